@@ -1,0 +1,27 @@
+# The server in a container: dependencies exactly as locked, an ordinary user, no build tools left in it.
+FROM python:3.13-slim AS build
+ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never
+RUN pip install --no-cache-dir uv==0.13.8
+WORKDIR /app
+COPY pyproject.toml uv.lock README.md LICENSE ./
+RUN uv sync --locked --no-dev --no-install-project
+COPY service service
+COPY migrations migrations
+RUN uv sync --locked --no-dev --no-editable
+
+FROM python:3.13-slim
+# PostgreSQL, when it is the embedded one, insists on a user with a name.
+RUN useradd --system --create-home --uid 10001 moorage \
+ && install -d -o moorage -g moorage -m 700 /var/lib/moorage
+COPY --from=build /app/.venv /app/.venv
+ENV PATH=/app/.venv/bin:$PATH \
+    MOORAGE_HOST=0.0.0.0 \
+    MOORAGE_DATA_DIR=/var/lib/moorage/data
+USER moorage
+WORKDIR /var/lib/moorage
+VOLUME /var/lib/moorage
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["moorage", "status"]
+ENTRYPOINT ["moorage"]
+# It listens on all addresses of the container, so it starts only with a token: -e MOORAGE_TOKEN=…
+CMD ["serve"]

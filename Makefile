@@ -1,0 +1,59 @@
+# Everything needs only Python 3.11 or later and make; `make help` lists the targets.
+
+PYTHON     ?= python3
+UV_VERSION := 0.13.8
+UV         := .uv/bin/uv
+JOBS       ?= $(shell nproc 2>/dev/null || echo 2)
+DATA_DIR   ?= .data
+FILES      ?= $(wildcard tests/conformance/vectors/*)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint format openapi openapi-check conformance bench simulate-protocol clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(UV) ## install everything into .venv, with the command `moorage` in it
+	@UV_PYTHON_DOWNLOADS=never $(UV) sync --locked --quiet \
+	  --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+
+# A Python without ensurepip (Debian's, without python3-venv) can still fill the folder with its own pip.
+$(UV):
+	@echo "Fetching uv $(UV_VERSION) into .uv"
+	@$(PYTHON) -m venv .uv 2>/dev/null || $(PYTHON) -m venv --without-pip .uv
+	@.uv/bin/python -m pip install --quiet "uv==$(UV_VERSION)" 2>/dev/null \
+	  || $(PYTHON) -m pip --python .uv/bin/python install --quiet "uv==$(UV_VERSION)"
+
+run: setup ## serve on an embedded PostgreSQL, load the sample cluster, place a few pods; Ctrl-C ends it
+	@exec .venv/bin/python examples/demo.py --serve --data-dir "$(DATA_DIR)"
+
+test: setup ## run the tests (TESTS=tests/cli for a part of them)
+	@.venv/bin/python -m pytest -n $(JOBS) -m "not slow" $(or $(TESTS),tests)
+
+lint: setup ## check style, format, types and who imports whom
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+format: setup ## put the code into its one format
+	.venv/bin/ruff check --fix-only --quiet
+	.venv/bin/ruff format
+
+openapi: setup ## write openapi/openapi.json from the code
+	.venv/bin/moorage openapi --file openapi/openapi.json
+
+openapi-check: setup ## fail if openapi/openapi.json is not what the code says
+	.venv/bin/moorage openapi --check openapi/openapi.json
+
+conformance: setup ## compare with kube-scheduler's answers, by simulations and on stored clusters [FILES="…"] [URL=…] [REPORT=file.md]
+	.venv/bin/moorage conformance $(FILES) --stored $(if $(URL),--url $(URL),--serve) $(if $(REPORT),--report $(REPORT))
+
+bench: setup ## measure throughput and latency (ARGS="--help" tells what can be chosen)
+	.venv/bin/python -m bench $(ARGS)
+
+simulate-protocol: setup ## simulate racing, crashing workers and check what they leave (ARGS="--seeds 10000")
+	.venv/bin/python -m tests.concurrency.simulation --quiet $(ARGS)
+
+clean: ## remove what `make` built (never the data folder)
+	rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist

@@ -1,0 +1,57 @@
+"""A load generator that costs little: HTTP/1.1 over one kept connection, nothing else."""
+
+import asyncio
+import json
+from types import TracebackType
+from typing import Any, Self
+
+
+class Connection:
+    """One keep-alive connection; one request at a time."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host, self._port = host, port
+
+    async def __aenter__(self) -> Self:
+        self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._writer.close()
+
+    async def post(
+        self, path: str, body: bytes, content_type: str = "application/json"
+    ) -> tuple[int, bytes]:
+        """Send and wait; status and body."""
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: {content_type}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        self._writer.write(head.encode() + body)
+        head_lines = (await self._reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
+        status = int(head_lines[0].split()[1])
+        headers = dict(line.lower().split(b": ", 1) for line in head_lines[1:] if line)
+        if b"content-length" in headers:
+            return status, await self._reader.readexactly(int(headers[b"content-length"]))
+        return status, await self._chunks()
+
+    async def _chunks(self) -> bytes:
+        parts = []
+        while True:
+            size = int((await self._reader.readline()).strip(), 16)
+            parts.append(await self._reader.readexactly(size))
+            await self._reader.readexactly(2)
+            if not size:
+                return b"".join(parts)
+
+    async def post_json(self, path: str, value: object) -> Any:
+        """Send JSON, expect 200; RuntimeError with the answer otherwise."""
+        status, body = await self.post(path, json.dumps(value).encode())
+        if status != 200:
+            raise RuntimeError(f"{path}: {status} {body[:500]!r}")
+        return json.loads(body)

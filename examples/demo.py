@@ -1,0 +1,127 @@
+"""Moorage at work on a sample cluster: loads it, places four workloads, and says why each pod is where it is.
+
+examples/demo.py --url http://127.0.0.1:8080    against a server that runs
+examples/demo.py --serve --data-dir .data       starts one, and goes on serving until Ctrl-C (`make run`)
+"""
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from service.cli.client import Client
+from service.cli.errors import CliError
+from service.cli.explanations import (
+    count_outcomes,
+    describe_outcomes,
+    print_explanation,
+    print_results,
+)
+from service.cli.local import LocalServer
+from service.cli.output import Output, print_error
+from service.cli.sources import read_objects
+from service.settings import settings_of_this_process
+
+HERE = Path(__file__).resolve().parent
+WORKLOADS = sorted((HERE / "workloads").glob("*.yaml"))
+
+
+def show(client: Client, output: Output) -> None:
+    """Load the sample cluster and place its workloads, with the reasons."""
+    objects = read_objects([str(HERE / "cluster")])
+    counts = client.post_once(client.path("apply"), {"kind": "List", "items": objects})
+    output.line(
+        f"Sample cluster: {len(objects)} objects (revision {counts['revision']})", style="bold"
+    )
+    results = [result for file in WORKLOADS for result in place(client, output, file)]
+    output.line()
+    output.line(f"In all: {describe_outcomes(count_outcomes(results))}.", style="bold")
+
+
+def place(client: Client, output: Output, file: Path) -> list[dict[str, Any]]:
+    """Place one workload, print where its pods went, and explain the last of them in full."""
+    request = {"pods": read_objects([str(file)]), "explain": "Full"}
+    results: list[dict[str, Any]] = client.post_once(client.path("placements"), request)["results"]
+    output.line()
+    output.line(headline(file), style="bold cyan")
+    print_results(output, [{**result, "explanation": None} for result in results])
+    explained = next((r for r in reversed(results) if r.get("explanation")), None)
+    if explained:
+        output.line(f"  Why, for {explained['name']}:")
+        print_explanation(output, explained["explanation"], chosen=explained["nodeName"])
+    return results
+
+
+def headline(file: Path) -> str:
+    """The comment with which a workload's file begins."""
+    return file.read_text().partition("\n")[0].removeprefix("# ")
+
+
+def farewell(output: Output, url: str, *, serving: bool) -> None:
+    """What to look at next."""
+    output.line()
+    output.line(f"API documentation: {url}/docs", style="bold green")
+    output.line(f"Try: .venv/bin/moorage get pods --url {url}")
+    output.line(f"     .venv/bin/moorage explain shop/web-0 --url {url}")
+    if serving:
+        output.line("Serving until Ctrl-C.", style="bold")
+
+
+def serve(arguments: argparse.Namespace, output: Output) -> int:
+    """Start a server, show what it does, and wait for its end; a stop signal is passed on to it."""
+    settings = settings_of_this_process()
+    server = LocalServer(Path(arguments.data_dir), port=settings.port, workers=settings.workers)
+    stopped = stop_with_signals(server)
+    try:
+        with server:
+            with Client(server.url, token=settings.token) as client:
+                show(client, output)
+            farewell(output, server.url, serving=True)
+            sys.stdout.flush()
+            return server.wait()
+    except CliError:
+        if stopped.is_set():
+            return 0
+        raise
+
+
+def stop_with_signals(server: LocalServer) -> threading.Event:
+    """Have stop signals end the server; the event tells whether one came."""
+    stopped = threading.Event()
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        stopped.set()
+        if server.process is not None:
+            server.process.terminate()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    return stopped
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--url", default="http://127.0.0.1:8080", help="a server that runs")
+    parser.add_argument("--token", help="its bearer token")
+    parser.add_argument("--serve", action="store_true", help="start a server, and keep it running")
+    parser.add_argument("--data-dir", default=".data", help="the data folder of that server")
+    arguments = parser.parse_args(given)
+    output = Output()
+    try:
+        if arguments.serve:
+            return serve(arguments, output)
+        with Client(arguments.url, token=arguments.token) as client:
+            show(client, output)
+        farewell(output, arguments.url, serving=False)
+    except CliError as error:
+        print_error(error)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

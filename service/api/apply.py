@@ -1,0 +1,239 @@
+"""Many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
+
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+import msgspec
+from litestar import Response, post
+from litestar.di import NamedDependency
+
+from service.api import wire
+from service.api.idempotency import (
+    IDEMPOTENCY_KEY,
+    KEY_PROBLEMS,
+    Rendered,
+    submit_chunk,
+    submit_once,
+)
+from service.api.manifests import Pause, items_in, parse_items
+from service.api.object_operations import CLUSTER_PATH
+from service.api.operations import JSON, NDJSON, Body, Operation, Parameter, described
+from service.api.problems import BodyTooLarge, encode_problem
+from service.api.requests import AnyRequest, media_type, number, query, wrong_parameter
+from service.api.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
+from service.api.responses import revision_headers
+from service.api.services import Services
+from service.api.streams import Pieces, Streamed
+from service.model.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
+from service.model.manifest import Applicable, parse_any
+from service.model.strict_json import decode_members, decode_strict
+from service.scheduler.answers import ApplyAnswer, LinesAnswer
+from service.scheduler.intents import ApplyLine, ApplyLines, ApplyObjects
+
+_encode = msgspec.json.Encoder().encode
+
+_OPERATION = Operation(
+    id="applyObjects",
+    tag="bulk",
+    summary="Create or change many objects",
+    description="A `List` is one commit, whole or not at all. As NDJSON, one object a line, it is "
+    "applied in commits of at most 1,000 lines and answered line by line; a bad line is reported "
+    "and the rest goes on. Should the stream have to end early, its last line is a problem "
+    "document. `metadata.resourceVersion`, `managedFields` and `generation` are ignored. A "
+    "PriorityClass sets its entry of the setting `priorityClasses`.",
+    parameters=(
+        Parameter(
+            name="prune",
+            description="Kinds, separated by commas, of which everything that the `List` lacks is "
+            "removed.",
+            example="Node,Pod",
+        ),
+        Parameter(
+            name="pruneBefore",
+            type=int,
+            description="Remove only what was last changed at or before this revision.",
+            example=1042,
+        ),
+        IDEMPOTENCY_KEY,
+    ),
+    request=Body(
+        types={JSON: wire.ObjectList, NDJSON: str},
+        description="A Kubernetes `List`, or one object a line.",
+        example={
+            "apiVersion": "v1",
+            "kind": "List",
+            "items": [NODES.example, NAMESPACES.example, POD_EXAMPLE],
+        },
+    ),
+    limit="apply",
+    answers={
+        200: Body(
+            types={JSON: ApplyAnswer, NDJSON: str},
+            description="How much was changed; as NDJSON, what became of each line.",
+            example={"revision": 1042, "created": 2, "changed": 1, "unchanged": 0, "deleted": 0},
+        )
+    },
+    problems=("Conflict", "Denied", "InvalidManifest", *KEY_PROBLEMS),
+)
+
+
+@post(CLUSTER_PATH + "/apply", status_code=200, opt=described(_OPERATION))
+async def apply_objects(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes] | Streamed:
+    """Put many objects."""
+    if media_type(request) == NDJSON:
+        return await _apply_lines(request, services)
+    parameters = query(request)
+    prune = _prune(parameters.get("prune"))
+    prune_before = number(parameters, "pruneBefore")
+    body = await services.bodies.read(request)
+    intent = ApplyObjects(
+        manifests=await parse_list(body, services), prune=prune, prune_before=prune_before
+    )
+    return await submit_once(request, services, intent, body, _rendered)
+
+
+def _rendered(answer: ApplyAnswer) -> Rendered:
+    return Rendered(_encode(answer))
+
+
+async def parse_list(raw: bytes, services: Services) -> tuple[Applicable, ...]:
+    """The objects of a `List`.
+
+    Raises:
+        InvalidManifest: all that is wrong in any of them, as `items[3].spec…`.
+    """
+    members = decode_members(raw)
+    _refuse_other_kind(members.get("kind"))
+    items = items_in(members.get("items", b"null"), "items")
+    most = services.settings.apply_objects_max
+    if len(items) > most:
+        message = f"has {len(items)} objects, over the limit of {most}; send NDJSON"
+        raise InvalidManifest([FieldError("items", message)])
+    parse = partial(parse_any, templates=services.templates)
+    return tuple(await parse_items(items, "items", parse))
+
+
+def _refuse_other_kind(kind: bytes | None) -> None:
+    if kind is not None and not kind.strip(b'"').endswith(b"List"):
+        raise InvalidManifest([FieldError("kind", "has to be List", decode_strict(kind))])
+
+
+def _prune(text: str | None) -> frozenset[str]:
+    kinds = frozenset(text.split(",")) if text else frozenset()
+    known = {resource.kind for resource in RESOURCES}
+    if unknown := sorted(kinds - known):
+        message = f"knows only {', '.join(sorted(known))}"
+        raise wrong_parameter("prune", message, unknown[0])
+    return kinds
+
+
+async def _apply_lines(request: AnyRequest, services: Services) -> Streamed:
+    """Answer while reading; the first chunk comes first, so that its errors have a status."""
+    if query(request):
+        raise wrong_parameter("prune", "goes with a List only, which is one commit", "")
+    head = await services.reads.head(request.path_params["cluster"])
+    answers = _answers(request, services)
+    revision, first = await _first(answers) or (head.revision, b"")
+    return Streamed(
+        _streamed(request, first, answers),
+        headers=revision_headers(revision),
+        media_type=NDJSON,
+    )
+
+
+async def _first(answers: AsyncIterator[tuple[int, bytes]]) -> tuple[int, bytes] | None:
+    async for answer in answers:
+        return answer
+    return None
+
+
+async def _streamed(
+    request: AnyRequest, first: bytes, rest: AsyncIterator[tuple[int, bytes]]
+) -> Pieces:
+    yield first
+    try:
+        async for _, lines in rest:
+            yield lines
+    except MoorageError as error:
+        yield encode_problem(error, request.scope["path"])[1] + b"\n"
+
+
+async def _answers(request: AnyRequest, services: Services) -> AsyncIterator[tuple[int, bytes]]:
+    """Revision and answer lines of each chunk, once it is committed."""
+    chunk = 0
+    async for start, lines in _chunks(request, services):
+        intent = ApplyLines(lines=await _parse_lines(start, lines, services))
+        body = b"\n".join(lines)
+        revision, rendered = await submit_chunk(
+            request, services, intent, body, _rendered_lines, chunk=chunk
+        )
+        yield revision, rendered.body
+        chunk += 1
+
+
+def _rendered_lines(answer: LinesAnswer) -> Rendered:
+    return Rendered(b"".join(_encode(result) + b"\n" for result in answer.results))
+
+
+async def _chunks(
+    request: AnyRequest, services: Services
+) -> AsyncIterator[tuple[int, Sequence[bytes]]]:
+    """The body's lines, so many at a time as one commit takes, and the number of the first."""
+    size = services.settings.apply_lines_per_commit
+    longest = services.settings.apply_line_bytes_max
+    start, waiting, rest = 1, list[bytes](), b""
+    async for piece in services.bodies.stream(request):
+        *complete, rest = (rest + piece).split(b"\n")
+        waiting += complete
+        if len(rest) > longest:
+            raise BodyTooLarge(f"A line is longer than {longest} bytes.")
+        while len(waiting) >= size:
+            yield start, waiting[:size]
+            start, waiting = start + size, waiting[size:]
+    waiting.append(rest)
+    if any(map(bytes.strip, waiting)):
+        yield start, waiting
+
+
+async def _parse_lines(
+    start: int, lines: Sequence[bytes], services: Services
+) -> tuple[ApplyLine, ...]:
+    parsed: list[ApplyLine] = []
+    pause = Pause()
+    for number_of_line, line in enumerate(lines, start):
+        if line.strip():
+            parsed.append(_parse_line(number_of_line, line, services))
+            await pause.after_some()
+    return tuple(parsed)
+
+
+def _parse_line(number_of_line: int, line: bytes, services: Services) -> ApplyLine:
+    try:
+        return ApplyLine(line=number_of_line, object=parse_any(line, services.templates))
+    except MalformedJSON as error:
+        invalid = InvalidManifest([FieldError("", error.detail)])
+        return ApplyLine(line=number_of_line, object=invalid)
+    except InvalidManifest as error:
+        kind, namespace, name = _identity(line)
+        return ApplyLine(
+            line=number_of_line, object=error, kind=kind, namespace=namespace, name=name
+        )
+
+
+def _identity(line: bytes) -> tuple[str | None, str | None, str | None]:
+    """Kind, namespace and name of a bad object, as far as they can be read."""
+    try:
+        decoded = decode_strict(line)
+    except (MalformedJSON, InvalidManifest):
+        return None, None, None
+    fields = decoded if isinstance(decoded, dict) else {}
+    metadata = fields.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    found = (fields.get("kind"), metadata.get("namespace"), metadata.get("name"))
+    kind, namespace, name = (text if isinstance(text, str) else None for text in found)
+    return kind, namespace, name
+
+
+APPLY_HANDLERS = (apply_objects,)

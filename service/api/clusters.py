@@ -1,0 +1,249 @@
+"""Clusters: what they are set to, where their logs end, how much they hold."""
+
+import re
+from typing import Any
+
+import msgspec
+from litestar import Response, delete, get, patch, put
+from litestar.di import NamedDependency
+
+from service.api import wire
+from service.api.object_operations import CLUSTER_PATH, IF_MATCH
+from service.api.objects import patch_type_of
+from service.api.operations import (
+    JSON,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    Body,
+    Operation,
+    described,
+)
+from service.api.requests import AnyRequest, converted, if_match, media_type, query
+from service.api.responses import json_response, tag_of
+from service.api.services import Services
+from service.model.config import parse_config
+from service.model.errors import FieldError, InvalidManifest
+from service.model.log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow
+from service.model.patches import PatchType
+from service.model.strict_json import decode_strict
+from service.scheduler.intents import PatchConfig, PutConfig
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_EXAMPLE = {
+    "name": "default",
+    "config": {"semantics": "Kubernetes", "placePendingPods": True},
+    "revision": 1042,
+    "counts": {"nodes": 5000, "pods": 120000, "pending": 12},
+}
+_WRITE_PROBLEMS = ("InvalidManifest", "OutcomeUnknown", "Overloaded", "PreconditionFailed")
+
+
+def _cluster(description: str) -> Body:
+    return Body(types={JSON: wire.Cluster}, description=description, example=_EXAMPLE)
+
+
+@get(
+    "/v1/clusters",
+    opt=described(
+        Operation(
+            id="listClusters",
+            tag="clusters",
+            summary="List all clusters",
+            answers={200: Body(types={JSON: wire.ClusterList}, description="By name.")},
+            problems=("StorageUnavailable",),
+        )
+    ),
+)
+async def list_clusters(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """All clusters, by name."""
+    query(request)
+    rows = await services.reads.store.list_clusters()
+    body = b",".join(map(_encoded, rows))
+    return Response(b'{"kind":"ClusterList","items":[%b]}' % body, media_type=JSON)
+
+
+@get(
+    CLUSTER_PATH,
+    opt=described(
+        Operation(
+            id="getCluster",
+            tag="clusters",
+            summary="Read a cluster's configuration and size",
+            answers={200: _cluster("The cluster.")},
+        )
+    ),
+)
+async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """One cluster."""
+    query(request)
+    return await _present(request, services)
+
+
+@put(
+    CLUSTER_PATH,
+    opt=described(
+        Operation(
+            id="putCluster",
+            tag="clusters",
+            summary="Create a cluster, or replace its configuration",
+            description="A setting that is left out has its default. A change is a revision.",
+            parameters=(IF_MATCH,),
+            request=Body(
+                types={JSON: wire.ClusterSettings},
+                description="The configuration.",
+                example={"config": {"daemonNamespaces": ["kube-system", "monitoring"]}},
+            ),
+            answers={200: _cluster("Replaced."), 201: _cluster("Created.")},
+            problems=_WRITE_PROBLEMS,
+        )
+    ),
+)
+async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Create a cluster, or give it another configuration."""
+    media_type(request)
+    query(request)
+    _refuse_bad_name(request.path_params["cluster"])
+    config = _config_in(decode_strict(await services.bodies.read(request)))
+    intent = PutConfig(config=config, if_match=if_match(request))
+    return await _changed(request, services, intent)
+
+
+@patch(
+    CLUSTER_PATH,
+    opt=described(
+        Operation(
+            id="patchCluster",
+            tag="clusters",
+            summary="Change single settings of a cluster",
+            description="A JSON patch (RFC 6902) is taken as `application/json-patch+json`; its "
+            "paths start at the cluster, as in `/config/…`.",
+            parameters=(IF_MATCH,),
+            request=Body(
+                types={
+                    STRATEGIC_MERGE_PATCH: wire.ClusterPatch,
+                    JSON: wire.ClusterPatch,
+                    MERGE_PATCH: wire.ClusterPatch,
+                },
+                description="The settings to change.",
+                example={"config": {"hardPodAffinityWeight": 10}},
+                also=(JSON_PATCH,),
+            ),
+            answers={200: _cluster("As changed.")},
+            problems=_WRITE_PROBLEMS,
+        )
+    ),
+)
+async def patch_cluster(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """Change single settings."""
+    patch_type = patch_type_of(request)
+    query(request)
+    patched = _config_patch(decode_strict(await services.bodies.read(request)), patch_type)
+    intent = PatchConfig(patch_type=patch_type, patch=patched, if_match=if_match(request))
+    return await _changed(request, services, intent)
+
+
+@delete(
+    CLUSTER_PATH,
+    status_code=200,
+    opt=described(
+        Operation(
+            id="deleteCluster",
+            tag="clusters",
+            summary="Delete a cluster with all that is in it",
+            description="A cluster created later under the same name is another one.",
+            answers={200: _cluster("The cluster as it was.")},
+            problems=("OutcomeUnknown",),
+        )
+    ),
+)
+async def delete_cluster(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """Remove a cluster and everything in it."""
+    query(request)
+    row = await services.reads.store.get_cluster(request.path_params["cluster"])
+    await services.scheduler.delete_cluster(row.name)
+    return json_response(_encoded(row), row.head.revision)
+
+
+CLUSTER_HANDLERS = (list_clusters, get_cluster, put_cluster, patch_cluster, delete_cluster)
+
+
+async def _present(request: AnyRequest, services: Services, status: int = 200) -> Response[bytes]:
+    """The cluster now. Its tag is that of its configuration, which is what can be changed."""
+    name = request.path_params["cluster"]
+    config = await services.reads.get_object(name, CLUSTER_KIND, "", CLUSTER_NAME)
+    row = await services.reads.store.get_cluster(name)
+    tag = tag_of(config.row.revision) if config.row else None
+    return json_response(_encoded(row), row.head.revision, status=status, etag=tag)
+
+
+async def _changed(
+    request: AnyRequest, services: Services, intent: PutConfig | PatchConfig
+) -> Response[bytes]:
+    """The cluster after a change: at the revision of the change, or a later one."""
+    try:
+        answer = await services.scheduler.submit(request.path_params["cluster"], intent)
+    except InvalidManifest as error:
+        raise error.under("config") from None
+    return await _present(request, services, 201 if answer.created else 200)
+
+
+def _encoded(row: ClusterRow) -> bytes:
+    """The cluster on the wire, with every setting, also those that have their default."""
+    return msgspec.json.encode(
+        {
+            "name": row.name,
+            "config": parse_config(msgspec.json.decode(row.config)),
+            "revision": row.head.revision,
+            "counts": row.counts,
+        }
+    )
+
+
+def _refuse_bad_name(name: str) -> None:
+    if _NAME.fullmatch(name) is None:
+        message = "has to be a DNS label: lower-case letters, digits and hyphens, at most 63"
+        raise InvalidManifest([FieldError("name", message, name[:200])])
+
+
+def _config_in(decoded: object) -> dict[str, Any]:
+    """The configuration in the body of a PUT; what GET shows beside it may be there."""
+    if not isinstance(decoded, dict):
+        raise InvalidManifest([FieldError("", "must be an object")])
+    unknown = decoded.keys() - {"config", "name", "revision", "counts"}
+    errors = [FieldError(name, "is unknown") for name in sorted(unknown)]
+    config = decoded.get("config")
+    if not isinstance(config, dict):
+        errors.append(FieldError("config", "must be an object", config))
+        raise InvalidManifest(errors)
+    if errors:
+        raise InvalidManifest(errors)
+    return config
+
+
+def _config_patch(patch: object, patch_type: PatchType) -> object:
+    """A patch of a cluster as a patch of its configuration, the only part that can change."""
+    if patch_type != "json":
+        return _config_in(patch)
+    steps = converted(patch, list[wire.JsonPatchOperation])
+    errors = [
+        FieldError(f"[{index}].path", "has to start with /config/", step.path)
+        for index, step in enumerate(steps)
+        if not all(path.startswith("/config/") for path in (step.path, step.from_ or step.path))
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+    assert isinstance(patch, list)
+    return [
+        {
+            field: value.removeprefix("/config") if field in {"path", "from"} else value
+            for field, value in step.items()
+        }
+        for step in patch
+    ]

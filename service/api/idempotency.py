@@ -1,0 +1,106 @@
+"""Idempotency keys: the first answer of a request is recorded with its commit and given again."""
+
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from typing import TypeVar
+
+import msgspec
+from litestar import Response
+
+from service.api.operations import Parameter
+from service.api.problems import MalformedRequest
+from service.api.requests import AnyRequest, operation_of
+from service.api.responses import json_response
+from service.api.services import Services
+from service.scheduler.answers import Answer, RecordedAnswer
+from service.scheduler.intents import Idempotency, Intent
+
+IDEMPOTENCY_KEY = Parameter(
+    name="Idempotency-Key",
+    place="header",
+    description="The client's own name for this request. Asked again with the same key, the "
+    "first answer is given again and nothing is done twice; kept for 24 hours.",
+    example="2f6d1c1e-7a3b-4f0e-9a0b-8f3f0f3c9a11",
+)
+KEY_PROBLEMS = ("IdempotencyKeyInProgress", "IdempotencyKeyReused", "OutcomeUnknown", "Overloaded")
+
+_KEY = re.compile(r"[!-~]{1,255}")
+
+A = TypeVar("A", bound=Answer)
+
+
+class Rendered(msgspec.Struct, frozen=True, array_like=True):
+    """An answer ready to be sent, or to be recorded and sent again."""
+
+    body: bytes
+    status: int = 200
+    etag: str | None = None
+
+    def response(self, revision: int) -> Response[bytes]:
+        """The answer, given at a revision."""
+        return json_response(self.body, revision, status=self.status, etag=self.etag)
+
+
+async def submit_once(
+    request: AnyRequest,
+    services: Services,
+    intent: Intent[A],
+    body: bytes,
+    render: Callable[[A], Rendered],
+) -> Response[bytes]:
+    """Submit an intent under the request's idempotency key, where it has one."""
+    revision, rendered = await submit_chunk(request, services, intent, body, render)
+    return rendered.response(revision)
+
+
+async def submit_chunk(
+    request: AnyRequest,
+    services: Services,
+    intent: Intent[A],
+    body: bytes,
+    render: Callable[[A], Rendered],
+    *,
+    chunk: int = 0,
+) -> tuple[int, Rendered]:
+    """As `submit_once`, for one of several commits that a request makes."""
+    cluster = request.path_params["cluster"]
+    idempotency = idempotency_of(request, body, render, chunk)
+    answer = await services.scheduler.submit(cluster, intent, idempotency)
+    if isinstance(answer, RecordedAnswer):
+        return answer.revision, msgspec.msgpack.decode(answer.answer, type=Rendered)
+    return answer.revision, render(answer)
+
+
+def idempotency_of(
+    request: AnyRequest, body: bytes, render: Callable[[A], Rendered], chunk: int = 0
+) -> Idempotency[A] | None:
+    """What the scheduler has to know of the request's key; None where it has none.
+
+    Raises:
+        MalformedRequest: a key that is empty, too long, or not printable ASCII.
+    """
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return None
+    if _KEY.fullmatch(key) is None:
+        raise MalformedRequest("Idempotency-Key has to be 1 to 255 printable ASCII characters.")
+    return Idempotency(
+        operation=operation_of(request).id,
+        key=key,
+        chunk=chunk,
+        request_hash=_hash(request, body),
+        encode=lambda answer: msgspec.msgpack.encode(render(answer)),
+    )
+
+
+def _hash(request: AnyRequest, body: bytes) -> bytes:
+    """Everything that makes the request what it is, each part with its length."""
+    scope = request.scope
+    headers = (request.headers.get(name, "") for name in ("content-type", "authorization"))
+    parts = [scope["method"].encode(), scope["path"].encode(), scope["query_string"]]
+    hashed = sha256()
+    for part in (*parts, *(header.encode() for header in headers), body):
+        hashed.update(len(part).to_bytes(8, "big"))
+        hashed.update(part)
+    return hashed.digest()

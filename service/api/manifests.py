@@ -1,0 +1,61 @@
+"""Reading many manifests of one request, while other requests are answered in between."""
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from difflib import get_close_matches
+from typing import TypeVar
+
+from service.model.errors import FieldError, InvalidManifest
+from service.model.strict_json import decode_items
+
+PIECE = 100
+"""Objects parsed before others get their turn: a few milliseconds."""
+
+T = TypeVar("T")
+
+
+class Pause:
+    """Counts work; lets the event loop turn after each piece of it."""
+
+    def __init__(self) -> None:
+        self._done = 0
+
+    async def after_some(self) -> None:
+        """Note one object done."""
+        self._done += 1
+        if self._done % PIECE == 0:
+            await asyncio.sleep(0)
+
+
+async def parse_items(items: Sequence[bytes], field: str, parse: Callable[[bytes], T]) -> list[T]:
+    """The parsed items of a list.
+
+    Raises:
+        InvalidManifest: what is wrong in any of them, as `<field>[3].…`.
+    """
+    parsed: list[T] = []
+    errors: list[FieldError] = []
+    pause = Pause()
+    for index, item in enumerate(items):
+        try:
+            parsed.append(parse(item))
+        except InvalidManifest as error:
+            errors += error.under(f"{field}[{index}]").errors
+        await pause.after_some()
+    if errors:
+        raise InvalidManifest(errors)
+    return parsed
+
+
+def items_in(raw: bytes, field: str) -> list[bytes]:
+    """The items of a JSON list, each still as JSON; InvalidManifest if it is no list."""
+    try:
+        return decode_items(raw)
+    except InvalidManifest as error:
+        raise error.under(field) from None
+
+
+def unknown_field(name: str, known: Collection[str]) -> FieldError:
+    """The error for a field that a request does not have, with the known one that is near."""
+    near = get_close_matches(name, known, n=1)
+    return FieldError(name, f"is unknown; did you mean {near[0]}?" if near else "is unknown")

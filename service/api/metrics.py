@@ -1,0 +1,203 @@
+"""What a server counts, for Prometheus; one scrape gives the sum over its worker processes.
+
+Names are Kubernetes' where it has the same thing; our own begin with `moorage_`. Labels hold
+nothing but words of ours, and the names of profiles, of which no more than `PROFILES_MAX` are told
+apart: nothing that a client sends makes a series of its own.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any, cast
+
+from litestar.types import HTTPScope
+from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client.registry import CollectorRegistry
+
+from service.api.exposition import exposition, registry_of
+from service.api.operations import Operation
+from service.engine import Execution
+from service.scheduler.measuring import Attempts, Vitals
+
+PROFILES_MAX = 50
+"""Names of profiles that become labels; the rest are counted as `other`."""
+
+QUEUES = ("active", "backoff", "unschedulable", "gated")
+
+
+def _doubling(start: float, count: int) -> tuple[float, ...]:
+    return tuple(start * 2**i for i in range(count))
+
+
+_PLACEMENT_SECONDS = _doubling(0.0005, 18)
+_REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_PLUGIN_SECONDS = _doubling(0.000005, 14)
+
+
+class Metrics:
+    """The families of one process. Also the scheduler's `Meter`."""
+
+    def __init__(self, directory: str | None = None) -> None:
+        """`directory` is shared by the processes of one server; None: this process is alone."""
+        self._directory = directory
+        self._registry = registry = registry_of(directory)
+        self._requests = Histogram(
+            "moorage_http_request_duration_seconds",
+            "Time from request to answer, by operation and status.",
+            ("operation", "status"),
+            buckets=_REQUEST_SECONDS,
+            registry=registry,
+        )
+        self._request_series: dict[tuple[str, int], Histogram] = {}
+        self._profiles: set[str] = set()
+        self._placing(registry)
+        self._committing(registry)
+        self._gauges(registry)
+
+    def _placing(self, registry: CollectorRegistry) -> None:
+        self._attempts = Counter(
+            "scheduler_schedule_attempts_total",
+            "Pods tried, by result: scheduled, unschedulable or error.",
+            ("result", "profile"),
+            registry=registry,
+        )
+        self._placements = BulkHistogram(
+            "scheduler_pod_scheduling_sli_duration_seconds",
+            "Time from request to committed placement, of pods that a request placed.",
+            buckets=_PLACEMENT_SECONDS,
+            registry=registry,
+        )
+        self._plugins = Histogram(
+            "scheduler_plugin_execution_duration_seconds",
+            "Time that a plugin takes for one pod and all nodes, nothing cached; sampled.",
+            ("plugin", "extension_point", "status"),
+            buckets=_PLUGIN_SECONDS,
+            registry=registry,
+        )
+        self._decided_again = Counter(
+            "moorage_redecisions_total",
+            "Requests decided again after a lost race.",
+            registry=registry,
+        )
+        self._hints = Counter(
+            "moorage_hints_total",
+            "Nodes chosen before a lost race, by whether the pod was placed there after it.",
+            ("kept",),
+            registry=registry,
+        )
+
+    def _committing(self, registry: CollectorRegistry) -> None:
+        self._commits = Counter(
+            "moorage_commits_total", "Commits, by what they were for.", ("kind",), registry=registry
+        )
+        self._changes = Counter(
+            "moorage_commit_changes_total", "Changes committed.", registry=registry
+        )
+        self._commit_seconds = Histogram(
+            "moorage_commit_duration_seconds",
+            "Time that a commit took, unknown outcomes settled.",
+            buckets=_REQUEST_SECONDS,
+            registry=registry,
+        )
+        self._conflicts = Counter(
+            "moorage_commit_conflicts_total",
+            "Commits that lost the race for the next revision.",
+            registry=registry,
+        )
+
+    def _gauges(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, description: str, mode: Any, *labels: str) -> Gauge:
+            return Gauge(name, description, labels, multiprocess_mode=mode, registry=registry)
+
+        self._pending = gauge(
+            "scheduler_pending_pods", "Pods that wait, by queue.", "livesum", "queue"
+        )
+        self._inbox = gauge("moorage_inbox_requests", "Requests that wait.", "livesum")
+        self._lag_revisions = gauge(
+            "moorage_replica_lag_revisions", "How far the last replica is behind.", "livemax"
+        )
+        self._lag_seconds = gauge(
+            "moorage_replica_lag_seconds", "For how long the last replica has been.", "livemax"
+        )
+        self._log = gauge("moorage_log_changes", "Changes kept in the logs.", "livesum")
+
+    # Requests
+
+    def request(self, scope: HTTPScope, status: int, seconds: float) -> None:
+        """Count one answered request."""
+        key = (_operation_of(scope), status)
+        series = self._request_series.get(key)
+        if series is None:
+            series = self._request_series[key] = self._requests.labels(key[0], str(status))
+        series.observe(seconds)
+
+    # The scheduler's meter
+
+    def attempted(self, attempts: Attempts) -> None:
+        """Pods were tried, and the outcome is certain."""
+        for (profile, result), pods in attempts.items():
+            self._attempts.labels(result, self._profile_label(profile)).inc(pods)
+
+    def scheduled(self, pods: int, seconds: float) -> None:
+        """Pods were placed, so long after they were asked for."""
+        self._placements.observe_many(pods, seconds)
+
+    def committed(self, kind: str, changes: int, seconds: float) -> None:
+        """A commit extended the log."""
+        self._commits.labels(kind).inc()
+        self._changes.inc(changes)
+        self._commit_seconds.observe(seconds)
+
+    def lost(self) -> None:
+        """Somebody else extended the log first."""
+        self._conflicts.inc()
+
+    def decided_again(self, hints: int, kept: int) -> None:
+        """A request was decided anew."""
+        self._decided_again.inc()
+        self._hints.labels("true").inc(kept)
+        self._hints.labels("false").inc(hints - kept)
+
+    def executed(self, executions: Sequence[Execution]) -> None:
+        """Plugins were timed for one pod."""
+        for each in executions:
+            series = self._plugins.labels(each.plugin, each.extension_point, each.status)
+            series.observe(each.seconds)
+
+    def vitals(self, vitals: Vitals) -> None:
+        """The present state of this process."""
+        for queue in QUEUES:
+            self._pending.labels(queue).set(vitals.pending.get(queue, 0))
+        self._inbox.set(vitals.inbox)
+        self._lag_revisions.set(vitals.lag_revisions)
+        self._lag_seconds.set(vitals.lag_seconds)
+        self._log.set(vitals.log_changes)
+
+    # Scrapes
+
+    def text(self) -> bytes:
+        """Everything, in Prometheus' text format."""
+        return exposition(self._registry, self._directory)
+
+    def _profile_label(self, profile: str) -> str:
+        if profile not in self._profiles:
+            if len(self._profiles) >= PROFILES_MAX:
+                return "other"
+            self._profiles.add(profile)
+        return profile
+
+
+class BulkHistogram(Histogram):
+    """A histogram without labels that takes many equal observations at the price of one."""
+
+    def observe_many(self, count: int, amount: float) -> None:
+        """As `count` times `observe`."""
+        if count:
+            self._sum.inc(count * amount)
+            self._buckets[bisect_left(self._upper_bounds, amount)].inc(count)
+
+
+def _operation_of(scope: HTTPScope) -> str:
+    """The operation's id; what has none (no such path, pages for people) counts as `other`."""
+    handler = cast("dict[str, Any]", scope).get("route_handler")
+    operation = handler.opt.get("operation") if handler is not None else None
+    return operation.id if isinstance(operation, Operation) else "other"

@@ -1,0 +1,273 @@
+"""The operations that every kind of stored object has: list, get, put, patch, delete."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+from litestar import Response, delete, get, patch, put
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+
+from service.api import wire
+from service.api.filters import parse_filters
+from service.api.object_operations import (
+    CLUSTER_PATH,
+    Resource,
+    delete_operation,
+    get_operation,
+    list_operation,
+    patch_operation,
+    put_operation,
+)
+from service.api.operations import JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, described
+from service.api.paging import Continue, parse_continue
+from service.api.reads import BATCH_ROWS
+from service.api.requests import AnyRequest, converted, if_match, media_type, number, query
+from service.api.responses import (
+    items,
+    json_response,
+    list_head,
+    not_modified,
+    object_response,
+    revision_headers,
+    tag_of,
+)
+from service.api.services import Services
+from service.api.streams import Pieces, Streamed
+from service.model.errors import NotFound
+from service.model.log import ObjectPage, ObjectRow
+from service.model.patches import PatchType
+from service.model.strict_json import decode_strict
+from service.scheduler.intents import DeleteObject, PatchObject, Preconditions, PutObject
+
+LIST_LIMIT_MAX = 10_000
+
+
+_PATCH_TYPES: Mapping[str, PatchType] = {
+    MERGE_PATCH: "merge",
+    JSON: "merge",
+    JSON_PATCH: "json",
+    STRATEGIC_MERGE_PATCH: "strategic",
+}
+
+Act = Callable[[AnyRequest, Services, Resource], Awaitable[Response[Any]]]
+
+
+def object_handlers(resource: Resource) -> list[HTTPRouteHandler]:
+    """The handlers of one kind."""
+    handlers = [
+        get(resource.collection, opt=described(list_operation(resource)))(
+            _bound(list_objects, resource)
+        ),
+        get(resource.item, opt=described(get_operation(resource)))(_bound(get_object, resource)),
+        put(resource.item, opt=described(put_operation(resource)))(_bound(put_object, resource)),
+        patch(resource.item, opt=described(patch_operation(resource)))(
+            _bound(patch_object, resource)
+        ),
+        delete(resource.item, status_code=200, opt=described(delete_operation(resource)))(
+            _bound(delete_object, resource)
+        ),
+    ]
+    if resource.namespaced:
+        everywhere = f"{CLUSTER_PATH}/{resource.plural}"
+        operation = described(list_operation(resource, everywhere=True))
+        handlers.append(get(everywhere, opt=operation)(_bound(list_objects, resource)))
+    return handlers
+
+
+def _bound(act: Act, resource: Resource) -> Callable[..., Awaitable[Response[Any]]]:
+    async def handle(request: AnyRequest, services: NamedDependency[Services]) -> Response[Any]:
+        return await act(request, services, resource)
+
+    return handle
+
+
+async def get_object(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[bytes]:
+    """One object as committed."""
+    namespace, name = _place(request)
+    read = await services.reads_of(resource.kind).get_object(
+        request.path_params["cluster"],
+        resource.kind,
+        namespace,
+        name,
+        at_least=number(query(request), "minRevision") or 0,
+    )
+    if read.row is None:
+        raise NotFound(f"There is no {resource.kind} {_named(namespace, name)}.")
+    revision, tag = read.head.revision, tag_of(read.row.revision)
+    unchanged = None if resource.computed else not_modified(request, tag, revision)
+    return unchanged or object_response(read.row.body, read.row.revision, revision)
+
+
+async def list_objects(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[Any]:
+    """Objects by namespace and name: one page with `limit`, else all of them, streamed."""
+    parameters = query(request)
+    passes = parse_filters(resource.kind, parameters)
+    start = parse_continue(parameters["continue"]) if "continue" in parameters else None
+    limit = number(parameters, "limit") or None
+    rows = BATCH_ROWS if limit is None or passes else min(limit, LIST_LIMIT_MAX) + 1
+    pages = services.reads_of(resource.kind).batches(
+        request.path_params["cluster"],
+        resource.kind,
+        namespace=request.path_params.get("namespace"),
+        after=(start.namespace, start.name) if start else None,
+        rows=rows,
+        node_name=parameters.get("nodeName") or None,
+        at_least=number(parameters, "minRevision") or 0,
+    )
+    found = _Found(pages, passes)
+    first = await found.start()
+    revision = start.revision if start else first
+    list_kind = f"{resource.kind}List"
+    if limit is None:
+        return Streamed(
+            _streamed(list_head(list_kind, revision, None), found),
+            headers=revision_headers(first, f'W/"{first}"'),
+            media_type=JSON,
+        )
+    taken, more = await found.take(min(limit, LIST_LIMIT_MAX))
+    token = Continue(revision, taken[-1].namespace, taken[-1].name).token() if more else None
+    body = list_head(list_kind, revision, token) + items(taken) + b"]}"
+    return json_response(body, first, etag=f'W/"{first}"')
+
+
+async def put_object(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[bytes]:
+    """Create an object, or replace it."""
+    media_type(request)
+    query(request)
+    namespace, name = _place(request)
+    body = await services.bodies.read(request)
+    manifest = resource.parse(body, services.templates, namespace, name)
+    answer = await services.scheduler.submit(
+        request.path_params["cluster"],
+        PutObject(
+            manifest=manifest,
+            preconditions=Preconditions(
+                resource_version=manifest.resource_version or None, if_match=if_match(request)
+            ),
+        ),
+    )
+    status = 201 if answer.created else 200
+    return object_response(answer.body, answer.resource_version, answer.revision, status=status)
+
+
+async def patch_object(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[bytes]:
+    """Change single fields of an object."""
+    patch_type = patch_type_of(request)
+    query(request)
+    namespace, name = _place(request)
+    answer = await services.scheduler.submit(
+        request.path_params["cluster"],
+        PatchObject(
+            kind=resource.kind,
+            namespace=namespace,
+            name=name,
+            patch_type=patch_type,
+            patch=decode_strict(await services.bodies.read(request)),
+            preconditions=Preconditions(if_match=if_match(request)),
+        ),
+    )
+    return object_response(answer.body, answer.resource_version, answer.revision)
+
+
+async def delete_object(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[bytes]:
+    """Remove an object at once; the answer is what it was."""
+    query(request)
+    namespace, name = _place(request)
+    options = await _delete_options(request, services)
+    answer = await services.scheduler.submit(
+        request.path_params["cluster"],
+        DeleteObject(
+            kind=resource.kind,
+            namespace=namespace,
+            name=name,
+            preconditions=Preconditions(
+                uid=options.uid,
+                resource_version=options.resource_version,
+                if_match=if_match(request),
+            ),
+        ),
+    )
+    return object_response(answer.body, answer.resource_version, answer.revision)
+
+
+def patch_type_of(request: AnyRequest) -> PatchType:
+    """What kind of patch the request's Content-Type announces."""
+    return _PATCH_TYPES[media_type(request)]
+
+
+class _Found:
+    """The rows of a list that pass its filters, batch by batch.
+
+    The first batch is read before the answer begins, so that its errors still get a status.
+    """
+
+    def __init__(
+        self, pages: AsyncIterator[ObjectPage], passes: Callable[[bytes], bool] | None
+    ) -> None:
+        self._pages = pages
+        self._passes = passes
+        self._batch: list[ObjectRow] = []
+
+    async def start(self) -> int:
+        """Read the first batch; the head that it was read at."""
+        page = await anext(self._pages)
+        self._batch = self._passing(page)
+        return page.head.revision
+
+    async def batches(self) -> AsyncIterator[list[ObjectRow]]:
+        """All batches, the first one included."""
+        yield self._batch
+        async for page in self._pages:
+            yield self._passing(page)
+
+    async def take(self, limit: int) -> tuple[list[ObjectRow], bool]:
+        """Up to `limit` rows, and whether there are more."""
+        taken: list[ObjectRow] = []
+        async for batch in self.batches():
+            taken += batch
+            if len(taken) > limit:
+                break
+        return taken[:limit], len(taken) > limit
+
+    def _passing(self, page: ObjectPage) -> list[ObjectRow]:
+        if self._passes is None:
+            return page.rows
+        return [row for row in page.rows if self._passes(row.body)]
+
+
+async def _streamed(head: bytes, found: _Found) -> Pieces:
+    yield head
+    separator = b""
+    async for batch in found.batches():
+        if batch:
+            yield separator + items(batch)
+            separator = b","
+    yield b"]}"
+
+
+def _place(request: AnyRequest) -> tuple[str, str]:
+    """Namespace and name that the path gives; the namespace is empty where it gives none."""
+    return request.path_params.get("namespace", ""), request.path_params["name"]
+
+
+def _named(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if namespace else name
+
+
+async def _delete_options(request: AnyRequest, services: Services) -> wire.DeletePreconditions:
+    media_type(request)
+    body = await services.bodies.read(request)
+    if not body.strip():
+        return wire.DeletePreconditions()
+    options = converted(decode_strict(body), wire.DeleteOptions)
+    return options.preconditions or wire.DeletePreconditions()

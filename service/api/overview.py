@@ -1,0 +1,97 @@
+"""A whole cluster seen at once: its topology, and all its objects."""
+
+from litestar import Response, get
+from litestar.di import NamedDependency
+
+from service.api import wire
+from service.api.object_operations import CLUSTER_PATH
+from service.api.operations import JSON, Body, Operation, Parameter, described
+from service.api.requests import AnyRequest, query, wrong_parameter
+from service.api.responses import encoded_response, items, list_head, revision_headers
+from service.api.services import Services
+from service.api.streams import Pieces, Streamed
+from service.model.log import ObjectRow
+from service.scheduler.answers import TopologyAnswer
+from service.scheduler.intents import ReadTopology
+from service.scheduler.kinds import INTERNAL_KINDS
+
+_ROWS_PER_PIECE = 1_000
+
+_TOPOLOGY = Operation(
+    id="getTopology",
+    tag="placements",
+    summary="The domains of a topology key",
+    description="With the nodes, pods and free resources of each.",
+    parameters=(
+        Parameter(
+            name="key",
+            description="The node label whose values are the domains.",
+            example="topology.kubernetes.io/zone",
+            required=True,
+        ),
+    ),
+    answers={
+        200: Body(
+            types={JSON: TopologyAnswer},
+            description="The domains, by value.",
+            example={
+                "revision": 1042,
+                "key": "topology.kubernetes.io/zone",
+                "domains": [
+                    {
+                        "value": "eu-1a",
+                        "nodes": ["node-7"],
+                        "pods": 12,
+                        "free": {"cpu": "3500m", "memory": "8589934592", "pods": "98"},
+                    }
+                ],
+                "nodesWithoutKey": [],
+            },
+        )
+    },
+    problems=("Overloaded",),
+)
+
+
+@get(CLUSTER_PATH + "/topology", opt=described(_TOPOLOGY))
+async def get_topology(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """The domains of a topology key."""
+    key = query(request).get("key")
+    if not key:
+        raise wrong_parameter("key", "has to name a node label", "")
+    answer = await services.scheduler.submit(request.path_params["cluster"], ReadTopology(key=key))
+    return encoded_response(answer, answer.revision)
+
+
+_EXPORT = Operation(
+    id="exportCluster",
+    tag="bulk",
+    summary="All objects of a cluster, at one revision",
+    description="As a `List` that `applyObjects` takes.",
+    answers={200: Body(types={JSON: wire.ObjectList}, description="The objects.")},
+)
+
+
+@get(CLUSTER_PATH + "/export", opt=described(_EXPORT))
+async def export_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Streamed:
+    """Everything at one revision, namespaces and nodes before the pods that need them."""
+    query(request)
+    snapshot = await services.reads.load(request.path_params["cluster"])
+    revision = snapshot.head.revision
+    rows = [row for row in snapshot.rows if row.kind not in INTERNAL_KINDS]
+    return Streamed(
+        _streamed(list_head("List", revision, None), rows),
+        headers=revision_headers(revision, f'W/"{revision}"'),
+        media_type=JSON,
+    )
+
+
+async def _streamed(head: bytes, rows: list[ObjectRow]) -> Pieces:
+    yield head
+    for start in range(0, len(rows), _ROWS_PER_PIECE):
+        separator = b"," if start else b""
+        yield separator + items(rows[start : start + _ROWS_PER_PIECE])
+    yield b"]}"
+
+
+OVERVIEW_HANDLERS = (get_topology, export_cluster)

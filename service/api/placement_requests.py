@@ -1,0 +1,157 @@
+"""Reading the bodies of placements: each pod stays bytes until its template is looked up."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Annotated, Literal
+
+import msgspec
+
+from service.api.manifests import Pause, items_in, parse_items, unknown_field
+from service.api.requests import converted
+from service.model.errors import FieldError, InvalidManifest
+from service.model.pod_manifest import PodManifest, parse_pod
+from service.model.strict_json import decode_members, decode_strict
+from service.model.templates import TemplateCache
+from service.scheduler.intents import PlacePods
+from service.scheduler.placements import Explain, PlacementRequest, PodRef, Policy
+
+Subject = Literal["pods", "podRefs", "template"]
+
+REPLICAS_MAX = 100_000
+
+_SUBJECTS: tuple[Subject, ...] = ("pods", "podRefs", "template")
+_KNOWN = tuple(field.encode_name for field in msgspec.structs.fields(PlacementRequest))
+
+
+class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a request says beside the pods."""
+
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=REPLICAS_MAX)] = 0
+    policy: Policy = "BestEffort"
+    on_unschedulable: Literal["Reject", "Queue"] = "Reject"
+    dry_run: bool = False
+    explain: Explain = "None"
+
+
+async def parse_placement(raw: bytes, templates: TemplateCache) -> PlacePods:
+    """The intent that the body of `placePods` asks for.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: all that is wrong with it and with the pods in it.
+    """
+    members = {name: value for name, value in decode_members(raw).items() if value != b"null"}
+    options, errors = _read_options(members)
+    subjects: list[Subject] = [name for name in _SUBJECTS if name in members]
+    if len(subjects) != 1:
+        errors.append(FieldError("", "must have exactly one of pods, podRefs, template"))
+    if ("replicas" in members) != (subjects == ["template"]):
+        errors.append(FieldError("replicas", "must be given with a template, and only with one"))
+    if errors:
+        raise InvalidManifest(errors)
+    return await _intent(subjects[0], members, options, templates)
+
+
+async def parse_pods(raw: bytes, field: str, templates: TemplateCache) -> tuple[PodManifest, ...]:
+    """A list of pods that are to be placed; their `nodeName` is a wish.
+
+    Raises:
+        InvalidManifest: what is wrong in any of them, as `pods[3].spec…`.
+    """
+    pods = await parse_items(
+        items_in(raw, field), field, partial(parse_pod, templates=templates, to_place=True)
+    )
+    if errors := _repeated(pods, field):
+        raise InvalidManifest(errors)
+    return tuple(pods)
+
+
+async def _intent(
+    subject: Subject,
+    members: Mapping[str, bytes],
+    options: _Options,
+    templates: TemplateCache,
+) -> PlacePods:
+    pods: tuple[PodManifest, ...] = ()
+    references: tuple[PodRef, ...] = ()
+    if subject == "pods":
+        pods = await parse_pods(members["pods"], "pods", templates)
+    elif subject == "template":
+        pods = await _replicas(members["template"], options.replicas, templates)
+    else:
+        references = _references(members["podRefs"])
+    return PlacePods(
+        pods=pods,
+        pod_refs=references,
+        path=subject,
+        all_or_nothing=options.policy == "AllOrNothing",
+        queue=options.on_unschedulable == "Queue",
+        dry_run=options.dry_run,
+        explain=options.explain,
+    )
+
+
+async def _replicas(raw: bytes, count: int, templates: TemplateCache) -> tuple[PodManifest, ...]:
+    """`<name>-0` to `<name>-(count-1)`: the same template asked for again names the same pods."""
+    try:
+        template = parse_pod(raw, templates, to_place=True)
+    except InvalidManifest as error:
+        raise error.under("template") from None
+    if template.uid:
+        message = "may not be given: each replica has its own"
+        raise InvalidManifest([FieldError("template.metadata.uid", message, template.uid)])
+    pause = Pause()
+    pods: list[PodManifest] = []
+    for index in range(count):
+        pods.append(template.named(f"{template.name}-{index}"))
+        await pause.after_some()
+    _refuse_long_name(pods[-1].name, template.name)
+    return tuple(pods)
+
+
+def _refuse_long_name(last: str, name: str) -> None:
+    if len(last) > 253:  # noqa: PLR2004 - a DNS subdomain
+        message = f"leaves no room for the replicas' numbers: {last[-20:]} is over 253 characters"
+        raise InvalidManifest([FieldError("template.metadata.name", message, name)])
+
+
+def _references(raw: bytes) -> tuple[PodRef, ...]:
+    references = converted(decode_strict(raw), list[PodRef], "podRefs")
+    errors = [
+        FieldError(f"podRefs[{index}]", "names a pod that is named before", reference.name)
+        for index, reference in _later(references)
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+    return tuple(references)
+
+
+def _later(references: list[PodRef]) -> Iterator[tuple[int, PodRef]]:
+    """Those that were there before, with their places."""
+    seen: set[tuple[str, str]] = set()
+    for index, reference in enumerate(references):
+        if (reference.namespace, reference.name) in seen:
+            yield index, reference
+        seen.add((reference.namespace, reference.name))
+
+
+def _repeated(pods: list[PodManifest], field: str) -> list[FieldError]:
+    references = [PodRef(namespace=pod.namespace, name=pod.name) for pod in pods]
+    return [
+        FieldError(f"{field}[{index}].metadata.name", "names a pod that is there before", pod.name)
+        for index, pod in _later(references)
+    ]
+
+
+def _read_options(members: Mapping[str, bytes]) -> tuple[_Options, list[FieldError]]:
+    """The options that can be read, and what is wrong with the others."""
+    errors = [unknown_field(name, _KNOWN) for name in members if name not in _KNOWN]
+    given: dict[str, object] = {}
+    for field in msgspec.structs.fields(_Options):
+        if (sent := members.get(field.encode_name)) is None:
+            continue
+        try:
+            given[field.name] = converted(decode_strict(sent), field.type, field.encode_name)
+        except InvalidManifest as error:
+            errors += error.errors
+    return msgspec.structs.replace(_Options(), **given), errors

@@ -1,0 +1,187 @@
+"""Deciding where pods go, binding them by name, and saying why."""
+
+import msgspec
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+
+from service.api import wire
+from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
+from service.api.object_operations import CLUSTER_PATH
+from service.api.operations import JSON, Body, Operation, described
+from service.api.placement_requests import parse_placement
+from service.api.requests import AnyRequest, converted, media_type, query
+from service.api.resources import POD_EXAMPLE, PODS
+from service.api.responses import json_response, tag_of
+from service.api.services import Services
+from service.engine.explanation import Explanation
+from service.model.manifest_base import with_resource_version
+from service.model.strict_json import decode_strict
+from service.scheduler.answers import ObjectAnswer
+from service.scheduler.intents import BindPod, EvictPod, ExplainPod
+from service.scheduler.placements import PlacementAnswer
+
+_encode = msgspec.json.Encoder().encode
+
+_PLACE = Operation(
+    id="placePods",
+    tag="placements",
+    summary="Decide where pods run, and record it",
+    description="The call retries until it commits: it is never refused because of a lost race. "
+    "At the answer's `revision` every placement is feasible; `score` and `explanation` are those "
+    "at `plannedRevision`. One invalid manifest refuses the whole request.",
+    parameters=(IDEMPOTENCY_KEY,),
+    request=Body(
+        types={JSON: wire.PlacementRequest},
+        description="The pods and how to place them.",
+        example={"pods": [POD_EXAMPLE], "policy": "BestEffort", "onUnschedulable": "Queue"},
+    ),
+    limit="placements",
+    answers={
+        200: Body(
+            types={JSON: PlacementAnswer},
+            description="What became of each pod, in the order asked.",
+            example={
+                "revision": 1042,
+                "committed": True,
+                "attempts": 1,
+                "results": [
+                    {
+                        "namespace": "shop",
+                        "name": "web-0",
+                        "uid": "7e4f9a1c-2f0b-4b59-9a57-0d2b6f6f3c11",
+                        "outcome": "Placed",
+                        "nodeName": "node-7",
+                        "score": 601,
+                        "plannedRevision": 1039,
+                        "reason": None,
+                        "message": None,
+                        "explanation": None,
+                    }
+                ],
+                "group": None,
+            },
+        )
+    },
+    problems=("InvalidManifest", "PodDiffers", *KEY_PROBLEMS),
+)
+
+
+@post(CLUSTER_PATH + "/placements", status_code=200, opt=described(_PLACE))
+async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Place pods, and keep where they went."""
+    media_type(request)
+    query(request)
+    body = await services.bodies.read(request)
+    intent = await parse_placement(body, services.templates)
+    return await submit_once(request, services, intent, body, _rendered)
+
+
+def _rendered(answer: PlacementAnswer) -> Rendered:
+    return Rendered(_encode(answer))
+
+
+_BIND = Operation(
+    id="bindPod",
+    tag="placements",
+    summary="Bind a pending pod to a named node",
+    description="All filters have to pass on that node, else it is refused with their reasons.",
+    parameters=(IDEMPOTENCY_KEY,),
+    request=Body(
+        types={JSON: wire.Binding},
+        description="The node.",
+        example={"target": {"name": "node-7"}, "force": False},
+    ),
+    answers={200: Body(types={JSON: wire.Pod}, description="The pod, bound.", example=POD_EXAMPLE)},
+    problems=(
+        "BindingRefused",
+        "Conflict",
+        "Denied",
+        "InvalidManifest",
+        "RevisionConflict",
+        *KEY_PROBLEMS,
+    ),
+)
+
+
+@post(PODS.item + "/binding", status_code=200, opt=described(_BIND))
+async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Bind a pod to a node, after all filters."""
+    media_type(request)
+    query(request)
+    body = await services.bodies.read(request)
+    binding = converted(decode_strict(body), wire.Binding)
+    intent = BindPod(
+        namespace=request.path_params["namespace"],
+        name=request.path_params["name"],
+        node_name=binding.target.name,
+        force=binding.force,
+        uid=(binding.metadata.uid if binding.metadata else None) or None,
+    )
+    return await submit_once(request, services, intent, body, rendered_object)
+
+
+def rendered_object(answer: ObjectAnswer) -> Rendered:
+    """An object that an operation changed, as its answer."""
+    body = with_resource_version(answer.body, answer.resource_version)
+    return Rendered(body, etag=tag_of(answer.resource_version))
+
+
+_EVICT = Operation(
+    id="evictPod",
+    tag="placements",
+    summary="Mark a pod as to be stopped",
+    description="Sets its `deletionTimestamp` and the condition DisruptionTarget; its orchestrator "
+    "stops it and confirms with a DELETE.",
+    parameters=(IDEMPOTENCY_KEY,),
+    request=Body(
+        types={JSON: wire.Eviction},
+        description="A policy/v1 Eviction; may be absent.",
+        required=False,
+    ),
+    answers={201: Body(types={JSON: wire.Pod}, description="The pod, marked.")},
+    problems=("Conflict", "InvalidManifest", "RevisionConflict", *KEY_PROBLEMS),
+)
+
+
+@post(PODS.item + "/eviction", status_code=201, opt=described(_EVICT))
+async def evict_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Ask for a pod to be stopped."""
+    media_type(request)
+    query(request)
+    body = await services.bodies.read(request)
+    eviction = converted(decode_strict(body) if body.strip() else {}, wire.Eviction)
+    preconditions = eviction.delete_options and eviction.delete_options.preconditions
+    intent = EvictPod(
+        namespace=request.path_params["namespace"],
+        name=request.path_params["name"],
+        uid=(preconditions.uid if preconditions else None) or None,
+    )
+    return await submit_once(request, services, intent, body, _evicted)
+
+
+def _evicted(answer: ObjectAnswer) -> Rendered:
+    return msgspec.structs.replace(rendered_object(answer), status=201)
+
+
+_EXPLAIN = Operation(
+    id="explainPod",
+    tag="placements",
+    summary="Why a pod is where it is, or why it waits",
+    description="Every filter's own verdict on every node and every score, at the head; a placed "
+    "pod is taken out of the cluster first.",
+    answers={200: Body(types={JSON: Explanation}, description="The full explanation.")},
+)
+
+
+@get(PODS.item + "/explanation", opt=described(_EXPLAIN))
+async def explain_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Explain a stored pod."""
+    query(request)
+    answer = await services.scheduler.submit(
+        request.path_params["cluster"],
+        ExplainPod(namespace=request.path_params["namespace"], name=request.path_params["name"]),
+    )
+    return json_response(msgspec.json.encode(answer.explanation), answer.revision)
+
+
+PLACEMENT_HANDLERS = (place_pods, bind_pod, evict_pod, explain_pod)

@@ -1,0 +1,378 @@
+"""Problem documents (RFC 9457): the one table from an error's code to its HTTP answer.
+
+Errors of the model say what went wrong; only here do they get a status. What can only go wrong
+in HTTP itself is declared here too.
+"""
+
+# ruff: noqa: N818 - the names are the codes that clients see
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
+
+from service.model.errors import (
+    BindingRefused,
+    Denied,
+    FieldError,
+    InvalidManifest,
+    MoorageError,
+    Unavailable,
+)
+
+PROBLEM_JSON = "application/problem+json"
+
+_log = logging.getLogger(__name__)
+
+
+class MalformedRequest(MoorageError):
+    """The request breaks HTTP, or one of its headers or query parameters cannot be read."""
+
+    def __init__(self, detail: str, errors: Sequence[FieldError] = ()) -> None:
+        super().__init__(detail)
+        self.errors = list(errors)
+
+
+class Unauthorized(MoorageError):
+    """No bearer token, or a wrong one."""
+
+
+class NoSuchPath(MoorageError):
+    """Nothing is served at this path."""
+
+
+class MethodNotAllowed(MoorageError):
+    """The path exists, the method does not."""
+
+
+class BodyTimeout(MoorageError):
+    """The client took too long to send its request."""
+
+
+class BodyTooLarge(MoorageError):
+    """The body is over the operation's limit."""
+
+
+class URLTooLong(MoorageError):
+    """The request target is over the limit."""
+
+
+class UnsupportedMediaType(MoorageError):
+    """The operation does not take this Content-Type or Content-Encoding."""
+
+
+class HeadersTooLarge(MoorageError):
+    """The request's headers are over the limit."""
+
+
+class RevisionNotReached(Unavailable):
+    """The cluster has not reached the revision that `minRevision` names."""
+
+
+class ReplicaLags(Unavailable):
+    """A replica of this process is too far behind its log."""
+
+
+class ProblemKind(NamedTuple):
+    """How one code is answered; `meaning` is its page `/errors/<code>`."""
+
+    status: int
+    title: str
+    meaning: str
+
+
+PROBLEMS: Mapping[str, ProblemKind] = {
+    "MalformedRequest": ProblemKind(
+        400,
+        "The request is malformed",
+        "A header, the path or a query parameter cannot be read, or is not one of the "
+        "operation's. Nothing was done.",
+    ),
+    "MalformedJSON": ProblemKind(
+        400,
+        "The body is not JSON that Moorage reads",
+        "The body has to be one JSON value in UTF-8, without duplicate keys, NaN or Infinity, "
+        "nested at most 32 levels deep, with nothing after it.",
+    ),
+    "Unauthorized": ProblemKind(
+        401,
+        "A bearer token is needed",
+        "The server runs with a token: send it as `Authorization: Bearer <token>`.",
+    ),
+    "Denied": ProblemKind(
+        403,
+        "Refused by admission",
+        "Admission, a quota or missing rights refuse the change; `detail` says which rule.",
+    ),
+    "AntiAffinityTooBroad": ProblemKind(
+        403,
+        "Anti-affinity against all namespaces needs a node topology key",
+        "Required anti-affinity that applies to all namespaces (`namespaceSelector: {}`) may only "
+        "use a topology key of the setting `nodeTopologyKeys`: with a wider one, a single pod "
+        "could keep everybody out of a zone. Narrow the namespaces or the key, put the namespace "
+        "into `trustedNamespaces`, or switch off `restrictAllNamespacesAntiAffinity`.",
+    ),
+    "QuotaExceeded": ProblemKind(
+        403,
+        "A resource quota is used up",
+        "The pod would take its namespace beyond a ResourceQuota, does not say how much it needs "
+        "of what a quota limits, or uses a resource that the setting `limitedResources` allows "
+        "only where a quota covers it. `detail` says which, in Kubernetes' words.",
+    ),
+    "PriorityDiffers": ProblemKind(
+        403,
+        "The priority is not that of the class",
+        "A pod's `priorityClassName` decides its `priority`. Leave the number away, or send the "
+        "one that the class has.",
+    ),
+    "UnknownPriorityClass": ProblemKind(
+        403,
+        "No such priority class",
+        "The pod's `priorityClassName` is neither in the setting `priorityClasses` nor built in.",
+    ),
+    "UnknownScheduler": ProblemKind(
+        403,
+        "No such scheduling profile",
+        "The pod's `schedulerName` is no profile of the cluster, so Moorage never places it.",
+    ),
+    "NoSuchPath": ProblemKind(
+        404,
+        "Nothing is served at this path",
+        "See `/docs` for the operations and their paths.",
+    ),
+    "NotFound": ProblemKind(
+        404,
+        "No such object",
+        "The cluster, or the object in it, does not exist at the revision in the header "
+        "`Moorage-Revision`.",
+    ),
+    "MethodNotAllowed": ProblemKind(
+        405,
+        "The path does not take this method",
+        "The header `Allow` names the methods that the path takes.",
+    ),
+    "BodyTimeout": ProblemKind(
+        408,
+        "The request came too slowly",
+        "The client stopped sending its body, or sent it more slowly than the server waits for.",
+    ),
+    "Conflict": ProblemKind(
+        409,
+        "The change conflicts with what is stored",
+        "What is stored does not allow the change; `detail` says why. Read the object again.",
+    ),
+    "RevisionConflict": ProblemKind(
+        409,
+        "The object has changed",
+        "`metadata.resourceVersion` or `metadata.uid` of the request is not that of the stored "
+        "object. Read the object, apply the change to what it is now, and send it again.",
+    ),
+    "PodDiffers": ProblemKind(
+        409,
+        "A different pod is stored under this name",
+        "A pod of the same namespace and name exists with another spec or other labels. Nothing "
+        "of the request was done.",
+    ),
+    "BindingRefused": ProblemKind(
+        409,
+        "The pod does not fit the node",
+        "`reasons` lists what each filter says against the node. With `force` the filters are "
+        "passed over.",
+    ),
+    "IdempotencyKeyInProgress": ProblemKind(
+        409,
+        "The first request with this key is still running",
+        "Ask again after the seconds in `Retry-After`, with the same key and body.",
+    ),
+    "Compacted": ProblemKind(
+        410,
+        "The log no longer reaches back that far",
+        "The revision asked for was compacted. List again and go on from the list's "
+        "`metadata.resourceVersion`.",
+    ),
+    "HistoryReplaced": ProblemKind(
+        410,
+        "The log tells another history",
+        "The cluster's log does not continue what was read before, as after a restore from a "
+        "backup. List again and go on from the list's `metadata.resourceVersion`.",
+    ),
+    "PreconditionFailed": ProblemKind(
+        412,
+        "If-Match does not hold",
+        "The object's ETag is another one now. Read it again.",
+    ),
+    "BodyTooLarge": ProblemKind(
+        413,
+        "The body is too large",
+        "Each operation has a limit, which the server's settings can change. A large set of "
+        "objects goes to `apply` as NDJSON.",
+    ),
+    "URLTooLong": ProblemKind(
+        414, "The URL is too long", "The path and the query together are over the limit."
+    ),
+    "UnsupportedMediaType": ProblemKind(
+        415,
+        "The operation does not take this media type",
+        "`detail` names the Content-Types that it takes. Bodies are not compressed.",
+    ),
+    "InvalidManifest": ProblemKind(
+        422,
+        "Fields of the request are invalid",
+        "`errors` names every wrong field, with its path, what is wrong and the value sent. "
+        "Nothing was done.",
+    ),
+    "IdempotencyKeyReused": ProblemKind(
+        422,
+        "The idempotency key was used for another request",
+        "A key stands for one request: the same method, path, query and body. Use a new key.",
+    ),
+    "HeadersTooLarge": ProblemKind(
+        431, "The headers are too large", "All headers of a request together are over the limit."
+    ),
+    "Internal": ProblemKind(
+        500,
+        "A fault in Moorage",
+        "This is a bug. The log of the server has the details; please report it.",
+    ),
+    "Overloaded": ProblemKind(
+        503,
+        "Too much is waiting",
+        "More is waiting than the server takes on, or the time for the request was up before it "
+        "could be committed. Ask again after the seconds in `Retry-After`.",
+    ),
+    "StorageUnavailable": ProblemKind(
+        503,
+        "The database cannot be reached",
+        "Nothing of the request was committed. Ask again after the seconds in `Retry-After`.",
+    ),
+    "ReplicaLags": ProblemKind(
+        503,
+        "The process is behind",
+        "This process has not followed a cluster's log for too long, so it should get no requests. "
+        "It is not told to others than those who ask for readiness.",
+    ),
+    "OutcomeUnknown": ProblemKind(
+        503,
+        "It is not known whether the request was committed",
+        "The connection to the database broke during the commit. Ask again with the same "
+        "Idempotency-Key: what was committed is not done twice.",
+    ),
+    "RevisionNotReached": ProblemKind(
+        503,
+        "The cluster has not reached this revision",
+        "`minRevision` lies ahead of the cluster's head. Ask again after the seconds in "
+        "`Retry-After`.",
+    ),
+}
+
+
+class FieldProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """One wrong field of a request."""
+
+    field: str
+    """Path of the field in the request, such as `pods[3].spec.tolerations[0].key`."""
+    message: str
+    """What is wrong with it."""
+    value: Any = None
+    """What was sent, where it is short enough to repeat."""
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong (RFC 9457)."""
+
+    type: str
+    """The page that explains this code."""
+    code: str
+    """Stable name of what went wrong, in CamelCase."""
+    title: str
+    """What the code means, always the same."""
+    status: int
+    """The answer's HTTP status."""
+    detail: str
+    """What went wrong this time, for people."""
+    instance: str
+    """The path that was asked."""
+    errors: list[FieldProblem] | None = None
+    """Every wrong field, all at once."""
+    reasons: dict[str, list[str]] | None = None
+    """Why a pod does not fit the node: what each plugin says."""
+
+
+def code_of(error: MoorageError) -> str:
+    """The code that clients see: for a denial its reason, where that has a page of its own."""
+    if isinstance(error, Denied) and error.reason in PROBLEMS:
+        return error.reason
+    return next((kind for kind in _family(error) if kind in PROBLEMS), "Internal")
+
+
+def problem_of(error: MoorageError, instance: str) -> Problem:
+    """The problem document of an error, for the request path `instance`."""
+    code = code_of(error)
+    kind = PROBLEMS[code]
+    return Problem(
+        type=f"/errors/{code}",
+        code=code,
+        title=kind.title,
+        status=kind.status,
+        detail=error.detail,
+        instance=instance,
+        errors=_field_problems(error),
+        reasons=error.reasons if isinstance(error, BindingRefused) else None,
+    )
+
+
+def encode_problem(error: MoorageError, instance: str) -> tuple[int, bytes, dict[str, str]]:
+    """Status, body and extra headers of an error's answer."""
+    problem = problem_of(error, instance)
+    return problem.status, msgspec.json.encode(problem), _headers(error, problem.status)
+
+
+def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """Litestar's exception handler: every exception becomes a problem document."""
+    known = _known(error)
+    status, body, headers = encode_problem(known, request.scope["path"])
+    if isinstance(error, HTTPException) and error.headers:
+        headers |= error.headers
+    return Response(body, status_code=status, headers=headers, media_type=PROBLEM_JSON)
+
+
+def _known(error: Exception) -> MoorageError:
+    match error:
+        case MoorageError():
+            return error
+        case MethodNotAllowedException():
+            return MethodNotAllowed("The path does not take this method.")
+        case NotFoundException():
+            return NoSuchPath("Nothing is served at this path.")
+        case HTTPException() if error.status_code < 500:  # noqa: PLR2004
+            return MalformedRequest(error.detail)
+        case _:
+            _log.error("A request failed unexpectedly.", exc_info=error)
+            return MoorageError("An unexpected fault; the server's log has the details.")
+
+
+def _family(error: MoorageError) -> list[str]:
+    """The names of the error's class and of those it stands for, nearest first."""
+    return [kind.__name__ for kind in type(error).__mro__]
+
+
+def _field_problems(error: MoorageError) -> list[FieldProblem] | None:
+    if not isinstance(error, InvalidManifest | MalformedRequest) or not error.errors:
+        return None
+    return [FieldProblem(field=e.field, message=e.message, value=e.value) for e in error.errors]
+
+
+def _headers(error: MoorageError, status: int) -> dict[str, str]:
+    if isinstance(error, Unavailable):
+        return {"retry-after": str(error.retry_after)}
+    if isinstance(error, Unauthorized):
+        return {"www-authenticate": "Bearer"}
+    if status in {408, 413}:
+        # The rest of the body is still on its way: nothing else can be read from the connection.
+        return {"connection": "close"}
+    if code_of(error) == "IdempotencyKeyInProgress":
+        return {"retry-after": "1"}
+    return {}

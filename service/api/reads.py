@@ -1,0 +1,178 @@
+"""Reads of the committed truth: straight from the store's tables, never from a replica.
+
+So every read shows all changes acknowledged by any process before it arrived.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import Protocol, TypeVar
+
+from service.api.problems import RevisionNotReached
+from service.model.errors import MoorageError, NotFound
+from service.model.log import ClusterRow, Head, ObjectPage, ObjectRead, ReplicaReport, Snapshot
+
+DEFAULT_CLUSTER = "default"
+"""The cluster that is there from the start."""
+CLUSTERS_KNOWN_MAX = 10_000
+BATCH_ROWS = 1_000
+"""Rows that a list reads at once; pages show the present, so each batch may be a newer one."""
+_POLL_SECONDS = 0.05
+
+T = TypeVar("T")
+Answer = TypeVar("Answer", ObjectRead, ObjectPage)
+
+
+class Reads(Protocol):
+    """What the API asks of the store. Each answer is from one instant, with its head.
+
+    Raises (from every method):
+        NotFound: there is no such cluster.
+        StorageUnavailable: the database cannot be reached.
+    """
+
+    async def list_clusters(self) -> list[ClusterRow]:
+        """All clusters, by name."""
+        ...
+
+    async def get_cluster(self, name: str) -> ClusterRow:
+        """One cluster with its configuration and counts."""
+        ...
+
+    async def find_cluster(self, name: str) -> int:
+        """The id of the cluster that has this name now."""
+        ...
+
+    async def head(self, cluster_id: int) -> Head:
+        """Where the log ends."""
+        ...
+
+    async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
+        """One object, or None in its place."""
+        ...
+
+    async def list_objects(
+        self,
+        cluster_id: int,
+        kind: str,
+        *,
+        namespace: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int,
+        node_name: str | None = None,
+    ) -> ObjectPage:
+        """Up to `limit` objects of a kind, by namespace and name, from after a key on."""
+        ...
+
+    async def load(self, cluster_id: int) -> Snapshot:
+        """All objects at one revision."""
+        ...
+
+    async def replica_reports(self) -> list[ReplicaReport]:
+        """What the living processes said of their replicas."""
+        ...
+
+
+class ClusterReads:
+    """The store's reads by a cluster's name.
+
+    Names are turned into ids from memory. An id is never used again, so one that is out of date
+    finds nothing, and is then looked up anew.
+    """
+
+    def __init__(self, store: Reads, revision_wait_seconds: float) -> None:
+        self.store = store
+        self._wait_seconds = revision_wait_seconds
+        self._ids: dict[str, int] = {}
+
+    async def get_object(
+        self, cluster: str, kind: str, namespace: str, name: str, *, at_least: int = 0
+    ) -> ObjectRead:
+        """One object at revision `at_least` or later."""
+        return await self._reading(
+            cluster, lambda i: self.store.get_object(i, kind, namespace, name), at_least
+        )
+
+    async def batches(
+        self,
+        cluster: str,
+        kind: str,
+        *,
+        namespace: str | None,
+        after: tuple[str, str] | None,
+        rows: int = BATCH_ROWS,
+        node_name: str | None = None,
+        at_least: int = 0,
+    ) -> AsyncIterator[ObjectPage]:
+        """The objects of a kind in batches; the last one has fewer than `rows`."""
+        while True:
+            page = await self._list(cluster, kind, namespace, after, rows, node_name, at_least)
+            yield page
+            if len(page.rows) < rows:
+                return
+            after = (page.rows[-1].namespace, page.rows[-1].name)
+
+    async def head(self, cluster: str) -> Head:
+        """Where the log of a cluster ends."""
+        return await self._by_id(cluster, self.store.head)
+
+    async def head_or_none(self, cluster: str) -> int | None:
+        """The revision of a cluster's head; None where it cannot be had."""
+        try:
+            return (await self.head(cluster)).revision
+        except MoorageError:
+            return None
+
+    async def ping(self) -> None:
+        """Ask the database for something; StorageUnavailable if it does not answer."""
+        with suppress(NotFound):
+            await self._by_id(DEFAULT_CLUSTER, self.store.head)
+
+    async def load(self, cluster: str) -> Snapshot:
+        """All objects of a cluster at one revision."""
+        return await self._by_id(cluster, self.store.load)
+
+    async def _list(
+        self,
+        cluster: str,
+        kind: str,
+        namespace: str | None,
+        after: tuple[str, str] | None,
+        rows: int,
+        node_name: str | None,
+        at_least: int,
+    ) -> ObjectPage:
+        def read(cluster_id: int) -> Awaitable[ObjectPage]:
+            return self.store.list_objects(
+                cluster_id,
+                kind,
+                namespace=namespace,
+                after=after,
+                limit=rows,
+                node_name=node_name,
+            )
+
+        return await self._reading(cluster, read, at_least)
+
+    async def _reading(
+        self, cluster: str, read: Callable[[int], Awaitable[Answer]], at_least: int
+    ) -> Answer:
+        """Read until the head has reached a revision, a limited number of times."""
+        for _ in range(max(1, round(self._wait_seconds / _POLL_SECONDS))):
+            answer = await self._by_id(cluster, read)
+            if answer.head.revision >= at_least:
+                return answer
+            await asyncio.sleep(_POLL_SECONDS)
+        raise RevisionNotReached(f"The cluster has not reached revision {at_least}.")
+
+    async def _by_id(self, cluster: str, read: Callable[[int], Awaitable[T]]) -> T:
+        known = self._ids.get(cluster)
+        if known is not None:
+            try:
+                return await read(known)
+            except NotFound:
+                del self._ids[cluster]
+        if len(self._ids) >= CLUSTERS_KNOWN_MAX:
+            self._ids.clear()
+        self._ids[cluster] = await self.store.find_cluster(cluster)
+        return await read(self._ids[cluster])

@@ -1,0 +1,230 @@
+"""Reading requests strictly: bodies within their limits, media types, query, preconditions."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+from litestar import Request
+
+from service.api.operations import JSON, Operation
+from service.api.problems import (
+    BodyTimeout,
+    BodyTooLarge,
+    MalformedRequest,
+    UnsupportedMediaType,
+)
+from service.model.errors import FieldError, InvalidManifest
+from service.settings import Settings
+
+T = TypeVar("T")
+
+_ENTITY_TAG = re.compile(r'(W/)?"([!#-~]*)"')
+
+AnyRequest = Request[Any, Any, Any]
+
+
+def operation_of(request: AnyRequest) -> Operation:
+    """The operation that a request was routed to."""
+    operation = request.route_handler.opt["operation"]
+    assert isinstance(operation, Operation)
+    return operation
+
+
+def media_type(request: AnyRequest) -> str:
+    """The body's media type: one that the operation takes, JSON where none is given.
+
+    Raises:
+        UnsupportedMediaType: another Content-Type, charset or Content-Encoding.
+    """
+    _refuse_encodings(request.headers.get("content-encoding", "identity"))
+    body = operation_of(request).request
+    assert body is not None
+    announced, _, parameters = request.headers.get("content-type", "").partition(";")
+    taken = (*body.types, *body.also)
+    if (kind := announced.strip().lower() or JSON) not in taken:
+        raise UnsupportedMediaType(f"Send one of {', '.join(taken)}, not {kind[:100]}.")
+    _refuse_charsets(parameters)
+    return kind
+
+
+def query(request: AnyRequest) -> Mapping[str, str]:
+    """The query parameters, each at most once and each one of the operation's.
+
+    A misspelt parameter is refused, not ignored: `?dryrun=true` must not write.
+
+    Raises:
+        MalformedRequest: an unknown or repeated parameter, or one that is not UTF-8.
+    """
+    if not (raw := request.scope["query_string"]):
+        return {}
+    known = operation_of(request).names("query")
+    given = _pairs(raw)
+    names = [name for name, _ in given]
+    errors = [
+        FieldError(name, _unknown(known) if name not in known else "is given more than once")
+        for name in dict.fromkeys(names)
+        if name not in known or names.count(name) > 1
+    ]
+    if errors:
+        raise MalformedRequest(f"Query parameter {errors[0].field}: {errors[0].message}.", errors)
+    return dict(given)
+
+
+def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int | None:
+    """A query parameter as an integer between `least` and 2**63 - 1; None where absent."""
+    text = parameters.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= least):  # noqa: PLR2004
+        raise wrong_parameter(name, f"has to be an integer of at least {least}", text)
+    return int(text)
+
+
+def integer_header(request: AnyRequest, name: str, *, default: int | None) -> int | None:
+    """A header as an integer between 0 and 2**63 - 1; `default` where it is absent or empty."""
+    text = request.headers.get(name, "").strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 19):  # noqa: PLR2004
+        raise MalformedRequest(f"The header {name.title()} has to be an integer.")
+    return int(text)
+
+
+def wrong_parameter(name: str, message: str, value: str) -> MalformedRequest:
+    """The error for one query parameter whose value cannot be read."""
+    errors = [FieldError(name, message, value[:200])]
+    return MalformedRequest(f"Query parameter {name}: {message}.", errors)
+
+
+def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ...]:
+    """The tags of an If-Match or If-None-Match, without their quotes; `("*",)` for any.
+
+    If-Match compares strongly (RFC 9110): a weak tag in it matches nothing, so it is left out.
+
+    Raises:
+        MalformedRequest: the header is not a list of entity tags.
+    """
+    if value.strip() == "*":
+        return ("*",)
+    found = [_ENTITY_TAG.fullmatch(part.strip()) for part in value.split(",")]
+    if not all(found):
+        raise MalformedRequest(f"{header} has to be `*` or a list of quoted entity tags.")
+    return tuple(match[2] for match in found if match and (weak or not match[1]))
+
+
+def if_match(request: AnyRequest) -> tuple[str, ...] | None:
+    """The entity tags of the request's If-Match; None where it has none."""
+    value = request.headers.get("if-match")
+    return None if value is None else entity_tags("If-Match", value)
+
+
+def converted(value: object, type_: type[T], prefix: str = "") -> T:
+    """A decoded value as a type.
+
+    Raises:
+        InvalidManifest: it is not of that type; the path begins with `prefix`.
+    """
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        reason, _, path = str(error).partition(" - at `$")
+        field = path.rstrip("`").removeprefix(".")
+        raise InvalidManifest([FieldError(field, reason[:1].lower() + reason[1:])]).under(
+            prefix
+        ) from None
+
+
+class BodyReader:
+    """Reads bodies within their limits in bytes and time.
+
+    Neither Litestar nor granian gives up on a client that stops sending, so each wait is bounded
+    here, and so is the whole: a client that sends a byte now and then is no better.
+    """
+
+    def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
+        self._limits = {
+            "body": settings.body_bytes_max,
+            "placements": settings.placements_bytes_max,
+            "simulations": settings.simulations_bytes_max,
+            "apply": settings.apply_bytes_max,
+        }
+        self._timeout_seconds = settings.body_timeout_seconds
+        self._bytes_per_second_min = settings.body_bytes_per_second_min
+        self._monotonic = monotonic
+
+    async def read(self, request: AnyRequest) -> bytes:
+        """The whole body.
+
+        Raises:
+            BodyTooLarge: as soon as the announced or the received length is over the limit.
+            BodyTimeout: the client is too slow.
+            MalformedRequest: the client left in the middle.
+        """
+        return b"".join([chunk async for chunk in self.stream(request)])
+
+    async def stream(self, request: AnyRequest) -> AsyncIterator[bytes]:
+        """The body piece by piece; raises what `read` raises."""
+        limit = self._limits[operation_of(request).limit]
+        _refuse_announced(request.headers.get("content-length", "0"), limit)
+        started, received, more = self._monotonic(), 0, True
+        while more:
+            message = await self._next(request, started, received)
+            chunk: bytes = message.get("body", b"")
+            received += len(chunk)
+            if received > limit:
+                raise BodyTooLarge(f"The body is longer than {limit} bytes.")
+            more = message.get("more_body", False)
+            if chunk:
+                yield chunk
+
+    async def _next(self, request: AnyRequest, started: float, received: int) -> Mapping[str, Any]:
+        granted = self._timeout_seconds + received / self._bytes_per_second_min
+        left = started + granted - self._monotonic()
+        try:
+            async with asyncio.timeout(min(self._timeout_seconds, left)):
+                message: Mapping[str, Any] = await request.receive()
+        except TimeoutError:
+            raise BodyTimeout("The body did not arrive in time.") from None
+        if message["type"] != "http.request":
+            raise MalformedRequest("The client left before the body was complete.")
+        return message
+
+
+def _refuse_announced(content_length: str, limit: int) -> None:
+    if not (content_length.isascii() and content_length.isdigit()):
+        raise MalformedRequest("Content-Length has to be a number.")
+    if len(content_length) > 18 or int(content_length) > limit:  # noqa: PLR2004
+        raise BodyTooLarge(f"The body is longer than {limit} bytes.")
+
+
+def _refuse_encodings(encoding: str) -> None:
+    if encoding.strip().lower() not in {"", "identity"}:
+        raise UnsupportedMediaType("Send the body as it is, without a Content-Encoding.")
+
+
+def _refuse_charsets(parameters: str) -> None:
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        charset = value.strip().strip('"').lower()
+        if name.strip().lower() == "charset" and charset not in {"utf-8", "utf8", "us-ascii"}:
+            raise UnsupportedMediaType("Send the body in UTF-8.")
+
+
+def _pairs(raw: bytes) -> list[tuple[str, str]]:
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
+    except ValueError:
+        raise MalformedRequest("The query has to be percent-encoded UTF-8.") from None
+    for name, value in pairs:
+        if "\0" in name or "\0" in value:
+            raise MalformedRequest("The query contains a NUL character.")
+    return pairs
+
+
+def _unknown(known: frozenset[str]) -> str:
+    if not known:
+        return "is unknown; the operation has no query parameters"
+    return f"is unknown; the operation knows {', '.join(sorted(known))}"

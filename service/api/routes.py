@@ -1,0 +1,59 @@
+"""All handlers of the API, and the document that describes them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from litestar import HttpMethod, Response, route
+from litestar.handlers import HTTPRouteHandler
+
+from service.api.apply import APPLY_HANDLERS
+from service.api.clusters import CLUSTER_HANDLERS
+from service.api.document import build_document
+from service.api.objects import object_handlers
+from service.api.overview import OVERVIEW_HANDLERS
+from service.api.placements import PLACEMENT_HANDLERS
+from service.api.resources import RESOURCES
+from service.api.schemas import Document
+from service.api.server import SERVER_HANDLERS
+from service.api.simulations import SIMULATION_HANDLERS
+from service.api.violations import VIOLATION_HANDLERS
+from service.api.watch import WATCH_HANDLERS
+
+_OPERATIONS: tuple[HTTPRouteHandler, ...] = (
+    *CLUSTER_HANDLERS,
+    *(handler for resource in RESOURCES for handler in object_handlers(resource)),
+    *APPLY_HANDLERS,
+    *PLACEMENT_HANDLERS,
+    *OVERVIEW_HANDLERS,
+    *VIOLATION_HANDLERS,
+    *SIMULATION_HANDLERS,
+    *WATCH_HANDLERS,
+    *SERVER_HANDLERS,
+)
+
+
+def _options_handlers(handlers: Iterable[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
+    """Answers to OPTIONS for each path; Litestar's own know only the path's first method."""
+    methods: dict[str, set[str]] = defaultdict(lambda: {"HEAD", "OPTIONS"})
+    for handler in handlers:
+        for path in handler.paths:
+            methods[path] |= set(handler.http_methods)
+    return [_options_handler(path, sorted(allowed)) for path, allowed in methods.items()]
+
+
+def _options_handler(path: str, allowed: Sequence[str]) -> HTTPRouteHandler:
+    @route(path, http_method=HttpMethod.OPTIONS, status_code=204)
+    async def options() -> Response[None]:
+        return Response(None, headers={"allow": ", ".join(allowed)})
+
+    return options
+
+
+HANDLERS = (*_options_handlers(_OPERATIONS), *_OPERATIONS)
+
+
+@cache
+def openapi_document() -> Document:
+    """The OpenAPI document of all handlers."""
+    return build_document(HANDLERS)

@@ -1,0 +1,135 @@
+"""What the server says of itself: health, metrics, the API's document and its pages."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+from litestar import MediaType, Response, get
+from litestar.di import NamedDependency
+
+from service.api import wire
+from service.api.exposition import CONTENT_TYPE
+from service.api.operations import JSON, Body, Operation, described
+from service.api.pages import docs_page, problem_page, problems_page
+from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
+from service.api.requests import AnyRequest
+from service.api.services import Services
+from service.model.errors import StorageUnavailable
+
+_READY_SECONDS_MAX = 3.0
+_PAGE_POLICY = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
+_OK = msgspec.json.encode(wire.Readiness(status="ok"))
+
+
+@get(
+    "/livez",
+    opt=described(
+        Operation(
+            id="getLiveness",
+            tag="server",
+            summary="Is the process alive?",
+            answers={200: Body(types={JSON: wire.Readiness}, description="It is.")},
+        )
+    ),
+)
+async def livez() -> Response[bytes]:
+    """Answer as long as the event loop turns."""
+    return Response(_OK, media_type=JSON)
+
+
+@get(
+    "/readyz",
+    opt=described(
+        Operation(
+            id="getReadiness",
+            tag="server",
+            summary="Can the process serve?",
+            description="It can as long as it reaches the database and follows the clusters' logs.",
+            answers={200: Body(types={JSON: wire.Readiness}, description="It can.")},
+            problems=("ReplicaLags", "StorageUnavailable"),
+        )
+    ),
+)
+async def readyz(services: NamedDependency[Services]) -> Response[bytes]:
+    """Answer 503 while the database cannot be reached, or a replica is too far behind its log."""
+    try:
+        async with asyncio.timeout(_READY_SECONDS_MAX):
+            await services.reads.ping()
+    except TimeoutError:
+        raise StorageUnavailable("The database does not answer in time.") from None
+    lag_seconds = services.scheduler.vitals().lag_seconds
+    if lag_seconds > services.settings.ready_lag_seconds_max:
+        raise ReplicaLags(f"A replica has been behind its log for {lag_seconds:.1f} s.")
+    return Response(_OK, media_type=JSON)
+
+
+@get(
+    "/metrics",
+    opt=described(
+        Operation(
+            id="getMetrics",
+            tag="server",
+            summary="Metrics of this server",
+            description="Of all its worker processes together, whichever of them answers.",
+            answers={
+                200: Body(types={"text/plain": str}, description="In Prometheus' text format.")
+            },
+        )
+    ),
+)
+async def get_metrics(services: NamedDependency[Services]) -> Response[bytes]:
+    """What the worker processes of this server have counted."""
+    text = await asyncio.to_thread(services.metrics.text)
+    return Response(text, media_type=CONTENT_TYPE)
+
+
+@get("/debug/replicas")
+async def debug_replicas(services: NamedDependency[Services]) -> Response[bytes]:
+    """Revision and hash of the replicas of every living process that runs with `--debug`."""
+    if not services.settings.debug:
+        raise NoSuchPath("Start the server with --debug to compare replicas.")
+    reports = await services.reads.store.replica_reports()
+    return Response(msgspec.json.encode({"items": reports}), media_type=JSON)
+
+
+@get("/openapi.json")
+async def openapi_json(document: NamedDependency[dict[str, Any]]) -> Response[bytes]:
+    """The OpenAPI document."""
+    return Response(msgspec.json.encode(document), media_type=JSON)
+
+
+@get("/docs")
+async def docs(document: NamedDependency[dict[str, Any]]) -> Response[str]:
+    """The OpenAPI document for people."""
+    return _page(docs_page(document))
+
+
+@get("/errors")
+async def errors() -> Response[str]:
+    """All codes of problem documents."""
+    return _page(problems_page())
+
+
+@get("/errors/{code:str}")
+async def error(request: AnyRequest) -> Response[str]:
+    """What one code means: where the `type` of a problem document leads."""
+    code = request.path_params["code"]
+    if code not in PROBLEMS:
+        raise NoSuchPath(f"There is no problem with the code {code[:100]}.")
+    return _page(problem_page(code))
+
+
+def _page(html: str) -> Response[str]:
+    return Response(html, media_type=MediaType.HTML, headers=_PAGE_POLICY)
+
+
+SERVER_HANDLERS = (
+    livez,
+    readyz,
+    get_metrics,
+    debug_replicas,
+    openapi_json,
+    docs,
+    errors,
+    error,
+)

@@ -1,0 +1,33 @@
+"""What every handler works with; put together in `service.app`."""
+
+import msgspec
+
+from service.api.metrics import Metrics
+from service.api.quota_reads import QuotaReads
+from service.api.reads import ClusterReads
+from service.api.requests import BodyReader
+from service.model.manifest import QuotaManifest
+from service.model.templates import TemplateCache
+from service.scheduler.service import Scheduler
+from service.settings import Settings
+
+
+class Services(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of one process that serve requests."""
+
+    settings: Settings
+    reads: ClusterReads
+    scheduler: Scheduler
+    bodies: BodyReader
+    metrics: Metrics
+
+    def reads_of(self, kind: str) -> ClusterReads | QuotaReads:
+        """Where objects of a kind are read."""
+        if kind == QuotaManifest.kind:
+            return QuotaReads(self.reads, self.scheduler)
+        return self.reads
+
+    @property
+    def templates(self) -> TemplateCache:
+        """Pod templates, worked out once for parsing and deciding."""
+        return self.scheduler.templates

@@ -1,0 +1,200 @@
+"""The application, put together in one place."""
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+from types import FrameType
+
+from litestar import Litestar
+from litestar.di import Provide
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from service.api.edge import Edge
+from service.api.metrics import Metrics
+from service.api.problems import answer_error
+from service.api.reads import ClusterReads, Reads
+from service.api.requests import BodyReader
+from service.api.routes import HANDLERS, openapi_document
+from service.api.services import Services
+from service.model.templates import TemplateCache
+from service.scheduler.limits import Limits
+from service.scheduler.ports import Clock
+from service.scheduler.reporting import Reporter
+from service.scheduler.service import Scheduler
+from service.settings import InvalidSettings, Settings, settings_of_this_process
+from service.store.postgres import PostgresStore
+
+__all__ = [
+    "RandomIds",
+    "SystemClock",
+    "create_app",
+    "create_app_from_environment",
+    "openapi_document",
+]
+
+Handler = Callable[[int, FrameType | None], object] | int | None
+Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
+
+
+def create_app(
+    settings: Settings,
+    *,
+    store: Reads,
+    scheduler: Scheduler,
+    clock: Clock,
+    metrics: Metrics | None = None,
+    lifespan: Lifespan | None = None,
+) -> ASGIApp:
+    """The ASGI application over a store and a scheduler.
+
+    `metrics` is the meter of that scheduler. `lifespan` surrounds the time in which requests are served.
+    """
+    services = Services(
+        settings=settings,
+        reads=ClusterReads(store, settings.revision_wait_seconds),
+        scheduler=scheduler,
+        bodies=BodyReader(settings, clock.monotonic),
+        metrics=metrics or Metrics(),
+    )
+    app = Litestar(
+        route_handlers=HANDLERS,
+        dependencies={
+            "services": Provide(lambda: services, sync_to_thread=False),
+            "document": Provide(openapi_document, sync_to_thread=False),
+        },
+        exception_handlers={Exception: answer_error},
+        lifespan=[lifespan] if lifespan else [],
+        openapi_config=None,
+        logging_config=None,
+        request_max_body_size=None,
+    )
+    return Edge(
+        app,
+        settings,
+        head_of=services.reads.head_or_none,
+        metrics=services.metrics,
+        monotonic=clock.monotonic,
+    )
+
+
+def create_app_from_environment() -> ASGIApp:
+    """The application of a server process, over PostgreSQL, as `MOORAGE_*` variables say.
+
+    Raises:
+        InvalidSettings: a variable is misspelt or wrong, or there is no database.
+    """
+    settings = settings_of_this_process()
+    if settings.database_url is None:
+        raise InvalidSettings("A server process needs MOORAGE_DATABASE_URL.")
+    return _Late(partial(_create_process, settings, settings.database_url))
+
+
+def _create_process(settings: Settings, database_url: str) -> ASGIApp:
+    clock = SystemClock()
+    store = PostgresStore(database_url)
+    limits = Limits(
+        request_seconds_max=settings.request_timeout_seconds,
+        apply_objects_max=settings.apply_objects_max,
+        log_keep_seconds=settings.log_keep_seconds,
+        log_keep_changes=settings.log_keep_changes,
+        answers_keep_seconds=settings.idempotency_keep_seconds,
+        upkeep_seconds=settings.upkeep_seconds,
+    )
+    templates = TemplateCache(settings.template_cache_bytes)
+    metrics = Metrics(settings.metrics_dir)
+    scheduler = Scheduler(store, clock, RandomIds(), limits, templates, metrics)
+
+    reporter = Reporter(store, scheduler, clock, f"{socket.gethostname()}/{os.getpid()}")
+
+    @asynccontextmanager
+    async def running(_: Litestar) -> AsyncIterator[None]:
+        await scheduler.start()
+        on_stop_signal(scheduler.watching.close)
+        reporting = asyncio.create_task(reporter.run()) if settings.debug else None
+        yield
+        if reporting is not None:
+            reporting.cancel()
+        await scheduler.stop()
+        await store.close()
+
+    return create_app(
+        settings, store=store, scheduler=scheduler, clock=clock, metrics=metrics, lifespan=running
+    )
+
+
+def on_stop_signal(act: Callable[[], None]) -> None:
+    """Act within the running event loop as soon as this process is told to stop.
+
+    Streams have to end then, for a server waits for them before its lifespan ends. The server's
+    own handling of the signal goes on. If it listens through the event loop, that hears of signals
+    by another way, and the handler proper is free; else its handler is called from ours.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _both(signal.getsignal(number), loop, act))
+        signal.siginterrupt(number, False)  # noqa: FBT003 - takes it by position only
+
+
+def _both(
+    before: Handler, loop: asyncio.AbstractEventLoop, act: Callable[[], None]
+) -> Callable[[int, FrameType | None], None]:
+    def handle(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(act)
+        if callable(before):
+            before(number, frame)
+        elif before == signal.SIG_DFL:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+
+    return handle
+
+
+class _Late:
+    """Builds an application within the event loop that serves it, at the first event."""
+
+    def __init__(self, build: Callable[[], ASGIApp]) -> None:
+        self._build = build
+        self._app: ASGIApp | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._app is None:
+            self._app = self._build()
+        await self._app(scope, receive, send)
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def now(self) -> datetime:
+        """The wall clock, in UTC."""
+        return datetime.now(UTC)  # noqa: TID251 - this is where time comes in
+
+    def monotonic(self) -> float:
+        """Seconds since some fixed moment."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Let others run for so long."""
+        await asyncio.sleep(seconds)
+
+
+class RandomIds:
+    """Identifiers from the operating system's randomness."""
+
+    def uid(self) -> str:
+        """A new object's `metadata.uid`."""
+        return str(uuid.uuid4())  # noqa: TID251 - this is where identifiers come in
+
+    def commit_id(self) -> uuid.UUID:
+        """A new attempt's id."""
+        return uuid.uuid4()  # noqa: TID251 - this is where identifiers come in

@@ -1,0 +1,294 @@
+"""Moorage's HTTP API as seen from the command line, on httpx.
+
+Answers are plain JSON values. What may be asked twice without doing anything twice (reads, PUT, and calls with an
+idempotency key) is asked again while the server is overloaded, restarting or unsure, for a limited time.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+import msgspec
+
+from service.cli.errors import CliError, Refused, Unavailable
+
+RETRY_SECONDS_MAX = 30.0
+RETRY_PAUSE_SECONDS = 0.25
+RETRY_PAUSE_SECONDS_MAX = 5.0
+PAGE_SIZE = 500
+STREAM_SILENCE_SECONDS_MAX = 60.0
+"""The server says something every few seconds; one that vanished never says so."""
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+NDJSON = "application/x-ndjson"
+
+TOO_MANY_REQUESTS = 429
+SERVICE_UNAVAILABLE = 503
+NO_RIGHT_TO_ASK = 401
+SERVER_FAULT = 500
+
+Params = Mapping[str, str | int | None]
+
+
+class Client:
+    """One server and one of its clusters.
+
+    Raises (from every call):
+        Refused: the server answered with a problem document.
+        Unavailable: it could not be reached, asks for another token, or had no answer in time.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        cluster: str = "default",
+        token: str | None = None,
+        timeout_seconds: float = 60.0,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self.url = url.rstrip("/")
+        self.cluster = cluster
+        self._sleep = sleep
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers=headers,
+            timeout=httpx.Timeout(timeout_seconds, connect=5.0),
+            transport=transport,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._http.close()
+
+    def on_cluster(self, cluster: str) -> "Client":
+        """The same server and connections, another cluster."""
+        other = copy(self)
+        other.cluster = cluster
+        return other
+
+    def path(self, *parts: str) -> str:
+        """A path in this client's cluster: `path("pods")` is `/v1/clusters/default/pods`."""
+        return "/".join(
+            ["/v1/clusters", *(quote(part, safe="") for part in (self.cluster, *parts))]
+        )
+
+    def get(self, path: str, params: Params | None = None) -> Any:
+        """The decoded answer of a GET."""
+        return self._decoded(self._ask("GET", path, params=params))
+
+    def put(self, path: str, body: object) -> Any:
+        """The decoded answer of a PUT."""
+        return self._decoded(self._ask("PUT", path, content=msgspec.json.encode(body)))
+
+    def patch(self, path: str, body: object) -> Any:
+        """The decoded answer of a merge patch (RFC 7396)."""
+        content = msgspec.json.encode(body)
+        return self._decoded(self._ask("PATCH", path, content=content, content_type=MERGE_PATCH))
+
+    def delete(self, path: str) -> Any:
+        """The decoded answer of a DELETE: the object as it was last."""
+        return self._decoded(self._ask("DELETE", path))
+
+    def post(self, path: str, body: object, params: Params | None = None) -> Any:
+        """The decoded answer of a POST that does the same when repeated, or nothing."""
+        content = msgspec.json.encode(body)
+        return self._decoded(self._ask("POST", path, content=content, params=params, again=True))
+
+    def post_once(
+        self, path: str, body: object, params: Params | None = None, *, key: str | None = None
+    ) -> Any:
+        """The decoded answer of a POST that takes effect once, however often it has to be sent.
+
+        With a `key` of the caller's that holds for later calls too; else each call has its own.
+        """
+        content = msgspec.json.encode(body)
+        return self._decoded(self._keyed(path, content, JSON, params, key))
+
+    def post_lines(self, path: str, lines: list[bytes]) -> list[Any]:
+        """The answers to an NDJSON request, one a line; it takes effect once."""
+        answer = self._keyed(path, b"\n".join(lines) + b"\n", NDJSON)
+        return [msgspec.json.decode(line) for line in answer.content.splitlines() if line]
+
+    def pages(self, path: str, params: Params | None = None) -> Iterator[list[Any]]:
+        """The items of a list, page by page, in the server's order."""
+        token: str | None = None
+        while True:
+            page = self.get(path, {"limit": PAGE_SIZE, **(params or {}), "continue": token})
+            yield page["items"]
+            token = page.get("metadata", {}).get("continue")
+            if not token:
+                return
+
+    @contextmanager
+    def stream(
+        self, path: str, params: Params, headers: Mapping[str, str]
+    ) -> Iterator[Iterator[str]]:
+        """The lines of an event stream, for as long as it lasts and is not silent for too long."""
+        timeout = httpx.Timeout(STREAM_SILENCE_SECONDS_MAX, connect=5.0)
+        with (
+            _transport_errors(self.url),
+            self._http.stream(
+                "GET", path, params=_given(params), headers=dict(headers), timeout=timeout
+            ) as answer,
+        ):
+            if answer.is_error:
+                answer.read()
+                raise _failure(answer)
+            yield _lines(answer.iter_bytes())
+
+    def _keyed(
+        self,
+        path: str,
+        content: bytes,
+        content_type: str,
+        params: Params | None = None,
+        key: str | None = None,
+    ) -> httpx.Response:
+        headers = {"Idempotency-Key": key or secrets.token_urlsafe(18)}
+        return self._ask(
+            "POST",
+            path,
+            content=content,
+            content_type=content_type,
+            params=params,
+            headers=headers,
+            again=True,
+        )
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        content: bytes | None = None,
+        content_type: str = JSON,
+        headers: Mapping[str, str] | None = None,
+        again: bool = False,
+    ) -> httpx.Response:
+        typed = {"Content-Type": content_type} if content is not None else {}
+        request = self._http.build_request(
+            method,
+            path,
+            params=_given(params),
+            content=content,
+            headers={**typed, **(headers or {})},
+        )
+        return self._send(request, again=again or method in {"GET", "PUT"})
+
+    def _send(self, request: httpx.Request, *, again: bool) -> httpx.Response:
+        """Send a request; if it may be repeated, repeat it while the server asks for patience."""
+        waited = 0.0
+        while True:
+            try:
+                return self._send_once(request)
+            except _TryAgain as trouble:
+                if not again or waited + trouble.pause_seconds > RETRY_SECONDS_MAX:
+                    raise trouble.error from None
+                self._sleep(trouble.pause_seconds)
+                waited += trouble.pause_seconds
+
+    def _send_once(self, request: httpx.Request) -> httpx.Response:
+        try:
+            with _transport_errors(self.url):
+                answer = self._http.send(request)
+        except _Dropped as dropped:
+            raise _TryAgain(dropped, RETRY_PAUSE_SECONDS) from None
+        if answer.status_code in {TOO_MANY_REQUESTS, SERVICE_UNAVAILABLE}:
+            raise _TryAgain(_failure(answer), _pause_wanted(answer))
+        if answer.is_error:
+            raise _failure(answer)
+        return answer
+
+    @staticmethod
+    def _decoded(answer: httpx.Response) -> Any:
+        return msgspec.json.decode(answer.content) if answer.content else None
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Lines that end with LF; a manifest may hold what Python takes for other ends of lines."""
+    rest = b""
+    for piece in pieces:
+        *complete, rest = (rest + piece).split(b"\n")
+        for line in complete:
+            yield line.decode(errors="replace")
+
+
+class _Dropped(Unavailable):
+    """The connection broke after the request may have been read."""
+
+
+class _TryAgain(Exception):  # noqa: N818
+    """Asking again after a pause may help; else `error` is what to raise."""
+
+    def __init__(self, error: CliError, pause_seconds: float) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.pause_seconds = pause_seconds
+
+
+@contextmanager
+def _transport_errors(url: str) -> Iterator[None]:
+    try:
+        yield
+    except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:
+        raise Unavailable(f"No server answers at {url}: {error}") from None
+    except httpx.TimeoutException:
+        raise Unavailable(f"{url} did not answer in time.") from None
+    except httpx.TransportError as error:
+        raise _Dropped(f"The connection to {url} broke: {error}") from None
+
+
+def _failure(answer: httpx.Response) -> CliError:
+    """The error that an answer other than 2xx stands for."""
+    problem = _problem(answer)
+    code = answer.status_code
+    if code == NO_RIGHT_TO_ASK:
+        return Unavailable("The server wants a bearer token: --token or MOORAGE_TOKEN.")
+    if code >= SERVER_FAULT or code == TOO_MANY_REQUESTS:
+        return Unavailable(
+            f"The server answered {code}: {problem.get('detail') or problem['title']}"
+        )
+    return Refused(problem)
+
+
+def _problem(answer: httpx.Response) -> dict[str, Any]:
+    fallback = {
+        "title": answer.reason_phrase,
+        "status": answer.status_code,
+        "detail": answer.text[:500],
+    }
+    try:
+        problem = msgspec.json.decode(answer.content, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return fallback
+    return {"title": answer.reason_phrase, "status": answer.status_code, **problem}
+
+
+def _pause_wanted(answer: httpx.Response) -> float:
+    try:
+        wanted = float(answer.headers.get("Retry-After", RETRY_PAUSE_SECONDS))
+    except ValueError:
+        return RETRY_PAUSE_SECONDS
+    return min(max(wanted, RETRY_PAUSE_SECONDS), RETRY_PAUSE_SECONDS_MAX)
+
+
+def _given(params: Params | None) -> dict[str, str]:
+    return {name: str(value) for name, value in (params or {}).items() if value is not None}

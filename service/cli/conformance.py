@@ -1,0 +1,265 @@
+"""`moorage conformance`: a server's answers beside kube-scheduler's own, case by case and step by step.
+
+A case is one simulation. A trace is replayed as a client would live through it: on a cluster of its own, over HTTP, each pod
+explained, then bound to the node that kube-scheduler chose.
+"""
+
+import secrets
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.cli.client import Client
+from service.cli.errors import ExitCode, Refused, WrongUsage
+from service.cli.local import LocalServer, temporary_folder
+from service.cli.options import URL_DEFAULT, Token, Url
+from service.cli.output import Output
+from service.cli.sources import read_objects
+from service.cli.stored_cases import stored_differences
+from service.cli.vectors import (
+    Difference,
+    Vector,
+    differences,
+    expected_of,
+    group_of,
+    is_trace,
+    request_of,
+    settings_of,
+    step_differences,
+)
+
+FAILURES_SHOWN = 20
+DIFFERENCES_SHOWN = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One answer compared: a case, or a step of a trace."""
+
+    group: str
+    name: str
+    differences: Sequence[Difference]
+
+
+@dataclass
+class Tally:
+    """How many answers of a group were compared, and how many were the same."""
+
+    checked: int = 0
+    passed: int = 0
+
+    def add(self, check: Check) -> None:
+        """Count one more answer."""
+        self.checked += 1
+        self.passed += not check.differences
+
+
+def conformance(
+    *,
+    files: Annotated[list[str], typer.Argument(help="Vectors: JSON Lines, also gzipped.")],
+    url: Url = URL_DEFAULT,
+    token: Token = None,
+    serve: Annotated[
+        bool,
+        typer.Option(
+            "--serve", help="Compare with a server of its own, on a temporary data folder."
+        ),
+    ] = False,
+    stored: Annotated[
+        bool,
+        typer.Option(
+            "--stored", help="Each case also on a stored cluster, reached by a winding road."
+        ),
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write the counts there, as Markdown.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", help="Only vectors whose name contains this.")
+    ] = None,
+) -> None:
+    """Compare a server's answers with kube-scheduler's; exit code 0 only if all are the same."""
+    vectors = [vector for vector in read_objects(files) if not only or only in str(vector["name"])]
+    if not vectors:
+        raise WrongUsage("There is no vector to compare with.")
+    output = Output()
+    with _server(url, own=serve) as address, Client(address, token=token) as client:
+        checks = list(_checks(client, vectors, output, stored=stored))
+    tallies = tally(checks)
+    _print_failures(output, [check for check in checks if check.differences])
+    output.table(("group", "answers", "the same"), _rows(tallies))
+    if report is not None:
+        report.write_text(render_report(tallies, [Path(file).name for file in files]))
+    if any(check.differences for check in checks):
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+def check_case(client: Client, case: Vector) -> Check:
+    """Simulate a case and compare the explanation."""
+    try:
+        answer = client.post("/v1/simulations", request_of(case))
+    except Refused as refusal:
+        return _check(case, str(case["name"]), [_refused(refusal)])
+    explanation = answer["results"][0]["explanation"]
+    return _check(case, str(case["name"]), differences(expected_of(case), explanation))
+
+
+def check_stored_case(client: Client, case: Vector) -> Check:
+    """Bring a stored cluster to a case's state by a winding road and compare what it answers."""
+    name = f"{case['name']}, stored"
+    try:
+        return _check(case, name, stored_differences(client, case))
+    except Refused as refusal:
+        return _check(case, name, [_refused(refusal)])
+
+
+def replay_trace(client: Client, trace: Vector) -> Iterator[Check]:
+    """Live through a trace on a cluster of its own; one check for each pod that it schedules."""
+    cluster = client.on_cluster(f"conformance-{secrets.token_hex(6)}")
+    cluster.put(cluster.path(), {"config": {**settings_of(trace), "placePendingPods": False}})
+    try:
+        for namespace in trace["namespaces"]:
+            _put(cluster, "namespaces", namespace)
+        for node in trace["nodes"]:
+            _put(cluster, "nodes", node)
+        for number, step in enumerate(trace["steps"], start=1):
+            yield from _take_step(cluster, trace, number, step)
+    finally:
+        cluster.delete(cluster.path())
+
+
+def tally(checks: Sequence[Check]) -> dict[str, Tally]:
+    """The counts for each group, groups in alphabetical order."""
+    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    for check in checks:
+        tallies[check.group].add(check)
+    return dict(sorted(tallies.items()))
+
+
+def render_report(tallies: dict[str, Tally], files: Sequence[str]) -> str:
+    """The counts as a page of the documentation."""
+    rows = "\n".join(
+        f"| {group} | {checked} | {passed} |" for group, checked, passed in _rows(tallies)
+    )
+    return f"""# Conformance with kube-scheduler
+
+Answers of the server compared with those of kube-scheduler v1.35.4's own code: which nodes are feasible, every filter's reasons
+on every node, every score, the best nodes and the message. A case is one simulation, and once more a placement on a stored
+cluster that reached the same state by a winding road (objects in any order, changed there and back, deleted and made again); a
+step of a trace is one placement on a cluster that a client builds over HTTP. Each must be the same in every field.
+
+Compared: {", ".join(files)}. Written by `make conformance REPORT=docs/conformance.md`; anyone can compare any server with any file
+of such vectors: `moorage conformance FILE --url …`. The exit code is 0 only if every answer is the same; differences are printed plugin by plugin.
+
+| group | answers | the same |
+|---|--:|--:|
+{rows}
+"""
+
+
+def _checks(
+    client: Client, vectors: Sequence[Vector], output: Output, *, stored: bool
+) -> Iterator[Check]:
+    with output.progress() as progress:
+        task = progress.add_task("comparing", total=len(vectors))
+        for vector in vectors:
+            if is_trace(vector):
+                yield from replay_trace(client, vector)
+            else:
+                yield check_case(client, vector)
+                if stored:
+                    yield check_stored_case(client, vector)
+            progress.advance(task)
+
+
+def _take_step(cluster: Client, trace: Vector, number: int, step: Vector) -> Iterator[Check]:
+    match step["op"]:
+        case "schedule":
+            found = _schedule(cluster, step)
+            yield _check(trace, f"{trace['name']} step {number}", found)
+        case "deletePod":
+            cluster.delete(cluster.path("namespaces", step["namespace"], "pods", step["name"]))
+        case "addNode" | "updateNode":
+            _put(cluster, "nodes", step["node"])
+        case "deleteNode":
+            cluster.delete(cluster.path("nodes", step["name"]))
+        case "updateNamespace":
+            _put(cluster, "namespaces", step["namespace"])
+        case unknown:
+            raise WrongUsage(f"{trace['name']} step {number}: no such op: {unknown}.")
+
+
+def _schedule(cluster: Client, step: Vector) -> Sequence[Difference]:
+    """Ask where the pod should go, compare, then bind it where kube-scheduler did."""
+    pod, expected = step["pod"], step["expect"]
+    question = {"pods": [pod], "dryRun": True, "explain": "Full"}
+    found: list[Difference] = []
+    try:
+        answer = cluster.post(cluster.path("placements"), question)
+        found += step_differences(expected, answer["results"][0]["explanation"])
+        if expected["chosen"] is not None:
+            found += _bind(cluster, pod, expected["chosen"])
+    except Refused as refusal:
+        found.append(_refused(refusal))
+    return found
+
+
+def _bind(cluster: Client, pod: Vector, node: str) -> list[Difference]:
+    """Bind the pod; if Moorage refuses that node, by force, for the next steps rest on it."""
+    metadata = pod["metadata"]
+    path = cluster.path("namespaces", metadata["namespace"], "pods", metadata["name"])
+    cluster.put(path, pod)
+    try:
+        cluster.post_once(f"{path}/binding", {"target": {"name": node}})
+    except Refused as refusal:
+        cluster.post_once(f"{path}/binding", {"target": {"name": node}, "force": True})
+        return [Difference(field="binding", node=node, expected="bound", got=str(refusal))]
+    return []
+
+
+def _put(cluster: Client, plural: str, item: Vector) -> None:
+    cluster.put(cluster.path(plural, item["metadata"]["name"]), item)
+
+
+def _check(vector: Vector, name: str, found: Sequence[Difference]) -> Check:
+    return Check(group=group_of(vector), name=name, differences=found)
+
+
+def _refused(refusal: Refused) -> Difference:
+    return Difference(field="answer", expected="200", got=str(refusal))
+
+
+def _rows(tallies: dict[str, Tally]) -> list[tuple[str, int, int]]:
+    rows = [(group, counts.checked, counts.passed) for group, counts in tallies.items()]
+    return [*rows, ("all", sum(row[1] for row in rows), sum(row[2] for row in rows))]
+
+
+def _print_failures(output: Output, failures: Sequence[Check]) -> None:
+    for check in failures[:FAILURES_SHOWN]:
+        output.line(check.name, style="bold")
+        for difference in check.differences[:DIFFERENCES_SHOWN]:
+            output.line(f"  {difference.describe()}")
+        if len(check.differences) > DIFFERENCES_SHOWN:
+            output.line(f"  and {len(check.differences) - DIFFERENCES_SHOWN} more differences")
+    if len(failures) > FAILURES_SHOWN:
+        output.line(f"and {len(failures) - FAILURES_SHOWN} more answers that differ")
+    if failures:
+        output.line()
+
+
+@contextmanager
+def _server(url: str, *, own: bool) -> Iterator[str]:
+    """The server to compare with: the named one, or one of our own while this lasts."""
+    if not own:
+        yield url
+        return
+    with (
+        temporary_folder() as folder,
+        LocalServer(folder / "data") as server,
+    ):
+        yield server.url

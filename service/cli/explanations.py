@@ -1,0 +1,182 @@
+"""Placements and their explanations, for people: which node and why, which nodes not and why not."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from service.cli.output import Output
+
+Explanation = Mapping[str, Any]
+
+NODES_SHOWN = 10
+"""Feasible nodes listed, the best first; and refused ones, above which they are grouped by reason."""
+
+FILTER_ORDER = (
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "PodTopologySpread",
+    "InterPodAffinity",
+)
+"""The order in which kube-scheduler filters; the first to fail speaks for a node in `message`."""
+
+AVAILABILITY = re.compile(r"0/\d+ nodes are available: (?P<reasons>.+)\.", re.DOTALL)
+NEXT_REASON = re.compile(r", (?=\d+ )")
+
+HEADINGS = {
+    "ImageLocality": "Images",
+    "InterPodAffinity": "PodAffinity",
+    "NodeResourcesBalancedAllocation": "Balance",
+    "NodeResourcesFit": "Fit",
+    "PodTopologySpread": "Spread",
+    "TaintToleration": "Taints",
+}
+"""Short names of scoring plugins, so that a table of scores fits a terminal."""
+
+PLACED = frozenset({"Placed", "AlreadyPlaced"})
+
+
+def print_results(output: Output, results: Sequence[Mapping[str, Any]]) -> None:
+    """A line for each pod, then what is known of why."""
+    output.table(
+        ("pod", "outcome", "node", "score", "message"),
+        (
+            (
+                _name(result),
+                result["outcome"],
+                result.get("nodeName"),
+                result.get("score"),
+                _why(result),
+            )
+            for result in results
+        ),
+    )
+    for result in results:
+        if result.get("explanation"):
+            output.line()
+            output.line(f"{_name(result)}: {_verdict(result)}", style="bold")
+            print_explanation(output, result["explanation"], chosen=result.get("nodeName"))
+
+
+def print_explanation(output: Output, explanation: Explanation, chosen: str | None = None) -> None:
+    """Full or Summary: nodes with their scores, then those that were refused, with the reasons."""
+    if "feasible" not in explanation:
+        _print_summary(output, explanation)
+        return
+    if explanation.get("prefilter"):
+        prefilter = explanation["prefilter"]
+        output.line(f"  {prefilter['plugin']}: {', '.join(prefilter['reasons'])}")
+    _print_scores(output, explanation, chosen)
+    _print_refused(output, explanation)
+
+
+def count_outcomes(results: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """How often each outcome occurs."""
+    return Counter(result["outcome"] for result in results)
+
+
+def reasons_of_refusals(results: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """Why pods were not placed, with how many pods each combination of reasons holds for."""
+    return Counter(
+        _without_counts(_why(result) or result["outcome"])
+        for result in results
+        if result["outcome"] not in PLACED
+    )
+
+
+def describe_outcomes(counts: Mapping[str, int]) -> str:
+    """`3 placed, 1 unschedulable`."""
+    words = (f"{count} {_in_words(outcome)}" for outcome, count in counts.items())
+    return ", ".join(words) or "nothing to place"
+
+
+def _print_summary(output: Output, explanation: Explanation) -> None:
+    output.line(f"  {explanation['feasibleCount']} of {explanation['nodes']} nodes are feasible")
+    rows = [
+        (f"  {count}", plugin, reason)
+        for plugin, reasons in explanation.get("reasons", {}).items()
+        for reason, count in reasons.items()
+    ]
+    if rows:
+        output.table(("  nodes", "plugin", "reason"), rows)
+
+
+def _print_scores(output: Output, explanation: Explanation, chosen: str | None) -> None:
+    total = explanation["total"]
+    if not total:
+        return
+    plugins = sorted(explanation["scores"])
+    ranked = sorted(total, key=lambda node: (node != chosen, -total[node], node))
+    rows = [
+        (_marked(node, chosen), total[node], *(explanation["scores"][p].get(node) for p in plugins))
+        for node in ranked[:NODES_SHOWN]
+    ]
+    output.table(("  node", "total", *(HEADINGS.get(p, p) for p in plugins)), rows)
+    if len(ranked) > NODES_SHOWN:
+        output.line(f"  and {len(ranked) - NODES_SHOWN} more feasible nodes")
+
+
+def _print_refused(output: Output, explanation: Explanation) -> None:
+    refused = _first_failures(explanation)
+    if not refused:
+        return
+    if len(refused) <= NODES_SHOWN:
+        rows: list[Sequence[object]] = [
+            (f"  {node}", *why) for node, why in sorted(refused.items())
+        ]
+        output.table(("  refused node", "plugin", "reason"), rows)
+        return
+    grouped = Counter(refused.values())
+    output.table(
+        ("  refused nodes", "plugin", "reason"),
+        [(f"  {count}", *why) for why, count in grouped.most_common()],
+    )
+
+
+def _first_failures(explanation: Explanation) -> dict[str, tuple[str, str]]:
+    """For each refused node, the first plugin that refuses it, and its reasons."""
+    failures: dict[str, tuple[str, str]] = {}
+    filters = explanation["filters"]
+    for plugin in (*FILTER_ORDER, *sorted(filters.keys() - set(FILTER_ORDER))):
+        for node, reasons in filters.get(plugin, {}).items():
+            failures.setdefault(node, (plugin, "; ".join(reasons)))
+    return failures
+
+
+def _marked(node: str, chosen: str | None) -> str:
+    return f"* {node}" if node == chosen else f"  {node}"
+
+
+def _verdict(result: Mapping[str, Any]) -> str:
+    node = result.get("nodeName")
+    if node:
+        return f"{_in_words(result['outcome'])} on {node}"
+    return f"{_in_words(result['outcome'])}: {_why(result) or 'no reason given'}"
+
+
+def _why(result: Mapping[str, Any]) -> str | None:
+    parts = [result.get("reason"), result.get("message")]
+    return ": ".join(part for part in parts if part) or None
+
+
+def _without_counts(message: str) -> str:
+    """`0/9 nodes are available: 3 a, 6 b.` as `a, b`: the same for pods that differ only in numbers."""
+    found = AVAILABILITY.fullmatch(message)
+    if not found:
+        return message
+    reasons = NEXT_REASON.split(found["reasons"])
+    return ", ".join(sorted(reason.lstrip("0123456789 ") for reason in reasons))
+
+
+def _name(result: Mapping[str, Any]) -> str:
+    return f"{result['namespace']}/{result['name']}"
+
+
+def _in_words(outcome: str) -> str:
+    """`AlreadyPlaced` as `already placed`."""
+    spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in outcome)
+    return spaced.strip()

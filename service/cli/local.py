@@ -1,0 +1,146 @@
+"""A server of one's own, as a child process: for demonstrations, replays, comparisons and tests."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from service.cli.errors import Unavailable
+
+READY_SECONDS_MAX = 120.0
+STOP_SECONDS_MAX = 60.0
+POLL_SECONDS = 0.05
+
+
+class LocalServer:
+    """`moorage serve` on a port of this machine; a context that starts and stops it.
+
+    Killed and started again on the same data folder, it keeps its port.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        port: int = 0,
+        workers: int = 1,
+        environment: Mapping[str, str] | None = None,
+        quiet: bool = False,
+    ) -> None:
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process: subprocess.Popen[bytes] | None = None
+        self._command = [
+            *(sys.executable, "-m", "service.cli", "serve", "--host", "127.0.0.1"),
+            *("--port", str(self.port), "--data-dir", str(data_dir), "--workers", str(workers)),
+        ]
+        self._environment = environment or {}
+        self._stderr = subprocess.DEVNULL if quiet else None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> float:
+        """Start it and wait until it is ready; returns how many seconds that took.
+
+        Raises:
+            Unavailable: it ended, or was not ready in time.
+        """
+        assert self.process is None
+        started = time.monotonic()
+        environment = {**os.environ, **self._environment}  # noqa: TID251 - the child's
+        self.process = subprocess.Popen(self._command, env=environment, stderr=self._stderr)  # noqa: S603
+        try:
+            self._wait_until_ready(started + READY_SECONDS_MAX)
+        except BaseException:
+            self.stop()
+            raise
+        return time.monotonic() - started
+
+    def _wait_until_ready(self, deadline: float) -> None:
+        while time.monotonic() < deadline:
+            if self.process is None or self.process.poll() is not None:
+                raise Unavailable("The server ended while it started; its last words are above.")
+            if is_ready(self.url):
+                return
+            time.sleep(POLL_SECONDS)
+        raise Unavailable(f"{self.url} was not ready after {READY_SECONDS_MAX:.0f} s.")
+
+    def stop(self) -> int | None:
+        """End it in good order; returns its exit code, None if it was not running."""
+        if self.process is None:
+            return None
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+        finally:
+            self.process = None
+
+    def kill(self) -> None:
+        """End it as a power cut would (SIGKILL)."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def wait(self) -> int:
+        """Wait until it ends by itself or by a signal; returns its exit code."""
+        return self.process.wait() if self.process else 0
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder for a data folder, removed afterwards.
+
+    Others may pass through it: root's PostgreSQL runs as another user, and would keep its data elsewhere.
+    """
+    with TemporaryDirectory(prefix="moorage-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        yield folder
+
+
+def is_ready(url: str) -> bool:
+    """Whether a server answers there, and is ready.
+
+    Asked many times while one starts, so without httpx: each client of it reads the certificates anew.
+    """
+    address = urlsplit(url)
+    connection = HTTPConnection(address.hostname or "", address.port, timeout=5)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def free_port() -> int:
+    """A port on which nothing listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,56 @@
+"""The `moorage` command and its exit codes; each command is in the module named after what it does."""
+
+import sys
+
+import typer
+
+from service.cli import conformance, openapi, read, serve, simulate, watch, write
+from service.cli.errors import CliError, ExitCode
+from service.cli.output import print_error
+
+HELP = """Scheduling as a service: where pods run, decided exactly as Kubernetes does, without races.
+
+Exit codes: 0 done; 1 refused, or a pod was not placed; 2 the command line or a file makes no sense; 3 no server, or no answer.
+"""
+
+app = typer.Typer(
+    name="moorage",
+    help=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (
+    serve.serve,
+    serve.migrate,
+    write.apply,
+    write.place,
+    read.explain,
+    simulate.simulate,
+    read.get,
+    write.config,
+    watch.watch,
+    read.violations,
+    read.topology,
+    write.bind,
+    write.evict,
+    write.delete,
+    read.status,
+    openapi.openapi,
+    conformance.conformance,
+):
+    app.command()(command)
+
+
+def run() -> None:
+    """Run the command line of this process, and end the process."""
+    try:
+        app(standalone_mode=True)
+    except CliError as error:
+        print_error(error)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.OK)
+    except BrokenPipeError:  # `moorage get pods | head`
+        sys.stderr.close()
+        sys.exit(ExitCode.OK)

@@ -1,0 +1,75 @@
+"""What the client commands share: which server, which cluster, and how to print."""
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, Concatenate, ParamSpec
+
+import typer
+
+from service.cli.client import Client
+from service.cli.output import Format, Output
+
+P = ParamSpec("P")
+
+URL_DEFAULT = "http://127.0.0.1:8080"
+
+Url = Annotated[str, typer.Option("--url", envvar="MOORAGE_URL", help="The server.")]
+Cluster = Annotated[
+    str, typer.Option("--cluster", "-c", envvar="MOORAGE_CLUSTER", help="The cluster to work on.")
+]
+Token = Annotated[
+    str | None,
+    typer.Option("--token", envvar="MOORAGE_TOKEN", help="Bearer token.", show_default=False),
+]
+Timeout = Annotated[float, typer.Option("--timeout", help="Seconds to wait for one answer.")]
+OutputFormat = Annotated[Format, typer.Option("--output", "-o", help="How to print.")]
+
+_SHARED = {
+    "url": (Url, URL_DEFAULT),
+    "cluster": (Cluster, "default"),
+    "token": (Token, None),
+    "timeout": (Timeout, 60.0),
+    "output": (OutputFormat, Format.TABLE),
+}
+
+
+class Session:
+    """A client and an output, made from the shared options."""
+
+    def __init__(self, client: Client, output: Output) -> None:
+        self.client = client
+        self.output = output
+
+
+def open_session(
+    *, url: str, cluster: str, token: str | None, timeout: float, output: Format
+) -> Session:
+    """The session that the shared options describe."""
+    client = Client(url, cluster=cluster, token=token, timeout_seconds=timeout)
+    return Session(client, Output(output))
+
+
+def connected(command: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
+    """Give a command the shared options, and itself a `Session` in their place.
+
+    Typer reads a command's options from its signature; so the shared ones are appended to it.
+    """
+
+    def run(**given: Any) -> None:
+        shared = {name: given.pop(name) for name in _SHARED}
+        session = open_session(**shared)
+        with session.client:
+            command(session, **given)  # type: ignore[call-arg]
+
+    _, *own = inspect.signature(command, eval_str=True).parameters.values()
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    shared = [
+        inspect.Parameter(name, keyword, annotation=annotation, default=default)
+        for name, (annotation, default) in _SHARED.items()
+    ]
+    parameters = [*(parameter.replace(kind=keyword) for parameter in own), *shared]
+    run.__name__ = command.__name__
+    run.__doc__ = command.__doc__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run

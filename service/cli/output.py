@@ -1,0 +1,118 @@
+"""What a command prints: tables for people, JSON or YAML for programs.
+
+Results go to standard output; progress, hints and errors to standard error, so that a pipe gets results only.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+import yaml
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from service.cli.errors import CliError, Refused
+
+PIPE_WIDTH = 10_000  # a pipe has no edge to wrap at
+
+
+class Format(StrEnum):
+    """`-o`."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+class Output:
+    """Prints results in one format."""
+
+    def __init__(self, chosen: Format = Format.TABLE) -> None:
+        self.format = chosen
+        self.console = _console(error=False)
+        self.notes = _console(error=True)
+
+    @property
+    def for_people(self) -> bool:
+        """Whether tables and sentences are wanted."""
+        return self.format is Format.TABLE
+
+    def document(self, value: object) -> None:
+        """A JSON value, whole, as JSON or YAML."""
+        if self.format is Format.YAML:
+            sys.stdout.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
+        else:
+            sys.stdout.write(
+                msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+            )
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """A table without lines: readable, and easy to cut into fields."""
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in columns:
+            table.add_column(column.upper() if column.islower() else column, overflow="fold")
+        for row in rows:
+            table.add_row(*(escape(_cell(value)) for value in row))
+        self.console.print(table)
+
+    def line(self, text: str = "", style: str | None = None) -> None:
+        """A line of the result."""
+        self.console.print(escape(text), style=style, highlight=False, soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        """A remark beside the result."""
+        self.notes.print(escape(text), style="dim", highlight=False, soft_wrap=True)
+
+    def progress(self) -> Progress:
+        """A bar for work that takes a while; it shows only on a terminal."""
+        return Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self.notes,
+            transient=True,
+            disable=not self.notes.is_terminal,
+        )
+
+
+def print_error(error: CliError) -> None:
+    """Say on standard error why the command ends; a problem document's field errors one a line."""
+    console = _console(error=True)
+    title = "refused" if isinstance(error, Refused) else "error"
+    code = (
+        f" ({error.problem['code']})"
+        if isinstance(error, Refused) and "code" in error.problem
+        else ""
+    )
+    console.print(f"[bold red]{title}[/]{escape(code)}: {escape(str(error))}", highlight=False)
+    if isinstance(error, Refused):
+        for line in _details(error.problem):
+            if line != str(error):
+                console.print(f"  {escape(line)}", highlight=False)
+
+
+def _details(problem: Mapping[str, Any]) -> Iterable[str]:
+    for error in problem.get("errors") or ():
+        yield f"{error.get('field')}: {error.get('message')}"
+    for plugin, reasons in (problem.get("reasons") or {}).items():
+        yield f"{plugin}: {', '.join(reasons)}"
+
+
+def _console(*, error: bool) -> Console:
+    stream = sys.stderr if error else sys.stdout
+    width = None if stream.isatty() else PIPE_WIDTH
+    return Console(stderr=error, width=width)
+
+
+def _cell(value: object) -> str:
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    return str(value)

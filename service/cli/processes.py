@@ -1,0 +1,142 @@
+"""The processes of a server: granian's workers, watched over by the process that started them.
+
+    moorage serve            supervisor: no requests, no database connections
+    ├── postgres             with a data folder of our own; see service.store.embedded
+    └── worker (N)           granian: HTTP in Rust, the application in Python
+
+Workers are spawned, not forked: the supervisor has threads (it watches PostgreSQL), and a fork copies the locks that they happen to
+hold. Each worker listens on the port itself (SO_REUSEPORT), so the kernel shares out the connections.
+"""
+
+import multiprocessing
+import signal
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from granian.constants import HTTPModes, Interfaces, Loops
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server import MPServer
+
+from service.cli.errors import ExitCode, WrongUsage
+
+HEADER_READ_TIMEOUT_MS = 10_000
+HEADER_BUFFER_BYTES = 128 * 1024
+"""Room for the longest request line that HTTP allows itself (64 KiB), so that it gets its 414."""
+
+BACKLOG = 2048
+STOP_SECONDS_MAX = 20
+"""What a worker gets to finish its requests; Kubernetes and Docker allow the whole server 30 and 10."""
+
+RESPAWN_PAUSE_SECONDS = 0.2
+RESPAWN_PAUSE_SECONDS_MAX = 10.0
+STEADY_SECONDS = 60.0
+"""A worker that lived this long did not die of its start."""
+
+
+Spawn = Callable[..., None]
+Load = Callable[..., Callable[..., object]]
+
+
+class Workers(MPServer):
+    """Granian, but it never gives up on a worker.
+
+    Granian ends the whole server when a worker dies twice within 5.5 seconds. Two workers killed from outside are no reason to
+    refuse everybody; a worker that cannot start is tried again at growing intervals, which the log shows.
+    """
+
+    _hangup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    _pause_seconds = RESPAWN_PAUSE_SECONDS
+    _last_death = float("-inf")
+
+    def _respawn_workers(  # type: ignore[explicit-override] # typing.override is Python 3.12's
+        self, workers: list[int], spawn_target: Spawn, target_loader: Load, delay: float = 0
+    ) -> None:
+        self._pause_before_respawn()
+        super()._respawn_workers(workers, spawn_target, target_loader, delay)
+        self.respawned_wrks.clear()  # what granian's own crash-loop detection goes by
+
+    def signal_handler_reload(self, *_args: object) -> None:  # type: ignore[explicit-override]
+        """SIGHUP: the terminal is gone, and the server goes too, unless it was started by nohup."""
+        if not self._hangup_ignored:
+            self.interrupt_signal = True
+            self.main_loop_interrupt.set()
+
+    def _pause_before_respawn(self) -> None:
+        now = time.monotonic()
+        if now - self._last_death > STEADY_SECONDS:
+            self._pause_seconds = RESPAWN_PAUSE_SECONDS
+        self._last_death = now
+        self.main_loop_interrupt.wait(self._pause_seconds)  # a stop signal ends the pause
+        self._pause_seconds = min(2 * self._pause_seconds, RESPAWN_PAUSE_SECONDS_MAX)
+
+
+def run_workers(target: str, *, host: str, port: int, workers: int) -> ExitCode:
+    """Serve the ASGI factory `target` (`module:function`) until SIGTERM or SIGINT.
+
+    Returns:
+        OK after such a signal, else UNAVAILABLE.
+    """
+    multiprocessing.set_start_method("spawn", force=True)
+    server = Workers(
+        target,
+        factory=True,
+        address=host,
+        port=port,
+        interface=Interfaces.ASGI,
+        loop=Loops.uvloop,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=HEADER_READ_TIMEOUT_MS, max_buffer_size=HEADER_BUFFER_BYTES
+        ),
+        websockets=False,
+        workers=workers,
+        backlog=BACKLOG,
+        respawn_failed_workers=True,
+        workers_kill_timeout=STOP_SECONDS_MAX,
+        log_level=LogLevels.warning,
+        log_dictconfig=_LOGGING,
+    )
+    with suppress(
+        SystemExit
+    ):  # Ctrl-C reaches the workers too, and granian calls their end a failure
+        server.serve()
+    return ExitCode.OK if server.interrupt_signal else ExitCode.UNAVAILABLE
+
+
+def claim_port(host: str, port: int) -> int:
+    """The port to listen on: `port` if nobody listens there, or a free one for 0.
+
+    Granian's sockets share a port with whoever asks (SO_REUSEPORT), so it would not notice another server.
+
+    Raises:
+        WrongUsage: the address is taken, or is not one of this machine.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+            probe.listen()
+            return int(probe.getsockname()[1])
+    except OSError as error:
+        raise WrongUsage(f"Cannot listen on {host}:{port}: {error.strerror or error}.") from None
+
+
+_LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "plain",
+            "stream": "ext://sys.stderr",
+        }
+    },
+    "loggers": {
+        "_granian": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+    },
+}

@@ -1,0 +1,155 @@
+"""The kinds of object that the commands know: their paths, their short names, their columns."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from service.cli.errors import WrongUsage
+
+Item = Mapping[str, Any]
+ZONE = "topology.kubernetes.io/zone"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """One kind, as a table shows it."""
+
+    plural: str
+    kind: str
+    names: tuple[str, ...]
+    namespaced: bool = False
+    columns: tuple[str, ...]
+    row: Callable[[Item], Sequence[object]]
+
+
+def find_resource(name: str) -> Resource:
+    """The resource of a name such as `pods`, `pod` or `po`.
+
+    Raises:
+        WrongUsage: there is none.
+    """
+    for resource in RESOURCES:
+        if name.lower() in resource.names:
+            return resource
+    known = ", ".join(resource.plural for resource in RESOURCES)
+    raise WrongUsage(f"No such kind: {name}. Known kinds: {known}.")
+
+
+def identity(item: Item) -> str:
+    """`namespace/name`, or the name alone."""
+    metadata = item.get("metadata", item)
+    namespace = metadata.get("namespace")
+    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+
+
+def split_identity(text: str, namespace: str | None) -> tuple[str, str]:
+    """Namespace and name of `namespace/name`, or of a name with the namespace given apart."""
+    head, slash, tail = text.partition("/")
+    if slash and namespace and namespace != head:
+        raise WrongUsage(f"{text} is not in the namespace {namespace}.")
+    return (head, tail) if slash else (namespace or "default", text)
+
+
+def pod_state(pod: Item) -> str:
+    """One word for where a pod is in its life."""
+    if pod.get("metadata", {}).get("deletionTimestamp"):
+        return "Terminating"
+    phase = pod.get("status", {}).get("phase")
+    if phase in {"Succeeded", "Failed"}:
+        return str(phase)
+    return "Placed" if pod.get("spec", {}).get("nodeName") else "Pending"
+
+
+def _pod_row(pod: Item) -> Sequence[object]:
+    metadata = pod["metadata"]
+    node = pod.get("spec", {}).get("nodeName")
+    return metadata.get("namespace"), metadata["name"], pod_state(pod), node, _waits_for(pod)
+
+
+def _waits_for(pod: Item) -> str | None:
+    """The message of the `PodScheduled` condition while it is false."""
+    for condition in pod.get("status", {}).get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return str(condition.get("message") or condition.get("reason"))
+    return None
+
+
+def _node_row(node: Item) -> Sequence[object]:
+    metadata, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
+    room = status.get("allocatable") or status.get("capacity") or {}
+    taints = [_taint(taint) for taint in spec.get("taints") or ()]
+    cordoned = ["cordoned"] if spec.get("unschedulable") else []
+    zone = (metadata.get("labels") or {}).get(ZONE)
+    sizes = [room.get(resource) for resource in ("cpu", "memory", "pods")]
+    return metadata["name"], zone, *sizes, ", ".join(cordoned + taints)
+
+
+def _taint(taint: Item) -> str:
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint['key']}{value}:{taint['effect']}"
+
+
+def _namespace_row(namespace: Item) -> Sequence[object]:
+    return namespace["metadata"]["name"], _labels(namespace)
+
+
+def _labels(item: Item) -> str:
+    labels = item["metadata"].get("labels") or {}
+    return ",".join(f"{key}={value}" for key, value in labels.items())
+
+
+def _quota_row(quota: Item) -> Sequence[object]:
+    metadata = quota["metadata"]
+    used = (quota.get("status") or {}).get("used") or {}
+    hard = (quota.get("spec") or {}).get("hard") or {}
+    pairs = [f"{name} {used.get(name, 0)}/{limit}" for name, limit in hard.items()]
+    return metadata.get("namespace"), metadata["name"], ", ".join(pairs)
+
+
+def _event_row(event: Item) -> Sequence[object]:
+    about = event.get("regarding") or event.get("involvedObject") or {}
+    when = event.get("eventTime") or event.get("lastTimestamp")
+    reason = event.get("reason")
+    what = f"{about.get('kind', '')} {identity(about) if about.get('name') else ''}".strip()
+    return when, event.get("type"), reason, what, event.get("note") or event.get("message")
+
+
+RESOURCES = (
+    Resource(
+        plural="nodes",
+        kind="Node",
+        names=("nodes", "node", "no"),
+        columns=("name", "zone", "cpu", "memory", "pods", "taints"),
+        row=_node_row,
+    ),
+    Resource(
+        plural="namespaces",
+        kind="Namespace",
+        names=("namespaces", "namespace", "ns"),
+        columns=("name", "labels"),
+        row=_namespace_row,
+    ),
+    Resource(
+        plural="pods",
+        kind="Pod",
+        names=("pods", "pod", "po"),
+        namespaced=True,
+        columns=("namespace", "name", "state", "node", "waits for"),
+        row=_pod_row,
+    ),
+    Resource(
+        plural="resourcequotas",
+        kind="ResourceQuota",
+        names=("resourcequotas", "resourcequota", "quota", "quotas"),
+        namespaced=True,
+        columns=("namespace", "name", "used/hard"),
+        row=_quota_row,
+    ),
+    Resource(
+        plural="events",
+        kind="Event",
+        names=("events", "event", "ev"),
+        columns=("time", "type", "reason", "object", "message"),
+        row=_event_row,
+    ),
+)

@@ -1,0 +1,110 @@
+"""`moorage serve` and `moorage migrate`: the command line and the environment as settings of a server."""
+
+import os
+from ipaddress import ip_address
+from typing import Annotated
+
+import msgspec
+import typer
+
+from service.cli.errors import WrongUsage
+from service.cli.output import Output
+from service.settings import InvalidSettings, Settings, settings_of_this_process
+
+CLIENT_VARIABLES = ("MOORAGE_URL", "MOORAGE_CLUSTER")
+"""The client commands' own; they may be set where a server is started."""
+
+Host = Annotated[
+    str | None, typer.Option("--host", help="Address to listen on. [env: MOORAGE_HOST]")
+]
+Port = Annotated[int | None, typer.Option("--port", help="0 for any free one. [env: MOORAGE_PORT]")]
+DataDir = Annotated[
+    str | None,
+    typer.Option("--data-dir", help="Data of the embedded PostgreSQL. [env: MOORAGE_DATA_DIR]"),
+]
+WorkerCount = Annotated[
+    int | None, typer.Option("--workers", help="Server processes. [env: MOORAGE_WORKERS]")
+]
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--database-url",
+        help="A PostgreSQL of yours in place of the embedded one. [env: MOORAGE_DATABASE_URL]",
+    ),
+]
+Debug = Annotated[
+    bool | None, typer.Option("--debug", help="Serve /debug/replicas. [env: MOORAGE_DEBUG]")
+]
+
+
+def serve(
+    *,
+    host: Host = None,
+    port: Port = None,
+    data_dir: DataDir = None,
+    workers: WorkerCount = None,
+    database_url: DatabaseUrl = None,
+    debug: Debug = None,
+) -> None:
+    """Run the server until SIGTERM or Ctrl-C.
+
+    Without --database-url it runs a PostgreSQL of its own in the data folder. The token that clients must present is read from
+    MOORAGE_TOKEN alone: every user of a machine can see its command lines.
+    """
+    from service.cli.server import run_server  # noqa: PLC0415 - clients start faster without
+
+    settings = server_settings(
+        host=host,
+        port=port,
+        data_dir=data_dir,
+        workers=workers,
+        database_url=database_url,
+        debug=debug,
+    )
+    refuse_open_door(settings)
+    run_server(settings)
+
+
+def migrate(*, data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
+    """Bring the database's tables to the state that this version needs."""
+    from service.cli.server import run_migration  # noqa: PLC0415 - clients start faster without
+
+    run_migration(server_settings(data_dir=data_dir, database_url=database_url))
+    Output().line("The database is up to date.")
+
+
+def server_settings(**given: object) -> Settings:
+    """The environment's settings, with those of the command line in place of some.
+
+    Raises:
+        WrongUsage: one of them is unknown or has a bad value.
+    """
+    for name in CLIENT_VARIABLES:
+        os.environ.pop(name, None)  # noqa: TID251 - not settings of a server
+    try:
+        settings = settings_of_this_process()
+        chosen = {name: value for name, value in given.items() if value is not None}
+        return msgspec.convert({**msgspec.structs.asdict(settings), **chosen}, Settings)
+    except (InvalidSettings, msgspec.ValidationError) as error:
+        raise WrongUsage(str(error)) from None
+
+
+def refuse_open_door(settings: Settings) -> None:
+    """Only this machine may reach a server that asks for no token.
+
+    Raises:
+        WrongUsage: the address is not loopback, and no token is set.
+    """
+    if not settings.token and not is_loopback(settings.host):
+        raise WrongUsage(
+            f"{settings.host} can be reached from other machines: "
+            "set a bearer token in MOORAGE_TOKEN, or listen on 127.0.0.1."
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a server at that address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

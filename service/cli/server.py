@@ -1,0 +1,146 @@
+"""A whole server: PostgreSQL, its tables, then the workers; stopped in the opposite order."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+
+import msgspec
+
+from service.api.exposition import DIRECTORY_VARIABLE
+from service.cli.errors import ExitCode, Unavailable
+from service.cli.local import is_ready
+from service.cli.output import Output
+from service.cli.processes import claim_port, run_workers
+from service.model.errors import StorageUnavailable
+from service.settings import PREFIX, Settings
+from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
+from service.store.migrate import upgrade
+
+WORKER = "service.cli.worker:create_app"
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+DATABASE_SECONDS_MAX = 60.0
+DATABASE_POLL_SECONDS = 0.5
+READY_SECONDS_MAX = 120.0
+READY_POLL_SECONDS = 0.1
+
+ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to compare with
+"""Where a client on the same machine finds a server that listens on all addresses."""
+
+
+class _Stopped(KeyboardInterrupt):
+    """SIGTERM or SIGINT while the server was still starting.
+
+    An event loop lets no other exception out of a signal handler that interrupts one of its callbacks.
+    """
+
+
+def run_server(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Raises:
+        WrongUsage: the port is taken.
+        Unavailable: the workers ended although nobody asked for it.
+    """
+    settings = msgspec.structs.replace(settings, port=claim_port(settings.host, settings.port))
+    with suppress(_Stopped), _stoppable(), database(settings) as url, metrics_folder() as folder:
+        migrate(url)
+        _hand_down(msgspec.structs.replace(settings, database_url=url, metrics_dir=folder))
+        threading.Thread(target=_announce, args=(settings,), daemon=True).start()
+        code = run_workers(WORKER, host=settings.host, port=settings.port, workers=settings.workers)
+        if code is not ExitCode.OK:
+            raise Unavailable("The server's processes ended by themselves.")
+
+
+def run_migration(settings: Settings) -> None:
+    """Bring the tables of the given or the embedded database up to date."""
+    with suppress(_Stopped), _stoppable(), database(settings) as url:
+        migrate(url)
+
+
+def migrate(url: str) -> None:
+    """Apply the migrations that a database lacks; a database that is still starting is waited for.
+
+    Raises:
+        Unavailable: it could not be reached for a minute.
+    """
+    deadline = time.monotonic() + DATABASE_SECONDS_MAX
+    while True:
+        try:
+            return upgrade(url)
+        except StorageUnavailable as error:
+            if time.monotonic() > deadline:
+                raise Unavailable(f"The database cannot be reached: {error}") from None
+        time.sleep(DATABASE_POLL_SECONDS)
+
+
+@contextmanager
+def database(settings: Settings) -> Iterator[str]:
+    """The URL of a running database: the given one, or an embedded one for as long as this lasts."""
+    if settings.database_url:
+        yield settings.database_url
+        return
+    try:
+        embedded = EmbeddedPostgres(Path(settings.data_dir))
+        try:
+            yield embedded.start()
+        finally:
+            embedded.stop()
+    except EmbeddedPostgresError as error:
+        raise Unavailable(str(error)) from None
+
+
+@contextmanager
+def metrics_folder() -> Iterator[str]:
+    """A private folder in which the workers share their metrics, removed afterwards."""
+    with TemporaryDirectory(prefix="moorage-metrics-", ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Until the workers' own handlers are in place, a stop signal ends whatever goes on."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        for number in STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)  # what is being stopped is not to be stopped
+        raise _Stopped
+
+    for number in STOP_SIGNALS:
+        signal.signal(number, stop)
+    yield
+
+
+def _hand_down(settings: Settings) -> None:
+    """Put the settings into the environment, where the workers read them."""
+    environment = os.environ  # noqa: TID251 - the workers'
+    for name, value in msgspec.structs.asdict(settings).items():
+        if value is not None:
+            environment[PREFIX + name.upper()] = (
+                str(value).lower() if isinstance(value, bool) else str(value)
+            )
+    environment[DIRECTORY_VARIABLE] = str(settings.metrics_dir)
+
+
+def _announce(settings: Settings) -> None:
+    """Tell people when the server answers, and where."""
+    url = base_url(settings)
+    output = Output()
+    deadline = time.monotonic() + READY_SECONDS_MAX
+    while not is_ready(url):
+        if time.monotonic() > deadline:
+            output.note(f"{url} is not ready after {READY_SECONDS_MAX:.0f} s; see {url}/readyz")
+            return
+        time.sleep(READY_POLL_SECONDS)
+    output.note(f"Moorage is ready at {url}; its API is described at {url}/docs")
+
+
+def base_url(settings: Settings) -> str:
+    """Where a client on this machine finds the server."""
+    host = ANY_ADDRESS.get(settings.host, settings.host)
+    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"

@@ -1,0 +1,119 @@
+"""`moorage watch`: a cluster's changes as they are committed, one line each."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from service.cli.errors import Refused, Unavailable
+from service.cli.options import Session, connected
+from service.cli.resources import identity, pod_state
+
+RECONNECT_SECONDS = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One server-sent event: `id` is the revision, `name` ADDED, MODIFIED, DELETED, BOOKMARK, ERROR."""
+
+    id: str | None
+    name: str
+    data: str
+
+
+@connected
+def watch(
+    session: Session,
+    *,
+    kind: Annotated[str | None, typer.Argument(help="Only this kind, such as Pod.")] = None,
+    namespace: Annotated[
+        str | None, typer.Option("--namespace", "-n", help="Only this namespace.")
+    ] = None,
+    selector: Annotated[
+        str | None, typer.Option("--selector", "-l", help="Label selector.")
+    ] = None,
+    since: Annotated[
+        int | None, typer.Option("--since", help="From after this revision on (default: now).")
+    ] = None,
+) -> None:
+    """Follow the changes of a cluster until Ctrl-C; it survives a restart of the server."""
+    filters = {"kind": kind, "namespace": namespace, "labelSelector": selector}
+    follower = Follower(session, filters, None if since is None else str(since))
+    with suppress(KeyboardInterrupt):
+        while True:
+            follower.follow()
+            time.sleep(RECONNECT_SECONDS)
+
+
+class Follower:
+    """Prints a stream's events, and remembers the revision up to which it did."""
+
+    def __init__(self, session: Session, filters: dict[str, str | None], last: str | None) -> None:
+        self.last = last
+        self._session = session
+        self._filters = filters
+
+    def follow(self) -> None:
+        """Print events until the stream ends or breaks.
+
+        Raises:
+            Refused: the server has compacted the revision to start from, or knows no such filter.
+            Unavailable: there was no server from the start.
+        """
+        client, output = self._session.client, self._session.output
+        params = {**self._filters, "sinceRevision": self.last}
+        headers = {"Accept": "text/event-stream"}
+        began = False
+        try:
+            with client.stream(client.path("watch"), params, headers) as lines:
+                began = True
+                for event in read_events(lines):
+                    self._take(event)
+        except Unavailable as error:
+            if not began and self.last is None:
+                raise
+            output.note(f"{error} Trying again.")
+
+    def _take(self, event: Event) -> None:
+        if event.name == "ERROR":
+            raise Refused(msgspec.json.decode(event.data, type=dict[str, Any]))
+        if event.name != "BOOKMARK":
+            _print(self._session, event)
+        self.last = event.id or self.last
+
+
+def read_events(lines: Iterable[str]) -> Iterator[Event]:
+    """The events in a `text/event-stream`; comments and unknown fields are skipped."""
+    fields: dict[str, list[str]] = {}
+    for line in lines:
+        if line:
+            name, _, value = line.partition(":")
+            fields.setdefault(name, []).append(value.removeprefix(" "))
+        elif fields:
+            if "data" in fields or "event" in fields:
+                yield _event(fields)
+            fields = {}
+
+
+def _event(fields: dict[str, list[str]]) -> Event:
+    return Event(
+        id=fields.get("id", [None])[-1],
+        name=fields.get("event", ["message"])[-1],
+        data="\n".join(fields.get("data", [])),
+    )
+
+
+def _print(session: Session, event: Event) -> None:
+    if not session.output.for_people:
+        session.output.line(f'{{"revision":{event.id},"event":"{event.name}",{event.data[1:]}')
+        return
+    data = msgspec.json.decode(event.data)
+    item = data["object"]
+    node = item.get("spec", {}).get("nodeName") or ""
+    state = pod_state(item) if data["kind"] == "Pod" else ""
+    what = f"{event.id:>8}  {event.name:<8}  {data['kind']} {identity(item)}"
+    session.output.line(f"{what}  {state} {node}".rstrip())

@@ -1,0 +1,298 @@
+"""Commands that change a cluster: apply, place, bind, delete, evict, config."""
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+import typer
+import yaml
+
+from service.cli.batches import in_batches
+from service.cli.errors import ExitCode, WrongUsage
+from service.cli.explanations import (
+    PLACED,
+    count_outcomes,
+    describe_outcomes,
+    print_results,
+    reasons_of_refusals,
+)
+from service.cli.options import Session, connected
+from service.cli.resources import find_resource, split_identity
+from service.cli.sources import read_objects
+
+LIST_OBJECTS_MAX = 20_000
+"""What the server takes as one commit unless it is set otherwise (`applyObjectsMax`)."""
+
+LINES_PER_REQUEST = 1_000
+RESULTS_SHOWN = 50
+"""More results than this are told as counts and reasons (all of them with -o json)."""
+
+Files = Annotated[
+    list[str],
+    typer.Option("--file", "-f", help="File, folder or - (YAML, JSON, JSON Lines, also .gz)."),
+]
+Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The pod's namespace.")]
+
+
+class Detail(StrEnum):
+    """How much a placement explains."""
+
+    NONE = "none"
+    SUMMARY = "summary"
+    FULL = "full"
+
+
+@connected
+def apply(
+    session: Session,
+    *,
+    file: Files,
+    prune: Annotated[
+        str | None,
+        typer.Option("--prune", help="Kinds (Node,Pod) of which to remove what the files lack."),
+    ] = None,
+    stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream",
+            help="Many commits, a bad object skipped and told; else one commit, all or nothing.",
+        ),
+    ] = False,
+) -> None:
+    """Create or change objects: nodes, namespaces, pods, quotas."""
+    objects = read_objects(file)
+    if stream or len(objects) > LIST_OBJECTS_MAX:
+        if prune:
+            raise WrongUsage(
+                f"--prune needs one commit: at most {LIST_OBJECTS_MAX} objects, no --stream."
+            )
+        _apply_lines(session, objects)
+        return
+    path = session.client.path("apply")
+    body = {"apiVersion": "v1", "kind": "List", "items": objects}
+    answer = session.client.post_once(path, body, {"prune": prune})
+    if session.output.for_people:
+        session.output.line(_applied(answer))
+    else:
+        session.output.document(answer)
+
+
+@connected
+def place(
+    session: Session,
+    *,
+    pods: Annotated[
+        list[str] | None, typer.Argument(help="Stored pending pods, namespace/name each.")
+    ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option("--file", "-f", help="Manifests of pods, created if they are new."),
+    ] = None,
+    all_or_nothing: Annotated[
+        bool, typer.Option("--all-or-nothing", help="Place all of them in one commit, or none.")
+    ] = False,
+    queue: Annotated[
+        bool, typer.Option("--queue", help="Keep pending what cannot be placed now.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide, but change nothing.")] = False,
+    explain: Annotated[
+        Detail, typer.Option("--explain", help="How much to explain.")
+    ] = Detail.NONE,
+    replicas: Annotated[
+        int | None,
+        typer.Option(
+            "--replicas", min=1, help="Place this many copies of the one pod in the file."
+        ),
+    ] = None,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Pods in one request.")] = 500,
+) -> None:
+    """Place pods, and store where; exit code 1 if one of them found no place."""
+    options = {
+        "policy": "AllOrNothing" if all_or_nothing else "BestEffort",
+        "onUnschedulable": "Queue" if queue else "Reject",
+        "dryRun": dry_run,
+        "explain": explain.value.capitalize(),
+    }
+    if bool(pods) == bool(file):
+        raise WrongUsage("Name stored pods, or files with -f: one of the two.")
+    if replicas is not None:
+        subject = _template(read_objects(file or []), replicas)
+        answers = [_place_once(session, {**subject, **options})]
+    else:
+        key, subjects = (
+            ("podRefs", _references(pods)) if pods else ("pods", read_objects(file or []))
+        )
+        size = max(len(subjects), 1) if all_or_nothing else batch
+        answers = [
+            _place_once(session, {key: part, **options})
+            for part in in_batches(session.output, "placing", subjects, size)
+        ]
+    _report(session, answers)
+
+
+@connected
+def bind(
+    session: Session,
+    *,
+    pod: Annotated[str, typer.Argument(help="namespace/name")],
+    node: Annotated[str, typer.Argument(help="The node to bind it to.")],
+    namespace: Namespace = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Although a filter refuses the node.")
+    ] = False,
+) -> None:
+    """Bind a pod to a named node, if all filters pass there."""
+    namespace, name = split_identity(pod, namespace)
+    path = session.client.path("namespaces", namespace, "pods", name, "binding")
+    answer = session.client.post_once(path, {"target": {"name": node}, "force": force})
+    _done(session, answer, f"{namespace}/{name} bound to {node}")
+
+
+@connected
+def evict(
+    session: Session,
+    *,
+    pod: Annotated[str, typer.Argument(help="namespace/name")],
+    namespace: Namespace = None,
+) -> None:
+    """Ask that a pod leaves its node."""
+    namespace, name = split_identity(pod, namespace)
+    path = session.client.path("namespaces", namespace, "pods", name, "eviction")
+    _done(session, session.client.post_once(path, {}), f"{namespace}/{name} is being evicted")
+
+
+@connected
+def delete(
+    session: Session,
+    *,
+    kind: Annotated[str, typer.Argument(help="node, namespace, pod, resourcequota.")],
+    name: Annotated[str, typer.Argument(help="The object; namespace/name for a pod.")],
+    namespace: Namespace = None,
+) -> None:
+    """Remove one object, at once."""
+    resource = find_resource(kind)
+    if resource.namespaced:
+        namespace, name = split_identity(name, namespace)
+        path = session.client.path("namespaces", namespace, resource.plural, name)
+    else:
+        path = session.client.path(resource.plural, name)
+    _done(session, session.client.delete(path), f"{resource.kind} {name} deleted")
+
+
+@connected
+def config(
+    session: Session,
+    *,
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="name=value, the value as YAML; null resets it.")
+    ] = None,
+) -> None:
+    """Show a cluster's configuration, or change some of its settings."""
+    path = session.client.path()
+    if settings:
+        changes = dict(_setting(text) for text in settings)
+        answer = session.client.patch(path, {"config": changes})
+    else:
+        answer = session.client.get(path)
+    if session.output.for_people:
+        rows = (
+            (name, msgspec.json.encode(value).decode()) for name, value in answer["config"].items()
+        )
+        session.output.table(("setting", "value"), rows)
+    else:
+        session.output.document(answer["config"])
+
+
+def _apply_lines(session: Session, objects: Sequence[dict[str, Any]]) -> None:
+    path = session.client.path("apply")
+    results: list[dict[str, Any]] = []
+    for batch in in_batches(session.output, "applying", objects, LINES_PER_REQUEST):
+        before = len(results)
+        answers = session.client.post_lines(path, [msgspec.json.encode(item) for item in batch])
+        results += [{**answer, "line": before + answer["line"]} for answer in answers]
+    bad = [result for result in results if result["result"] in {"Invalid", "Denied"}]
+    if session.output.for_people:
+        for result in bad:
+            session.output.line(f"object {result['line']}: {result['result']}: {_errors(result)}")
+        session.output.line(describe_outcomes(Counter(result["result"] for result in results)))
+    else:
+        session.output.document({"results": results})
+    if bad:
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+def _errors(result: dict[str, Any]) -> str:
+    errors = result.get("errors") or ()
+    return "; ".join(f"{error['field']}: {error['message']}" for error in errors) or "refused"
+
+
+def _applied(answer: dict[str, Any]) -> str:
+    counts = ", ".join(
+        f"{answer[word]} {word}" for word in ("created", "changed", "unchanged", "deleted")
+    )
+    return f"{counts} (revision {answer['revision']})"
+
+
+def _references(pods: Sequence[str]) -> list[dict[str, str]]:
+    pairs = (split_identity(pod, None) for pod in pods)
+    return [{"namespace": namespace, "name": name} for namespace, name in pairs]
+
+
+def _template(objects: Sequence[dict[str, Any]], replicas: int) -> dict[str, Any]:
+    if len(objects) != 1:
+        raise WrongUsage(f"--replicas needs a file with one pod; there are {len(objects)}.")
+    template = {part: objects[0].get(part, {}) for part in ("metadata", "spec")}
+    return {"template": template, "replicas": replicas}
+
+
+def _place_once(session: Session, request: dict[str, Any]) -> dict[str, Any]:
+    path = session.client.path("placements")
+    send = session.client.post if request["dryRun"] else session.client.post_once
+    answer: dict[str, Any] = send(path, request)
+    return answer
+
+
+def _report(session: Session, answers: Sequence[dict[str, Any]]) -> None:
+    """Print the answers as one, and end with exit code 1 unless every pod has its place."""
+    results = [result for answer in answers for result in answer["results"]]
+    if session.output.for_people:
+        _report_to_people(session, answers, results)
+    else:
+        session.output.document(answers[0] if len(answers) == 1 else {"results": results})
+    if any(result["outcome"] not in PLACED for result in results):
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+def _report_to_people(
+    session: Session, answers: Sequence[dict[str, Any]], results: Sequence[dict[str, Any]]
+) -> None:
+    if len(results) <= RESULTS_SHOWN:
+        print_results(session.output, results)
+    else:
+        refusals = reasons_of_refusals(results).most_common()
+        if refusals:
+            session.output.table(("pods", "not placed because"), [(n, why) for why, n in refusals])
+    for group in (answer["group"] for answer in answers if answer.get("group")):
+        session.output.line(f"group refused: {group.get('plugin')}: {group.get('message')}")
+    session.output.line()
+    revision = answers[-1]["revision"] if answers else "unchanged"
+    session.output.line(f"{describe_outcomes(count_outcomes(results))} (revision {revision})")
+
+
+def _done(session: Session, answer: object, sentence: str) -> None:
+    if session.output.for_people:
+        session.output.line(sentence)
+    else:
+        session.output.document(answer)
+
+
+def _setting(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise WrongUsage(f"{text}: a setting is name=value.")
+    try:
+        return name, yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise WrongUsage(f"{name}: {error}") from None

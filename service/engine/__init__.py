@@ -1,0 +1,29 @@
+"""Where a pod can and should go: columnar state, counters, plugins, placements, explanations."""
+
+from service.engine.cluster import Cluster
+from service.engine.explanation import Explanation, Summary, check, explain, summarize
+from service.engine.groups import GroupPlacement, GroupRefusal, place_group
+from service.engine.opportunity import Extent, OpportunityCosts
+from service.engine.placement import Placement, UnknownSchedulerError, place
+from service.engine.refusal import Refusal
+from service.engine.timing import Execution, time_plugins
+
+__all__ = [
+    "Cluster",
+    "Execution",
+    "Explanation",
+    "Extent",
+    "GroupPlacement",
+    "GroupRefusal",
+    "OpportunityCosts",
+    "Placement",
+    "Refusal",
+    "Summary",
+    "UnknownSchedulerError",
+    "check",
+    "explain",
+    "place",
+    "place_group",
+    "summarize",
+    "time_plugins",
+]

@@ -1,0 +1,105 @@
+"""Growable NumPy columns over node slots and over topology domains, and the log of dirty nodes."""
+
+from collections.abc import Hashable, Iterator
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.int32]
+Slots = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp] | slice
+"""Which nodes to compute: an index array, or a slice over all of them."""
+
+ALL = slice(None)
+
+
+class Column:
+    """One value per slot. `values` is a view of the used part; writes go through it."""
+
+    __slots__ = ("_base", "_fill", "values")
+
+    def __init__(self, dtype: type[np.generic], fill: int, size: int) -> None:
+        self._fill = fill
+        self._base: npt.NDArray[Any] = np.full(max(16, size), fill, dtype=dtype)
+        self.values: npt.NDArray[Any] = self._base[:size]
+
+    def resize(self, size: int) -> None:
+        """Show `size` slots; new ones hold the fill value."""
+        if size > len(self._base):
+            grown = np.full(size + size // 2, self._fill, dtype=self._base.dtype)
+            grown[: len(self._base)] = self._base
+            self._base = grown
+        self.values = self._base[:size]
+
+
+class DirtyLog:
+    """The slots that changed, in order, so that each cache repairs only what it missed.
+
+    A ring in effect: a reader whose position has been dropped rebuilds whole (`since` is None).
+    """
+
+    __slots__ = ("_entries", "_limit", "_start")
+
+    def __init__(self, limit: int = 4096) -> None:
+        self._entries: list[int] = []
+        self._start = 0
+        self._limit = limit
+
+    @property
+    def position(self) -> int:
+        return self._start + len(self._entries)
+
+    def append(self, slot: int) -> None:
+        self._entries.append(slot)
+        if len(self._entries) > self._limit:
+            half = len(self._entries) // 2
+            del self._entries[:half]
+            self._start += half
+
+    def since(self, position: int) -> list[int] | None:
+        """The slots from `position` on; None if they are no longer known."""
+        if position < self._start:
+            return None
+        return self._entries[position - self._start :]
+
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Interner(Generic[T]):
+    """Small integers for values that recur; freed ids are used again."""
+
+    __slots__ = ("_free", "ids", "values")
+
+    def __init__(self) -> None:
+        self.ids: dict[T, int] = {}
+        self.values: list[T | None] = []
+        self._free: list[int] = []
+
+    def intern(self, value: T) -> int:
+        found = self.ids.get(value)
+        if found is not None:
+            return found
+        if self._free:
+            new = self._free.pop()
+            self.values[new] = value
+        else:
+            new = len(self.values)
+            self.values.append(value)
+        self.ids[value] = new
+        return new
+
+    def release(self, value: T) -> None:
+        """Forget a value that nothing refers to any more."""
+        old = self.ids.pop(value)
+        self.values[old] = None
+        self._free.append(old)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def items(self) -> Iterator[tuple[T, int]]:
+        return iter(self.ids.items())

@@ -1,0 +1,220 @@
+"""Groups placed as one: every member in the state with all the others, or none.
+
+Three attempts, each costlier than the one before: one by one with all rules; one by one within
+each domain of a co-location key, taking for granted what other members may still bring; and a
+search with backtracking, bounded in steps. Whatever is found is checked whole: each member with
+itself taken out of the state that has them all.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from msgspec.structs import replace
+
+from service.engine.classes import PodClass
+from service.engine.cluster import Cluster
+from service.engine.columns import Ints, Mask
+from service.engine.explanation import check
+from service.engine.placement import (
+    Placement,
+    best_placement,
+    masked,
+    pipeline_of,
+    place,
+    relation_mask,
+)
+from service.engine.refusal import Refusal, refuse
+from service.engine.rows import RowCache
+from service.model.objects import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlacement:
+    """One placement per member, in their order."""
+
+    placements: tuple[Placement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRefusal:
+    """Which member the best attempt failed on, and why."""
+
+    failed: int
+    refusal: Refusal
+    exhausted: bool
+    """The search ended for lack of steps, not of possibilities."""
+
+
+def place_group(
+    cluster: Cluster, pods: Sequence[Pod], hints: Sequence[str | None] = ()
+) -> GroupPlacement | GroupRefusal:
+    """Nodes for all pods together; changes nothing.
+
+    `hints` are the nodes chosen before a lost race: kept if the whole group still passes there.
+    Raises `UnknownSchedulerError`.
+    """
+    return _GroupSearch(cluster, pods).run(hints)
+
+
+class _GroupSearch:
+    """The attempts for one group, and the best failure among them."""
+
+    def __init__(self, cluster: Cluster, pods: Sequence[Pod]) -> None:
+        self._cluster = cluster
+        self._pods = pods
+        self._classes = [cluster.class_of(pod) for pod in pods]
+        self._start = cluster.mark()
+        self._steps = cluster.config.group_search_steps
+        self._failed = 0
+        self._refusal: Refusal | None = None
+
+    def run(self, hints: Sequence[str | None]) -> GroupPlacement | GroupRefusal:
+        try:
+            for attempt in self._attempts(hints):
+                if attempt is not None:
+                    return GroupPlacement(tuple(attempt))
+                self._cluster.undo(self._start)
+        finally:
+            self._cluster.undo(self._start)
+        assert self._refusal is not None
+        return GroupRefusal(self._failed, self._refusal, exhausted=self._steps <= 0)
+
+    def _attempts(self, hints: Sequence[str | None]) -> Iterator[list[Placement] | None]:
+        if len(hints) == len(self._pods) and all(hints):
+            yield self._kept([hint for hint in hints if hint is not None])
+        yield self._one_by_one()
+        for domain in self._domains():
+            yield self._one_by_one_in(domain)
+        yield self._searched()
+
+    def _kept(self, hints: list[str]) -> list[Placement] | None:
+        if any(hint not in self._cluster.nodes.slots for hint in hints):
+            return None
+        for pod, hint in zip(self._pods, hints, strict=True):
+            self._bind(pod, hint)
+        return self._checked(hints)
+
+    def _one_by_one(self) -> list[Placement] | None:
+        """Each member with all rules, seeing those before it."""
+        names = []
+        for index, pod in enumerate(self._pods):
+            answer = place(self._cluster, pod)
+            if isinstance(answer, Refusal):
+                self._note(index, answer)
+                return None
+            self._bind(pod, answer.node_name)
+            names.append(answer.node_name)
+        return self._checked(names)
+
+    def _domains(self) -> Iterator[Mask]:
+        """The nodes of each domain of each key that members require of each other."""
+        keys = dict.fromkeys(
+            term.counter.key
+            for pod_class in self._classes
+            for term in pod_class.template.affinity
+            if self._awaited(term.matcher.classes)
+        )
+        for key in keys:
+            for _, domain in sorted(key.values.items()):
+                yield key.domain_of == domain
+
+    def _one_by_one_in(self, domain: Mask) -> list[Placement] | None:
+        names = []
+        for index, pod in enumerate(self._pods):
+            choice = self._choice(index, domain)
+            if choice is None:
+                self._note(index, self._reason(index))
+                return None
+            self._bind(pod, choice.node_name)
+            names.append(choice.node_name)
+        return self._checked(names)
+
+    def _choice(self, index: int, allowed: Mask) -> Placement | None:
+        pod, pod_class = self._pods[index], self._classes[index]
+        rows = self._rows(index)
+        ranks = masked(self._hopeful_ranks(index), allowed)
+        return best_placement(self._cluster, pod, pod_class, rows, ranks)
+
+    def _rows(self, index: int) -> RowCache:
+        pipeline = pipeline_of(self._cluster, self._pods[index])
+        return self._cluster.rows(self._classes[index].template.rules, pipeline)
+
+    def _hopeful_ranks(self, index: int) -> Ints:
+        """Ranks under the rules that later members can only make worse, never mend."""
+        pod, pod_class = self._pods[index], self._classes[index]
+        pipeline = pipeline_of(self._cluster, pod)
+        ranks = self._rows(index).ranks
+        mask = relation_mask(self._cluster, pod_class, pipeline, expected=self._classes)
+        return masked(ranks, mask)
+
+    def _searched(self) -> list[Placement] | None:
+        """Depth first over all nodes, like members in the order of their nodes."""
+        return self._deeper(0, [])
+
+    def _deeper(self, index: int, slots: list[int]) -> list[Placement] | None:
+        if index == len(self._pods):
+            return self._checked([self._node_name(slot) for slot in slots])
+        mark = self._cluster.mark()
+        for slot in self._candidates(index, slots):
+            self._steps -= 1
+            if self._steps < 0:
+                return None
+            self._bind(self._pods[index], self._node_name(slot))
+            found = self._deeper(index + 1, [*slots, slot])
+            if found is not None:
+                return found
+            self._cluster.undo(mark)
+        return None
+
+    def _candidates(self, index: int, slots: list[int]) -> list[int]:
+        """Feasible slots, best first; of like members the later takes no earlier slot."""
+        ranks = self._hopeful_ranks(index)
+        feasible = np.flatnonzero(ranks >= 0)
+        same = index > 0 and self._classes[index] is self._classes[index - 1]
+        if same:
+            return [int(slot) for slot in feasible if slot >= slots[index - 1]]
+        return [int(slot) for slot in feasible[np.argsort(-ranks[feasible], kind="stable")]]
+
+    def _checked(self, names: Sequence[str]) -> list[Placement] | None:
+        """The whole group once more, each member with itself taken out."""
+        placements = []
+        for index, (pod, name) in enumerate(zip(self._pods, names, strict=True)):
+            mark = self._cluster.mark()
+            self._cluster.delete_pod(pod.namespace, pod.name)
+            answer = place(self._cluster, pod, hint=name)
+            broken = check(self._cluster, pod, name)
+            self._cluster.undo(mark)
+            if isinstance(answer, Refusal) or broken:
+                self._note(index, _broken_by_the_rest(name, broken))
+                return None
+            placements.append(answer)
+        return placements
+
+    def _reason(self, index: int) -> Refusal:
+        pod, pod_class = self._pods[index], self._classes[index]
+        return refuse(self._cluster, pod_class, pipeline_of(self._cluster, pod))
+
+    def _note(self, failed: int, refusal: Refusal) -> None:
+        """Keep the failure of the attempt that came furthest."""
+        if self._refusal is None or failed > self._failed:
+            self._failed, self._refusal = failed, refusal
+
+    def _awaited(self, matched: dict[PodClass, None]) -> bool:
+        return any(pod_class in matched for pod_class in self._classes)
+
+    def _bind(self, pod: Pod, node_name: str) -> None:
+        self._cluster.put_pod(replace(pod, node_name=node_name))
+
+    def _node_name(self, slot: int) -> str:
+        node = self._cluster.nodes.nodes[slot]
+        assert node is not None
+        return node.name
+
+
+def _broken_by_the_rest(node_name: str, broken: dict[str, list[str]]) -> Refusal:
+    reasons = [reason for each in broken.values() for reason in each]
+    return Refusal(
+        f"with the whole group placed, {node_name} fails: {', '.join(reasons)}.",
+        {plugin: dict.fromkeys(each, 1) for plugin, each in broken.items()},
+    )

@@ -1,0 +1,252 @@
+"""The nodes as columns: one slot per node, one array per thing that a filter or score reads."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+
+import numpy as np
+
+from service.engine.columns import Column, DirtyLog, Ids, Interner, Ints, Mask
+from service.engine.topology import NodeItself, TopologyKey
+from service.model.objects import Node, Taint
+from service.model.quantity import amounts
+
+TIE_BITS = 40
+"""A total score is shifted by this much above the hash that breaks ties."""
+
+HOSTNAME = "kubernetes.io/hostname"
+
+AMOUNT_MAX = 2**52
+"""More than this of a resource counts as this much, so that no sum over pods, and no score, leaves
+int64. Exact up to four petabytes and two thousand pods a node."""
+
+HostPort = tuple[str, str, int]
+"""Host IP ("0.0.0.0" for all), protocol, port."""
+
+
+def tie_hash(text: str) -> int:
+    """A stable hash below 2**TIE_BITS, the same in every process."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=TIE_BITS // 8).digest(), "big")
+
+
+def image_name(image: str) -> str:
+    """An image with its tag: `:latest` where none is given (a colon before a `/` is a port)."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
+
+
+class NodeTable:
+    """All nodes of a cluster. `size` counts slots in use or free; `alive` tells which."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.count = 0
+        self.slots: dict[str, int] = {}
+        self.nodes: list[Node | None] = []
+        self._free: list[int] = []
+        self._columns: list[Column] = []
+        self._alive = self._column(np.bool_)
+        self._tie = self._column(np.int64)
+        self._unschedulable = self._column(np.bool_)
+        self._allowed_pods = self._column(np.int64)
+        self._pods = self._column(np.int64)
+        self._taint_set = self._column(np.int32)
+        self._scored = {"cpu": self._column(np.int64), "memory": self._column(np.int64)}
+        self._allocatable: dict[str, Column] = {}
+        self._requested: dict[str, Column] = {}
+        for resource in ("cpu", "memory"):
+            self._resource(resource)
+        self.taint_sets: Interner[tuple[Taint, ...]] = Interner()
+        self.taint_sets.intern(())
+        self._taint_users: Counter[tuple[Taint, ...]] = Counter()
+        self.keys: dict[str, TopologyKey] = {}
+        self.itself = NodeItself(0)
+        self.ports: list[Counter[HostPort] | None] = []
+        self.port_users: dict[tuple[str, int], Counter[int]] = {}
+        self.images: dict[str, dict[int, int]] = {}
+        """Image name to the size in bytes on each slot that has it."""
+        self.usage_log = DirtyLog()
+        """Slots whose pods changed."""
+        self.spec_log = DirtyLog()
+        """Slots whose node itself changed."""
+
+    def _column(self, dtype: type[np.generic]) -> Column:
+        column = Column(dtype, 0, self.size)
+        self._columns.append(column)
+        return column
+
+    def _resource(self, name: str) -> tuple[Column, Column]:
+        """The columns of a resource, allocatable and requested; made on first use."""
+        if name not in self._allocatable:
+            self._allocatable[name] = self._column(np.int64)
+            self._requested[name] = self._column(np.int64)
+        return self._allocatable[name], self._requested[name]
+
+    @property
+    def alive(self) -> Mask:
+        return self._alive.values
+
+    @property
+    def tie(self) -> Ints:
+        return self._tie.values
+
+    @property
+    def unschedulable(self) -> Mask:
+        return self._unschedulable.values
+
+    @property
+    def allowed_pods(self) -> Ints:
+        return self._allowed_pods.values
+
+    @property
+    def pods(self) -> Ints:
+        """Placed pods per node."""
+        return self._pods.values
+
+    @property
+    def taint_set(self) -> Ids:
+        return self._taint_set.values
+
+    def allocatable(self, resource: str) -> Ints:
+        """Milli-units for cpu, whole units for all else."""
+        column = self._allocatable.get(resource) or self._resource(resource)[0]
+        return column.values
+
+    def requested(self, resource: str) -> Ints:
+        """Sum of what the placed pods request, in units of `allocatable`."""
+        column = self._requested.get(resource) or self._resource(resource)[1]
+        return column.values
+
+    def scored(self, resource: str) -> Ints:
+        """Requested cpu or memory where a container without a request counts a default."""
+        return self._scored[resource].values
+
+    def key(self, name: str) -> TopologyKey:
+        """The label key as a column; built on first use."""
+        found = self.keys.get(name)
+        if found is None:
+            found = self.keys[name] = TopologyKey(name, self.size)
+            for slot, node in enumerate(self.nodes):
+                if node is not None and name in node.labels:
+                    found.enter(slot, node.labels[name])
+        return found
+
+    # Nodes come and go. Pods are told to the counters by the cluster around these calls.
+
+    def add(self, node: Node) -> int:
+        """A new node in a slot of its own, with nothing placed on it."""
+        slot = self._free.pop() if self._free else self._grow()
+        self.slots[node.name] = slot
+        self.count += 1
+        self._alive.values[slot] = True
+        # Complemented, so that the greatest rank has the smallest hash.
+        self._tie.values[slot] = tie_hash(node.name) ^ (2**TIE_BITS - 1)
+        self.describe(slot, node)
+        return slot
+
+    def remove(self, slot: int) -> None:
+        """Free a slot whose pods have been taken out."""
+        node = self.nodes[slot]
+        assert node is not None
+        assert self.pods[slot] == 0
+        self.forget(slot)
+        self.nodes[slot] = None
+        del self.slots[node.name]
+        self._alive.values[slot] = False
+        self._free.append(slot)
+        self.count -= 1
+        self.spec_log.append(slot)
+
+    def describe(self, slot: int, node: Node) -> None:
+        """Write the node's own columns."""
+        self.nodes[slot] = node
+        self._unschedulable.values[slot] = node.unschedulable
+        self._set_allocatable(slot, node.allocatable)
+        self._taint_users[node.taints] += 1
+        self._taint_set.values[slot] = self.taint_sets.intern(node.taints)
+        for name, key in self.keys.items():
+            if name in node.labels:
+                key.enter(slot, node.labels[name])
+        self._add_images(slot, node)
+        self.spec_log.append(slot)
+
+    def forget(self, slot: int) -> None:
+        """Clear the node's own columns; the inverse of `describe`."""
+        node = self.nodes[slot]
+        assert node is not None
+        for key in self.keys.values():
+            key.leave(slot)
+        self._taint_users[node.taints] -= 1
+        if node.taints and not self._taint_users[node.taints]:
+            del self._taint_users[node.taints]
+            self.taint_sets.release(node.taints)
+        self._set_allocatable(slot, {})
+        self._remove_images(slot, node)
+
+    def _set_allocatable(self, slot: int, allocatable: Mapping[str, str | int | float]) -> None:
+        for column in self._allocatable.values():
+            column.values[slot] = 0
+        self._allowed_pods.values[slot] = 0
+        for resource, exact in amounts(allocatable).items():
+            amount = min(exact, AMOUNT_MAX)
+            if resource == "pods":
+                self._allowed_pods.values[slot] = amount
+                continue
+            self._resource(resource)
+            self._allocatable[resource].values[slot] = amount
+
+    def _add_images(self, slot: int, node: Node) -> None:
+        for image in node.images:
+            for name in image.names:
+                self.images.setdefault(name, {})[slot] = image.size_bytes
+
+    def _remove_images(self, slot: int, node: Node) -> None:
+        for image in node.images:
+            for name in image.names:
+                holders = self.images.get(name, {})
+                holders.pop(slot, None)
+                if not holders:
+                    self.images.pop(name, None)
+
+    def _grow(self) -> int:
+        slot = self.size
+        self.size += 1
+        self.nodes.append(None)
+        self.ports.append(None)
+        for column in self._columns:
+            column.resize(self.size)
+        for key in self.keys.values():
+            key.resize(self.size)
+        self.itself.resize(self.size)
+        return slot
+
+    # What pods use
+
+    def use(
+        self, slot: int, amounts: Iterable[tuple[str, int]], scored: tuple[int, int], pods: int
+    ) -> None:
+        """Add (pods = 1) or take back (pods = -1) what one pod uses of a node."""
+        for resource, amount in amounts:
+            self._requested[resource].values[slot] += pods * amount
+        self._scored["cpu"].values[slot] += pods * scored[0]
+        self._scored["memory"].values[slot] += pods * scored[1]
+        self._pods.values[slot] += pods
+        self.usage_log.append(slot)
+
+    def use_ports(self, slot: int, ports: Iterable[HostPort], pods: int) -> None:
+        """Add or take back the host ports of one pod."""
+        held = self.ports[slot]
+        if held is None:
+            held = self.ports[slot] = Counter()
+        for port in ports:
+            held[port] += pods
+            users = self.port_users.setdefault((port[1], port[2]), Counter())
+            users[slot] += pods
+            if not held[port]:
+                del held[port]
+            if not users[slot]:
+                del users[slot]
+
+    def track(self, resources: Iterable[str]) -> None:
+        """Make columns for resources that pods are about to use."""
+        for resource in resources:
+            self._resource(resource)

@@ -1,0 +1,75 @@
+"""NodeResourcesBalancedAllocation: the closer the fractions of the resources, the better."""
+
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from service.engine.columns import Ints, Rows
+from service.engine.nodes import NodeTable
+from service.engine.plugin import MAX_NODE_SCORE
+from service.engine.rules import NodeRules
+
+NAME = "NodeResourcesBalancedAllocation"
+Floats = npt.NDArray[np.float64]
+
+
+class BalancedAllocation:
+    name = NAME
+
+    def __init__(self, resources: tuple[tuple[str, int], ...]) -> None:
+        self._resources = tuple(name for name, _ in resources)
+        self._plain = self._resources == ("cpu", "memory")
+
+    def applies(self, rules: NodeRules) -> bool:
+        """Skipped for a pod that requests none of the resources."""
+        if self._plain:
+            return rules.requests_cpu_or_memory
+        asked = dict(rules.amounts)
+        return any(asked.get(name) for name in self._resources)
+
+    def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
+        asked = dict(rules.amounts)
+        fractions = []
+        for name in self._resources:
+            capacity = nodes.allocatable(name)[rows]
+            wanted = nodes.requested(name)[rows] + asked.get(name, 0)
+            fraction = np.minimum(wanted / np.maximum(capacity, 1), 1.0)
+            fractions.append(np.where(capacity > 0, fraction, np.nan))
+        return ((1 - _deviation(np.array(fractions))) * MAX_NODE_SCORE).astype(np.int64)
+
+    def score(self, nodes: NodeTable, rules: NodeRules, slot: int) -> int:
+        if not self._plain:
+            return int(self.scores(nodes, rules, np.array([slot]))[0])
+        cpu = int(nodes.allocatable("cpu")[slot])
+        memory = int(nodes.allocatable("memory")[slot])
+        if cpu == 0 or memory == 0:
+            return MAX_NODE_SCORE
+        one = min((int(nodes.requested("cpu")[slot]) + rules.cpu) / cpu, 1.0)
+        other = min((int(nodes.requested("memory")[slot]) + rules.memory) / memory, 1.0)
+        return int((1 - abs((one - other) / 2)) * MAX_NODE_SCORE)
+
+
+def _deviation(fractions: Floats) -> Floats:
+    """The standard deviation over resources, shape (resources, rows); NaN is left out."""
+    known = ~np.isnan(fractions)
+    count = known.sum(axis=0)
+    filled = np.where(known, fractions, 0.0)
+    if len(fractions) == 2:  # noqa: PLR2004 - exactly as Kubernetes computes two
+        return np.where(count == 2, np.abs((filled[0] - filled[1]) / 2), 0.0)  # noqa: PLR2004
+    deviation = np.zeros(fractions.shape[1])
+    for row in range(fractions.shape[1]):
+        deviation[row] = _deviation_of(
+            [f for f, k in zip(filled[:, row], known[:, row], strict=True) if k]
+        )
+    return deviation
+
+
+def _deviation_of(fractions: list[float]) -> float:
+    """Kubernetes' own order of operations, which decides the last bit."""
+    if len(fractions) < 2:  # noqa: PLR2004
+        return 0.0
+    if len(fractions) == 2:  # noqa: PLR2004
+        return abs((fractions[0] - fractions[1]) / 2)
+    mean = sum(fractions) / len(fractions)
+    return sqrt(sum((each - mean) ** 2 for each in fractions) / len(fractions))

@@ -1,0 +1,37 @@
+"""NodePorts: a host port is held once per node, protocol and IP; 0.0.0.0 stands for all IPs."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from service.engine.columns import ALL, Mask, Rows
+from service.engine.nodes import HostPort, NodeTable
+from service.engine.plugin import Failure
+from service.engine.rules import NodeRules
+
+NAME = "NodePorts"
+REASON = "node(s) didn't have free ports for the requested pod ports"
+WILDCARD = "0.0.0.0"  # noqa: S104 - an address in a manifest, not one we bind to
+
+
+class NodePorts:
+    name = NAME
+
+    def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
+        mask = np.ones(nodes.size, dtype=np.bool_)
+        for port in rules.ports:
+            for slot in nodes.port_users.get((port[1], port[2]), ()):
+                if _conflicts(nodes, slot, port):
+                    mask[slot] = False
+        return mask[rows]
+
+    def failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
+        return [Failure(REASON, ~self.admits(nodes, rules, ALL), unresolvable=False)]
+
+
+def _conflicts(nodes: NodeTable, slot: int, wanted: HostPort) -> bool:
+    held: Iterable[HostPort] = nodes.ports[slot] or ()
+    return any(
+        (protocol, port) == wanted[1:] and (ip == wanted[0] or WILDCARD in (ip, wanted[0]))
+        for ip, protocol, port in held
+    )

@@ -1,0 +1,127 @@
+"""NodeResourcesFit: requests must fit into what is allocatable; the score says how well."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from service.engine.columns import Ints, Mask, Rows
+from service.engine.nodes import NodeTable
+from service.engine.plugin import MAX_NODE_SCORE, Failure
+from service.engine.profile import FitArguments
+from service.engine.rules import NodeRules
+
+NAME = "NodeResourcesFit"
+TOO_MANY_PODS = "Too many pods"
+NATIVE_ORDER = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
+
+
+class NodeResourcesFit:
+    name = NAME
+
+    def __init__(self, arguments: FitArguments) -> None:
+        self._arguments = arguments
+
+    def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
+        mask: Mask = nodes.pods[rows] < nodes.allowed_pods[rows]
+        for resource, amount in rules.amounts:
+            requested = nodes.requested(resource)[rows]
+            mask &= requested + amount <= nodes.allocatable(resource)[rows]
+        return mask
+
+    def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
+        """`admits` for one node, in plain integers."""
+        if nodes.pods[slot] >= nodes.allowed_pods[slot]:
+            return False
+        for resource, amount in rules.amounts:
+            free = nodes.allocatable(resource)[slot] - nodes.requested(resource)[slot]
+            if amount > free:
+                return False
+        return True
+
+    def failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
+        """A node may fail for several resources.
+
+        It is unresolvable as soon as one request exceeds all that the node has.
+        """
+        amounts = sorted(rules.amounts, key=lambda each: (NATIVE_ORDER.get(each[0], 3), each[0]))
+        never = np.zeros(nodes.size, dtype=np.bool_)
+        for resource, amount in amounts:
+            never |= amount > nodes.allocatable(resource)
+        failures = [Failure(TOO_MANY_PODS, nodes.pods >= nodes.allowed_pods, never)]
+        for resource, amount in amounts:
+            short = nodes.requested(resource) + amount > nodes.allocatable(resource)
+            failures.append(Failure(f"Insufficient {resource}", short, never))
+        return failures
+
+    def applies(self, rules: NodeRules) -> bool:
+        return True
+
+    def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
+        match self._arguments.strategy:
+            case "LeastAllocated":
+                return self._weighted(nodes, rules, rows, _least_allocated)
+            case "MostAllocated":
+                return self._weighted(nodes, rules, rows, _most_allocated)
+            case _:
+                return self._ratio(nodes, rules, rows)
+
+    def score(self, nodes: NodeTable, rules: NodeRules, slot: int) -> int:
+        if not self._arguments.plain:
+            return int(self.scores(nodes, rules, np.array([slot]))[0])
+        total = count = 0
+        for resource, amount in zip(("cpu", "memory"), rules.scored, strict=True):
+            capacity = int(nodes.allocatable(resource)[slot])
+            if capacity == 0:
+                continue
+            count += 1
+            wanted = int(nodes.scored(resource)[slot]) + amount
+            if wanted <= capacity:
+                total += (capacity - wanted) * MAX_NODE_SCORE // capacity
+        return total // count if count else 0
+
+    def _weighted(self, nodes, rules, rows, one) -> Ints:  # type: ignore[no-untyped-def]  # noqa: ANN001
+        total = np.zeros(len(nodes.alive[rows]), dtype=np.int64)
+        weights = np.zeros_like(total)
+        for capacity, wanted, weight in self._resources(nodes, rules, rows):
+            present = capacity > 0
+            total += weight * np.where(present, one(np.maximum(capacity, 1), wanted), 0)
+            weights += weight * present
+        return total // np.maximum(weights, 1)
+
+    def _ratio(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
+        """RequestedToCapacityRatio: a broken line over utilisation; zero scores don't weigh."""
+        total = np.zeros(len(nodes.alive[rows]), dtype=np.int64)
+        weights = np.zeros_like(total)
+        for capacity, wanted, weight in self._resources(nodes, rules, rows):
+            used = np.minimum(wanted * 100 // np.maximum(capacity, 1), 100)
+            scores = self._arguments.line[np.where(wanted > capacity, 100, used)]
+            counted = (capacity > 0) & (scores > 0)
+            total += weight * scores * counted
+            weights += weight * counted
+        return np.floor(total / np.maximum(weights, 1) + 0.5).astype(np.int64)
+
+    def _resources(
+        self, nodes: NodeTable, rules: NodeRules, rows: Rows
+    ) -> Iterator[tuple[Ints, Ints, int]]:
+        """(allocatable, requested with this pod, weight) of each resource that is scored.
+
+        An extended resource that the pod does not request is left out, as in Kubernetes.
+        """
+        asked = dict(rules.amounts)
+        scored = dict(zip(("cpu", "memory"), rules.scored, strict=True))
+        for resource, weight in self._arguments.resources:
+            if resource in scored:
+                wanted = nodes.scored(resource)[rows] + scored[resource]
+            elif resource in NATIVE_ORDER or resource in asked:
+                wanted = nodes.requested(resource)[rows] + asked.get(resource, 0)
+            else:
+                continue
+            yield nodes.allocatable(resource)[rows], wanted, weight
+
+
+def _least_allocated(capacity: Ints, wanted: Ints) -> Ints:
+    return np.where(wanted <= capacity, (capacity - wanted) * MAX_NODE_SCORE // capacity, 0)
+
+
+def _most_allocated(capacity: Ints, wanted: Ints) -> Ints:
+    return np.minimum(wanted, capacity) * MAX_NODE_SCORE // capacity

@@ -1,0 +1,27 @@
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate the taint that stands for it."""
+
+import numpy as np
+
+from service.engine.columns import ALL, Mask, Rows
+from service.engine.nodes import NodeTable
+from service.engine.plugin import Failure
+from service.engine.rules import NodeRules
+from service.engine.taints import tolerates
+from service.model.objects import Taint
+
+NAME = "NodeUnschedulable"
+REASON = "node(s) were unschedulable"
+CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+class NodeUnschedulable:
+    name = NAME
+
+    def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
+        cordoned: Mask = nodes.unschedulable[rows]
+        if any(tolerates(each, CORDON) for each in rules.tolerations):
+            return np.ones(len(cordoned), dtype=np.bool_)
+        return ~cordoned
+
+    def failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
+        return [Failure(REASON, ~self.admits(nodes, rules, ALL), unresolvable=True)]

@@ -1,0 +1,139 @@
+"""PodTopologySpread: hard constraints bound the skew between domains, soft ones score it."""
+
+from collections.abc import Iterator, Sequence
+from math import log
+
+import numpy as np
+import numpy.typing as npt
+
+from service.engine.classes import PodClass
+from service.engine.columns import Ints, Mask
+from service.engine.nodes import NodeTable
+from service.engine.plugin import MAX_NODE_SCORE, Failure, bounds_of
+from service.engine.spread import SpreadRule
+from service.engine.topology import TopologyKey
+
+Floats = npt.NDArray[np.float64]
+NAME = "PodTopologySpread"
+SKEW = "node(s) didn't match pod topology spread constraints"
+MISSING = f"{SKEW} (missing required label)"
+
+
+class PodTopologySpread:
+    name = NAME
+
+    def concerns(self, pod_class: PodClass) -> bool:
+        """False where the filter passes every node."""
+        return bool(pod_class.template.hard_spread)
+
+    def admits(
+        self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
+    ) -> Mask | None:
+        """Shape (nodes,): the nodes that pass; None if all do.
+
+        A constraint that counts pods of an `expected` class only asks for the topology key.
+        """
+        mask: Mask | None = None
+        for rule, self_matches in _hard(pod_class):
+            if _counts_any(rule, pod_class, expected):
+                passing = rule.key.keyed
+            else:
+                allowed = _allowed_domains(rule, self_matches=self_matches)
+                passing = rule.key.nodes_in(allowed)
+            mask = passing if mask is None else mask & passing
+        return mask
+
+    def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
+        """Constraints in order; the first that a node fails gives its reason."""
+        open_nodes = np.ones(nodes.size, dtype=np.bool_)
+        missing = np.zeros(nodes.size, dtype=np.bool_)
+        skewed = np.zeros(nodes.size, dtype=np.bool_)
+        for rule, self_matches in _hard(pod_class):
+            keyed = rule.key.keyed
+            passing = rule.key.nodes_in(_allowed_domains(rule, self_matches=self_matches))
+            missing |= open_nodes & ~keyed
+            skewed |= open_nodes & keyed & ~passing
+            open_nodes &= passing
+        return [
+            Failure(MISSING, missing, unresolvable=True),
+            Failure(SKEW, skewed, unresolvable=False),
+        ]
+
+    def raw(
+        self, nodes: NodeTable, pod_class: PodClass, infeasible: Ints
+    ) -> tuple[Ints, Ints] | None:
+        """Shapes (nodes,) twice: the scores, and `infeasible` with nodes that lack a key added.
+
+        `infeasible` is -1 for nodes that are, else 0. None where the pod has no soft constraint.
+        """
+        rules = pod_class.template.soft_spread
+        if not rules:
+            return None
+        ignored = infeasible
+        for rule in rules:
+            ignored = ignored | (rule.key.keyed.astype(np.int64) - 1)
+        if len(rules) == 1:
+            per_domain, key = _weighed(rules[0], ignored)
+            return _rounded(per_domain).take(key.domain_of), ignored
+        total = np.zeros(nodes.size, dtype=np.float64)
+        for rule in rules:
+            per_domain, key = _weighed(rule, ignored)
+            total += per_domain.take(key.domain_of)
+        return _rounded(total), ignored
+
+    def normalize(self, raw: Ints, ignored: Ints) -> Ints:
+        """Shape (nodes,), reversed: the fewer pods, the better; 0 where `ignored` is -1."""
+        bounds = bounds_of(raw, ignored)
+        if bounds is None:
+            return np.zeros_like(raw)
+        least, greatest = bounds
+        if greatest == 0:
+            return MAX_NODE_SCORE & ~ignored
+        steps = np.arange(greatest - least + 1)
+        table = MAX_NODE_SCORE * (greatest - steps) // greatest
+        return table.take((raw - least) & ~ignored) & ~ignored
+
+
+def _hard(pod_class: PodClass) -> Iterator[tuple[SpreadRule, bool]]:
+    return zip(pod_class.template.hard_spread, pod_class.hard_self, strict=True)
+
+
+def _allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
+    """Shape (capacity + 1,): domains where one more pod keeps the skew; False for "no label"."""
+    existing = rule.eligibility.nodes_of[rule.key.name].counts[:-1] > 0
+    no_pods = np.zeros(rule.key.capacity, dtype=np.int64)
+    counts = no_pods if rule.counter is None else rule.counter.counts[:-1]
+    eligible = counts[existing]
+    least = int(eligible.min()) if 0 < len(eligible) >= rule.min_domains else 0
+    allowed = np.zeros(rule.key.capacity + 1, dtype=np.bool_)
+    np.less_equal(counts, rule.max_skew + least - int(self_matches), out=allowed[:-1])
+    return allowed
+
+
+def _weighed(rule: SpreadRule, ignored: Ints) -> tuple[Floats, TopologyKey]:
+    """What each domain adds to the score, shape (capacity + 1,), and the key of the domains."""
+    weight = log(_size(rule, ignored) + 2)
+    if rule.counter is None:
+        return np.full(rule.key.capacity + 1, rule.max_skew - 1, dtype=np.float64), rule.key
+    weighed: Floats = rule.counter.counts.astype(np.float64)
+    weighed = weighed * weight + (rule.max_skew - 1)
+    return weighed, rule.counter.key
+
+
+def _rounded(scores: Floats) -> Ints:
+    """Half away from zero, as Go rounds; scores are not negative."""
+    return np.floor(scores + 0.5).astype(np.int64)
+
+
+def _size(rule: SpreadRule, ignored: Ints) -> int:
+    """Distinct domains among the scored nodes; for the hostname key the nodes themselves."""
+    if rule.per_node:
+        return len(ignored) + int(ignored.sum())
+    nodes_in = np.bincount((rule.key.domain_of | ignored) + 1, minlength=1)
+    return int(np.count_nonzero(nodes_in[1:]))
+
+
+def _counts_any(rule: SpreadRule, pod_class: PodClass, others: Sequence[PodClass]) -> bool:
+    return any(
+        other.namespace == pod_class.namespace and rule.counts(other.labels) for other in others
+    )

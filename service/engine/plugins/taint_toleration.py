@@ -1,0 +1,29 @@
+"""TaintToleration: untolerated hard taints exclude a node, untolerated soft ones lower its score."""
+
+from service.engine.columns import ALL, Ints, Mask, Rows
+from service.engine.nodes import NodeTable
+from service.engine.plugin import MAX_NODE_SCORE, Failure
+from service.engine.rules import NodeRules
+from service.engine.taints import untolerated_hard, untolerated_soft
+
+NAME = "TaintToleration"
+REASON = "node(s) had untolerated taint(s)"
+
+
+class TaintToleration:
+    name = NAME
+
+    def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
+        return ~untolerated_hard(nodes, rules.tolerations, rows)
+
+    def failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
+        failing = untolerated_hard(nodes, rules.tolerations, ALL)
+        return [Failure(REASON, failing, unresolvable=True)]
+
+    def raw(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
+        return untolerated_soft(nodes, rules.tolerations, rows)
+
+    def normalize(self, raw: Ints, infeasible: Ints) -> Ints:
+        """Reversed: no such taint gives 100, the most of them 0."""
+        greatest = int((raw & ~infeasible).max(initial=0))
+        return MAX_NODE_SCORE - (raw * MAX_NODE_SCORE // greatest if greatest else raw & 0)

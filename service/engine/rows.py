@@ -1,0 +1,179 @@
+"""Masks and scores that depend on the node alone, cached per rules and repaired node by node.
+
+`ranks` combines what is final: score above tie-break, -1 where a filter fails. After a placement
+one entry changes; everything else stays.
+"""
+
+from typing import TypeVar, cast
+
+import numpy as np
+
+from service.engine.columns import ALL, Ints, Mask, Rows
+from service.engine.nodes import TIE_BITS, NodeTable
+from service.engine.pipeline import Pipeline
+from service.engine.rules import NodeRules
+from service.engine.selectors import named_nodes
+
+V = TypeVar("V", Ints, Mask)
+INFEASIBLE = -1
+SCALAR_REPAIRS_MAX = 6
+"""Up to so many nodes plain integers are quicker than short arrays."""
+REBUILD_SHARE = 8
+"""With more than a eighth of the nodes dirty, rebuilding whole is cheaper than repairing."""
+
+
+class RowCache:
+    """One `NodeRules` under one `Pipeline`."""
+
+    __slots__ = (
+        "_images",
+        "_named",
+        "_nodes",
+        "_pipeline",
+        "_rules",
+        "_spec_seen",
+        "_static",
+        "_usage_seen",
+        "constant",
+        "ranks",
+        "raw",
+    )
+
+    def __init__(self, nodes: NodeTable, rules: NodeRules, pipeline: Pipeline) -> None:
+        self._nodes = nodes
+        self._rules = rules
+        self._pipeline = pipeline
+        self._named = named_nodes(rules.required) if "NodeAffinity" in pipeline.filters else None
+        self._static: Mask = np.zeros(0, dtype=np.bool_)
+        self._images: Ints | None = None
+        """Weighted ImageLocality; None where it is 0 everywhere."""
+        self.ranks: Ints = np.zeros(0, dtype=np.int64)
+        """Shape (nodes,): local score << TIE_BITS | tie hash, or -1."""
+        self.raw: dict[str, Ints] = {}
+        """Shape (nodes,): scores still to be normalised, for those that are not 0 everywhere."""
+        self.constant = 0
+        """What the scores that are 0 on every node add once normalised."""
+        self._spec_seen = -1
+        self._usage_seen = -1
+
+    @property
+    def size_in_bytes(self) -> int:
+        return int(self._static.nbytes + self.ranks.nbytes + 8 * len(self.ranks) * len(self.raw))
+
+    def refresh(self) -> None:
+        """Bring everything up to the present state of the nodes."""
+        nodes = self._nodes
+        spec_dirty = nodes.spec_log.since(self._spec_seen)
+        usage_dirty = nodes.usage_log.since(self._usage_seen)
+        if (
+            spec_dirty
+            or spec_dirty is None
+            or usage_dirty is None
+            or len(self.ranks) != nodes.size
+            or len(usage_dirty) * REBUILD_SHARE > nodes.size + REBUILD_SHARE
+        ):
+            self._rebuild(keep_static=spec_dirty == [] and len(self.ranks) == nodes.size)
+        elif usage_dirty:
+            self._repair_all(set(usage_dirty))
+        self._spec_seen = nodes.spec_log.position
+        self._usage_seen = nodes.usage_log.position
+
+    def _rebuild(self, *, keep_static: bool) -> None:
+        rows = self._rows()
+        if not keep_static:
+            self._rebuild_static(rows)
+        self.ranks = self._widened(rows, self._ranks_of(rows), INFEASIBLE)
+
+    def _ranks_of(self, rows: Rows) -> Ints:
+        """Shape (rows,)."""
+        nodes, rules = self._nodes, self._rules
+        mask = self._static[rows]
+        for plugin in self._pipeline.usage_filters:
+            mask = mask & plugin.admits(nodes, rules, rows)
+        total = np.zeros(len(mask), dtype=np.int64) if self._images is None else self._images[rows]
+        for score, weight in self._pipeline.node_scores:
+            if score.applies(rules):
+                total = total + weight * score.scores(nodes, rules, rows)
+        ranks: Ints = (total << TIE_BITS) | nodes.tie[rows]
+        return ranks | (mask.astype(np.int64) - 1)
+
+    def _rows(self) -> Rows:
+        """All nodes, or only those that node affinity names: a daemon's pod looks at one node."""
+        if self._named is None:
+            return ALL
+        return np.array(self._named_slots(self._named), dtype=np.intp)
+
+    def _named_slots(self, names: frozenset[str]) -> list[int]:
+        slots = self._nodes.slots
+        return [slots[name] for name in names if name in slots]
+
+    def _widened(self, rows: Rows, values: V, fill: int) -> V:
+        """Shape (nodes,), given the values of `rows`."""
+        if isinstance(rows, slice):
+            return values
+        wide = np.full(self._nodes.size, fill, dtype=values.dtype)
+        wide[rows] = values
+        return cast("V", wide)
+
+    def _rebuild_static(self, rows: Rows) -> None:
+        nodes, rules = self._nodes, self._rules
+        static = nodes.alive[rows]
+        for plugin in self._pipeline.static_filters:
+            static = static & plugin.admits(nodes, rules, rows)
+        self._static = self._widened(rows, static, fill=False)
+        self._images = self._image_scores()
+        self.raw, self.constant = {}, 0
+        for score, weight in self._pipeline.raw_scores:
+            raw = score.raw(nodes, rules, rows)
+            if raw is None:
+                continue
+            if raw.any():
+                self.raw[score.name] = self._widened(rows, raw, 0)
+            elif len(raw):
+                self.constant += weight * int(score.normalize(raw, raw)[0])
+
+    def _image_scores(self) -> Ints | None:
+        """ImageLocality depends on all nodes but on no pod: it changes only with the nodes."""
+        nodes, rules, pipeline = self._nodes, self._rules, self._pipeline
+        weight = pipeline.weights.get(pipeline.image_locality.name, 0)
+        if not weight or pipeline.image_locality.nowhere(nodes, rules):
+            return None
+        return weight * pipeline.image_locality.scores(nodes, rules, ALL)
+
+    def _repair_all(self, dirty: set[int]) -> None:
+        """Nodes whose pods changed; from a few on, as columns."""
+        if self._named is not None:
+            dirty &= set(self._named_slots(self._named))
+        if len(dirty) <= SCALAR_REPAIRS_MAX:
+            for slot in dirty:
+                self._repair(slot)
+            return
+        rows = np.fromiter(dirty, dtype=np.intp, count=len(dirty))
+        self.ranks[rows] = self._ranks_of(rows)
+
+    def _repair(self, slot: int) -> None:
+        """One node whose pods changed, in plain integers."""
+        nodes, rules, pipeline = self._nodes, self._rules, self._pipeline
+        if not self._static[slot]:
+            return
+        if not self._fits(slot):
+            self.ranks[slot] = INFEASIBLE
+            return
+        total = 0
+        for score, weight in pipeline.node_scores:
+            if score.applies(rules):
+                total += weight * score.score(nodes, rules, slot)
+        if self._images is not None:
+            total += int(self._images[slot])
+        self.ranks[slot] = (total << TIE_BITS) | int(nodes.tie[slot])
+
+    def _fits(self, slot: int) -> bool:
+        nodes, rules, pipeline = self._nodes, self._rules, self._pipeline
+        if pipeline.filters_with("NodeResourcesFit") and not pipeline.resources_fit.admits_one(
+            nodes, rules, slot
+        ):
+            return False
+        if not rules.ports:
+            return True
+        row = np.array([slot])
+        return all(bool(each.admits(nodes, rules, row)[0]) for each in pipeline.usage_filters)

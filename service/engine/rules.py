@@ -1,0 +1,175 @@
+"""What of a pod is decided by looking at one node alone: requests, ports, tolerations, selectors.
+
+Many pods, and many pod templates, share one `NodeRules`; masks and scores over nodes that depend
+on nothing else are cached per `NodeRules` (`service.engine.rows`).
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import msgspec
+
+from service.engine.nodes import AMOUNT_MAX, HostPort, image_name
+from service.model.objects import (
+    NodeAffinity,
+    NodeSelector,
+    Pod,
+    PodResize,
+    PodSpec,
+    PreferredSchedulingTerm,
+    Toleration,
+)
+from service.model.requests import PodRequests, host_ports, placed_requests, pod_requests
+
+
+class RequiredNodes(NamedTuple):
+    """nodeSelector and the required node affinities: all must hold.
+
+    Nothing required is an empty `selector` with no `affinities`.
+    """
+
+    selector: tuple[tuple[str, str], ...]
+    affinities: tuple[NodeSelector, ...]
+    empty_term_matches_all: bool
+
+    @property
+    def anything(self) -> bool:
+        return bool(self.selector or self.affinities)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class NodeRules:
+    """One interned value; compare by identity."""
+
+    amounts: tuple[tuple[str, int], ...]
+    """Requested amounts above zero: cpu in milli-units, all else in whole units."""
+    requests_nothing: bool
+    requests_cpu_or_memory: bool
+    """Whether either is requested above zero (balanced allocation looks at nothing else)."""
+    cpu: int
+    memory: int
+    scored: tuple[int, int]
+    """cpu and memory with defaults for containers that request none."""
+    ports: tuple[HostPort, ...]
+    images: tuple[str, ...]
+    """Names with tags, one per container and init container."""
+    tolerations: tuple[Toleration, ...]
+    required: RequiredNodes
+    preferred: tuple[PreferredSchedulingTerm, ...] | None
+    """None where the list is absent (its score is then skipped)."""
+    node_name: str | None
+    enforced: RequiredNodes
+    """What the profile adds (NodeAffinityArgs.addedAffinity)."""
+
+
+class Use(NamedTuple):
+    """What a placed pod takes of its node."""
+
+    amounts: tuple[tuple[str, int], ...]
+    scored: tuple[int, int]
+    """cpu and memory as scores see them; for a placed pod defaults apply otherwise."""
+
+    @classmethod
+    def of(cls, spec: PodSpec, resize: PodResize | None = None) -> Self:
+        """Raised by an in-place resize that is under way."""
+        requests = placed_requests(spec, resize)
+        return cls(tuple(_bounded(requests.amounts).items()), _scored(requests))
+
+
+def _bounded(amounts: Mapping[str, int]) -> dict[str, int]:
+    return {name: min(amount, AMOUNT_MAX) for name, amount in amounts.items()}
+
+
+def _scored(requests: PodRequests) -> tuple[int, int]:
+    return min(requests.nonzero_cpu, AMOUNT_MAX), min(requests.nonzero_memory, AMOUNT_MAX)
+
+
+class RulesInterner:
+    """One `NodeRules` per distinct value, for as long as somebody uses it."""
+
+    def __init__(self, *, empty_term_matches_all: bool) -> None:
+        self._rules: dict[object, NodeRules] = {}
+        self._keys: dict[NodeRules, object] = {}
+        self._users: Counter[NodeRules] = Counter()
+        self._empty_term_matches_all = empty_term_matches_all
+
+    def rules_of(self, pod: Pod, added: NodeAffinity | None = None) -> NodeRules:
+        """The rules of a pod, with one user more; give them back by `release`.
+
+        `added` is what its profile asks of nodes for all pods.
+        """
+        compiled = _compile(pod, added, empty_term_matches_all=self._empty_term_matches_all)
+        key = _identity(compiled)
+        rules = self._rules.setdefault(key, compiled)
+        self._keys[rules] = key
+        self._users[rules] += 1
+        return rules
+
+    def release(self, rules: NodeRules) -> None:
+        """One user less; forget a value that nothing uses any more."""
+        self._users[rules] -= 1
+        if not self._users[rules]:
+            del self._users[rules]
+            del self._rules[self._keys.pop(rules)]
+
+
+def _identity(rules: NodeRules) -> object:
+    return (
+        rules.amounts,
+        rules.requests_nothing,
+        rules.scored,
+        rules.ports,
+        rules.images,
+        msgspec.json.encode((rules.tolerations, rules.required, rules.preferred, rules.enforced)),
+        rules.node_name,
+    )
+
+
+def _required_nodes(
+    labels: dict[str, str] | None, affinity: NodeAffinity, *, empty_term_matches_all: bool
+) -> RequiredNodes:
+    lists = (
+        affinity.required_during_scheduling_required_during_execution,
+        affinity.required_during_scheduling_ignored_during_execution,
+    )
+    return RequiredNodes(
+        tuple(sorted((labels or {}).items())),
+        tuple(each for each in lists if each is not None),
+        empty_term_matches_all,
+    )
+
+
+def _preferred(
+    affinity: NodeAffinity, added: NodeAffinity
+) -> tuple[PreferredSchedulingTerm, ...] | None:
+    own = affinity.preferred_during_scheduling_ignored_during_execution
+    more = added.preferred_during_scheduling_ignored_during_execution
+    return own if more is None else (*(own or ()), *more)
+
+
+def _compile(pod: Pod, added: NodeAffinity | None, *, empty_term_matches_all: bool) -> NodeRules:
+    spec = pod.spec
+    requests: PodRequests = pod_requests(spec)
+    affinity = (spec.affinity.node_affinity if spec.affinity else None) or NodeAffinity()
+    added = added or NodeAffinity()
+    amounts = _bounded(requests.amounts)
+    containers = (*spec.init_containers, *spec.containers)
+    return NodeRules(
+        amounts=tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0)),
+        requests_nothing=not any(amounts.values()),
+        requests_cpu_or_memory=bool(amounts.get("cpu") or amounts.get("memory")),
+        cpu=amounts.get("cpu", 0),
+        memory=amounts.get("memory", 0),
+        scored=_scored(requests),
+        ports=tuple(sorted(host_ports(spec))),
+        images=tuple(image_name(each.image) if each.image else "" for each in containers),
+        tolerations=spec.tolerations,
+        required=_required_nodes(
+            spec.node_selector, affinity, empty_term_matches_all=empty_term_matches_all
+        ),
+        preferred=_preferred(affinity, added),
+        node_name=pod.required_node_name,
+        enforced=_required_nodes(None, added, empty_term_matches_all=empty_term_matches_all),
+    )

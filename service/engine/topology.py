@@ -1,0 +1,104 @@
+"""Node labels as columns: for a label key, the value id of each node. The value id is the domain.
+
+Arrays over domains have one slot more than there are domains, always zero, so that the id of
+"no such label" (-1) reads it: `counts[domain_of]` needs no mask.
+"""
+
+import numpy as np
+from typing_extensions import override
+
+from service.engine.columns import Column, Interner, Mask, Slots
+
+NO_DOMAIN = -1
+FEW_DOMAINS = 8
+
+
+class TopologyKey:
+    """The domains of one label key, with their member nodes (slots)."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name = name
+        self.values: Interner[str] = Interner()
+        self.members: list[list[int]] = []
+        self.capacity = 8
+        self.version = 0
+        """Changes whenever a node enters or leaves a domain."""
+        # The index type itself: looking up by any narrower one costs several times as much.
+        self._column = Column(np.intp, NO_DOMAIN, size)
+        self._keyed: tuple[int, Mask] | None = None
+        self._sets: dict[bytes, Mask] = {}
+        self._sets_version = -1
+
+    @property
+    def domain_of(self) -> Slots:
+        """Shape (nodes,): the domain of each node, -1 without the label."""
+        return self._column.values
+
+    @property
+    def keyed(self) -> Mask:
+        """Shape (nodes,), read-only: the nodes that have the label."""
+        if self._keyed is None or self._keyed[0] != self.version:
+            self._keyed = (self.version, self.domain_of >= 0)
+        return self._keyed[1]
+
+    def nodes_in(self, domains: Mask) -> Mask:
+        """Shape (nodes,), read-only: the nodes whose domain is among `domains` (capacity + 1,).
+
+        Remembered for a key of few domains, where the same sets come again and again.
+        """
+        if self.capacity > FEW_DOMAINS:
+            return domains.take(self.domain_of)
+        if self._sets_version != self.version:
+            self._sets, self._sets_version = {}, self.version
+        name = domains.tobytes()
+        if name not in self._sets:
+            self._sets[name] = domains.take(self.domain_of)
+        return self._sets[name]
+
+    def resize(self, size: int) -> None:
+        self._column.resize(size)
+        self.version += 1
+
+    def enter(self, slot: int, value: str) -> None:
+        domain = self.values.intern(value)
+        if domain == len(self.members):
+            self.members.append([])
+            while domain >= self.capacity:
+                self.capacity *= 2
+        self.members[domain].append(slot)
+        self._column.values[slot] = domain
+        self.version += 1
+
+    def leave(self, slot: int) -> None:
+        domain = int(self._column.values[slot])
+        if domain == NO_DOMAIN:
+            return
+        members = self.members[domain]
+        members.remove(slot)
+        if not members:
+            value = self.values.values[domain]
+            assert value is not None
+            self.values.release(value)
+        self._column.values[slot] = NO_DOMAIN
+        self.version += 1
+
+    def value_of(self, slot: int) -> str | None:
+        domain = int(self._column.values[slot])
+        return None if domain == NO_DOMAIN else self.values.values[domain]
+
+
+class NodeItself(TopologyKey):
+    """The pseudo key whose domain is the node itself: the slot is the domain."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__("", 0)
+        self.resize(size)
+
+    @override
+    def resize(self, size: int) -> None:
+        super().resize(size)
+        known = len(self.members)
+        self._column.values[known:] = np.arange(known, size)
+        self.members += [[slot] for slot in range(known, size)]
+        while size > self.capacity:
+            self.capacity *= 2

@@ -1,0 +1,59 @@
+"""Required anti-affinity against everybody: what admission limits and opportunity cost charges."""
+
+from collections.abc import Iterator
+
+from service.model.objects import LabelSelector, PodAffinity, PodAffinityTerm, PodSpec
+from service.model.selectors import is_empty
+
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+"""A label that Kubernetes gives every namespace."""
+
+_VARIANTS = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "requiredDuringSchedulingRequiredDuringExecution",
+)
+
+
+def required_terms(spec: PodSpec) -> Iterator[tuple[str, PodAffinityTerm]]:
+    """The terms of both required variants, each with its path."""
+    rules = (spec.affinity and spec.affinity.pod_anti_affinity) or PodAffinity()
+    lists = (
+        rules.required_during_scheduling_ignored_during_execution,
+        rules.required_during_scheduling_required_during_execution,
+    )
+    for variant, terms in zip(_VARIANTS, lists, strict=True):
+        for index, term in enumerate(terms or ()):
+            yield f"spec.affinity.podAntiAffinity.{variant}[{index}]", term
+
+
+def covers_all_namespaces(term: PodAffinityTerm, *, empty_list_means_all: bool) -> bool:
+    """Whether a term applies to all namespaces, whichever there are.
+
+    Any requirement leaves out some set of labels, but for one: that a namespace has a name.
+    """
+    selector = term.namespace_selector
+    if selector is not None and is_empty(without_tautologies(selector)):
+        return True
+    return empty_list_means_all and term.namespaces == ()
+
+
+def without_tautologies(selector: LabelSelector) -> LabelSelector:
+    """A namespace selector without the requirements that Kubernetes sees to for all namespaces."""
+    kept = tuple(
+        each
+        for each in selector.match_expressions or ()
+        if (each.key, each.operator) != (NAMESPACE_NAME, "Exists")
+    )
+    return LabelSelector(match_labels=selector.match_labels, match_expressions=kept)
+
+
+def exclusive_keys(spec: PodSpec, *, empty_list_means_all: bool) -> tuple[str, ...]:
+    """The topology keys within whose domains the pod keeps out every other pod; mostly none."""
+    keys = [
+        term.topology_key
+        for _, term in required_terms(spec)
+        if term.label_selector is not None
+        and is_empty(term.label_selector)
+        and covers_all_namespaces(term, empty_list_means_all=empty_list_means_all)
+    ]
+    return tuple(sorted(set(keys)))

@@ -1,0 +1,152 @@
+"""What can go wrong, as one exception tree.
+
+    MoorageError
+    ├── MalformedJSON            the request is no JSON that we read
+    ├── InvalidManifest          it is, but fields in it are wrong: all of them, at once
+    ├── Denied                   admission, quota or rights refuse it
+    ├── NotFound
+    ├── Conflict                 what is stored stands against it
+    │   ├── RevisionConflict
+    │   ├── PodDiffers
+    │   ├── BindingRefused
+    │   └── IdempotencyKeyInProgress
+    ├── PreconditionFailed       an If-Match that does not hold
+    ├── IdempotencyKeyReused
+    ├── Compacted                the log no longer reaches back that far
+    ├── HistoryReplaced          the log is another one than the reader knew
+    └── Unavailable              ask again
+        ├── Overloaded
+        ├── StorageUnavailable   nothing was committed
+        └── OutcomeUnknown       something may have been committed
+
+Each has a stable `code` for clients. Which HTTP status an error has is the API's business.
+"""
+# ruff: noqa: N818 - the names are the codes that clients see
+
+from collections.abc import Sequence
+
+import msgspec
+
+
+class FieldError(msgspec.Struct, frozen=True, omit_defaults=False):
+    """One wrong field.
+
+    `field` is a path such as `spec.tolerations[0].key`, relative to the object (see `under`);
+    `value` is what was sent there, where it is short enough to repeat.
+    """
+
+    field: str
+    message: str
+    value: object = None
+
+    def under(self, prefix: str) -> "FieldError":
+        """The same error with a longer path: `under("pods[3]")`."""
+        separator = "." if prefix and self.field and not self.field.startswith("[") else ""
+        return FieldError(prefix + separator + self.field, self.message, self.value)
+
+
+class MoorageError(Exception):
+    """Base of all errors that a client may see: `detail` is a sentence for people."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+    @property
+    def code(self) -> str:
+        """The stable name that clients see: the class's own."""
+        return type(self).__name__
+
+
+class MalformedJSON(MoorageError):
+    """Not JSON, or JSON that nobody should send: duplicate keys, NaN, nested too deeply."""
+
+
+class InvalidManifest(MoorageError):
+    """Fields are wrong; `errors` names every one of them."""
+
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        self.errors = list(errors)
+        super().__init__(_summary(self.errors))
+
+    def under(self, prefix: str) -> "InvalidManifest":
+        """The same errors with longer paths, for an object inside a request."""
+        return InvalidManifest([error.under(prefix) for error in self.errors])
+
+
+def _summary(errors: Sequence[FieldError]) -> str:
+    first = errors[0]
+    rest = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return f"{first.field}: {first.message}{rest}" if first.field else first.message + rest
+
+
+class Denied(MoorageError):
+    """Admission, quota or rights refuse the change; `reason` is a stable word in CamelCase."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class NotFound(MoorageError):
+    """No such object or cluster."""
+
+
+class Conflict(MoorageError):
+    """What is stored stands against the request."""
+
+
+class RevisionConflict(Conflict):
+    """`metadata.resourceVersion` or `metadata.uid` is not that of the stored object."""
+
+
+class PodDiffers(Conflict):
+    """A different pod is stored under the same name."""
+
+
+class BindingRefused(Conflict):
+    """The pod does not fit the named node; `reasons` says why, by plugin."""
+
+    def __init__(self, detail: str, reasons: dict[str, list[str]]) -> None:
+        super().__init__(detail)
+        self.reasons = reasons
+
+
+class IdempotencyKeyInProgress(Conflict):
+    """The first request with this key is still running."""
+
+
+class PreconditionFailed(MoorageError):
+    """An If-Match that does not hold."""
+
+
+class IdempotencyKeyReused(MoorageError):
+    """The key was used before, with another request."""
+
+
+class Compacted(MoorageError):
+    """The log no longer reaches back to the revision asked for."""
+
+
+class HistoryReplaced(MoorageError):
+    """The log does not continue what the reader knows: the database was restored, say."""
+
+
+class Unavailable(MoorageError):
+    """Ask again after `retry_after` seconds, with the same idempotency key."""
+
+    def __init__(self, detail: str, retry_after: int = 1) -> None:
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+
+class Overloaded(Unavailable):
+    """Too much is waiting already, or time ran out before the commit."""
+
+
+class StorageUnavailable(Unavailable):
+    """The database cannot be reached; nothing of the request was committed."""
+
+
+class OutcomeUnknown(Unavailable):
+    """The connection broke during the commit, and it could not be found out what became of it."""

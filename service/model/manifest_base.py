@@ -1,0 +1,147 @@
+"""What manifests of all kinds have in common: how they are opened, checked and rendered."""
+
+from collections.abc import Mapping
+from typing import ClassVar, cast
+
+import msgspec
+
+from service.model.errors import FieldError, InvalidManifest
+from service.model.metadata import Json, Metadata, joined, read_metadata
+from service.model.objects import Namespace, Node, Pod
+from service.model.quota import ResourceQuota
+from service.model.strict_json import decode_strict, encode
+from service.model.validation.kinds import KINDS
+from service.model.validation.rules import Limits, Problems, entries_of
+
+DEFAULT_NAMESPACE = "default"
+ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
+_METADATA = b'"metadata":{'
+
+
+def head_of(kind: str) -> bytes:
+    """How the bodies of a kind begin."""
+    return f'{{"apiVersion":"{KINDS[kind].api_version}","kind":"{kind}","metadata":{{'.encode()
+
+
+class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of all manifests: an object, and the bytes that make it whole again.
+
+    `metadata` is the members of the object's metadata without `uid` and `creationTimestamp`;
+    `rest` is the members that follow the metadata. `created` is the time of creation, RFC 3339 in
+    UTC. `resource_version` is what the client sent, "" if nothing; it is not rendered.
+    """
+
+    kind: ClassVar[str]
+    head: ClassVar[bytes]
+    metadata: bytes
+    rest: bytes = b""
+    created: str = ""
+    resource_version: str = ""
+
+    @property
+    def subject(self) -> Node | Namespace | Pod | ResourceQuota:
+        """The object itself, as scheduling reads it."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """`metadata.name`."""
+        return self.subject.name
+
+    @property
+    def namespace(self) -> str:
+        """`metadata.namespace`; "" for kinds that have none."""
+        return ""
+
+    @property
+    def uid(self) -> str:
+        """`metadata.uid`; "" until the object has one."""
+        return self.subject.uid
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """`metadata.labels`."""
+        return self.subject.labels
+
+    def render(self) -> bytes:
+        """The whole object as canonical JSON, without `resourceVersion`."""
+        metadata = joined((self.metadata, self._identity()))
+        return self.head + joined((metadata + b"}", self.rest)) + b"}"
+
+    def _identity(self) -> bytes:
+        uid = f'"uid":"{self.uid}"' if self.uid else ""
+        created = f'"creationTimestamp":"{self.created}"' if self.created else ""
+        return f"{uid}{',' if uid and created else ''}{created}".encode()
+
+
+class Draft(msgspec.Struct):
+    """A decoded object on its way to a manifest; what is wrong with it gathers in `problems`."""
+
+    kind: str
+    fields: Json
+    problems: Problems
+
+    def read_metadata(self) -> Metadata:
+        """The metadata, which has to be valid by now."""
+        namespace = DEFAULT_NAMESPACE if KINDS[self.kind].namespaced else ""
+        return read_metadata(cast("Json", self.fields["metadata"]), namespace)
+
+    def other_fields(self) -> Json:
+        """The fields beside kind, version and metadata."""
+        return {name: value for name, value in self.fields.items() if name not in ENVELOPE}
+
+
+def decode_object(raw: bytes | object) -> Json:
+    """Decode an object, or check one that is decoded already, by the same strict rules."""
+    try:
+        value = decode_strict(raw if isinstance(raw, bytes) else encode(raw))
+    except RecursionError:
+        raise InvalidManifest([FieldError("", "must not be nested that deeply")]) from None
+    if not isinstance(value, dict):
+        raise InvalidManifest([FieldError("", "must be an object")])
+    return value
+
+
+def open_draft(
+    kind: str,
+    raw: bytes | object,
+    limits: Limits | None,
+    name: str | None,
+    namespace: str | None = None,
+) -> Draft:
+    """Decode an object and check all of it but its spec.
+
+    Args:
+        kind: what it has to be.
+        raw: JSON, or decoded JSON.
+        limits: how long its lists may be.
+        name: the name it has to have, which it takes if it has none.
+        namespace: likewise.
+    """
+    fields = decode_object(raw)
+    metadata = entries_of(fields.get("metadata"))
+    sent = entries_of(metadata.get("labels"))
+    # Templates are looked up by label values, so a wrong value must not get that far.
+    labels = {key: value for key, value in sent.items() if isinstance(value, str)}
+    draft = Draft(kind, fields, Problems(limits, labels))
+    _expect(draft, "name", name)
+    _expect(draft, "namespace", namespace)
+    KINDS[kind].envelope(draft.fields, "", draft.problems)
+    return draft
+
+
+def _expect(draft: Draft, field: str, expected: str | None) -> None:
+    metadata = draft.fields.get("metadata")
+    if expected is None or not isinstance(metadata, dict | None):
+        return
+    sent = entries_of(metadata).get(field)
+    if sent is None:
+        draft.fields["metadata"] = {field: expected, **entries_of(metadata)} | {field: expected}
+    elif sent != expected:
+        draft.problems.add(f"metadata.{field}", f"must be {expected}, as in the address", sent)
+
+
+def with_resource_version(body: bytes, revision: int) -> bytes:
+    """A rendered body with `metadata.resourceVersion`, as clients see it."""
+    at = body.index(_METADATA) + len(_METADATA)
+    return b'%b"resourceVersion":"%d",%b' % (body[:at], revision, body[at:])

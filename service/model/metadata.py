@@ -1,0 +1,164 @@
+"""The `metadata` and `status` of manifests, between JSON and what scheduling reads of them.
+
+Metadata is kept as encoded members (the inside of the JSON object) without what Moorage itself
+keeps: `uid` and `creationTimestamp` are put in when a manifest is rendered, `resourceVersion` when
+it is answered; `managedFields` and `generation` are dropped.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import cast
+
+import msgspec
+
+from service.model.objects import PodResize, Value
+from service.model.strict_json import encode
+from service.model.validation.rules import entries_of, items_of, without_nulls
+
+Json = dict[str, object]
+
+_NOT_KEPT = frozenset(
+    {"uid", "creationTimestamp", "resourceVersion", "managedFields", "generation"}
+)
+FINISHED = frozenset({"Succeeded", "Failed"})
+REQUIRED_NODE = "moorage.dev/required-node-name"
+"""Annotation of a stored pending pod that is to be placed on this node only."""
+OWN_CONDITIONS = frozenset({"PodScheduled", "DisruptionTarget"})
+"""Conditions that Moorage writes; a client's update that lacks them does not remove them."""
+
+
+class Metadata(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read of an object's metadata; `members` is the rest, and these, encoded."""
+
+    name: str
+    namespace: str
+    labels: Mapping[str, str]
+    members: bytes
+    uid: str = ""
+    created: str = ""
+    terminating: bool = False
+    resource_version: str = ""
+    required_node_name: str | None = None
+
+
+class PodCondition(Value, frozen=True, kw_only=True):
+    """An entry of a pod's `status.conditions`; `status` is True, False or Unknown."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str = ""
+
+
+def read_metadata(sent: Json, namespace: str) -> Metadata:
+    """Read valid metadata; `namespace` is used if it has none ("" for cluster-scoped kinds)."""
+    kept = {name: value for name, value in sent.items() if name not in _NOT_KEPT}
+    if namespace:
+        kept["namespace"] = kept.get("namespace") or namespace
+    else:
+        kept.pop("namespace", None)
+    required_node_name = _take_required_node(kept)
+    return Metadata(
+        name=cast("str", kept["name"]),
+        namespace=cast("str", kept.get("namespace") or ""),
+        labels=cast("dict[str, str]", kept.get("labels") or {}),
+        members=members_of(kept),
+        uid=cast("str", sent.get("uid") or ""),
+        created=in_utc(cast("str", sent.get("creationTimestamp") or "")),
+        terminating=sent.get("deletionTimestamp") is not None,
+        resource_version=cast("str", sent.get("resourceVersion") or ""),
+        required_node_name=required_node_name,
+    )
+
+
+def _take_required_node(kept: Json) -> str | None:
+    """Take the annotation out; it is put back when the manifest is rendered."""
+    annotations = entries_of(kept.get("annotations"))
+    if REQUIRED_NODE not in annotations:
+        return None
+    rest = {name: value for name, value in annotations.items() if name != REQUIRED_NODE}
+    kept["annotations"] = rest
+    if not rest:
+        del kept["annotations"]
+    return cast("str", annotations[REQUIRED_NODE])
+
+
+def with_required_node(members: bytes, node_name: str) -> bytes:
+    """Metadata members with the annotation for the node that a pending pod is to be placed on."""
+    fields = fields_of(members)
+    annotations = entries_of(fields.get("annotations")) | {REQUIRED_NODE: node_name}
+    return members_of(fields | {"annotations": annotations})
+
+
+def in_utc(time: str) -> str:
+    """An RFC 3339 time in UTC, so that it sorts as a string; a wrong one stays as it is."""
+    if not time or time.endswith("Z"):
+        return time
+    try:
+        return datetime.fromisoformat(time).astimezone(UTC).isoformat().replace("+00:00", "Z")
+    except (ValueError, OverflowError):
+        return time
+
+
+def members_of(fields: Mapping[str, object]) -> bytes:
+    """Encoded members: `b'"name":"a","labels":{}'`."""
+    return encode(fields)[1:-1]
+
+
+def fields_of(members: bytes) -> Json:
+    """The opposite of `members_of`."""
+    return cast("Json", msgspec.json.decode(b"{" + members + b"}"))
+
+
+def is_finished(status: Json) -> bool:
+    """Whether a pod has run to its end and holds nothing any more."""
+    return status.get("phase") in FINISHED
+
+
+def resize_of(status: Json) -> PodResize | None:
+    """What an in-place resize says; None where no container reports its actual resources."""
+    fields = ("containerStatuses", "initContainerStatuses")
+    lists = {field: items_of(status.get(field)) for field in fields}
+    if not any(entries_of(s).get("resources") for both in lists.values() for s in both):
+        return None
+    infeasible = any(
+        (c.get("type"), c.get("reason")) == ("PodResizePending", "Infeasible")
+        for c in map(entries_of, items_of(status.get("conditions")))
+    )
+    return msgspec.convert(
+        cast("Json", without_nulls(lists)) | {"infeasible": infeasible}, PodResize
+    )
+
+
+def with_condition(status: Json, condition: PodCondition) -> Json:
+    """A status with the condition added, or put in place of the one of its type.
+
+    The time of transition stays what it was where the condition's status does not change.
+    """
+    conditions = [entries_of(c) for c in items_of(status.get("conditions"))]
+    new = cast("Json", msgspec.to_builtins(condition))
+    for index, old in enumerate(conditions):
+        if old.get("type") == condition.type:
+            if old.get("status") == condition.status and old.get("lastTransitionTime"):
+                new["lastTransitionTime"] = old["lastTransitionTime"]
+            conditions[index] = new
+            return status | {"conditions": conditions}
+    return status | {"conditions": [*conditions, new]}
+
+
+def keeping_conditions(status: Json, old_status: Json) -> Json:
+    """A client's status with the conditions that Moorage wrote into the stored one."""
+    conditions = items_of(status.get("conditions"))
+    present = {entries_of(c).get("type") for c in conditions}
+    kept = [
+        c
+        for c in map(entries_of, items_of(old_status.get("conditions")))
+        if c.get("type") in OWN_CONDITIONS - present
+    ]
+    return status | {"conditions": [*conditions, *kept]} if kept else status
+
+
+def joined(parts: Iterable[bytes]) -> bytes:
+    """Encoded members, those that are there, with commas between them."""
+    return b",".join(part for part in parts if part)

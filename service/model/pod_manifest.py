@@ -1,0 +1,357 @@
+"""Pods between JSON and objects: the hot path.
+
+Most pods that arrive differ from known ones in metadata only, as compact JSON. For these the spec
+is looked up by its bytes, the metadata is checked in a few steps, and nothing else is done
+(`_read_known`). Whatever is not that simple takes the thorough way (`_read_any`), which also is
+the one that finds out what is wrong.
+"""
+
+from functools import lru_cache
+from typing import ClassVar, cast
+
+import msgspec
+from msgspec.structs import replace
+from typing_extensions import override
+
+from service.model.manifest_base import (
+    DEFAULT_NAMESPACE,
+    ObjectManifest,
+    head_of,
+    open_draft,
+)
+from service.model.metadata import (
+    REQUIRED_NODE,
+    Json,
+    Metadata,
+    PodCondition,
+    fields_of,
+    is_finished,
+    joined,
+    keeping_conditions,
+    members_of,
+    read_metadata,
+    resize_of,
+    with_condition,
+    with_required_node,
+)
+from service.model.objects import Pod
+from service.model.strict_json import encode
+from service.model.templates import PodTemplate, TemplateCache, split_node_name
+from service.model.validation.kinds import KINDS
+from service.model.validation.names import (
+    annotation_key,
+    dns_label,
+    dns_subdomain,
+    label_key,
+    label_value,
+)
+from service.model.validation.rules import entries_of
+
+_POD = b'"Pod"'
+_V1 = b'"v1"'
+_NODE_NAME = b'"nodeName"'
+_NODE_NAME_FIRST = b'{"nodeName":"'
+_PLAIN_FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec"})
+_PLAIN_METADATA = frozenset({"name", "namespace", "labels", "annotations"})
+_PLAIN_BYTES_MAX = 4 * 1024
+_REQUIRED_NODE = REQUIRED_NODE.encode()
+_IN_DEFAULT = b',"namespace":"default"'
+
+_ABSENT = object()
+
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_metadata = msgspec.json.Decoder(dict[str, str | dict[str, str]]).decode
+_decode_object = msgspec.json.Decoder(dict[str, object]).decode
+
+
+class PodManifest(ObjectManifest, frozen=True, kw_only=True):
+    """A pod. `status` is its encoded status, None where it has none."""
+
+    kind: ClassVar[str] = "Pod"
+    head: ClassVar[bytes] = head_of("Pod")
+    pod: Pod
+    template: PodTemplate
+    status: bytes | None = None
+
+    @property
+    @override
+    def subject(self) -> Pod:
+        """The pod as scheduling reads it."""
+        return self.pod
+
+    @property
+    @override
+    def namespace(self) -> str:
+        """`metadata.namespace`."""
+        return self.pod.namespace
+
+    @override
+    def render(self) -> bytes:
+        """The whole pod as canonical JSON, without `resourceVersion`."""
+        pod = self.pod
+        members = self.metadata
+        if pod.required_node_name and not pod.node_name:
+            members = with_required_node(members, pod.required_node_name)
+        node_name = b'"nodeName":"%b",' % pod.node_name.encode() if pod.node_name else b""
+        return b'%b%b},"spec":{%b%b%b%b}' % (
+            self.head,
+            joined((members, self._identity())),
+            node_name,
+            self.template.spec_json[1:],
+            b',"status":' + self.status if self.status is not None else b"",
+            b"," + self.rest if self.rest else b"",
+        )
+
+    def with_identity(self, uid: str, created: str) -> "PodManifest":
+        """The same pod with this uid and time of creation (RFC 3339, UTC)."""
+        return replace(self, pod=replace(self.pod, uid=uid, created=created), created=created)
+
+    def placed(self, node_name: str) -> "PodManifest":
+        """The same pod bound to a node."""
+        return replace(self, pod=replace(self.pod, node_name=node_name, required_node_name=None))
+
+    def to_place(self) -> "PodManifest":
+        """The same pod unbound; the node that it was on is the only one it may be placed on."""
+        pod = self.pod
+        wanted = pod.node_name or pod.required_node_name
+        return replace(self, pod=replace(pod, node_name=None, required_node_name=wanted))
+
+    def named(self, name: str) -> "PodManifest":
+        """The same pod under another name, as a replica of a template."""
+        members = members_of(fields_of(self.metadata) | {"name": name})
+        return replace(self, pod=replace(self.pod, name=name), metadata=members)
+
+    def with_condition(self, condition: PodCondition) -> "PodManifest":
+        """The same pod with a condition set in its status."""
+        return self.with_status(with_condition(self.status_fields(), condition))
+
+    def with_deletion(self, at: str) -> "PodManifest":
+        """The same pod marked as terminating since a time (RFC 3339, UTC)."""
+        members = members_of(fields_of(self.metadata) | {"deletionTimestamp": at})
+        return replace(self, pod=replace(self.pod, terminating=True), metadata=members)
+
+    def status_fields(self) -> Json:
+        """The decoded status, empty where there is none."""
+        return entries_of(msgspec.json.decode(self.status)) if self.status is not None else {}
+
+    def updating(self, stored: "PodManifest") -> "PodManifest":
+        """This update with what an update can't remove from the stored pod.
+
+        That is its node, its `deletionTimestamp`, the conditions that Moorage wrote, and, where
+        the update is silent, its uid; the time of creation stays.
+        """
+        pod, old = self.pod, stored.pod
+        updated = self.with_identity(pod.uid or old.uid, old.created or pod.created)
+        if old.node_name and not pod.node_name:
+            updated = updated.placed(old.node_name)
+        if old.terminating and not pod.terminating:
+            marked = fields_of(stored.metadata)["deletionTimestamp"]
+            updated = updated.with_deletion(cast("str", marked))
+        status = updated.status_fields()
+        kept = keeping_conditions(status, stored.status_fields())
+        return updated if kept is status else updated.with_status(kept)
+
+    def same_pod(self, other: "PodManifest") -> bool:
+        """Whether labels and spec (after defaulting) are the same, whatever the node."""
+        if self.pod.labels != other.pod.labels:
+            return False
+        mine, theirs = self.template.spec_json, other.template.spec_json
+        return mine == theirs or bool(_decode_object(mine) == _decode_object(theirs))
+
+    def with_priority(self, priority: int, templates: TemplateCache) -> "PodManifest":
+        """The same pod with this `spec.priority`."""
+        members = self.template.spec_json
+        if b'"priority"' not in members:
+            spec_json = b'{"priority":%d,%b' % (priority, members[1:])
+        else:
+            spec_json = encode(_decode_object(members) | {"priority": priority})
+        template = templates.find(spec_json, self.pod.labels)
+        if template is None:
+            template = templates.add(spec_json, _decode_object(spec_json), self.pod.labels)
+        return replace(self, pod=replace(self.pod, spec=template.spec), template=template)
+
+    def with_status(self, status: Json) -> "PodManifest":
+        """The same pod with another status, decoded and valid."""
+        pod = replace(self.pod, finished=is_finished(status), resize=resize_of(status))
+        return replace(self, pod=pod, status=encode(status))
+
+
+def parse_pod(
+    raw: bytes | object,
+    templates: TemplateCache,
+    *,
+    name: str | None = None,
+    namespace: str | None = None,
+    to_place: bool = False,
+) -> PodManifest:
+    """Parse a pod's manifest, which may come from anyone.
+
+    Args:
+        raw: JSON, or decoded JSON.
+        templates: where its spec is looked up or added.
+        name: the name it has to have, which it takes if it has none.
+        namespace: likewise; without it, a pod that names none is in `default`.
+        to_place: whether its `nodeName` is a wish (`Pod.required_node_name`) and not a fact.
+
+    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    """
+    found = _read_known(raw, templates) if isinstance(raw, bytes) else None
+    if (
+        found is None
+        or found.name != (name or found.name)
+        or namespace
+        not in (
+            None,
+            found.namespace,
+        )
+    ):
+        found = _read_any(raw, templates, name, namespace)
+    return found.to_place() if to_place else found
+
+
+def load_pod(body: bytes, templates: TemplateCache) -> PodManifest:
+    """Read a pod that was rendered here: it is valid, defaulted and merged."""
+    members = _decode_members(body)
+    metadata = read_metadata(_decode_object(members.pop("metadata")), DEFAULT_NAMESPACE)
+    cut = _cut_node_name(bytes(members.pop("spec")))
+    assert cut is not None, "a spec that was rendered here is compact and its nodeName a name"
+    sent, node_name = cut
+    template = templates.find(sent, metadata.labels)
+    if template is None:
+        template = templates.add(sent, _decode_object(sent), metadata.labels)
+    status = members.pop("status", None)
+    rest = {n: v for n, v in members.items() if n not in ("apiVersion", "kind")}
+    return _manifest(
+        metadata,
+        template,
+        node_name,
+        status=bytes(status) if status is not None else None,
+        rest=members_of(rest),
+    )
+
+
+def _read_known(raw: bytes, templates: TemplateCache) -> PodManifest | None:
+    """A pod of a known template with plain metadata; None for any other."""
+    try:
+        members = _decode_members(raw)
+        if not members.keys() <= _PLAIN_FIELDS or encode(members) != raw:
+            return None
+        if bytes(members.get("kind", _POD)) != _POD or bytes(members.get("apiVersion", _V1)) != _V1:
+            return None
+        metadata = _plain_metadata(bytes(members["metadata"]))
+        cut = _cut_node_name(bytes(members["spec"]))
+    except (KeyError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if metadata is None or cut is None:
+        return None
+    template = templates.find(cut[0], metadata.labels)
+    if template is None or (cut[1] and template.spec.scheduling_gates):
+        return None
+    return _manifest(metadata, template, cut[1])
+
+
+def _plain_metadata(raw: bytes) -> Metadata | None:
+    """Valid metadata of name, namespace, labels and annotations only; None for any other."""
+    if len(raw) > _PLAIN_BYTES_MAX or b"\\u0000" in raw or _REQUIRED_NODE in raw:
+        return None
+    fields = _decode_metadata(raw)
+    if not fields.keys() <= _PLAIN_METADATA or encode(fields) != raw:
+        return None
+    name, namespace = fields["name"], fields.get("namespace", DEFAULT_NAMESPACE)
+    labels, annotations = fields.get("labels", {}), fields.get("annotations", {})
+    if not (isinstance(name, str) and isinstance(namespace, str)):
+        return None
+    if not (isinstance(labels, dict) and isinstance(annotations, dict)):
+        return None
+    if dns_subdomain(name) or not _are_valid(namespace, tuple(labels.items()), tuple(annotations)):
+        return None
+    members = raw[1:-1] if "namespace" in fields else raw[1:-1] + _IN_DEFAULT
+    return Metadata(name=name, namespace=namespace, labels=labels, members=members)
+
+
+@lru_cache(maxsize=4_096)
+def _are_valid(
+    namespace: str, labels: tuple[tuple[str, str], ...], annotations: tuple[str, ...]
+) -> bool:
+    """Whether what pods of one template have in common in their metadata is valid."""
+    if dns_label(namespace) or any(map(annotation_key, annotations)):
+        return False
+    return not any(label_key(key) or label_value(value) for key, value in labels)
+
+
+def _cut_node_name(spec: bytes) -> tuple[bytes, str | None] | None:
+    """A compact spec without its `nodeName`, and that; fast where it comes first.
+
+    None if the spec isn't compact or its `nodeName` is no name.
+    """
+    if _NODE_NAME not in spec:
+        return spec, None
+    if spec.startswith(_NODE_NAME_FIRST) and spec.count(_NODE_NAME) == 1:
+        first, _, rest = spec[len(_NODE_NAME_FIRST) :].partition(b'",')
+        if rest and not dns_subdomain(first.decode()):
+            return b"{" + rest, first.decode()
+    fields = _decode_object(spec)
+    if "nodeName" not in fields:  # a field of that name further down is none of ours
+        return spec, None
+    others, node_name = split_node_name(fields)
+    if encode(fields) != spec or not isinstance(node_name, str) or dns_subdomain(node_name):
+        return None
+    return encode(others), node_name
+
+
+def _read_any(
+    raw: bytes | object, templates: TemplateCache, name: str | None, namespace: str | None
+) -> PodManifest:
+    draft = open_draft("Pod", raw, templates.limits, name, namespace)
+    fields, labels = draft.fields, draft.problems.labels
+    others, node_name = split_node_name(entries_of(fields.get("spec")))
+    sent = encode(others)
+    template = None if node_name is not None else templates.find(sent, labels)
+    if template is None:
+        KINDS["Pod"].spec(fields.get("spec"), "spec", draft.problems)
+    draft.problems.raise_any()
+    metadata = draft.read_metadata()
+    template = template or templates.add(sent, others, metadata.labels)
+    rest = draft.other_fields()
+    status = rest.pop("status", _ABSENT)
+    del rest["spec"]
+    return _manifest(
+        metadata,
+        template,
+        cast("str | None", node_name),
+        status=None if status is _ABSENT else encode(status),
+        rest=members_of(rest),
+    )
+
+
+def _manifest(
+    metadata: Metadata,
+    template: PodTemplate,
+    node_name: str | None,
+    *,
+    status: bytes | None = None,
+    rest: bytes = b"",
+) -> PodManifest:
+    reported = entries_of(msgspec.json.decode(status)) if status is not None else None
+    pod = Pod(
+        namespace=metadata.namespace,
+        name=metadata.name,
+        spec=template.spec,
+        labels=metadata.labels,
+        uid=metadata.uid,
+        node_name=node_name,
+        required_node_name=metadata.required_node_name if node_name is None else None,
+        terminating=metadata.terminating,
+        finished=is_finished(reported) if reported else False,
+        resize=resize_of(reported) if reported else None,
+        created=metadata.created,
+    )
+    return PodManifest(
+        pod=pod,
+        template=template,
+        metadata=metadata.members,
+        status=status,
+        rest=rest,
+        created=metadata.created,
+        resource_version=metadata.resource_version,
+    )

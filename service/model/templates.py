@@ -1,0 +1,119 @@
+"""Pod templates: what all pods with the same spec share, worked out once.
+
+A cache maps the bytes of a spec to its decoded, validated, defaulted and merged form. Pods of one
+Deployment or Job differ in metadata only, so nearly every pod is a hit. Lookup needs compact JSON,
+which is what clients in Go and Rust and our own renderer send; other spellings are decoded, encoded
+compactly and looked up as that.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+
+import msgspec
+
+from service.model.defaults import Json, LabelKeys, fill_defaults, label_keys
+from service.model.objects import PodSpec
+from service.model.quantity import INT64_MAX
+from service.model.requests import pod_requests
+from service.model.strict_json import encode
+from service.model.validation.rules import Limits, Problems, without_nulls
+
+CACHE_BYTES_MAX = 64 * 1024**2
+OVERHEAD_BYTES = 4 * 1024
+"""What a template weighs beside its JSON: the decoded objects."""
+
+Labels = Mapping[str, object]
+
+
+class PodTemplate(msgspec.Struct, frozen=True):
+    """What pods with the same spec (and the same values of its label keys) share.
+
+    `spec_json` is the whole spec as it is returned: as sent, with defaults and merges, but without
+    `nodeName`; a JSON object. It is never empty, for a pod has at least one container.
+    """
+
+    spec: PodSpec
+    spec_json: bytes
+
+
+class _Entry:
+    """The templates for one spec as sent, one for each combination of label values."""
+
+    __slots__ = ("keys", "size", "variants")
+
+    def __init__(self, keys: LabelKeys, size: int) -> None:
+        self.keys = keys
+        self.size = size
+        self.variants: dict[tuple[object, ...], PodTemplate] = {}
+
+
+class TemplateCache:
+    """Templates by spec, least recently used first out, bounded in bytes."""
+
+    def __init__(self, bytes_max: int = CACHE_BYTES_MAX, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
+
+    def find(self, sent: bytes, labels: Labels) -> PodTemplate | None:
+        """The template for a spec as sent, without `nodeName`, if it is known to be valid."""
+        entry = self._entries.get(sent)
+        if entry is None:
+            return None
+        self._entries.move_to_end(sent)
+        return entry.variants.get(tuple(map(labels.get, entry.keys)))
+
+    def add(self, sent: bytes, spec: Json, labels: Mapping[str, str]) -> PodTemplate:
+        """Work out the template for a spec that is valid; `spec` itself is changed.
+
+        Raises `InvalidManifest` if the pod asks for more than can be counted.
+        """
+        keys = label_keys(spec)
+        fill_defaults(spec, labels)
+        spec_json = encode(spec)
+        template = self.find(spec_json, labels) or _template(spec, spec_json)
+        self._remember(sent, keys, labels, template)
+        if sent != spec_json:
+            self._remember(spec_json, keys, labels, template)
+        return template
+
+    def _remember(
+        self, sent: bytes, keys: LabelKeys, labels: Labels, template: PodTemplate
+    ) -> None:
+        entry = self._entries.get(sent)
+        if entry is None:
+            entry = self._entries[sent] = _Entry(keys, 0)
+            self._grow(entry, len(sent))
+        variant = tuple(map(labels.get, entry.keys))
+        if variant not in entry.variants:
+            entry.variants[variant] = template
+            self._grow(entry, len(template.spec_json) + OVERHEAD_BYTES)
+        while self._bytes > self._bytes_max and len(self._entries) > 1:
+            _, oldest = self._entries.popitem(last=False)
+            self._bytes -= oldest.size
+
+    def _grow(self, entry: _Entry, size: int) -> None:
+        entry.size += size
+        self._bytes += size
+
+
+def _template(spec: Json, spec_json: bytes) -> PodTemplate:
+    decoded = msgspec.convert(without_nulls(spec), PodSpec)
+    _refuse_uncountable(decoded)
+    return PodTemplate(decoded, spec_json)
+
+
+def _refuse_uncountable(spec: PodSpec) -> None:
+    """Each quantity fits 64 bits; so must what they add up to."""
+    problems = Problems()
+    for resource, amount in pod_requests(spec).amounts.items():
+        if amount > INT64_MAX:
+            problems.add("spec.containers", f"must request less {resource} in all (64-bit integer)")
+    problems.raise_any()
+
+
+def split_node_name(spec: Json) -> tuple[Json, object]:
+    """A spec without its `nodeName`, and that, whatever it is; None where it is empty."""
+    rest = {name: value for name, value in spec.items() if name != "nodeName"}
+    return rest, spec.get("nodeName") or None

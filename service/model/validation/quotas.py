@@ -1,0 +1,144 @@
+"""Which resource quotas and priority classes are valid.
+
+Source: `ValidateResourceQuotaSpec` and `ValidatePriorityClass`, v1.35. `opportunity.…` is
+Moorage's own.
+"""
+
+from collections.abc import Iterable
+
+from service.model.quantity import NANO
+from service.model.validation import names
+from service.model.validation.configuration import (
+    MATCH_SCOPE,
+    PRIORITY_MAX,
+    SCOPES,
+    SYSTEM_PRIORITY_CLASSES,
+)
+from service.model.validation.resources import is_extended, nanos_or_none, quantity
+from service.model.validation.rules import (
+    INT32_MAX,
+    Problems,
+    Record,
+    at,
+    entries_of,
+    items_of,
+    key_at,
+    list_of,
+    one_of,
+    record,
+    whole_number,
+)
+
+OPPORTUNITY = frozenset({"opportunity.cpu", "opportunity.memory", "opportunity.nodes"})
+"""What exclusive pods shut others out of."""
+
+_COUNTED = frozenset(
+    {
+        "pods",
+        "services",
+        "services.nodeports",
+        "services.loadbalancers",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+    }
+)
+_COMPUTE = frozenset(
+    {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+)
+_STORAGE = frozenset(
+    {
+        "ephemeral-storage",
+        "requests.ephemeral-storage",
+        "limits.ephemeral-storage",
+        "requests.storage",
+    }
+)
+_STANDARD = _COUNTED | _COMPUTE | _STORAGE | OPPORTUNITY
+_HUGE_PAGES = ("hugepages-", "requests.hugepages-")
+_CONFLICTS = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
+
+
+def quota_resource(name: str) -> str | None:
+    """A resource that a quota may limit."""
+    wrong = names.label_key(name)
+    if wrong is not None or "/" in name:
+        return wrong
+    if name in _STANDARD or name.startswith(_HUGE_PAGES):
+        return None
+    return "must be a standard resource for quota, or have a domain: requests.example.com/name"
+
+
+def _is_integer(resource: str) -> bool:
+    counted = resource in _COUNTED or resource.startswith("count/")
+    extended = is_extended(resource.removeprefix("requests."))
+    return counted or extended or resource == "opportunity.nodes"
+
+
+def _hard(value: object, path: str, problems: Problems) -> None:
+    """A map from resource to quantity."""
+    if not isinstance(value, dict):
+        problems.add(path, "must be an object", value)
+        return
+    for resource, sent in value.items():
+        where = key_at(path, resource)
+        wrong = quota_resource(resource)
+        if wrong is not None:
+            problems.add(where, f"the resource {wrong}", resource)
+        quantity(sent, where, problems)
+        if _is_integer(resource) and (nanos_or_none(sent) or 0) % NANO:
+            problems.add(where, "must be an integer", sent)
+
+
+def _scopes_of(spec: Record) -> Iterable[tuple[str, str]]:
+    """The scopes that a spec names, each with its path below `spec`."""
+    for index, scope in enumerate(items_of(spec.get("scopes"))):
+        if isinstance(scope, str):
+            yield f"scopes[{index}]", scope
+    selector = entries_of(spec.get("scopeSelector"))
+    for index, each in enumerate(items_of(selector.get("matchExpressions"))):
+        scope = entries_of(each).get("scopeName")
+        if isinstance(scope, str):
+            yield f"scopeSelector.matchExpressions[{index}].scopeName", scope
+
+
+def _scopes_fit(spec: Record, path: str, problems: Problems) -> None:
+    """Scopes must not exclude each other, and have to be about the resources that are limited."""
+    found = list(_scopes_of(spec))
+    present = {scope for _, scope in found}
+    for one, other in _CONFLICTS:
+        if {one, other} <= present:
+            problems.add(at(path, "scopes"), f"conflicting scopes: {one} and {other}")
+    resources = entries_of(spec.get("hard"))
+    for where, scope in found:
+        fitting = {"pods", *OPPORTUNITY} | (set() if scope == "BestEffort" else _COMPUTE)
+        for resource in resources:
+            if scope in SCOPES and resource not in fitting:
+                problems.add(at(path, where), f"unsupported scope applied to {resource}", scope)
+
+
+QUOTA_SPEC = record(
+    {
+        "hard": _hard,
+        "scopes": list_of(one_of(*SCOPES)),
+        "scopeSelector": record({"matchExpressions": list_of(MATCH_SCOPE)}),
+    },
+    also=(_scopes_fit,),
+)
+
+
+def class_has_value(fields: Record, path: str, problems: Problems) -> None:
+    """Built-in priority classes have their values; all others have one that is not the system's."""
+    name, value = entries_of(fields.get("metadata")).get("name"), fields.get("value")
+    where = at(path, "value")
+    if not isinstance(name, str):
+        return
+    if name in SYSTEM_PRIORITY_CLASSES:
+        if value != SYSTEM_PRIORITY_CLASSES[name]:
+            problems.add(where, f"must be {SYSTEM_PRIORITY_CLASSES[name]} for this class", value)
+        return
+    if name.startswith("system-"):
+        problems.add("metadata.name", "must not start with system-, but for built-in classes", name)
+    whole_number(-INT32_MAX - 1, PRIORITY_MAX)(value, where, problems)

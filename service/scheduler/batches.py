@@ -1,0 +1,123 @@
+"""A batch: requests decided one on top of the other, whose changes are one commit."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from service.model.log import Change, CommitRequest, IdempotencyRecord
+from service.model.manifest import PodManifest
+from service.scheduler.kinds import StoredManifest
+from service.scheduler.limits import Limits
+from service.scheduler.replica import Entry, Mark
+from service.scheduler.tickets import Outcome, Ticket
+
+
+class Batch:
+    """Decided requests with their answers, and the changes that the answers rest on."""
+
+    def __init__(self, start: Mark, now: str) -> None:
+        self.start = start
+        """The replica's moment before the batch's first change."""
+        self.now = now
+        self.decided: list[tuple[Ticket, Outcome]] = []
+        self.changes: list[Change] = []
+        self.records: list[IdempotencyRecord] = []
+        self.not_before: datetime | None = None
+        """When the latest of the times has come that the decisions act on."""
+        self._bytes = 0
+
+    @property
+    def tickets(self) -> list[Ticket]:
+        """The requests, in the order in which they were decided."""
+        return [ticket for ticket, _ in self.decided]
+
+    @property
+    def last_revision(self) -> int:
+        """The revision that the batch's answers rest on."""
+        return self.start.revision + len(self.changes)
+
+    def full(self, limits: Limits) -> bool:
+        """Whether no further request should join (P6)."""
+        return (
+            len(self.changes) >= limits.batch_changes_max
+            or self._bytes >= limits.batch_bytes_max
+            or len(self.decided) >= limits.batch_requests_max
+        )
+
+    def add(self, ticket: Ticket, outcome: Outcome, entries: list[Entry]) -> None:
+        """A decided request with what it changed."""
+        self.decided.append((ticket, outcome))
+        for entry in entries:
+            change = change_of(entry)
+            self.changes.append(change)
+            self._bytes += len(change.body)
+        record = ticket.record(outcome)
+        if record is not None:
+            self.records.append(record)
+
+    def hold_until(self, not_before: datetime | None) -> None:
+        """A decision of this batch acts on a time, before which it must not be committed (P16)."""
+        if not_before is not None:
+            self.not_before = max(self.not_before or not_before, not_before)
+
+    def request(self, commit_id: UUID, expected_tip: UUID) -> CommitRequest:
+        """The commit of all its changes."""
+        return CommitRequest(
+            commit_id=commit_id,
+            expected_revision=self.start.revision,
+            expected_tip=expected_tip,
+            planned_at=min(ticket.planned_at or self.start.revision for ticket in self.tickets),
+            kind=self._kind,
+            changes=self.changes,
+            idempotency=self.records,
+            not_before=self.not_before,
+        )
+
+    def release(self) -> None:
+        """Give out the answers: what they rest on is committed (P8)."""
+        for ticket, outcome in self.decided:
+            ticket.answer(outcome)
+
+    def fail(self, error: Exception) -> None:
+        """Answer all requests with this error."""
+        for ticket, _ in self.decided:
+            ticket.answer(error)
+
+    @property
+    def _kind(self) -> str:
+        """What the commit is for: the intent, or `Batch` where there are several kinds."""
+        kinds = {type(ticket.intent).__name__ for ticket in self.tickets}
+        return kinds.pop() if len(kinds) == 1 else "Batch"
+
+
+def change_of(entry: Entry) -> Change:
+    """An entry of the replica's journal as the log has it."""
+    namespace, name = entry.key
+    present = entry.after or entry.before
+    assert present is not None
+    manifest = present.manifest
+    return Change(
+        revision=entry.revision,
+        verb="Put" if entry.after else "Delete",
+        kind=entry.kind,
+        namespace=namespace,
+        name=name,
+        uid=manifest.uid,
+        body=manifest.render(),
+        created=entry.after is not None and entry.before is None,
+        node_name=_node_name(manifest),
+        labels_before=_labels_before(entry),
+    )
+
+
+def _node_name(manifest: StoredManifest) -> str | None:
+    return manifest.pod.node_name if isinstance(manifest, PodManifest) else None
+
+
+def _labels_before(entry: Entry) -> bytes | None:
+    """The labels before a Put that changed them, for watchers that select by labels."""
+    if entry.before is None or entry.after is None:
+        return None
+    before = entry.before.manifest.labels
+    return None if before == entry.after.manifest.labels else msgspec.json.encode(before)

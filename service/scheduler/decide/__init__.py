@@ -1,0 +1,78 @@
+"""Decisions: pure functions from an intent and a replica to an answer and tentative changes.
+
+Each is a generator of steps (see `service.scheduler.desk.Decision`): nothing in here waits, and
+whatever it needs of the world lies on the desk.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from service.scheduler.answers import Answer
+from service.scheduler.decide.applying import apply_lines, apply_objects
+from service.scheduler.decide.binding import bind_pod, evict_pod
+from service.scheduler.decide.config import patch_config, put_config
+from service.scheduler.decide.evicting import evict_violating
+from service.scheduler.decide.objects import delete_object, put_object
+from service.scheduler.decide.patching import patch_object
+from service.scheduler.decide.pending import place_pending
+from service.scheduler.decide.placements import place_pods
+from service.scheduler.decide.quotas import read_quotas
+from service.scheduler.decide.telling import explain_pod, read_topology
+from service.scheduler.decide.violations import read_violations
+from service.scheduler.desk import Decision, Desk, at_once
+from service.scheduler.intents import (
+    ApplyLines,
+    ApplyObjects,
+    BindPod,
+    DeleteObject,
+    EvictPod,
+    EvictViolating,
+    ExplainPod,
+    Intent,
+    PatchConfig,
+    PatchObject,
+    PlacePending,
+    PlacePods,
+    PutConfig,
+    PutObject,
+    ReadQuotas,
+    ReadTopology,
+    ReadViolations,
+)
+
+__all__ = ["decide", "is_advisory"]
+
+_DECIDE: dict[type[Intent[Any]], Callable[[Desk, Any], Decision[Any]]] = {
+    PutObject: at_once(put_object),
+    PatchObject: at_once(patch_object),
+    DeleteObject: at_once(delete_object),
+    ApplyObjects: apply_objects,
+    ApplyLines: apply_lines,
+    PutConfig: at_once(put_config),
+    PatchConfig: at_once(patch_config),
+    PlacePods: place_pods,
+    PlacePending: place_pending,
+    BindPod: at_once(bind_pod),
+    EvictPod: at_once(evict_pod),
+    EvictViolating: evict_violating,
+    ExplainPod: at_once(explain_pod),
+    ReadTopology: read_topology,
+    ReadViolations: read_violations,
+    ReadQuotas: at_once(read_quotas),
+}
+
+
+def decide(desk: Desk, intent: Intent[Any]) -> Decision[Answer]:
+    """The steps of deciding an intent; changes go to the desk's replica.
+
+    Raises:
+        MoorageError: the intent is refused; what it changed has to be undone.
+    """
+    return _DECIDE[type(intent)](desk, intent)
+
+
+def is_advisory(intent: Intent[Any]) -> bool:
+    """Whether an intent only asks, so that the replica may answer while there is no storage."""
+    if isinstance(intent, PlacePods):
+        return intent.dry_run
+    return isinstance(intent, ExplainPod | ReadTopology | ReadViolations)

@@ -1,0 +1,116 @@
+"""Whether a pod may come in at all, whatever room there is for it on nodes."""
+
+from service.engine import Cluster
+from service.model.anti_affinity import covers_all_namespaces, required_terms, without_tautologies
+from service.model.config import ClusterConfig
+from service.model.errors import Denied
+from service.model.manifest import PodManifest
+from service.model.objects import Pod, PodAffinityTerm
+from service.model.selectors import matches
+from service.scheduler.desk import Desk
+from service.scheduler.quotas import refusal
+from service.scheduler.replica import Replica
+
+TOO_BROAD = "AntiAffinityTooBroad"
+UNKNOWN_PRIORITY_CLASS = "UnknownPriorityClass"
+PRIORITY_DIFFERS = "PriorityDiffers"
+QUOTA_EXCEEDED = "QuotaExceeded"
+
+
+def prioritized(desk: Desk, manifest: PodManifest, stored: PodManifest | None) -> PodManifest:
+    """The pod with the `spec.priority` that its class gives it, where it doesn't say it itself.
+
+    A pod keeps the priority that it was created with while it keeps its class, whatever becomes
+    of the class. One of an unknown class is returned as it is: `admit` has a word on it.
+    """
+    spec, old = manifest.pod.spec, stored.pod.spec if stored is not None else None
+    name = spec.priority_class_name
+    if not name:
+        return manifest
+    priority = desk.replica.config.priority_of(name)
+    stale = False
+    if old is not None and old.priority is not None:
+        kept = old.priority_class_name == name
+        priority = old.priority if kept else priority
+        stale = not kept and spec.priority == old.priority
+    if priority is None or not (spec.priority is None or stale):
+        return manifest
+    return manifest.with_priority(priority, desk.templates)
+
+
+def admit(replica: Replica, pod: Pod, stored: Pod | None = None) -> None:
+    """Refuse a pod that is created, changed or placed, and not an observed fact.
+
+    Raises:
+        Denied: with the reason that clients see.
+    """
+    _admit_priority(replica.config, pod, stored)
+    _admit_anti_affinity(replica, pod)
+    admit_charge(replica, pod, stored)
+
+
+def admit_charge(replica: Replica, pod: Pod, stored: Pod | None = None) -> None:
+    """Refuse a pod, or a change of the stored one, that quotas have no room for.
+
+    Raises:
+        Denied: in Kubernetes' words.
+    """
+    refused = refusal(replica.ledger, replica.config, pod, stored)
+    if refused is not None:
+        raise Denied(QUOTA_EXCEEDED, refused)
+
+
+def knows_scheduler(cluster: Cluster, pod: Pod) -> bool:
+    """Whether the pod's `schedulerName` is one of the cluster's profiles."""
+    return cluster.pipeline(pod.spec.scheduler_name) is not None
+
+
+def _admit_priority(config: ClusterConfig, pod: Pod, stored: Pod | None) -> None:
+    """A pod's class is known, and its priority is the class's or the one that it has already."""
+    name, sent = pod.spec.priority_class_name, pod.spec.priority
+    if not name:
+        return
+    priority = config.priority_of(name)
+    if priority is None:
+        raise Denied(UNKNOWN_PRIORITY_CLASS, f"spec.priorityClassName: there is no class {name}.")
+    kept = stored.spec.priority if stored and stored.spec.priority_class_name == name else None
+    if sent not in (None, priority, kept):
+        raise Denied(
+            PRIORITY_DIFFERS, f"spec.priority: class {name} has priority {priority}, not {sent}."
+        )
+
+
+def _admit_anti_affinity(replica: Replica, pod: Pod) -> None:
+    config = replica.config
+    if (
+        not config.restrict_all_namespaces_anti_affinity
+        or pod.namespace in config.trusted_namespaces
+    ):
+        return
+    for path, term in required_terms(pod.spec):
+        if term.topology_key in config.node_topology_keys:
+            continue
+        if _applies_to_all_namespaces(replica, term):
+            raise Denied(
+                TOO_BROAD,
+                f"{path}: required anti-affinity against all namespaces may not use the topology "
+                f"key {term.topology_key}, only {', '.join(config.node_topology_keys) or 'none'}.",
+            )
+
+
+def _applies_to_all_namespaces(replica: Replica, term: PodAffinityTerm) -> bool:
+    """Whether a term applies to all namespaces, by what it says or as things are.
+
+    A selector that no namespace escapes, neither one that is there nor one without labels, is
+    `{}` in other words: it asks for the absence of a label that nobody has.
+    """
+    means_all = replica.config.empty_namespaces_mean_all
+    if covers_all_namespaces(term, empty_list_means_all=means_all):
+        return True
+    if term.namespace_selector is None:
+        return False
+    selector = without_tautologies(term.namespace_selector)
+    stored = (replica.get("Namespace", *key) for key in replica.keys("Namespace"))
+    return matches(selector, {}) and all(
+        matches(selector, each.manifest.labels) for each in stored if each is not None
+    )

@@ -1,0 +1,81 @@
+"""The conditions that Moorage writes into a pod's status, in Kubernetes' words."""
+
+import msgspec
+from msgspec.structs import replace
+
+from service.model.manifest import PodCondition, PodManifest
+from service.scheduler.desk import Desk
+
+GATED = "Scheduling is blocked due to non-empty scheduling gates"
+"""kube-scheduler's message for a pod with `schedulingGates`."""
+
+
+def bound(desk: Desk, manifest: PodManifest, node_name: str, uid: str) -> PodManifest:
+    """The pod placed on a node now, with condition PodScheduled=True."""
+    pod = manifest.pod
+    placed = replace(
+        manifest,
+        created=manifest.created or desk.now,
+        pod=replace(
+            pod,
+            uid=uid,
+            created=pod.created or desk.now,
+            node_name=node_name,
+            required_node_name=None,
+        ),
+    )
+    condition = PodCondition(type="PodScheduled", status="True", last_transition_time=desk.now)
+    if manifest.status is None:
+        # The hot path: a new pod has no status that the condition could have to be merged into.
+        return replace(placed, status=_status_of(condition))
+    return placed.with_condition(condition)
+
+
+def _status_of(condition: PodCondition) -> bytes:
+    return b'{"conditions":[%b]}' % msgspec.json.encode(condition)
+
+
+def waiting(desk: Desk, manifest: PodManifest, reason: str, message: str) -> PodManifest:
+    """The pod with condition PodScheduled=False; itself where it says that already (P18)."""
+    old = _condition(manifest, "PodScheduled")
+    said = (old.status, old.reason, reasons_in(old.message)) if old else None
+    if said == ("False", reason, reasons_in(message)):
+        return manifest
+    return manifest.with_condition(
+        PodCondition(
+            type="PodScheduled",
+            status="False",
+            reason=reason,
+            message=message,
+            last_transition_time=desk.now,
+        )
+    )
+
+
+def evicted(desk: Desk, manifest: PodManifest, reason: str, message: str) -> PodManifest:
+    """The pod marked as to be stopped, with condition DisruptionTarget."""
+    condition = PodCondition(
+        type="DisruptionTarget",
+        status="True",
+        reason=reason,
+        message=message,
+        last_transition_time=desk.now,
+    )
+    return manifest.with_deletion(desk.now).with_condition(condition)
+
+
+def reasons_in(message: str) -> frozenset[str]:
+    """The reasons in `0/5 nodes are available: 2 reason, 3 other reason.`, without the counts."""
+    _, _, reasons = message.partition(": ")
+    if not reasons:
+        return frozenset({message})
+    parts = reasons.rstrip(".").split(", ")
+    return frozenset(part.lstrip("0123456789 ") for part in parts)
+
+
+def _condition(manifest: PodManifest, kind: str) -> PodCondition | None:
+    conditions = manifest.status_fields().get("conditions")
+    for condition in conditions if isinstance(conditions, list) else ():
+        if isinstance(condition, dict) and condition.get("type") == kind:
+            return msgspec.convert(condition, PodCondition)
+    return None

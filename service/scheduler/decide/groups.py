@@ -1,0 +1,169 @@
+"""Placing a group: all of its pods in one commit, or none."""
+
+from service.engine import GroupRefusal, Placement, place_group
+from service.model.objects import Pod
+from service.scheduler.decide.conditions import GATED
+from service.scheduler.decide.placing import (
+    Candidate,
+    already_placed,
+    bind,
+    explained_without,
+    explanation_of,
+    keep_waiting,
+    refusal_of,
+    result_of,
+)
+from service.scheduler.desk import Decision, Desk
+from service.scheduler.intents import PlacePods
+from service.scheduler.placements import (
+    GroupFailure,
+    Outcome,
+    PlacementAnswer,
+    PlacementResult,
+    PodRef,
+)
+from service.scheduler.replica import Key
+
+
+def place_as_group(
+    desk: Desk, intent: PlacePods, candidates: list[Candidate]
+) -> Decision[PlacementAnswer]:
+    """AllOrNothing: members that have a node are fixed, all others are placed together.
+
+    After a lost race the nodes chosen before are checked as a whole, and kept if they still
+    hold (P10).
+    """
+    group = _Group(desk, intent, candidates)
+    group.refuse_at_once()
+    yield
+    if not group.failed:
+        placements = group.search()
+        yield
+        if placements is not None:
+            group.bind(placements)
+            return group.answer([group.placed(candidate) for candidate in candidates])
+    return group.answer([group.refused(candidate) for candidate in candidates])
+
+
+class _Group:
+    """One attempt to place a group."""
+
+    def __init__(self, desk: Desk, intent: PlacePods, candidates: list[Candidate]) -> None:
+        self._desk = desk
+        self._intent = intent
+        self._fresh = [candidate for candidate in candidates if not candidate.is_placed]
+        self._planned = desk.replica.revision
+        self._placed: dict[Key, tuple[Placement, str]] = {}
+        """Of each member that got a node: that, and its uid."""
+        self.failed: dict[Key, PlacementResult] = {}
+        self._failure: GroupFailure | None = None
+
+    def refuse_at_once(self) -> None:
+        """Find the members that may not be placed, wherever there is room.
+
+        Quotas have to hold all of them together, so each is reserved while the next is judged.
+        """
+        ledger, reserved = self._desk.replica.ledger, list[Pod]()
+        for candidate in self._fresh:
+            denied = refusal_of(self._desk, candidate)
+            if denied is not None:
+                self._fail(candidate, "Denied", denied.detail, reason=denied.reason)
+            elif candidate.pod.spec.scheduling_gates:
+                self._fail(candidate, "Unschedulable", GATED)
+            if denied is None and candidate.stored is None:
+                ledger.move(None, candidate.pod)
+                reserved.append(candidate.pod)
+        for pod in reversed(reserved):
+            ledger.move(pod, None)
+
+    def search(self) -> list[Placement] | None:
+        """Nodes for all members that have none; None, and why, if there are none."""
+        desk = self._desk
+        pods = [candidate.pod for candidate in self._fresh]
+        if not pods:
+            return []
+        hints = [desk.hint(pod.namespace, pod.name) for pod in pods]
+        found = place_group(desk.replica.cluster, pods, hints)
+        if not isinstance(found, GroupRefusal):
+            return list(found.placements)
+        self._fail_search(found)
+        return None
+
+    def bind(self, placements: list[Placement]) -> None:
+        """Store all members where they were placed."""
+        for candidate, placement in zip(self._fresh, placements, strict=True):
+            uid = bind(self._desk, candidate, placement.node_name)
+            self._placed[candidate.key] = placement, uid
+
+    def placed(self, candidate: Candidate) -> PlacementResult:
+        """The result of a member of a group that was placed; the whole group is in place."""
+        if candidate.is_placed:
+            return already_placed(self._desk, self._intent, candidate)
+        placement, uid = self._placed[candidate.key]
+        return PlacementResult(
+            namespace=candidate.pod.namespace,
+            name=candidate.pod.name,
+            uid=None if self._intent.dry_run else uid,
+            outcome="Placed",
+            node_name=placement.node_name,
+            score=placement.score,
+            planned_revision=self._planned,
+            explanation=explained_without(self._desk, self._intent, candidate.pod),
+        )
+
+    def refused(self, candidate: Candidate) -> PlacementResult:
+        """The result of a member of a group that was refused, kept waiting if that is wanted."""
+        if candidate.is_placed:
+            return already_placed(self._desk, self._intent, candidate)
+        assert self._failure is not None
+        result = self.failed.get(candidate.key)
+        if result is None:
+            result = self._result(candidate, "GroupRefused", self._failure.message)
+        if self._intent.queue and result.outcome != "Denied":
+            keep_waiting(self._desk, candidate, self._failure.message)
+        return result
+
+    def answer(self, results: list[PlacementResult]) -> PlacementAnswer:
+        """The answer with these results."""
+        return PlacementAnswer(
+            revision=self._desk.replica.revision,
+            committed=False,
+            attempts=self._desk.attempts,
+            results=results,
+            group=self._failure,
+        )
+
+    def _fail(
+        self,
+        candidate: Candidate,
+        outcome: Outcome,
+        message: str,
+        *,
+        reason: str | None = None,
+        plugin: str | None = None,
+    ) -> None:
+        self.failed[candidate.key] = self._result(candidate, outcome, message, reason)
+        refs = [PodRef(namespace=namespace, name=name) for namespace, name in self.failed]
+        first = next(iter(self.failed.values()))
+        self._failure = GroupFailure(failed=refs, plugin=plugin, message=first.message or "")
+
+    def _result(
+        self, candidate: Candidate, outcome: Outcome, message: str, reason: str | None = None
+    ) -> PlacementResult:
+        """The result of a member without a node, explained by itself: nobody else is placed."""
+        return result_of(
+            self._desk,
+            candidate,
+            outcome,
+            reason=reason,
+            message=message,
+            explanation=explanation_of(self._desk, self._intent, candidate.pod),
+        )
+
+    def _fail_search(self, refused: GroupRefusal) -> None:
+        candidate = self._fresh[refused.failed]
+        message = refused.refusal.message
+        if refused.exhausted:
+            message += " The search ended at groupSearchSteps; a placement may still exist."
+        plugin = min(refused.refusal.plugins, default=None)
+        self._fail(candidate, "Unschedulable", message, plugin=plugin)

@@ -1,0 +1,209 @@
+"""Creating, replacing and deleting single objects: what all writes have in common."""
+
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from service.model.errors import NotFound, PreconditionFailed, RevisionConflict
+from service.model.manifest import (
+    DEFAULT_NAMESPACE,
+    AnyManifest,
+    NamespaceManifest,
+    NodeManifest,
+    PodManifest,
+    QuotaManifest,
+    parse_namespace,
+)
+from service.scheduler.answers import ObjectAnswer
+from service.scheduler.decide.admission import admit, admit_charge, prioritized
+from service.scheduler.decide.pods import check_update
+from service.scheduler.decide.quotas import shown
+from service.scheduler.desk import Desk
+from service.scheduler.intents import DeleteObject, Preconditions, PutObject
+from service.scheduler.replica import Stored
+
+Effect = Literal["Created", "Changed", "Unchanged"]
+
+
+class Written(NamedTuple):
+    """What a write did, and the object as it is stored now."""
+
+    effect: Effect
+    stored: Stored
+
+
+def put_object(desk: Desk, intent: PutObject) -> ObjectAnswer:
+    """Create or replace an object.
+
+    Raises:
+        RevisionConflict: resourceVersion or uid is another one.
+        PreconditionFailed: If-Match does not hold.
+        InvalidManifest: a placed pod's spec may not change so.
+        Denied: admission refuses the pod.
+    """
+    sent = intent.manifest
+    stored = desk.replica.get(sent.kind, sent.namespace, sent.name)
+    check_preconditions(intent.preconditions, stored)
+    return replace_object(desk, sent, stored)
+
+
+def replace_object(
+    desk: Desk, sent: AnyManifest, stored: Stored | None, *, patched: bool = False
+) -> ObjectAnswer:
+    """Put an object where its own resourceVersion and uid are those stored."""
+    own = Preconditions(resource_version=sent.resource_version or None, uid=sent.uid or None)
+    if stored is not None or own.resource_version:
+        check_preconditions(own, stored)
+    written = upsert(desk, sent, patched=patched)
+    return answer_with(desk, written.stored, created=written.effect == "Created")
+
+
+def delete_object(desk: Desk, intent: DeleteObject) -> ObjectAnswer:
+    """Remove an object; with a namespace, all that is in it, in the same commit.
+
+    Raises:
+        NotFound: there is none.
+        RevisionConflict, PreconditionFailed: it is not the one that was meant.
+    """
+    stored = desk.replica.get(intent.kind, intent.namespace, intent.name)
+    if stored is None and (intent.kind, intent.name) == ("Namespace", DEFAULT_NAMESPACE):
+        stored = _unstored_default(desk)
+    if stored is None:
+        raise missing(intent.kind, intent.namespace, intent.name)
+    check_preconditions(intent.preconditions, stored)
+    last = answer_with(desk, stored)
+    remove(desk, stored)
+    return replace(last, revision=desk.replica.revision)
+
+
+def remove(desk: Desk, stored: Stored) -> int:
+    """Delete an object and, with a namespace, all that is in it; how many objects that were.
+
+    The namespace `default` itself stays: it is only emptied.
+    """
+    manifest, replica = stored.manifest, desk.replica
+    before = replica.revision
+    if isinstance(manifest, NamespaceManifest):
+        for kind, (namespace, name) in replica.in_namespace(manifest.name):
+            replica.delete(kind, namespace, name)
+        if manifest.name == DEFAULT_NAMESPACE:
+            return replica.revision - before
+    replica.delete(manifest.kind, manifest.namespace, manifest.name)
+    return replica.revision - before
+
+
+def upsert(
+    desk: Desk, sent: AnyManifest, *, replaces_uid: bool = False, patched: bool = False
+) -> Written:
+    """Create an object or bring the stored one to what was sent; nothing, where it is so already.
+
+    With `replaces_uid` a different uid means a new object under the old name: the old one is
+    deleted and the new one created. Of a `patched` pod the node is not an observation: it is
+    only the one that the patch has left alone.
+
+    Raises:
+        InvalidManifest, Denied: as `put_object`.
+    """
+    stored = desk.replica.get(sent.kind, sent.namespace, sent.name)
+    if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
+        desk.replica.delete(sent.kind, sent.namespace, sent.name)
+        stored = None
+    if stored is None:
+        return _create(desk, sent)
+    updated = _updated(desk, sent, stored)
+    old = stored.manifest
+    if isinstance(updated, PodManifest) and isinstance(old, PodManifest):
+        check_update(old, updated)
+    if same_object(updated, old):
+        return Written("Unchanged", stored)
+    if isinstance(updated, PodManifest) and isinstance(old, PodManifest):
+        told = sent.pod.node_name if isinstance(sent, PodManifest) else None
+        _admit_update(desk, updated, old, is_fact=told is not None and not patched)
+    return Written("Changed", _put(desk, updated))
+
+
+def same_object(one: AnyManifest, other: object) -> bool:
+    """Whether two manifests say the same, whatever the order of their fields."""
+    assert isinstance(other, type(one))
+    mine, theirs = one.render(), other.render()
+    return mine == theirs or msgspec.json.decode(mine) == msgspec.json.decode(theirs)
+
+
+def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> None:
+    """Refuse a write to an object that is not the one that was meant.
+
+    Raises:
+        PreconditionFailed: If-Match does not hold.
+        RevisionConflict: resourceVersion or uid is another one.
+    """
+    revision = None if stored is None else str(stored.revision)
+    tags = preconditions.if_match
+    if tags is not None and (revision is None or not {"*", revision}.intersection(tags)):
+        raise PreconditionFailed(f"The object's entity tag is {_tag(revision)}.")
+    if preconditions.resource_version not in (None, revision):
+        raise RevisionConflict(
+            f"metadata.resourceVersion is {revision or 'none: there is no such object'}, "
+            f"not {preconditions.resource_version}."
+        )
+    uid = None if stored is None else stored.manifest.uid
+    if preconditions.uid not in (None, uid):
+        raise RevisionConflict(f"metadata.uid is {uid}, not {preconditions.uid}.")
+
+
+def answer_with(desk: Desk, stored: Stored, *, created: bool = False) -> ObjectAnswer:
+    """The answer that shows an object as it is, or was, stored."""
+    return ObjectAnswer(
+        revision=desk.replica.revision,
+        body=shown(desk.replica, stored.manifest),
+        resource_version=stored.revision,
+        created=created,
+    )
+
+
+def missing(kind: str, namespace: str, name: str) -> NotFound:
+    """The error that says that an object does not exist."""
+    return NotFound(f"There is no {kind} {f'{namespace}/' if namespace else ''}{name}.")
+
+
+def _create(desk: Desk, sent: AnyManifest) -> Written:
+    if isinstance(sent, PodManifest):
+        sent = prioritized(desk, sent, None)
+        if sent.pod.node_name is None:
+            # A pod with a node is a fact, which nobody can refuse.
+            admit(desk.replica, sent.pod)
+    manifest = sent.with_identity(sent.uid or desk.ids.uid(), sent.created or desk.now)
+    return Written("Created", _put(desk, manifest))
+
+
+def _updated(desk: Desk, sent: AnyManifest, stored: Stored) -> AnyManifest:
+    old = stored.manifest
+    if isinstance(sent, PodManifest):
+        assert isinstance(old, PodManifest)
+        return prioritized(desk, sent.updating(old), old)
+    assert isinstance(old, NodeManifest | NamespaceManifest | QuotaManifest)
+    return sent.with_identity(sent.uid or old.uid, old.created or sent.created)
+
+
+def _admit_update(desk: Desk, updated: PodManifest, old: PodManifest, *, is_fact: bool) -> None:
+    """Judge the change of a pod: what waits as if it came anew, what is placed by its charge."""
+    if updated.pod.node_name is None:
+        admit(desk.replica, updated.pod, old.pod)
+    elif old.pod.node_name == updated.pod.node_name and not is_fact:
+        admit_charge(desk.replica, updated.pod, old.pod)
+
+
+def _put(desk: Desk, manifest: AnyManifest) -> Stored:
+    entry = desk.replica.put(manifest)
+    assert entry.after is not None
+    return entry.after
+
+
+def _unstored_default(desk: Desk) -> Stored | None:
+    """`default` exists without being stored; None where there is nothing in it to empty."""
+    manifest = parse_namespace({"metadata": {"name": DEFAULT_NAMESPACE}})
+    return Stored(manifest, desk.replica.revision)
+
+
+def _tag(revision: str | None) -> str:
+    return f'"{revision}"' if revision else "none: there is no such object"

@@ -1,0 +1,155 @@
+"""Placing pods that wait, when something has changed that may help them."""
+
+from collections.abc import Hashable
+
+from service.engine import Placement, Refusal, place
+from service.engine.waiting import nearest_node, verdict_key
+from service.model.errors import Denied
+from service.model.manifest import PodManifest
+from service.model.objects import Pod, PodSpec
+from service.scheduler.answers import PendingAnswer
+from service.scheduler.decide.conditions import GATED, waiting
+from service.scheduler.decide.placing import Candidate, bind, refusal_of
+from service.scheduler.desk import Decision, Desk
+from service.scheduler.intents import PlacePending
+from service.scheduler.replica import Key
+from service.scheduler.turns import Refused, Tell, WaitReason
+from service.scheduler.wakeups import ADMISSION, FIT, NO_NODES
+
+_STEP_PODS = 8
+"""Pods tried or told between two looks at the clock."""
+
+
+def place_pending(desk: Desk, intent: PlacePending) -> Decision[PendingAnswer]:
+    """Try pods in their order, each seeing those before; say of the rest why they wait.
+
+    It ends early when it takes long: what was not tried is not refused either.
+    """
+    turn = _Turn(desk, intent)
+    for index, key in enumerate(intent.turn.tries):
+        if index and desk.is_late():
+            break
+        turn.try_pod(key, behind=index >= intent.turn.behind)
+        if index % _STEP_PODS == _STEP_PODS - 1:
+            yield
+    for index, tell in enumerate(intent.turn.tells):
+        turn.tell(tell)
+        if index % _STEP_PODS == _STEP_PODS - 1:
+            yield
+    return PendingAnswer(
+        revision=desk.replica.revision, refused=turn.refused, placed=tuple(turn.placed)
+    )
+
+
+class _Turn:
+    """One turn on one state; made anew when it is decided again."""
+
+    def __init__(self, desk: Desk, intent: PlacePending) -> None:
+        self._desk = desk
+        self._starving = intent.turn.starving
+        self._stand_in: Pod | None = None
+        self._verdicts: dict[Hashable, Refused] = {}
+        """What was decided since the last placement, for pods that are equal."""
+        self.refused: dict[Key, Refused] = {}
+        self.placed: list[Key] = []
+
+    def try_pod(self, key: Key, *, behind: bool) -> None:
+        """Place one pod, or note why it cannot be placed."""
+        manifest = self._waiting_pod(key)
+        if manifest is None:
+            return
+        found = self._find(manifest, behind=behind)
+        if isinstance(found, Refused):
+            self.refused[key] = found
+            self._write(manifest, "Unschedulable", found.message)
+            return
+        bind(self._desk, Candidate(manifest, manifest), found.node_name)
+        self.placed.append(key)
+        self._verdicts.clear()
+
+    def tell(self, tell: Tell) -> None:
+        """Have a pod's condition say why it waits."""
+        manifest = self._waiting_pod(tell.key)
+        if manifest is not None:
+            self._write(manifest, tell.reason, tell.message or GATED)
+
+    def _waiting_pod(self, key: Key) -> PodManifest | None:
+        manifest = self._desk.replica.pod(*key)
+        return manifest if manifest is not None and manifest.pod.wants_node else None
+
+    def _find(self, manifest: PodManifest, *, behind: bool) -> Placement | Refused:
+        desk, pod = self._desk, manifest.pod
+        denied = refusal_of(desk, Candidate(manifest, manifest))
+        if denied is None and pod.spec.scheduling_gates:
+            denied = Denied("SchedulingGated", GATED)
+        if denied is not None:
+            return Refused(desk.replica.revision, {ADMISSION: (denied.reason,)}, denied.detail)
+        known = (verdict_key(desk.replica.cluster, pod), behind)
+        if known in self._verdicts:
+            return self._verdicts[known]
+        found = self._place_behind(pod) if behind else self._place(pod)
+        if isinstance(found, Placement):
+            return found
+        reasons = {plugin: tuple(each) for plugin, each in found.reasons.items()}
+        refused = Refused(desk.replica.revision, reasons or {NO_NODES: ()}, found.message)
+        self._verdicts[known] = refused
+        return refused
+
+    def _place(self, pod: Pod, node_name: str | None = None) -> Placement | Refusal:
+        hint = node_name or self._desk.hint(pod.namespace, pod.name)
+        return place(self._desk.replica.cluster, pod, hint)
+
+    def _place_behind(self, pod: Pod) -> Placement | Refusal:
+        """Place a pod as if the starving one had the room that it waits for.
+
+        What stands in for it takes resources and ports only, and is nobody: the node found must do
+        without it too.
+        """
+        stand_in = self._standing_in()
+        if stand_in is None:
+            return self._place(pod)
+        cluster = self._desk.replica.cluster
+        mark = cluster.mark()
+        cluster.put_pod(stand_in)
+        found = self._place(pod)
+        cluster.undo(mark)
+        if isinstance(found, Refusal):
+            return found
+        confirmed = self._place(pod, found.node_name)
+        if isinstance(confirmed, Refusal) or confirmed.node_name == found.node_name:
+            return confirmed
+        # Only beside the stand-in did the pod fit there. Anywhere else it may go instead.
+        taken = confirmed.node_name == stand_in.node_name
+        return _kept_free(confirmed.node_name) if taken else confirmed
+
+    def _standing_in(self) -> Pod | None:
+        """What keeps a node free for the starving pod, if that still waits and needs it."""
+        starving = self._waiting_pod(self._starving) if self._starving else None
+        if starving is None:
+            return None
+        if self._stand_in is None:
+            node_name = nearest_node(self._desk.replica.cluster, starving.pod)
+            spec = starving.pod.spec
+            self._stand_in = Pod(
+                namespace="",
+                name="",
+                labels={},
+                node_name=node_name,
+                spec=PodSpec(
+                    containers=spec.containers,
+                    init_containers=spec.init_containers,
+                    overhead=spec.overhead,
+                    resources=spec.resources,
+                ),
+            )
+        return self._stand_in if self._stand_in.node_name is not None else None
+
+    def _write(self, manifest: PodManifest, reason: WaitReason, message: str) -> None:
+        told = waiting(self._desk, manifest, reason, message)
+        if told is not manifest:
+            self._desk.replica.put(told)
+
+
+def _kept_free(node_name: str) -> Refusal:
+    message = f"Node {node_name} is kept free for a pod that has waited longer."
+    return Refusal(message, {FIT: {"Too many pods": 1}})

@@ -1,0 +1,25 @@
+"""The whole of a placement: one by one or as a group, for real or as a dry run."""
+
+from msgspec.structs import replace
+
+from service.scheduler.decide.groups import place_as_group
+from service.scheduler.decide.placing import candidates_of, place_one_by_one
+from service.scheduler.desk import Decision, Desk
+from service.scheduler.intents import PlacePods
+from service.scheduler.placements import PlacementAnswer
+
+
+def place_pods(desk: Desk, intent: PlacePods) -> Decision[PlacementAnswer]:
+    """Place the pods of an intent.
+
+    Raises:
+        InvalidManifest, NotFound, PodDiffers: one of them is not what was meant; nothing is done.
+    """
+    candidates = candidates_of(desk, intent)
+    place = place_as_group if intent.all_or_nothing else place_one_by_one
+    mark = desk.replica.mark()
+    answer = yield from place(desk, intent, candidates)
+    if intent.dry_run:
+        desk.replica.undo(mark)
+        return replace(answer, revision=desk.replica.revision)
+    return replace(answer, committed=desk.replica.revision > mark.revision)

@@ -1,0 +1,83 @@
+"""The kinds of objects that a replica holds, and how each is read back from its bytes."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import ClassVar, TypeAlias
+
+import msgspec
+
+from service.model.config import ClusterConfig, parse_config
+from service.model.log import CLUSTER_KIND, CLUSTER_NAME
+from service.model.manifest import AnyManifest, TemplateCache, load_any
+
+
+class ConfigManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster's configuration as the object (`Cluster`, "", `config`)."""
+
+    kind: ClassVar[str] = CLUSTER_KIND
+    namespace: ClassVar[str] = ""
+    name: ClassVar[str] = CLUSTER_NAME
+    uid: ClassVar[str] = ""
+    labels: ClassVar[Mapping[str, str]] = {}
+    config: ClusterConfig
+    body: bytes
+    """The settings as JSON."""
+
+    def render(self) -> bytes:
+        """The settings as JSON."""
+        return self.body
+
+
+class ViolationTimer(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod and the rule of its that has not held since a time; the pod is this very one."""
+
+    namespace: str
+    name: str
+    uid: str
+    rule: str
+    since: datetime
+
+
+class EvictionsAt(msgspec.Struct, frozen=True, kw_only=True):
+    """How many pods were evicted at a time."""
+
+    at: datetime
+    pods: int
+
+
+class EvictionState(msgspec.Struct, frozen=True, kw_only=True):
+    """What evicting has to remember, as the object (`Evictions`, "", `state`)."""
+
+    kind: ClassVar[str] = "Evictions"
+    namespace: ClassVar[str] = ""
+    name: ClassVar[str] = "state"
+    uid: ClassVar[str] = ""
+    labels: ClassVar[Mapping[str, str]] = {}
+    timers: tuple[ViolationTimer, ...] = ()
+    """By namespace, name and rule."""
+    recent: tuple[EvictionsAt, ...] = ()
+    """The evictions of the last minute, the oldest first."""
+
+    def render(self) -> bytes:
+        """The state as JSON."""
+        return msgspec.json.encode(self)
+
+
+INTERNAL_KINDS = frozenset({CLUSTER_KIND, EvictionState.kind})
+"""Kinds that are no objects to clients."""
+
+StoredManifest: TypeAlias = AnyManifest | ConfigManifest | EvictionState
+"""Every kind of object that a replica holds."""
+
+
+def load_manifest(kind: str, body: bytes, templates: TemplateCache) -> StoredManifest:
+    """An object from the bytes that were committed, which are valid.
+
+    Raises:
+        KeyError: a kind that this version does not know.
+    """
+    if kind == CLUSTER_KIND:
+        return ConfigManifest(config=parse_config(msgspec.json.decode(body)), body=body)
+    if kind == EvictionState.kind:
+        return msgspec.json.decode(body, type=EvictionState)
+    return load_any(kind, body, templates)

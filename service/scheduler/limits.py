@@ -1,0 +1,74 @@
+"""Every limit of the scheduler, in one place."""
+
+import msgspec
+
+from service.model.log import BYTES_PER_COMMIT_MAX, CHANGES_PER_COMMIT_MAX
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds on time, memory and work; none of them changes what is decided."""
+
+    inbox_requests_max: int = 10_000
+    """Requests of one cluster that may wait; more are refused as Overloaded."""
+    request_seconds_max: float = 30.0
+    """How long a request is tried before it is answered Overloaded."""
+    slice_seconds: float = 0.02
+    """How long decisions may keep the event loop to themselves."""
+    locked_slice_seconds: float = 0.05
+    """How long decisions may take while the head is locked (P6)."""
+    batch_changes_max: int = CHANGES_PER_COMMIT_MAX
+    batch_bytes_max: int = BYTES_PER_COMMIT_MAX
+    batch_requests_max: int = 1_000
+    log_page_changes: int = 2_000
+    losses_before_lock: int = 3
+    """Races lost in a row before the head is locked first (P6)."""
+    attempts_max: int = 100
+    """Times that one request is decided before it is answered Overloaded."""
+    settle_attempts_max: int = 5
+    """Times that an unknown outcome is asked for before the answer is OutcomeUnknown (P4)."""
+    settle_pause_seconds: float = 0.5
+    poll_seconds: float = 0.25
+    """How often a loop without work looks for changes of others."""
+    idle_seconds_max: float = 600.0
+    """A cluster that nobody asked for so long is dropped from memory."""
+    apply_objects_max: int = 20_000
+    """Objects in one `List` of `apply`."""
+    watchers_max: int = 1_000
+    """Watches in this process; more are refused as Overloaded."""
+    watch_ring_changes: int = 10_000
+    """Recent changes of a watched cluster kept in memory for all its watchers."""
+    watch_ring_bytes: int = 16 * 1024 * 1024
+    watch_page_changes: int = 250
+    """Changes that a watcher takes at once, whole commits apart."""
+    watch_page_readers_max: int = 4
+    """Watchers behind the ring that may read the log at the same time."""
+    watch_pause_seconds: float = 0.005
+    """Least time between two looks at a watched log."""
+    log_keep_seconds: float = 3600.0
+    """Younger changes stay in the log."""
+    log_keep_changes: int = 100_000
+    """So many changes stay in the log, however old."""
+    answers_keep_seconds: float = 86_400.0
+    """How long the answer to an idempotency key is kept (P11)."""
+    upkeep_seconds: float = 10.0
+    """How often logs are compacted and old answers swept."""
+    upkeep_lease_seconds: float = 60.0
+    evictions_lease_seconds: float = 3.0
+    """How soon another worker takes over the evictions of one that died."""
+    pending_pods_per_turn: int = 200
+    """Pending pods tried in one batch, at most."""
+    pending_slice_seconds: float = 0.01
+    """How long pending pods may be tried before it is other requests' turn."""
+    pending_backoff_seconds: float = 1.0
+    """How long a pod waits that was refused twice; doubled for each time more."""
+    pending_backoff_seconds_max: float = 10.0
+    pending_early_tries: int = 10
+    """Pods that a change can help and that are tried in spite of their back-off: the first ones."""
+    pending_retry_seconds: float = 300.0
+    """What was not tried for so long is tried again, whatever has changed since."""
+    pending_told_seconds: float = 60.0
+    """How often the conditions of many equal pods may change (P18)."""
+    pending_failures_max: int = 5
+    """A pod refused so often for lack of room has a node kept free for it."""
+    pending_lease_seconds: float = 3.0
+    """How soon another worker takes over the pending pods of one that died."""

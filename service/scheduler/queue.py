@@ -1,0 +1,515 @@
+"""The pods that wait for a node: who is tried next, and who has to be told why it waits.
+
+    put ──▶ ACTIVE ──take──▶ (being tried) ──placed──▶ gone
+              ▲  ▲                 │ refused
+              │  └──backoff over── BACKOFF ◀──┐
+              └────────────────────┴── a change that can help ── UNSCHEDULABLE
+
+Pods that no rule can tell apart are one *lot*: what is decided of one is true of all until
+something changes, so ten thousand equal pods cost one attempt. A lot's pods leave it in order.
+
+The queue is pure: it is filled from the replica, kept up by the changes that the log has, and told
+the time. It can be thrown away at any moment and made again from the pods without a node.
+"""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from itertools import count
+
+from service.model.config import ClusterConfig
+from service.model.manifest import PodManifest
+from service.model.objects import Pod
+from service.scheduler.limits import Limits
+from service.scheduler.replica import Entry, Key
+from service.scheduler.turns import Refused, Tell, Turn
+from service.scheduler.wakeups import EVERYTHING, FIT, Event, Pair, events_of, helps, topics
+
+Order = tuple[int, str, str, str]
+"""Highest priority first, then oldest, then by namespace and name."""
+
+
+Topic = tuple[str, Pair | None]
+"""A plugin that rejected, with a label of pods that it is about; None: pods of any labels."""
+ALL: Pair = ("", "")
+"""With this in place of a label: every lot that the plugin rejected."""
+
+
+class State(Enum):
+    """What a lot is waiting for."""
+
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    UNSCHEDULABLE = "unschedulable"
+    GATED = "gated"
+    UNKNOWN = "unknown scheduler"
+
+
+class Lot:
+    """Pending pods that are equal for every rule."""
+
+    __slots__ = (
+        "due",
+        "failures",
+        "heap",
+        "identity",
+        "members",
+        "new",
+        "pod",
+        "refused",
+        "refused_at",
+        "stale",
+        "stale_due",
+        "state",
+        "told",
+        "told_at",
+        "topics",
+    )
+
+    def __init__(self, identity: object, pod: Pod) -> None:
+        self.identity = identity
+        self.pod = pod
+        """Any of them."""
+        self.state = State.ACTIVE
+        self.members: dict[Key, Order] = {}
+        self.heap: list[Order] = []
+        """Members in order, with some that are gone or being tried."""
+        self.refused: Refused | None = None
+        self.failures = 0
+        """Refusals since the last change for the better."""
+        self.refused_at = self.due = 0.0
+        """When it was refused last, and before when it is not tried again."""
+        self.topics: frozenset[Topic] = frozenset()
+        self.told: frozenset[str] = frozenset()
+        """The reasons that members were told."""
+        self.new: dict[Key, None] = {}
+        """Members that were told nothing yet."""
+        self.stale: dict[Key, None] = {}
+        """Members that were told other reasons; it is their turn at `stale_due` (P18)."""
+        self.stale_due = 0.0
+        self.told_at: float | None = None
+        """When they were told last."""
+
+    @property
+    def insufficient(self) -> bool:
+        """Whether it is room that was missing last."""
+        return self.refused is not None and FIT in self.refused.reasons
+
+
+class PendingQueue:
+    """The pending pods of one cluster. All times are in the clock's monotonic seconds."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.reset((), ClusterConfig())
+
+    def reset(self, pods: Iterable[PodManifest], config: ClusterConfig) -> None:
+        """Begin anew with these pods; those that have a node are left out."""
+        self._config = config
+        self._schedulers = config.scheduler_profiles().keys()
+        self._lots: dict[object, Lot] = {}
+        self._lot_of: dict[Key, Lot] = {}
+        self._active: list[tuple[Order, int, Lot]] = []
+        self._backoff: list[tuple[float, int, Lot]] = []
+        self._resting: list[tuple[Order, int, Lot]] = []
+        """The lots in back-off again, by their first pods."""
+        self._early = 0
+        """So many of them may be tried before their back-off is over."""
+        self._numbers = count()
+        self._index: dict[Topic, dict[Lot, None]] = {}
+        """Unschedulable lots, by what can help them."""
+        self._untold: dict[Lot, None] = {}
+        self._starved: dict[Lot, None] = {}
+        self._starving: Lot | None = None
+        self._taken: dict[Key, Lot] = {}
+        self._seen: list[tuple[int, Event]] = []
+        """What happened while pods were being tried."""
+        for pod in pods:
+            self._put(pod)
+
+    # What there is
+
+    def __len__(self) -> int:
+        return len(self._lot_of)
+
+    @property
+    def places(self) -> bool:
+        """Whether the configuration wants pending pods to be placed."""
+        return self._config.place_pending_pods
+
+    def counts(self) -> dict[str, int]:
+        """Pods by what they wait for, as kube-scheduler's `scheduler_pending_pods`."""
+        totals: Counter[State] = Counter()
+        for lot in self._lots.values():
+            totals[lot.state] += len(lot.members)
+        names = (State.ACTIVE, State.BACKOFF, State.UNSCHEDULABLE, State.GATED)
+        return {state.value: totals[state] for state in names}
+
+    def has_work(self, now: float) -> bool:
+        """Whether `take` may have something; it may turn out to be nothing."""
+        if not self.places:
+            return False
+        if self._active or (self._backoff and self._backoff[0][0] <= now):
+            return True
+        if self._resting and self._early:
+            return True
+        return any(lot.new or lot.stale_due <= now for lot in self._untold)
+
+    # What changes
+
+    def observe(self, entries: Sequence[Entry]) -> None:
+        """Take note of changes that the log has."""
+        events: dict[object, tuple[int, Event]] = {}
+        for entry in entries:
+            if entry.kind == "Pod":
+                self._follow(entry)
+            elif entry.kind == "Cluster":
+                self._configure(entry)
+            if self._lot_of:
+                events.update((e.identity, (entry.revision, e)) for e in events_of(entry))
+        for revision, event in events.values():
+            if self._taken:
+                self._seen.append((revision, event))
+            self._wake_by(event)
+
+    def _follow(self, entry: Entry) -> None:
+        after = entry.after.manifest if entry.after else None
+        if isinstance(after, PodManifest) and after.pod.wants_node:
+            self._put(after)
+            return
+        lot = self._lot_of.get(entry.key)
+        if lot is not None and after is not None:
+            lot.failures, lot.refused = 0, None  # There is room for pods like this one.
+        self._remove(entry.key)
+
+    def _configure(self, entry: Entry) -> None:
+        """Priorities and known schedulers may be others now."""
+        config = getattr(entry.after and entry.after.manifest, "config", None) or ClusterConfig()
+        self._config = config
+        self._schedulers = config.scheduler_profiles().keys()
+        for lot in self._lots.values():
+            lot.members = {
+                key: (-self._priority(lot.pod), *order[1:]) for key, order in lot.members.items()
+            }
+            lot.heap = sorted(o for key, o in lot.members.items() if key not in self._taken)
+            self._sort_in(lot)
+
+    def retry_all(self) -> None:
+        """Try every pod once more, at once."""
+        for lot in self._lots.values():
+            lot.failures = 0
+            self._sort_in(lot)
+
+    def sweep(self, now: float) -> None:
+        """Try again what has waited very long since its last attempt, whatever the hints say."""
+        long_ago = now - self._limits.pending_retry_seconds
+        for lot in self._lots.values():
+            if lot.state is State.UNSCHEDULABLE and lot.refused_at <= long_ago:
+                self._wake(lot)
+
+    def _put(self, manifest: PodManifest) -> None:
+        pod = manifest.pod
+        if not pod.wants_node:
+            return
+        identity = (
+            pod.namespace,
+            manifest.template.spec_json,
+            frozenset(pod.labels.items()),
+            pod.required_node_name,
+        )
+        key = (pod.namespace, pod.name)
+        order = (-self._priority(pod), pod.created, *key)
+        known = self._lot_of.get(key)
+        if known and known.identity == identity and known.members[key] == order:
+            return  # Only what no rule reads has changed, such as its own condition.
+        self._remove(key)
+        lot = self._lots.get(identity)
+        if lot is None:
+            lot = self._lots[identity] = Lot(identity, pod)
+            self._sort_in(lot)
+        self._lot_of[key] = lot
+        lot.members[key] = order
+        lot.new[key] = None
+        heapq.heappush(lot.heap, order)
+        if lot.state is State.ACTIVE:
+            self._enter(lot)
+        elif lot.state is not State.UNKNOWN:
+            self._untold[lot] = None
+
+    def _remove(self, key: Key) -> None:
+        lot = self._lot_of.pop(key, None)
+        if lot is None:
+            return
+        del lot.members[key]
+        lot.new.pop(key, None)
+        lot.stale.pop(key, None)
+        self._taken.pop(key, None)
+        if lot.state is State.ACTIVE:
+            self._enter(lot)  # The pod may have been the one by which the lot was known.
+        if not lot.members:
+            self._forget(lot)
+            del self._lots[lot.identity]
+            lot.state = State.UNKNOWN
+
+    def _priority(self, pod: Pod) -> int:
+        if pod.spec.priority is not None:
+            return pod.spec.priority
+        return self._config.priority_of(pod.spec.priority_class_name) or 0
+
+    def _sort_in(self, lot: Lot) -> None:
+        """Put a lot where it belongs, whatever was decided of it before."""
+        self._forget(lot)
+        if lot.pod.spec.scheduler_name not in self._schedulers:
+            lot.state = State.UNKNOWN
+        elif lot.pod.spec.scheduling_gates:
+            lot.state = State.GATED
+            self._untold[lot] = None
+        else:
+            lot.state = State.ACTIVE
+            self._enter(lot)
+
+    # What is tried
+
+    def take(self, count_max: int, now: float) -> Turn:
+        """The pods to try next, and those to tell why they wait, at most so many together.
+
+        None of them is given out again until `conclude`.
+        """
+        assert not self._taken
+        while self._backoff and self._backoff[0][0] <= now:
+            _, _, lot = heapq.heappop(self._backoff)
+            if lot.state is State.BACKOFF and lot.due <= now:
+                self._activate(lot)
+        self._starving = self._most_starved()
+        first = self._head(self._starving) if self._starving else None
+        orders: list[Order] = []
+        while len(orders) < count_max and (order := self._next()) is not None:
+            orders.append(order)
+        behind = sum(first is not None and order <= first for order in orders)
+        return Turn(
+            tries=tuple((namespace, name) for _, _, namespace, name in orders),
+            tells=tuple(self._tells(count_max - len(orders), now)),
+            starving=first[2:] if first else None,
+            behind=behind,
+        )
+
+    def conclude(self, turn: Turn, refusals: Mapping[Key, Refused], now: float) -> None:
+        """Learn what became of a turn, after the changes that it made were observed.
+
+        Pods that are neither refused nor gone are tried again.
+        """
+        refused_lots: dict[Lot, Refused] = {}
+        for key in turn.tries:
+            lot = self._taken.pop(key, None)
+            if lot is None:
+                continue
+            heapq.heappush(lot.heap, lot.members[key])
+            lot.new.pop(key, None)
+            if key in refusals:
+                refused_lots[lot] = refusals[key]
+        for lot in {self._lot_of[key]: None for key in turn.tries if key in self._lot_of}:
+            if lot.state is State.ACTIVE:
+                self._enter(lot)
+        tried = frozenset(turn.tries)
+        for lot, refused in refused_lots.items():
+            if lot.state is State.ACTIVE:
+                self._refuse(lot, refused, tried, now)
+        self._seen.clear()
+
+    def give_back(self, turn: Turn, now: float) -> None:
+        """Nothing came of a turn; all of it is to be done again."""
+        self.conclude(turn, {}, now)
+        for tell in turn.tells:
+            lot = self._lot_of.get(tell.key)
+            if lot is not None:
+                lot.new[tell.key] = None
+                self._untold[lot] = None
+
+    def _pop(self) -> Order | None:
+        """The first pod of all that may be tried.
+
+        Of a lot that was refused before, one pod has to succeed before others follow: a turn for
+        each would mean that all of them are told the reasons of the moment (P18).
+        """
+        while self._active:
+            order, _, lot = self._active[0]
+            head = self._head(lot) if lot.state is State.ACTIVE else None
+            heapq.heappop(self._active)
+            if head == order:
+                heapq.heappop(lot.heap)
+                self._taken[order[2:]] = lot
+                if lot.refused is None:
+                    self._enter(lot)
+                return order
+        return None
+
+    def _next(self) -> Order | None:
+        """The next pod to try: of those that are due, and some of those in back-off.
+
+        So a change that can help is offered at once to the first ones, however often they were
+        refused; kube-scheduler, too, does not stay idle while pods are in back-off.
+        """
+        while self._resting and self._early:
+            first, _, lot = self._resting[0]
+            if self._active and self._active[0][0] < first:
+                break
+            heapq.heappop(self._resting)
+            if lot.state is State.BACKOFF:
+                self._early -= 1
+                self._activate(lot)
+        return self._pop()
+
+    def _head(self, lot: Lot) -> Order | None:
+        """The first member that is not being tried."""
+        while lot.heap:
+            order = lot.heap[0]
+            if lot.members.get(order[2:]) == order and order[2:] not in self._taken:
+                return order
+            heapq.heappop(lot.heap)
+        return None
+
+    def _enter(self, lot: Lot) -> None:
+        head = self._head(lot)
+        if head is not None:
+            heapq.heappush(self._active, (head, next(self._numbers), lot))
+
+    # What is refused, and what wakes it
+
+    def _refuse(self, lot: Lot, refused: Refused, tried: frozenset[Key], now: float) -> None:
+        lot.state = State.UNSCHEDULABLE
+        lot.refused, lot.refused_at = refused, now
+        lot.failures += 1
+        lot.due = now + self._backoff_seconds(lot.failures)
+        lot.topics = frozenset(
+            (plugin, pair)
+            for plugin in refused.reasons
+            for pair in (ALL, *_labels_of_interest(plugin, lot.pod))
+        )
+        for topic in lot.topics:
+            self._index.setdefault(topic, {})[lot] = None
+        if lot.failures >= self._limits.pending_failures_max and lot.insufficient:
+            self._starved[lot] = None
+        self._note_reasons(lot, refused, tried, now)
+        for revision, event in self._seen:
+            if revision > refused.revision and self._is_helped(lot, event):
+                self._wake(lot)
+                break
+
+    def _backoff_seconds(self, failures: int) -> float:
+        """None after the first refusal, then 1 s, doubling."""
+        limits = self._limits
+        doubled = 2.0 ** min(failures - 2, 32) if failures > 1 else 0.0
+        return min(limits.pending_backoff_seconds * doubled, limits.pending_backoff_seconds_max)
+
+    def _wake_by(self, event: Event) -> None:
+        """Wake the lots that an event can help."""
+        if event.plugins is None:
+            candidates = list(self._lots.values())
+        else:
+            candidates = [lot for plugin in event.plugins for lot in self._asking(plugin, event)]
+        for lot in candidates:
+            if lot.state is State.UNSCHEDULABLE and self._is_helped(lot, event):
+                self._wake(lot)
+
+    def _asking(self, plugin: str, event: Event) -> list[Lot]:
+        """The lots rejected by a plugin that an event may be about."""
+        if not event.pods or (event.freed is not None and event.forbids):
+            return list(self._index.get((plugin, ALL), ()))
+        pairs = {pair for pod in event.pods for pair in pod.labels.items()}
+        return [lot for pair in (None, *pairs) for lot in self._index.get((plugin, pair), ())]
+
+    def _is_helped(self, lot: Lot, event: Event) -> bool:
+        reasons = lot.refused.reasons if lot.refused else {}
+        return event is EVERYTHING or any(
+            helps(event, plugin, lot.pod, each) for plugin, each in reasons.items()
+        )
+
+    def _wake(self, lot: Lot) -> None:
+        """Try an unschedulable lot again, though not before its back-off is over.
+
+        The one that starves is not made to wait: every chance is offered to it first.
+        """
+        if lot.failures <= 1 or lot is self._starving:
+            self._activate(lot)
+            return
+        self._unlist(lot)
+        lot.state = State.BACKOFF
+        heapq.heappush(self._backoff, (lot.due, next(self._numbers), lot))
+        head = self._head(lot)
+        if head is not None:
+            heapq.heappush(self._resting, (head, next(self._numbers), lot))
+        self._early = self._limits.pending_early_tries
+
+    def _activate(self, lot: Lot) -> None:
+        self._unlist(lot)
+        lot.state = State.ACTIVE
+        self._enter(lot)
+
+    def _unlist(self, lot: Lot) -> None:
+        for topic in lot.topics:
+            lots = self._index[topic]
+            del lots[lot]
+            if not lots:
+                del self._index[topic]
+        lot.topics = frozenset()
+
+    def _forget(self, lot: Lot) -> None:
+        """Drop all that was decided of a lot."""
+        self._unlist(lot)
+        self._untold.pop(lot, None)
+        self._starved.pop(lot, None)
+        if lot is self._starving:
+            self._starving = None
+
+    def _most_starved(self) -> Lot | None:
+        """The first of the lots that were refused too often for lack of room."""
+        self._starved = {
+            lot: None
+            for lot in self._starved
+            if lot.failures >= self._limits.pending_failures_max and lot.insufficient
+        }
+        heads = [(head, lot) for lot in self._starved if (head := self._head(lot)) is not None]
+        return min(heads, key=lambda each: each[0])[1] if heads else None
+
+    # What is told
+
+    def _note_reasons(self, lot: Lot, refused: Refused, tried: frozenset[Key], now: float) -> None:
+        """Those that were not tried themselves are told; if they were before, not at once (P18)."""
+        reasons = refused.reasons.items()
+        told = frozenset(f"{plugin}: {reason}" for plugin, each in reasons for reason in each)
+        if told != lot.told:
+            lot.told = told
+            if lot.told_at is None:
+                lot.told_at = now
+            if not lot.stale:
+                lot.stale_due = lot.told_at + self._limits.pending_told_seconds
+            lot.stale = {
+                key: None for key in lot.members if key not in tried and key not in lot.new
+            }
+        if lot.new or lot.stale:
+            self._untold[lot] = None
+
+    def _tells(self, count_max: int, now: float) -> Iterable[Tell]:
+        for lot in list(self._untold):
+            while lot.new and count_max > 0:
+                count_max -= 1
+                yield self._tell(lot, lot.new)
+            while lot.stale and lot.stale_due <= now and count_max > 0:
+                count_max -= 1
+                yield self._tell(lot, lot.stale)
+            if not lot.new and not lot.stale:
+                lot.told_at = now
+                del self._untold[lot]
+
+    def _tell(self, lot: Lot, keys: dict[Key, None]) -> Tell:
+        key = next(iter(keys))
+        del keys[key]
+        if lot.state is State.GATED:
+            return Tell(key, "SchedulingGated", "")
+        return Tell(key, "Unschedulable", lot.refused.message if lot.refused else "")
+
+
+def _labels_of_interest(plugin: str, pod: Pod) -> Iterable[Pair | None]:
+    pairs = topics(plugin, pod)
+    return (None,) if pairs is None else pairs

@@ -1,0 +1,77 @@
+"""What a quota charges for one pod, in the cluster's present state."""
+
+from collections.abc import Mapping
+
+from service.engine import Cluster, OpportunityCosts
+from service.model.anti_affinity import exclusive_keys
+from service.model.objects import Pod, PodSpec
+from service.model.quantity import MILLI, NANO
+from service.model.quota import COUNT_PODS, PodCharge, ResourceQuota, pod_charge
+
+CHARGES_MAX = 4_096
+"""Charges of pod specs that are kept; all are forgotten when there are more."""
+
+Nanos = dict[str, int]
+"""Resource, under the name that quotas have for it, to amount in nanos."""
+
+
+class Tariff:
+    """Charges of pods. Those of one template share one; opportunity costs follow the nodes."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._known: dict[int, tuple[PodSpec, PodCharge]] = {}
+        self._costs: OpportunityCosts | None = None
+
+    def forget_costs(self) -> None:
+        """The nodes, or the configuration, are different now."""
+        self._costs = None
+
+    def charge(self, pod: Pod) -> PodCharge:
+        """What a pod's manifest makes it cost, and what scopes read of it."""
+        if pod.resize is not None:
+            return pod_charge(pod.spec, pod.resize)
+        # By identity: holding on to the spec keeps its id from being given to another.
+        found = self._known.get(id(pod.spec))
+        if found is None:
+            if len(self._known) >= CHARGES_MAX:
+                self._known.clear()
+            found = self._known[id(pod.spec)] = (pod.spec, pod_charge(pod.spec))
+        return found[1]
+
+    def covers(self, quota: ResourceQuota, pod: Pod) -> bool:
+        """Whether a pod is in all scopes of a quota."""
+        if not quota.scopes:
+            return True
+        charge, means_all = self.charge(pod), self._cluster.config.empty_namespaces_mean_all
+        return all(charge.is_in(scope, empty_list_means_all=means_all) for scope in quota.scopes)
+
+    def amounts(self, quota: ResourceQuota, pod: Pod) -> Mapping[str, int]:
+        """All but opportunity cost; a finished pod is only counted."""
+        if not self.covers(quota, pod):
+            return {}
+        return {COUNT_PODS: NANO} if pod.finished else self.charge(pod).amounts
+
+    def opportunity(self, quota: ResourceQuota, pod: Pod) -> Nanos:
+        """What the pod shuts others out of."""
+        if pod.finished or not quota.opportunity:
+            return {}
+        keys = self.exclusive_keys(pod)
+        if not keys or not self.covers(quota, pod):
+            return {}
+        if self._costs is None:
+            average = self._cluster.config.opportunity_cost_basis == "Average"
+            self._costs = OpportunityCosts(self._cluster, average=average)
+        taken = self._costs.cost(pod, keys)
+        return {
+            "opportunity.cpu": taken.cpu * MILLI,
+            "opportunity.memory": taken.memory * NANO,
+            "opportunity.nodes": taken.nodes * NANO,
+        }
+
+    def exclusive_keys(self, pod: Pod) -> tuple[str, ...]:
+        """The topology keys under which a pod keeps out all others. Daemons are exempt."""
+        config = self._cluster.config
+        if pod.spec.affinity is None or pod.namespace in config.daemon_namespaces:
+            return ()
+        return exclusive_keys(pod.spec, empty_list_means_all=config.empty_namespaces_mean_all)

@@ -1,0 +1,264 @@
+"""One cluster in memory: its objects by kind and key, and the engine's counters over them.
+
+All changes take one path, whether they come from the log or are only tentative. Each is
+remembered with what was there before, so the newest can be undone, in reverse order, until the
+log has them (`settle`). If anything raises in the middle of a change the replica is worth
+nothing any more and has to be dropped: nothing here tries to repair it (P7).
+"""
+
+import hashlib
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from service.engine import Cluster
+from service.model.config import ClusterConfig
+from service.model.log import Change, ObjectRow, Snapshot
+from service.model.manifest import (
+    NamespaceManifest,
+    NodeManifest,
+    PodManifest,
+    QuotaManifest,
+    TemplateCache,
+)
+from service.scheduler.kinds import (
+    ConfigManifest,
+    EvictionState,
+    StoredManifest,
+    load_manifest,
+)
+from service.scheduler.quotas import Ledger
+
+Key = tuple[str, str]
+"""Namespace and name; the namespace is "" where the kind has none."""
+
+
+class Stored(NamedTuple):
+    """An object and the revision that last changed it."""
+
+    manifest: StoredManifest
+    revision: int
+
+
+class Entry(NamedTuple):
+    """One change of the replica: what was there before and what is there after it."""
+
+    revision: int
+    kind: str
+    key: Key
+    before: Stored | None
+    after: Stored | None
+
+
+class Mark(NamedTuple):
+    """A moment in the replica's life to which it can return."""
+
+    position: int
+    engine: int
+    revision: int
+
+
+class Replica:
+    """The objects of one cluster at `revision`, which runs ahead of the log while tentative."""
+
+    def __init__(self, templates: TemplateCache) -> None:
+        self.cluster = Cluster(ClusterConfig())
+        self.ledger = Ledger(self.cluster)
+        self.revision = 0
+        self._templates = templates
+        self._objects: dict[str, dict[Key, Stored]] = {}
+        self._journal: list[Entry] = []
+        self._digested: tuple[int, str] | None = None
+        """The last digest and its revision."""
+        self._settled = 0
+        """Entries ever dropped from the journal's start."""
+        self.on_settled: Callable[[Sequence[Entry]], None] | None = None
+        """Told of every change once the log has it; the replica may be ahead by then."""
+
+    @property
+    def committed_revision(self) -> int:
+        """The newest revision that the log has for certain: nothing beyond it was settled."""
+        return self.revision - len(self._journal)
+
+    @property
+    def config(self) -> ClusterConfig:
+        """The cluster's configuration."""
+        return self.cluster.config
+
+    def get(self, kind: str, namespace: str, name: str) -> Stored | None:
+        """The object of this key, if there is one."""
+        return self._objects.get(kind, {}).get((namespace, name))
+
+    def pod(self, namespace: str, name: str) -> PodManifest | None:
+        """The pod of this name, if there is one."""
+        stored = self.get("Pod", namespace, name)
+        if stored is None:
+            return None
+        assert isinstance(stored.manifest, PodManifest)
+        return stored.manifest
+
+    def keys(self, kind: str) -> Sequence[Key]:
+        """Namespace and name of all objects of a kind, in no order."""
+        return tuple(self._objects.get(kind, ()))
+
+    def pending_pods(self) -> Iterator[PodManifest]:
+        """All pods without a node, in no order."""
+        for stored in self._objects.get("Pod", {}).values():
+            if isinstance(stored.manifest, PodManifest) and stored.manifest.pod.node_name is None:
+                yield stored.manifest
+
+    def in_namespace(self, namespace: str) -> list[tuple[str, Key]]:
+        """Kind and key of all objects in a namespace, in their order."""
+        return [
+            (kind, key)
+            for kind in sorted(self._objects)
+            for key in sorted(self._objects[kind])
+            if key[0] == namespace and namespace
+        ]
+
+    # Changes.
+
+    def put(self, manifest: StoredManifest) -> Entry:
+        """Add or replace an object, at the next revision."""
+        key = (manifest.namespace, manifest.name)
+        after = Stored(manifest, self.revision + 1)
+        objects = self._objects.setdefault(manifest.kind, {})
+        entry = Entry(after.revision, manifest.kind, key, objects.get(key), after)
+        self._enter(manifest)
+        objects[key] = after
+        self._account(entry.before, after)
+        return self._remember(entry)
+
+    def delete(self, kind: str, namespace: str, name: str) -> Entry:
+        """Remove an object that is there, at the next revision."""
+        key = (namespace, name)
+        before = self._objects[kind][key]
+        self._leave(before.manifest)
+        del self._objects[kind][key]
+        self._account(before, None)
+        return self._remember(Entry(self.revision + 1, kind, key, before, None))
+
+    def apply(self, change: Change) -> None:
+        """Make a change that the log has.
+
+        Raises:
+            ValueError: it is not the next one.
+        """
+        if change.revision != self.revision + 1:
+            raise ValueError(f"The log goes on at {change.revision} after {self.revision}.")
+        if change.verb == "Put":
+            self.put(load_manifest(change.kind, change.body, self._templates))
+        else:
+            self.delete(change.kind, change.namespace, change.name)
+
+    def load(self, row: ObjectRow) -> None:
+        """Take over an object as it is stored."""
+        manifest = load_manifest(row.kind, row.body, self._templates)
+        self._enter(manifest)
+        objects = self._objects.setdefault(row.kind, {})
+        stored = objects[row.namespace, row.name] = Stored(manifest, row.revision)
+        self._account(None, stored)
+
+    def mark(self) -> Mark:
+        """The present moment, for `undo` and `settle`."""
+        return Mark(self._settled + len(self._journal), self.cluster.mark(), self.revision)
+
+    def since(self, mark: Mark) -> list[Entry]:
+        """The changes made after a moment."""
+        return self._journal[mark.position - self._settled :]
+
+    def undo(self, mark: Mark) -> None:
+        """Go back to a moment."""
+        self._digested = None
+        while self._settled + len(self._journal) > mark.position:
+            entry = self._journal.pop()
+            objects = self._objects[entry.kind]
+            if entry.before is None:
+                del objects[entry.key]
+            else:
+                objects[entry.key] = entry.before
+            self._account(entry.after, entry.before)
+        self.cluster.undo(mark.engine)
+        self.revision = mark.revision
+
+    def settle(self, mark: Mark) -> None:
+        """What was before that moment is in the log and will never be undone."""
+        entries = self._journal[: mark.position - self._settled]
+        del self._journal[: len(entries)]
+        self._settled = mark.position
+        self.cluster.settle(mark.engine)
+        if entries and self.on_settled is not None:
+            self.on_settled(entries)
+
+    def settle_all(self) -> None:
+        """Everything up to now is in the log."""
+        self.settle(self.mark())
+
+    def digest(self) -> str:
+        """A hash over the keys and revisions of all objects: equal replicas, equal digests."""
+        if self._digested is None or self._digested[0] != self.revision:
+            self._digested = (self.revision, self._digest())
+        return self._digested[1]
+
+    def _digest(self) -> str:
+        digest = hashlib.sha256()
+        for kind, objects in sorted(self._objects.items()):
+            for key, stored in sorted(objects.items()):
+                digest.update(msgspec.json.encode((kind, *key, stored.revision)))
+        return digest.hexdigest()
+
+    def _remember(self, entry: Entry) -> Entry:
+        self._journal.append(entry)
+        self.revision = entry.revision
+        return entry
+
+    def _account(self, before: Stored | None, after: Stored | None) -> None:
+        self.ledger.change(before and before.manifest, after and after.manifest)
+
+    def _enter(self, manifest: StoredManifest) -> None:
+        match manifest:
+            case PodManifest():
+                self.cluster.put_pod(manifest.pod)
+            case NodeManifest():
+                self.cluster.put_node(manifest.node)
+            case NamespaceManifest():
+                self.cluster.put_namespace(manifest.namespace_object)
+            case ConfigManifest():
+                self.cluster.configure(manifest.config)
+            case EvictionState():
+                pass  # nothing that places pods
+            case QuotaManifest():
+                pass  # the ledger's
+
+    def _leave(self, manifest: StoredManifest) -> None:
+        match manifest:
+            case PodManifest():
+                self.cluster.delete_pod(manifest.namespace, manifest.name)
+            case NodeManifest():
+                self.cluster.delete_node(manifest.name)
+            case NamespaceManifest():
+                self.cluster.delete_namespace(manifest.name)
+            case ConfigManifest():
+                self.cluster.configure(ClusterConfig())
+            case EvictionState():
+                pass
+            case QuotaManifest():
+                pass  # the ledger's
+
+
+_LOAD_ORDER = {"Cluster": 0, "Namespace": 1, "Node": 2}
+"""The configuration decides how the rest is compiled, and pods are counted on their nodes."""
+_LOAD_STEP_ROWS = 200
+
+
+def loading(replica: Replica, snapshot: Snapshot) -> Generator[None, None, None]:
+    """Fill an empty replica, in steps between which others may run."""
+    rows = sorted(snapshot.rows, key=lambda row: _LOAD_ORDER.get(row.kind, len(_LOAD_ORDER)))
+    for start in range(0, len(rows), _LOAD_STEP_ROWS):
+        for row in rows[start : start + _LOAD_STEP_ROWS]:
+            replica.load(row)
+        replica.settle_all()
+        yield
+    replica.revision = snapshot.head.revision
+    replica.settle_all()

@@ -1,0 +1,389 @@
+"""The scheduler as its callers see it: one door for everything that is asked of a cluster."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Coroutine, Set as AbstractSet
+from contextlib import aclosing
+from datetime import UTC
+from typing import Any, cast, overload
+
+import msgspec
+
+from service.model.config import parse_config
+from service.model.errors import (
+    Conflict,
+    IdempotencyKeyInProgress,
+    MoorageError,
+    NotFound,
+    PreconditionFailed,
+    Unavailable,
+)
+from service.model.log import IdempotencyKey, ReplicaState
+from service.model.manifest import TemplateCache
+from service.scheduler.answers import Answer, ConfigAnswer, RecordedAnswer
+from service.scheduler.evictions import AllEvictions, Observers
+from service.scheduler.intents import A, Idempotency, Intent, PutConfig
+from service.scheduler.limits import Limits
+from service.scheduler.loop import ClusterGone, ClusterLoop
+from service.scheduler.measuring import Meter, NoMeter, Vitals, failed_attempts
+from service.scheduler.pending import AllPendingPods
+from service.scheduler.placements import PlacementAnswer
+from service.scheduler.ports import Clock, Ids, Store
+from service.scheduler.simulating import Simulation, simulating
+from service.scheduler.tickets import Ticket, key_reused
+from service.scheduler.upkeep import Upkeep
+from service.scheduler.watching import Watching
+
+_log = logging.getLogger(__name__)
+
+
+class Scheduler:
+    """Decides and commits for all clusters, each in a loop of its own, made when it is needed.
+
+    Between `start` and `stop`, any number of calls may run at once. A call that is cancelled
+    leaves the loop alone: what it asked for is done whole or not at all.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits | None = None,
+        templates: TemplateCache | None = None,
+        meter: Meter | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._limits = limits or Limits()
+        self._meter = meter or NoMeter()
+        self.templates = templates or TemplateCache()
+        """Shared with whoever parses manifests, so that templates are worked out once."""
+        self.watching = Watching(store, clock, self._limits, self._spawn)
+        """Following the logs of clusters."""
+        holder = ids.uid()
+        self._upkeep = Upkeep(store, clock, holder, self._limits)
+        self._pending = AllPendingPods(
+            store=store, clock=clock, limits=self._limits, holder=holder, spawn=self._spawn
+        )
+        self._evictions = AllEvictions(
+            store=store, clock=clock, limits=self._limits, holder=holder, spawn=self._spawn
+        )
+        self._loops: dict[str, ClusterLoop] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._pulse_task: asyncio.Task[None] | None = None
+        self._background: list[asyncio.Task[None]] = []
+        self._running_keys: dict[tuple[str, IdempotencyKey], bytes] = {}
+        """The request hash of each keyed request that is running in this process."""
+
+    async def start(self) -> None:
+        """Begin to follow the clusters in use."""
+        self._pulse_task = asyncio.create_task(self._pulse())
+        adopting = (self._pending.adopt(self._loop_of), self._evictions.adopt(self._loop_of))
+        work = (self._listen(), self._upkeep.run(), *adopting)
+        self._background = [self._pulse_task, *map(asyncio.create_task, work)]
+
+    async def stop(self) -> None:
+        """Answer what was asked, then end."""
+        self.watching.close()
+        for task in self._background:
+            task.cancel()
+        for loop in self._loops.values():
+            loop.stop()
+        self._loops.clear()
+        if waited_for := {*self._tasks, *self._background}:
+            await asyncio.wait(waited_for)
+        await self._pending.close()
+        await self._evictions.close()
+        await self._upkeep.release()
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started and has not failed or stopped since."""
+        return self._pulse_task is not None and not self._pulse_task.done()
+
+    @overload
+    async def submit(self, cluster: str, intent: Intent[A]) -> A: ...
+    @overload
+    async def submit(
+        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A] | None
+    ) -> A | RecordedAnswer: ...
+
+    async def submit(
+        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A] | None = None
+    ) -> A | RecordedAnswer:
+        """Have an intent decided and committed.
+
+        With an idempotency key that was answered before, the first answer is given again (P11).
+
+        Raises:
+            NotFound: no such cluster, or what the decision says.
+            IdempotencyKeyInProgress: the first request with this key is running.
+            IdempotencyKeyReused: the first request with this key was another one.
+            MoorageError: the intent is refused, or cannot be served now (Unavailable).
+        """
+        if idempotency is not None:
+            return await self._submit_keyed(cluster, intent, idempotency)
+        if isinstance(intent, PutConfig):
+            return cast("A", await self._put_config(cluster, intent))
+        return cast("A", await self._ask(cluster, intent, None))
+
+    async def _submit_keyed(
+        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A]
+    ) -> A | RecordedAnswer:
+        key = IdempotencyKey(idempotency.operation, idempotency.key, idempotency.chunk)
+        running = self._running_keys.get((cluster, key))
+        if running is not None:
+            if running != idempotency.request_hash:
+                raise key_reused(key.key)
+            raise IdempotencyKeyInProgress(f"A request with the key {key.key} is running.")
+        self._running_keys[cluster, key] = idempotency.request_hash
+        # The key stays taken until the loop has answered, even if the caller goes away.
+        asking = self._submit_once(cluster, intent, idempotency, key)
+        task = asyncio.create_task(asking)
+        self._keep(task)
+        task.add_done_callback(lambda _: self._running_keys.pop((cluster, key)))
+        return await asyncio.shield(task)
+
+    async def delete_cluster(self, cluster: str) -> None:
+        """Delete a cluster with everything in it.
+
+        Raises:
+            NotFound: there is none of this name.
+        """
+        cluster_id = await self._store.find_cluster(cluster)
+        if not await self._store.delete_cluster(cluster_id):
+            raise NotFound(f"There is no cluster {cluster}.")
+        self._announce(cluster_id)
+        loop = self._loops.pop(cluster, None)
+        if loop is not None:
+            loop.stop()
+
+    async def simulate(self, simulation: Simulation) -> PlacementAnswer:
+        """Place pods on an inline cluster; nothing is stored.
+
+        Raises:
+            InvalidManifest, PodDiffers: as for `PlacePods`.
+        """
+        steps = simulating(
+            simulation,
+            now=self._clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            ids=self._ids,
+            limits=self._limits,
+            templates=self.templates,
+        )
+        end = self._clock.monotonic() + self._limits.slice_seconds
+        while True:
+            try:
+                next(steps)
+            except StopIteration as stop:
+                return cast("PlacementAnswer", stop.value)
+            if self._clock.monotonic() >= end:
+                await self._clock.sleep(0)
+                end = self._clock.monotonic() + self._limits.slice_seconds
+
+    def replica_states(self) -> dict[int, ReplicaState | None]:
+        """By cluster, what its replica holds; None of one that holds something tentative."""
+        return {loop.cluster_id: loop.state for loop in self._loops.values() if not loop.ended}
+
+    def replicas(self) -> dict[str, tuple[int, str]]:
+        """Revision and digest of each cluster's replica, of those that hold nothing tentative."""
+        states = {name: loop.state for name, loop in self._loops.items()}
+        return {name: state for name, state in states.items() if state is not None}
+
+    def pending_pods(self) -> dict[str, dict[str, int]]:
+        """By cluster, the pods that this process looks after, by what they wait for.
+
+        The latter are `active`, `backoff`, `unschedulable` and `gated`.
+        """
+        counts = {name: self._pending.counts(loop.cluster_id) for name, loop in self._loops.items()}
+        return {name: each for name, each in counts.items() if each is not None}
+
+    def vitals(self) -> Vitals:
+        """The present state of this process."""
+        loops = self._loops.values()
+        lags = [loop.lag() for loop in loops]
+        pending: Counter[str] = Counter()
+        for counts in self.pending_pods().values():
+            pending.update(counts)
+        return Vitals(
+            inbox=sum(loop.waiting for loop in loops),
+            pending=pending,
+            lag_revisions=max((revisions for revisions, _ in lags), default=0),
+            lag_seconds=max((seconds for _, seconds in lags), default=0.0),
+            log_changes=self._upkeep.log_changes,
+        )
+
+    # Asking a loop
+
+    async def _ask(
+        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A] | None
+    ) -> Answer:
+        asked = self._clock.monotonic()
+        deadline = asked + self._limits.request_seconds_max
+        while True:
+            loop = await self._loop_of(cluster)
+            future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+            try:
+                loop.enqueue(Ticket(intent, deadline, idempotency, future, asked=asked))
+                return await future
+            except ClusterGone:
+                # Deleted, and perhaps made anew under the same name: then that one is meant.
+                if self._loops.get(cluster) is loop:
+                    del self._loops[cluster]
+            except Exception as error:
+                if isinstance(error, Unavailable) or not isinstance(error, MoorageError):
+                    self._meter.attempted(failed_attempts(intent))
+                raise
+
+    async def _put_config(self, cluster: str, intent: PutConfig) -> ConfigAnswer:
+        """Configure a cluster, or create it."""
+        try:
+            return cast("ConfigAnswer", await self._ask(cluster, intent, None))
+        except NotFound:
+            if intent.if_match is not None:
+                raise PreconditionFailed("There is no such cluster.") from None
+        config = msgspec.json.encode(parse_config(intent.config))
+        try:
+            created = await self._store.create_cluster(cluster, config)
+        except Conflict:
+            # Somebody else created it just now.
+            return cast("ConfigAnswer", await self._ask(cluster, intent, None))
+        return ConfigAnswer(revision=created.head.revision, config=config, created=True)
+
+    async def _submit_once(
+        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A], key: IdempotencyKey
+    ) -> A | RecordedAnswer:
+        """Decide; a key that has an answer already shows when this one is to be recorded.
+
+        A refusal is not recorded, so then it has to be looked up: what was done under this key
+        before may be the very reason for the refusal.
+        """
+        try:
+            return cast("A", await self._ask(cluster, intent, idempotency))
+        except Unavailable:
+            raise
+        except MoorageError:
+            recorded = await self._recorded(cluster, idempotency, key)
+            if recorded is None:
+                raise
+            return recorded
+
+    async def _recorded(
+        self, cluster: str, idempotency: Idempotency[A], key: IdempotencyKey
+    ) -> RecordedAnswer | None:
+        cluster_id = (await self._loop_of(cluster)).cluster_id
+        records = await self._store.find_answers(cluster_id, [key])
+        if not records:
+            return None
+        if records[0].request_hash != idempotency.request_hash:
+            raise key_reused(key.key)
+        head = await self._store.head(cluster_id)
+        return RecordedAnswer(revision=head.revision, answer=records[0].answer)
+
+    # Loops
+
+    async def _loop_of(self, cluster: str) -> ClusterLoop:
+        """The loop that serves a cluster, made if need be.
+
+        Raises:
+            NotFound: no such cluster.
+        """
+        found = self._loops.get(cluster)
+        if found is not None and not found.ended:
+            return found
+        cluster_id = await self._store.find_cluster(cluster)
+        found = self._loops.get(cluster)
+        if found is None or found.ended:
+            found = self._loops[cluster] = self._new_loop(cluster_id)
+        return found
+
+    def _new_loop(self, cluster_id: int) -> ClusterLoop:
+        pending = self._pending.of(cluster_id)
+        evictions = self._evictions.of(cluster_id)
+        loop = ClusterLoop(
+            cluster_id,
+            store=self._store,
+            clock=self._clock,
+            ids=self._ids,
+            limits=self._limits,
+            templates=self.templates,
+            announce=self._announce,
+            observer=Observers(pending, evictions),
+            meter=self._meter,
+        )
+        pending.serve(loop.enqueue)
+        evictions.serve(loop.enqueue)
+        self._spawn(loop.run())
+        return loop
+
+    # News
+
+    def _announce(self, cluster_id: int) -> None:
+        """A log has grown: tell the watchers here at once, and other processes soon."""
+        self.watching.wake(cluster_id)
+        self._store.notify(cluster_id)
+
+    async def _pulse(self) -> None:
+        """Look for what others did, whether they said so or not; drop clusters out of use."""
+        while True:
+            await self._clock.sleep(self._limits.poll_seconds)
+            self._drop_unused()
+            alive = [each.cluster_id for each in self._loops.values() if not each.ended]
+            self._pending.tick(alive)
+            self._evictions.tick(alive)
+            await self._look()
+            self._meter.vitals(self.vitals())
+
+    async def _listen(self) -> None:
+        """Look as soon as others say that they did something (P14)."""
+        async with aclosing(self._store.listen()) as hints:
+            async for grown in hints:
+                await self._look(among=grown or None)
+
+    async def _look(self, among: AbstractSet[int] | None = None) -> None:
+        """Have loops without work, and watchers, follow logs whose heads are news to them.
+
+        Loops with work only note how far they are behind; not at every hint, of which there may
+        be many.
+        """
+        loops = [loop for loop in self._loops.values() if loop.idle or among is None]
+        asked = {loop.cluster_id for loop in loops} | self.watching.cluster_ids
+        asked &= asked if among is None else among
+        if not asked:
+            return
+        try:
+            heads = await self._store.heads(list(asked))
+        except Exception:  # noqa: BLE001 - whatever it was, the next look may succeed
+            _log.debug("The heads could not be read.", exc_info=True)
+            return
+        for loop in loops:
+            if loop.cluster_id in asked:
+                loop.hear(heads.get(loop.cluster_id))
+        self.watching.hear(heads, asked)
+
+    def _drop_unused(self) -> None:
+        unused = self._clock.monotonic() - self._limits.idle_seconds_max
+        for name, loop in list(self._loops.items()):
+            needed = any(
+                each.are_needed(loop.cluster_id) for each in (self._pending, self._evictions)
+            )
+            if loop.idle and loop.last_used < unused and not needed:
+                del self._loops[name]
+                loop.stop()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        self._keep(asyncio.create_task(work))
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        """Hold on to a task until it ends, and say so if it failed."""
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, MoorageError):
+            _log.error("A task of the scheduler failed.", exc_info=error)

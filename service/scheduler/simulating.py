@@ -1,0 +1,70 @@
+"""Placing pods on a cluster that exists only in the request, by the same path as placements."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from service.model.config import ClusterConfig
+from service.model.manifest import NamespaceManifest, NodeManifest, PodManifest, TemplateCache
+from service.scheduler.decide import decide
+from service.scheduler.desk import Decision, Desk
+from service.scheduler.intents import PlacePods
+from service.scheduler.kinds import ConfigManifest, StoredManifest
+from service.scheduler.limits import Limits
+from service.scheduler.placements import PlacementAnswer
+from service.scheduler.ports import Ids
+from service.scheduler.replica import Replica
+
+_STEP_OBJECTS = 100
+
+
+class Simulation(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster, and pods to place on it in their order, each seeing those before."""
+
+    config: ClusterConfig = ClusterConfig()
+    namespaces: Sequence[NamespaceManifest] = ()
+    nodes: Sequence[NodeManifest] = ()
+    pods: Sequence[PodManifest] = ()
+    """What is there already; pods without a node wait and are not tried."""
+    place: Sequence[PodManifest] = ()
+    all_or_nothing: bool = False
+
+
+def simulating(
+    simulation: Simulation, *, now: str, ids: Ids, limits: Limits, templates: TemplateCache
+) -> Decision[PlacementAnswer]:
+    """The steps of a simulation; the answer is always explained in full, and nothing is stored.
+
+    Raises:
+        InvalidManifest, PodDiffers: as `placePods`.
+    """
+    replica = Replica(templates)
+    for index, manifest in enumerate(_objects(simulation)):
+        replica.put(manifest)
+        if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
+            yield
+    replica.settle_all()
+    desk = Desk(
+        replica=replica,
+        now=now,
+        templates=templates,
+        ids=ids,
+        limits=limits,
+        attempts=1,
+        hints={},
+    )
+    intent = PlacePods(
+        pods=tuple(simulation.place),
+        path="place",
+        all_or_nothing=simulation.all_or_nothing,
+        dry_run=True,
+        explain="Full",
+    )
+    answer = yield from decide(desk, intent)
+    assert isinstance(answer, PlacementAnswer)
+    return answer
+
+
+def _objects(simulation: Simulation) -> list[StoredManifest]:
+    config = ConfigManifest(config=simulation.config, body=b"{}")
+    return [config, *simulation.namespaces, *simulation.nodes, *simulation.pods]

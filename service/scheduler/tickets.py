@@ -1,0 +1,98 @@
+"""One waiting request, and how it is answered."""
+
+import asyncio
+from typing import Any
+
+from service.model.errors import IdempotencyKeyReused
+from service.model.log import IdempotencyKey, IdempotencyRecord
+from service.scheduler.answers import Answer, RecordedAnswer
+from service.scheduler.desk import Hints
+from service.scheduler.intents import Idempotency, Intent
+
+Outcome = Answer | Exception
+
+
+class Ticket:
+    """One request in a cluster's inbox; it may be decided several times before it is answered."""
+
+    __slots__ = (
+        "asked",
+        "attempts",
+        "deadline",
+        "future",
+        "hints",
+        "idempotency",
+        "intent",
+        "planned_at",
+    )
+
+    def __init__(
+        self,
+        intent: Intent[Any],
+        deadline: float,
+        idempotency: Idempotency[Any] | None,
+        future: asyncio.Future[Answer],
+        *,
+        asked: float = 0.0,
+    ) -> None:
+        self.intent = intent
+        self.deadline = deadline
+        """In the clock's monotonic seconds."""
+        self.asked = asked
+        """When the request came, likewise."""
+        self.idempotency = idempotency
+        self.future = future
+        self.attempts = 0
+        self.planned_at: int | None = None
+        """The committed revision on which it was first decided (P9)."""
+        self.hints: Hints = {}
+
+    @property
+    def abandoned(self) -> bool:
+        """Nobody waits for the answer any more, so an undecided request need not be done."""
+        return self.future.done()
+
+    @property
+    def key(self) -> IdempotencyKey | None:
+        """The idempotency key, if there is one."""
+        if self.idempotency is None:
+            return None
+        return IdempotencyKey(
+            self.idempotency.operation, self.idempotency.key, self.idempotency.chunk
+        )
+
+    def answer(self, outcome: Outcome) -> None:
+        """Give the answer, or raise the error, where the caller still waits."""
+        if self.future.done():
+            return
+        if isinstance(outcome, Exception):
+            self.future.set_exception(outcome)
+        else:
+            self.future.set_result(outcome)
+
+    def answer_from(self, record: IdempotencyRecord, revision: int) -> None:
+        """Give the answer that the key was given before, or refuse another request under it."""
+        assert self.idempotency is not None
+        if record.request_hash == self.idempotency.request_hash:
+            self.answer(RecordedAnswer(revision=revision, answer=record.answer))
+        else:
+            self.answer(key_reused(record.key))
+
+    def record(self, outcome: Outcome) -> IdempotencyRecord | None:
+        """What to keep for the next request with the same key: an answer, never an error (P11)."""
+        if self.idempotency is None or isinstance(outcome, Exception | RecordedAnswer):
+            return None
+        if getattr(self.intent, "dry_run", False):
+            return None
+        return IdempotencyRecord(
+            operation=self.idempotency.operation,
+            key=self.idempotency.key,
+            chunk=self.idempotency.chunk,
+            request_hash=self.idempotency.request_hash,
+            answer=self.idempotency.encode(outcome),
+        )
+
+
+def key_reused(key: str) -> IdempotencyKeyReused:
+    """The error of a request under a key that names another one."""
+    return IdempotencyKeyReused(f"The key {key} was used for another request.")

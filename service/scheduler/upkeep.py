@@ -1,0 +1,91 @@
+"""Keeping logs and idempotency records within bounds, in the background."""
+
+import logging
+
+from service.model.errors import NotFound, StorageUnavailable
+from service.scheduler.limits import Limits
+from service.scheduler.ports import Clock, Store
+
+LEASE = "upkeep"
+_log = logging.getLogger(__name__)
+
+
+class Upkeep:
+    """Compacts logs and sweeps old answers of all clusters.
+
+    Each cluster is looked after by whoever holds its lease, so that not every process does it;
+    two of them by mistake do no harm.
+    """
+
+    def __init__(self, store: Store, clock: Clock, holder: str, limits: Limits) -> None:
+        self._store = store
+        self._clock = clock
+        self._holder = holder
+        self._limits = limits
+        self._floors: dict[int, int] = {}
+        """Of the clusters whose lease is held, the revision up to which their logs are gone."""
+        self.log_changes = 0
+        """Changes in the logs of those clusters, at the end of the last round."""
+
+    async def run(self) -> None:
+        """Do a round every now and then, for ever."""
+        while True:
+            await self._clock.sleep(self._limits.upkeep_seconds)
+            try:
+                await self.round()
+            except StorageUnavailable:
+                _log.debug("The database cannot be reached.", exc_info=True)
+            except Exception:  # noqa: BLE001 - a bug here must not end all upkeep
+                _log.exception("Compacting logs failed; it will be tried again.")
+
+    async def round(self) -> None:
+        """Look after each cluster whose lease is free or held already."""
+        for cluster_id in await self._store.cluster_ids():
+            if await self._has_lease(cluster_id):
+                await self._look_after(cluster_id)
+        heads = await self._store.heads(list(self._floors))
+        self.log_changes = sum(
+            heads[cluster_id].revision - floor
+            for cluster_id, floor in self._floors.items()
+            if cluster_id in heads
+        )
+
+    async def release(self) -> None:
+        """Give all leases back, so that others need not wait for their end."""
+        try:
+            for cluster_id in self._floors:
+                await self._store.release_lease(cluster_id, LEASE, self._holder)
+        except StorageUnavailable:
+            _log.debug("Leases end by themselves.", exc_info=True)
+
+    async def _look_after(self, cluster_id: int) -> None:
+        try:
+            await self._compact(cluster_id)
+            await self._sweep(cluster_id)
+        except NotFound:
+            self._floors.pop(cluster_id, None)  # deleted meanwhile
+
+    async def _has_lease(self, cluster_id: int) -> bool:
+        seconds = self._limits.upkeep_lease_seconds
+        lease = await self._store.acquire_lease(cluster_id, LEASE, self._holder, seconds)
+        if lease is None:
+            self._floors.pop(cluster_id, None)
+        else:
+            self._floors.setdefault(cluster_id, 0)
+        return lease is not None
+
+    async def _compact(self, cluster_id: int) -> None:
+        """Small steps, each a transaction of its own: nobody waits for long (P12)."""
+        limits, rose = self._limits, True
+        while rose:
+            self._floors[cluster_id], rose = await self._store.compact(
+                cluster_id,
+                keep_changes=limits.log_keep_changes,
+                keep_seconds=limits.log_keep_seconds,
+            )
+            await self._clock.sleep(0)
+
+    async def _sweep(self, cluster_id: int) -> None:
+        seconds = self._limits.answers_keep_seconds
+        while await self._store.sweep_answers(cluster_id, keep_seconds=seconds):
+            await self._clock.sleep(0)

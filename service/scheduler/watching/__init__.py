@@ -1,0 +1,14 @@
+"""Following a cluster's log on behalf of many watchers.
+
+    log of the store ──▶ Feed: one reader for each cluster and process, with a Ring of recent commits
+                           └──▶ Watch: a position in the log; who is behind the ring reads pages
+
+Watchers pull. Nothing is queued for any of them, so a slow one costs no memory: it falls behind
+the ring, then behind what the log keeps, and is told so.
+"""
+
+from service.scheduler.watching.events import EventType, Selection
+from service.scheduler.watching.ring import LoggedCommit
+from service.scheduler.watching.watches import Watch, Watching
+
+__all__ = ["EventType", "LoggedCommit", "Selection", "Watch", "Watching"]

@@ -1,0 +1,115 @@
+"""One cluster's log as it grows, read once for all who watch it in this process."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from uuid import UUID
+
+from service.model.errors import Compacted, HistoryReplaced, MoorageError, StorageUnavailable
+from service.model.log import Diverged, Head
+from service.scheduler.limits import Limits
+from service.scheduler.ports import Clock, Store
+from service.scheduler.watching.ring import LoggedCommit, Ring
+
+_log = logging.getLogger(__name__)
+
+
+class Feed:
+    """Keeps a ring of the newest commits up to date whenever it is woken.
+
+    `watchers` counts those who use it. Once ended, by an error or by `end`, it stays so.
+    """
+
+    def __init__(
+        self, cluster_id: int, head: Head, *, store: Store, clock: Clock, limits: Limits
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.watchers = 0
+        self.ended = False
+        self.news = asyncio.Event()
+        """Set, and replaced by a new one, whenever there is more to take, or the feed ends."""
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+        self._ring = Ring(
+            head, changes_max=limits.watch_ring_changes, bytes_max=limits.watch_ring_bytes
+        )
+        self._wake = asyncio.Event()
+        self._error: Exception | None = None
+
+    def wake(self) -> None:
+        """Look for more, soon."""
+        self._wake.set()
+
+    def hear(self, head: Head | None) -> None:
+        """Look for more if the log's head, which is None if the cluster is gone, is news."""
+        if head is None or (head.revision, head.tip) != (self._ring.revision, self._ring.tip):
+            self.wake()
+
+    def end(self, error: Exception | None = None) -> None:
+        """Give no more than is there; then `after` raises `error`."""
+        if not self.ended:
+            self.ended, self._error = True, error
+            self.wake()
+            self._tell()
+
+    def after(self, tip: UUID) -> Sequence[LoggedCommit] | None:
+        """Commits that follow one, none if it is the newest; None if it is not in the ring.
+
+        Raises:
+            Exception: what the feed ended with, once everything before was taken.
+        """
+        commits = self._ring.after(tip, self._limits.watch_page_changes)
+        if not commits and self._error is not None:
+            raise self._error
+        return commits
+
+    async def run(self) -> None:
+        """Follow the log until the feed ends."""
+        try:
+            while not self.ended:
+                await self._wake.wait()
+                self._wake.clear()
+                await self._catch_up()
+                # What is committed meanwhile comes with the next page.
+                await self._clock.sleep(self._limits.watch_pause_seconds)
+        except MoorageError as error:
+            self.end(error)
+        except Exception as error:
+            self.end(error)
+            raise
+
+    async def _catch_up(self) -> None:
+        more = not self.ended
+        while more:
+            try:
+                more = await self._read_page()
+            except StorageUnavailable:
+                # Whoever looks at the heads next will wake this again.
+                _log.debug("Cluster %s: the log could not be read.", self.cluster_id)
+                return
+
+    async def _read_page(self) -> bool:
+        ring = self._ring
+        page = await self._store.read_log(
+            self.cluster_id, ring.revision, ring.tip, self._limits.log_page_changes
+        )
+        if isinstance(page, Diverged):
+            raise lost_history(page, ring.revision)
+        if page.commits:
+            ring.append(page)
+            self._tell()
+        return page.revision < page.head.revision
+
+    def _tell(self) -> None:
+        told, self.news = self.news, asyncio.Event()
+        told.set()
+
+
+def lost_history(found: Diverged, after: int) -> MoorageError:
+    """Why the log does not lead on from a revision: it was compacted, or is another one (P3)."""
+    if found.floor > after:
+        return Compacted(
+            f"The log reaches back to revision {found.floor} only; changes after {after} are gone."
+        )
+    return HistoryReplaced(f"The cluster's log does not continue what revision {after} was.")

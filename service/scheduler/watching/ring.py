@@ -1,0 +1,91 @@
+"""The last commits of a log, within bounds, for all who keep up with it."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from uuid import UUID
+
+import msgspec
+
+from service.model.log import Change, CommitInfo, Head, LogPage
+
+
+class LoggedCommit(msgspec.Struct, frozen=True):
+    """One commit with its changes; a reader who began within it has only the rest of them."""
+
+    info: CommitInfo
+    changes: Sequence[Change]
+
+
+def commits_of(page: LogPage) -> Iterator[LoggedCommit]:
+    """A page of the log commit by commit."""
+    start = page.revision - len(page.changes) + 1
+    for info in page.commits:
+        # A fence changes nothing: it ends before it begins (P4).
+        first, end = max(info.first - start, 0), info.last + 1 - start
+        yield LoggedCommit(info, page.changes[first : max(end, first)])
+
+
+class Ring:
+    """Recent commits, each standing on the one before.
+
+    Old ones make room as soon as changes or bytes are over a bound; the newest is kept whatever
+    its size. Readers know where they stand by the id of the last commit they have (P3).
+    """
+
+    def __init__(self, head: Head, *, changes_max: int, bytes_max: int) -> None:
+        self.revision = head.revision
+        self.tip = head.tip
+        self._changes_max = changes_max
+        self._bytes_max = bytes_max
+        self._commits: deque[LoggedCommit] = deque()
+        self._numbers: dict[UUID, int] = {}
+        """The number of the commit that stands on each; numbers count from the ring's start."""
+        self._dropped = 0
+        self._changes = self._bytes = 0
+
+    def append(self, page: LogPage) -> None:
+        """Take in what follows `tip` in the log."""
+        for commit in commits_of(page):
+            assert commit.info.parent == self.tip
+            self._numbers[self.tip] = self._dropped + len(self._commits)
+            self._commits.append(commit)
+            self._changes += len(commit.changes)
+            self._bytes += _size(commit)
+            self.tip = commit.info.commit_id
+        self.revision = page.revision
+        while len(self._commits) > 1 and self._is_over:
+            self._drop_oldest()
+
+    def after(self, tip: UUID, limit: int) -> Sequence[LoggedCommit] | None:
+        """The commits that follow one: about `limit` changes; None if it is not in the ring."""
+        if tip == self.tip:
+            return ()
+        number = self._numbers.get(tip)
+        if number is None:
+            return None
+        taken: list[LoggedCommit] = []
+        changes = 0
+        for commit in islice(self._commits, number - self._dropped, None):
+            taken.append(commit)
+            changes += len(commit.changes)
+            if changes >= limit:
+                break
+        return taken
+
+    @property
+    def _is_over(self) -> bool:
+        # Fences have no changes, but take room as well.
+        entries = max(self._changes, len(self._commits))
+        return entries > self._changes_max or self._bytes > self._bytes_max
+
+    def _drop_oldest(self) -> None:
+        commit = self._commits.popleft()
+        del self._numbers[commit.info.parent]
+        self._dropped += 1
+        self._changes -= len(commit.changes)
+        self._bytes -= _size(commit)
+
+
+def _size(commit: LoggedCommit) -> int:
+    return sum(len(change.body) for change in commit.changes)

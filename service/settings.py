@@ -1,0 +1,112 @@
+"""Every setting of a server process, its default and its `MOORAGE_*` variable.
+
+What belongs to one cluster is that cluster's configuration instead (`service.model.config`).
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+
+PREFIX = "MOORAGE_"
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Bytes = Annotated[int, msgspec.Meta(ge=1024)]
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+
+_KIB = 1024
+_MIB = 1024 * _KIB
+
+
+class InvalidSettings(ValueError):  # noqa: N818 - a sentence for people, printed as it is
+    """The environment names a setting that does not exist, or gives one a bad value."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of one server; `host` is read from `MOORAGE_HOST`, and so on."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
+    workers: Count = 1
+    data_dir: str = ".moorage"
+    """Where the embedded PostgreSQL keeps its data; not used with a `database_url`."""
+    database_url: str | None = None
+    """`postgresql://…`; without it `moorage serve` starts the embedded PostgreSQL."""
+    token: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    """The bearer token that every request below `/v1` must then carry."""
+    debug: bool = False
+    """Serves `/debug/replicas`."""
+
+    body_bytes_max: Bytes = 1 * _MIB
+    placements_bytes_max: Bytes = 16 * _MIB
+    simulations_bytes_max: Bytes = 64 * _MIB
+    apply_bytes_max: Bytes = 256 * _MIB
+    apply_line_bytes_max: Bytes = 2 * _MIB
+    """One line of an NDJSON `apply`."""
+    apply_objects_max: Count = 20_000
+    """Objects in one `List` of `apply`, which is one commit."""
+    apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
+    url_bytes_max: Bytes = 8 * _KIB
+    header_bytes_max: Bytes = 32 * _KIB
+    body_timeout_seconds: Seconds = 10
+    """How long a client may keep the server waiting for the next piece of a body."""
+    body_bytes_per_second_min: Count = 16 * _KIB
+    """A body that arrives more slowly than this, `body_timeout_seconds` granted, is given up."""
+    request_timeout_seconds: Seconds = 30
+    """How long a write is tried again before it is answered 503."""
+    revision_wait_seconds: Seconds = 5
+    """How long a read waits for the revision that `minRevision` names."""
+    watch_bookmark_seconds: Seconds = 5
+    """How often a watcher is told the revision that it is at."""
+    log_keep_seconds: Seconds = 3600
+    """Changes younger than this stay in the log: whoever was away for longer lists again."""
+    log_keep_changes: Annotated[int, msgspec.Meta(ge=0)] = 100_000
+    """So many changes of a cluster stay in the log, however old they are."""
+    idempotency_keep_seconds: Seconds = 24 * 3600
+    """How long the answer to an idempotency key is given again."""
+    upkeep_seconds: Seconds = 10
+    """How often logs are compacted and old answers removed."""
+    ready_lag_seconds_max: Seconds = 10
+    """A process of which a replica has been behind its log for longer is not ready."""
+    metrics_dir: str | None = None
+    """Where the worker processes of one server share their metrics; `moorage serve` sets it."""
+    template_cache_bytes: Bytes = 64 * _MIB
+    """Decoded pod templates kept, as bytes of their JSON."""
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """The settings that the `MOORAGE_*` variables of an environment give.
+
+    Raises:
+        InvalidSettings: a variable is misspelt, or its value is of the wrong kind.
+    """
+    given = {
+        name.removeprefix(PREFIX).lower(): value
+        for name, value in environment.items()
+        if name.startswith(PREFIX)
+    }
+    _refuse_unknown(given)
+    try:
+        return msgspec.convert(given, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidSettings(_in_words_of_the_environment(str(error))) from None
+
+
+def settings_of_this_process() -> Settings:
+    """The settings in this process's environment: the one place that reads it."""
+    return read_settings(os.environ)  # noqa: TID251
+
+
+def _refuse_unknown(given: Mapping[str, str]) -> None:
+    unknown = sorted(given.keys() - set(Settings.__struct_fields__))
+    if unknown:
+        names = ", ".join(PREFIX + name.upper() for name in unknown)
+        known = ", ".join(PREFIX + name.upper() for name in sorted(Settings.__struct_fields__))
+        raise InvalidSettings(f"No such setting: {names}. Known settings: {known}.")
+
+
+def _in_words_of_the_environment(message: str) -> str:
+    """`Expected int … - at $.port` names the field; people set the variable."""
+    reason, _, path = message.partition(" - at `$.")
+    return f"{PREFIX}{path.rstrip('`').upper()}: {reason}." if path else message

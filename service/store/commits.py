@@ -1,0 +1,395 @@
+"""Extending the log on PostgreSQL: commit, settle what is unknown, commit under the lock."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+from uuid import UUID
+
+import asyncpg
+
+from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
+from service.model.log import (
+    LOCKED_LAG_CHANGES_MAX,
+    Behind,
+    CommitRequest,
+    CommitResult,
+    Committed,
+    Diverged,
+    DuplicateKey,
+    Head,
+    IdempotencyKey,
+    IdempotencyRecord,
+    LogPage,
+    Lost,
+    NotYet,
+    ReplicaMismatch,
+    effects,
+)
+from service.store.connections import Connections, Driver
+from service.store.failures import unavailable_on_failure
+from service.store.log import read_page
+
+DecideLocked = Callable[[LogPage], CommitRequest | None]
+"""Decides on the end of the log while the head is locked; None gives the lock back."""
+
+T = TypeVar("T")
+
+_KEY_TAKEN = "idempotency_pkey"
+_OBJECT_EXISTS = "object_pkey"
+_MISMATCH = "MR002"
+_MISTAKES = ("22", "23", "42", "MR")
+"""Bad values, broken constraints, missing tables or functions, arrays of unequal length."""
+
+_COMMIT = """
+    SELECT * FROM commit_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+        $17, $18, $19, $20, $21, $22)
+"""
+_FENCE = "SELECT * FROM fence_v1($1, $2, $3, gen_random_uuid())"
+_FIND_COMMIT = """
+    SELECT f.revision AS floor, c.last_revision, c.at
+    FROM floor AS f
+    LEFT JOIN commit AS c
+        ON c.cluster_id = f.cluster_id AND c.last_revision = $2 AND c.commit_id = $3
+    WHERE f.cluster_id = $1
+"""
+_BEGIN = """
+    BEGIN;
+    SET LOCAL idle_in_transaction_session_timeout = '1s';
+    SET LOCAL lock_timeout = '2s';
+"""
+_BEGIN_BOUNDED = f"{_BEGIN} SET LOCAL transaction_timeout = '3s';"
+_TRANSACTION_TIMEOUT_SINCE = 17
+_LOCK = "SELECT revision, tip, at FROM head WHERE cluster_id = $1 FOR NO KEY UPDATE"
+
+_RECORD = """
+    WITH present AS (
+        SELECT at FROM head WHERE cluster_id = $1 AND revision = $2 AND tip = $3
+    ), recorded AS (
+        INSERT INTO idempotency
+            (cluster_id, operation, key, chunk, request_hash, answer, recorded_at)
+        SELECT $1, r.operation, r.key, r.chunk, r.request_hash, r.answer, clock_timestamp()
+        FROM present, unnest($4::text[], $5::text[], $6::integer[], $7::bytea[], $8::bytea[])
+            AS r (operation, key, chunk, request_hash, answer)
+        ORDER BY r.operation COLLATE "C", r.key COLLATE "C", r.chunk
+    )
+    SELECT revision, tip, at FROM head WHERE cluster_id = $1
+"""
+_FIND_RECORDS = """
+    SELECT r.operation, r.key, r.chunk, r.request_hash, r.answer
+    FROM unnest($2::text[], $3::text[], $4::integer[]) AS k (operation, key, chunk)
+    JOIN idempotency AS r ON r.cluster_id = $1 AND r.operation = k.operation AND r.key = k.key
+        AND r.chunk = k.chunk
+"""
+_WRITE_SOMETHING = "SELECT pg_logical_emit_message(true, 'moorage', '')"
+
+
+class Commits:
+    """The part of the store that writes to the log."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._commits = connections
+        self._running: set[asyncio.Task[Any]] = set()
+
+    async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
+        """Extend the log if it still ends where the request expects it to (P1).
+
+        Once begun this runs to its end, also when the caller is cancelled.
+
+        Raises:
+            StorageUnavailable: nothing was committed.
+            OutcomeUnknown: it cannot be said whether something was; ask `settle_unknown`.
+            ReplicaMismatch: the objects stored are not those that the request changes.
+            NotFound: there is no such cluster.
+        """
+        arguments = _arguments(cluster_id, request)
+        return await self._to_its_end(self._commit(cluster_id, request, arguments))
+
+    async def _commit(
+        self, cluster_id: int, request: CommitRequest, arguments: tuple[object, ...]
+    ) -> CommitResult:
+        try:
+            row = await self._write(_COMMIT, *arguments)
+        except _KeyTaken:
+            return await self._duplicate(cluster_id, request.idempotency)
+        return _result(cluster_id, row)
+
+    async def _write(self, statement: str, *arguments: object) -> asyncpg.Record | None:
+        """One autocommitted statement. No time-out: the outcome is worth waiting for."""
+        async with self._commits.driver() as connection:
+            try:
+                return await connection.fetchrow(statement, *arguments)
+            except Exception as error:
+                if _is_mistake(error):
+                    raise
+                raise _failed_commit(error) from error
+
+    async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
+        """Find out what became of an attempt, and make sure that it stays so (P4).
+
+        Giving the head another tip kills an attempt that is still on its way. If the head is
+        elsewhere already, the log tells whether the attempt took it there.
+
+        Raises:
+            OutcomeUnknown: it cannot be found out now, or, the log being compacted, any more.
+            NotFound: there is no such cluster.
+        """
+        try:
+            return await self._to_its_end(self._settle(cluster_id, request))
+        except StorageUnavailable as error:
+            raise OutcomeUnknown("Whether the change was committed is not known yet.") from error
+
+    async def _settle(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
+        with unavailable_on_failure():
+            async with self._commits.driver() as connection:
+                fence = await connection.fetchrow(
+                    _FENCE, cluster_id, request.expected_revision, request.expected_tip
+                )
+                if fence is None or fence["outcome"] == "Gone":
+                    raise _gone(cluster_id)
+                head = _head(fence)
+                if fence["outcome"] == "Fenced":
+                    return Lost(head)
+                found = await connection.fetchrow(
+                    _FIND_COMMIT, cluster_id, request.last_revision, request.commit_id
+                )
+        return _verdict(cluster_id, request, head, found)
+
+    async def commit_locked(
+        self, cluster_id: int, after: int, tip: UUID, decide: DecideLocked
+    ) -> CommitResult | Behind | Diverged | None:
+        """Lock the head, hand the log since (`after`, `tip`) to `decide`, commit its answer (P6).
+
+        `decide` runs in the event loop, must not wait, and should take at most 50 ms: all others
+        who commit to the cluster wait meanwhile. What it raises is raised here, and nothing is
+        committed. The answer is Behind, without asking it, if the log is too far ahead, and None
+        if it returned None.
+
+        Raises: what `commit` raises.
+        """
+        return await self._to_its_end(self._commit_locked(cluster_id, after, tip, decide))
+
+    async def _commit_locked(
+        self, cluster_id: int, after: int, tip: UUID, decide: DecideLocked
+    ) -> CommitResult | Behind | Diverged | None:
+        request: CommitRequest | None = None
+        try:
+            async with self._locked(cluster_id) as (connection, head):
+                if head.revision - after > LOCKED_LAG_CHANGES_MAX:
+                    return Behind(head)
+                # A later statement than the one that locked: that one could see the new head
+                # without the rows that came with it (P5).
+                page = await read_page(connection, cluster_id, after, tip, LOCKED_LAG_CHANGES_MAX)
+                if isinstance(page, Diverged):
+                    return page
+                request = decide(page)
+                if request is None:
+                    return None
+                return await _commit_and_end(connection, cluster_id, request)
+        except _KeyTaken:
+            return await self._duplicate(cluster_id, request.idempotency if request else ())
+
+    @asynccontextmanager
+    async def _locked(self, cluster_id: int) -> AsyncIterator[tuple[Driver, Head]]:
+        """A transaction that holds the head; undone at the end if it is still open then."""
+        with unavailable_on_failure():
+            async with self._commits.driver() as connection:
+                bounded = connection.get_server_version().major >= _TRANSACTION_TIMEOUT_SINCE
+                await connection.execute(_BEGIN_BOUNDED if bounded else _BEGIN)
+                row = await connection.fetchrow(_LOCK, cluster_id)
+                if row is None:
+                    raise _gone(cluster_id)
+                yield connection, Head(row["revision"], row["tip"], row["at"])
+                if connection.is_in_transaction():
+                    await connection.execute("ROLLBACK")
+
+    async def record_answers(
+        self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
+    ) -> CommitResult:
+        """Keep answers that changed nothing, if the log still ends at this head (P11).
+
+        Committed means that they are kept; the head stays the same. Lost and DuplicateKey mean
+        that none is.
+
+        Raises:
+            OutcomeUnknown: they may be kept or not. Trying again tells: DuplicateKey has them.
+            StorageUnavailable, NotFound: none is kept.
+        """
+        return await self._to_its_end(self._record(cluster_id, head, records))
+
+    async def _record(
+        self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
+    ) -> CommitResult:
+        columns = _record_columns(records)
+        try:
+            row = await self._write(_RECORD, cluster_id, head.revision, head.tip, *columns)
+        except _KeyTaken:
+            return await self._duplicate(cluster_id, records)
+        if row is None:
+            raise _gone(cluster_id)
+        present = Head(row["revision"], row["tip"], row["at"])
+        kept = (present.revision, present.tip) == (head.revision, head.tip)
+        return Committed(present) if kept else Lost(present)
+
+    async def find_answers(
+        self, cluster_id: int, keys: Sequence[IdempotencyKey]
+    ) -> tuple[IdempotencyRecord, ...]:
+        """The records that these keys have.
+
+        With synchronous replication a record can be seen before its replica has it, if its
+        commit was interrupted. So something is written after it: that waits for the replica.
+        """
+        operations, names, chunks = [list(part) for part in zip(*keys, strict=True)] or ([], [], [])
+        with unavailable_on_failure():
+            async with self._commits.driver() as connection:
+                rows = await connection.fetch(_FIND_RECORDS, cluster_id, operations, names, chunks)
+                if rows:
+                    await connection.execute(_WRITE_SOMETHING)
+        return tuple(IdempotencyRecord(**dict(row)) for row in rows)
+
+    async def _duplicate(
+        self, cluster_id: int, records: Sequence[IdempotencyRecord]
+    ) -> DuplicateKey:
+        return DuplicateKey(await self.find_answers(cluster_id, [record.id for record in records]))
+
+    async def _to_its_end(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run in a task of its own, which the caller's cancellation doesn't reach.
+
+        Of commits cancelled after they were sent, all were committed: cancelling only loses the
+        answer.
+        """
+        task = asyncio.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        """Take note of the outcome, so that nothing is logged if nobody waits for it any more."""
+        self._running.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    async def finish(self) -> None:
+        """Wait for what still runs, such as commits whose callers were cancelled."""
+        while self._running:
+            await asyncio.wait(self._running)
+
+
+async def _commit_and_end(
+    connection: Driver, cluster_id: int, request: CommitRequest
+) -> CommitResult:
+    """Commit within an open transaction; only the COMMIT itself can have an unknown outcome."""
+    try:
+        row = await connection.fetchrow(_COMMIT, *_arguments(cluster_id, request))
+    except asyncpg.PostgresError as error:
+        refusal = _refusal(error)
+        if refusal is None:
+            raise
+        raise refusal from error
+    result = _result(cluster_id, row)
+    if isinstance(result, Committed):
+        try:
+            await connection.execute("COMMIT")
+        except Exception as error:
+            raise _failed_commit(error) from error
+    return result
+
+
+def _arguments(cluster_id: int, request: CommitRequest) -> tuple[object, ...]:
+    """The arguments of `commit_v1`, the changes and records as arrays by column."""
+    changes = request.changes
+    assert changes, "a commit without changes makes no revision"
+    assert changes[0].revision == request.expected_revision + 1, changes[0].revision
+    assert changes[-1].revision == request.last_revision, changes[-1].revision
+    return (
+        cluster_id,
+        request.expected_revision,
+        request.expected_tip,
+        request.commit_id,
+        request.planned_at,
+        request.kind,
+        request.not_before,
+        effects(changes),
+        [change.created for change in changes],
+        [change.verb for change in changes],
+        [change.kind for change in changes],
+        [change.namespace for change in changes],
+        [change.name for change in changes],
+        [change.uid for change in changes],
+        [change.node_name for change in changes],
+        [change.labels_before for change in changes],
+        [change.body for change in changes],
+        *_record_columns(request.idempotency),
+    )
+
+
+def _record_columns(records: Sequence[IdempotencyRecord]) -> tuple[list[object], ...]:
+    return (
+        [record.operation for record in records],
+        [record.key for record in records],
+        [record.chunk for record in records],
+        [record.request_hash for record in records],
+        [record.answer for record in records],
+    )
+
+
+def _result(cluster_id: int, row: asyncpg.Record | None) -> CommitResult:
+    if row is None or row["outcome"] == "Gone":
+        raise _gone(cluster_id)
+    head = _head(row)
+    match row["outcome"]:
+        case "Committed":
+            return Committed(head)
+        case "NotYet":
+            return NotYet(head)
+        case _:
+            return Lost(head)
+
+
+def _head(row: asyncpg.Record) -> Head:
+    return Head(row["head_revision"], row["head_tip"], row["head_at"])
+
+
+def _gone(cluster_id: int) -> NotFound:
+    return NotFound(f"There is no cluster {cluster_id}.")
+
+
+class _KeyTaken(Exception):  # noqa: N818 - a finding, not a failure
+    """An idempotency key of the commit has an answer already; nothing was committed."""
+
+
+def _failed_commit(error: Exception) -> Exception:
+    """What a failed commit means: unknown, unless the server itself says why it undid it."""
+    return _refusal(error) or OutcomeUnknown("The database failed during the commit.")
+
+
+def _refusal(error: Exception) -> Exception | None:
+    """What the server has against a commit, if that is what the error says."""
+    if not isinstance(error, asyncpg.PostgresError):
+        return None
+    constraint = getattr(error, "constraint_name", None)
+    if constraint == _KEY_TAKEN:
+        return _KeyTaken()
+    if constraint == _OBJECT_EXISTS or error.sqlstate == _MISMATCH:
+        return ReplicaMismatch(str(error))
+    return None
+
+
+def _is_mistake(error: Exception) -> bool:
+    """Whether the commit itself was wrong: it was not made, and never can be."""
+    if not isinstance(error, asyncpg.PostgresError) or _refusal(error) is not None:
+        return False
+    return (error.sqlstate or "").startswith(_MISTAKES)
+
+
+def _verdict(
+    cluster_id: int, request: CommitRequest, head: Head, found: asyncpg.Record | None
+) -> Committed | Lost:
+    """What the log says of an attempt that did not find its expected head any more."""
+    if found is None:
+        raise _gone(cluster_id)
+    if found["last_revision"] is not None:
+        return Committed(Head(request.last_revision, request.commit_id, found["at"]))
+    if found["floor"] > request.expected_revision:
+        raise OutcomeUnknown("Whether the change was committed can no longer be found out.")
+    return Lost(head)

@@ -1,0 +1,79 @@
+"""The configuration of the server: durable, private, and the same at every start.
+
+It is kept outside the database's folder, so that nothing but PostgreSQL writes there. What an
+operator sets with ALTER SYSTEM wins, except for where the server listens.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from service.store.embedded.account import Account
+from service.store.embedded.binaries import Binaries
+from service.store.embedded.files import replace_text
+from service.store.embedded.folder import DataFolder
+
+ROLE = "moorage"
+DATABASE = "moorage"
+
+_SETTINGS = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "synchronous_commit": "on",
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    "max_wal_size": "2GB",
+    "min_wal_size": "160MB",
+    "random_page_cost": "1.1",  # solid-state disks
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_line_prefix": "%m [%p] ",
+    "log_startup_progress_interval": "1s",  # by which we see that recovery goes on
+    "lc_messages": "C",  # the messages that we read
+}
+_HBA = f"""\
+# Only over the socket, only for the accounts that pg_ident.conf names; never by trust.
+local  all          {ROLE}  peer  map={ROLE}
+local  replication  {ROLE}  peer  map={ROLE}
+"""
+
+
+def write(
+    folder: DataFolder, account: Account, binaries: Binaries, settings: Mapping[str, str]
+) -> None:
+    """Write all configuration files; `settings` go over the defaults."""
+    compression = {"wal_compression": "lz4"} if binaries.has_lz4 else {}
+    places = {"hba_file": str(folder.hba), "ident_file": str(folder.ident)}
+    replace_text(folder.hba, _HBA)
+    replace_text(folder.ident, _ident_map(account))
+    replace_text(_main(folder), _render({**_SETTINGS, **compression, **settings, **places}))
+
+
+def arguments(folder: DataFolder) -> list[str]:
+    """What the server is told on its command line, over which no configuration wins."""
+    socket_folder = str(folder.socket.parent).replace('"', '""')
+    return [
+        *("-D", str(folder.pgdata)),
+        *("-h", ""),
+        *("-k", f'"{socket_folder}"'),
+        *("-c", f"config_file={_main(folder)}"),
+        *("-c", "port=5432"),
+        *("-c", "unix_socket_permissions=0700"),
+    ]
+
+
+def _main(folder: DataFolder) -> Path:
+    return folder.root / "postgresql.conf"
+
+
+def _ident_map(account: Account) -> str:
+    """The account itself and root, who could become it anyway."""
+    names = sorted({account.name, "root"})
+    return "".join(f'{ROLE}  "{name}"  {ROLE}\n' for name in names)
+
+
+def _render(settings: Mapping[str, str]) -> str:
+    return "".join(f"{name} = {_quote(value)}\n" for name, value in settings.items())
+
+
+def _quote(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

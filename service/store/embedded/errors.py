@@ -1,0 +1,23 @@
+"""What keeps an embedded PostgreSQL from running.
+
+EmbeddedPostgresError
+├── FolderUnusableError     permissions, damaged data, no account to run as: a person must act
+├── VersionMismatchError    the data is of another major version: the message has the commands
+└── StartFailedError        it did not come up this time; another attempt may succeed
+"""
+
+
+class EmbeddedPostgresError(RuntimeError):
+    """Base of the errors here; the message is for the person who started the server."""
+
+
+class FolderUnusableError(EmbeddedPostgresError):
+    """The data folder, or an account to run PostgreSQL in it, cannot be used as it is."""
+
+
+class VersionMismatchError(EmbeddedPostgresError):
+    """The data folder was written by a major version of PostgreSQL that we do not have."""
+
+
+class StartFailedError(EmbeddedPostgresError):
+    """PostgreSQL did not start, or stopped making progress; the message ends with its log."""

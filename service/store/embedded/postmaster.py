@@ -1,0 +1,190 @@
+"""One running server of a data folder: start it or find it, signal it, see it end."""
+
+import contextlib
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from service.store.embedded import configuration, processes, serverlog, warden
+from service.store.embedded.account import Account
+from service.store.embedded.binaries import ENVIRONMENT, Binaries
+from service.store.embedded.errors import StartFailedError
+from service.store.embedded.folder import DataFolder
+from service.store.embedded.locks import FileLock
+
+POLL_SECONDS = 0.02
+_ORPHANS_SECONDS_MAX = 3.0
+_GUARD_SECONDS_MAX = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Postmaster:
+    """A server: our child, with the guard that ends it if we are killed, or one that we found."""
+
+    def __init__(
+        self,
+        folder: DataFolder,
+        pid: int,
+        child: subprocess.Popen[bytes] | None = None,
+        guard: subprocess.Popen[bytes] | None = None,
+    ) -> None:
+        self.pid = pid
+        self._folder = folder
+        self._child = child
+        self._guard = guard
+
+    @property
+    def is_adopted(self) -> bool:
+        """Whether another process started it."""
+        return self._child is None
+
+    def is_alive(self) -> bool:
+        """Whether it runs; reaps it if it was our child and does not."""
+        if self._child is not None:
+            return self._child.poll() is None
+        return processes.is_postmaster(self.pid, self._folder.pgdata)
+
+    def stop(self, seconds_max: float) -> None:
+        """End it with a checkpoint, or else within `seconds_max` at the cost of a recovery."""
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+            if self.is_alive():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, number)
+            if self._ends_within(seconds_max):
+                break
+        self.forget()
+
+    def forget(self) -> None:
+        """Reap the guard of a server that has ended."""
+        if self._guard is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._guard.wait(_GUARD_SECONDS_MAX)
+
+    def leave(self) -> None:
+        """Let it and its guard outlive us, as other processes use it."""
+        for process in (self._child, self._guard):
+            if process is not None:
+                process.returncode = 0  # or Popen would warn of a child that still runs
+
+    def _ends_within(self, seconds_max: float) -> bool:
+        deadline = time.monotonic() + seconds_max
+        while self.is_alive():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_SECONDS)
+        return True
+
+
+def find(folder: DataFolder) -> Postmaster | None:
+    """The server that runs in the folder, whoever started it.
+
+    A process id that a file names is believed only if that process is a server of this folder, and
+    no file is needed: they may be truncated, or not yet written.
+    """
+    texts = (FileLock(folder.server_lock).read(), processes.read(folder.pgdata / "postmaster.pid"))
+    for text in texts:
+        pid = _leading_number(text)
+        if pid is not None and processes.is_postmaster(pid, folder.pgdata):
+            return Postmaster(folder, pid)
+    found = processes.find_postmaster(folder.pgdata)
+    return None if found is None else Postmaster(folder, found)
+
+
+def start(folder: DataFolder, account: Account, binaries: Binaries) -> Postmaster:
+    """Start a server in the folder, whose supervisor the caller is and in which none runs.
+
+    Its processes hold server.lock as long as any of them lives, so that no second server can run
+    beside what is left of one that was killed. Raises StartFailedError while that is so.
+    """
+    lock = FileLock(folder.server_lock)
+    _await_orphans(lock, folder)
+    try:
+        _remove_foreign_files(folder)
+        child = _spawn(folder, account, binaries, lock)
+        lock.record(f"{child.pid}\n")
+    finally:
+        lock.drop()
+    _log.info("Started PostgreSQL %s with process id %d", binaries.version, child.pid)
+    return Postmaster(folder, child.pid, child, _guard(folder, child.pid))
+
+
+def _await_orphans(lock: FileLock, folder: DataFolder) -> None:
+    """Take the lock of a server's processes, of which those that were orphaned end soon."""
+    deadline = time.monotonic() + _ORPHANS_SECONDS_MAX
+    while not lock.try_exclusive():
+        if time.monotonic() > deadline:
+            killed = processes.kill_orphans(folder.pgdata)
+            raise StartFailedError(f"Killed {killed} processes that a PostgreSQL left behind.")
+        time.sleep(POLL_SECONDS)
+
+
+def _spawn(
+    folder: DataFolder, account: Account, binaries: Binaries, lock: FileLock
+) -> subprocess.Popen[bytes]:
+    log = serverlog.open_to_append(folder)
+    try:
+        return subprocess.Popen(  # noqa: S603 - ours
+            [binaries.path("postgres"), *configuration.arguments(folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            env=ENVIRONMENT,
+            process_group=0,  # an interrupt from the terminal is for us, who stop it in order
+            pass_fds=(lock.bequeath(),),
+            **account.identity(),
+        )
+    except OSError as error:
+        raise StartFailedError(f"PostgreSQL cannot be run: {error}") from error
+    finally:
+        os.close(log)
+
+
+def _guard(folder: DataFolder, pid: int) -> subprocess.Popen[bytes] | None:
+    """Have a process of its own end the server when the last user of the folder is killed."""
+    if not hasattr(os, "pidfd_open"):
+        return None  # not Linux: the server is found and taken over at the next start
+    server = os.pidfd_open(pid)  # our child, which nobody has reaped
+    users = os.open(folder.users_lock, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        return subprocess.Popen(  # noqa: S603 - ours
+            [sys.executable, "-I", "-S", warden.__file__, str(server), str(users)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+            pass_fds=(server, users),
+        )
+    except OSError as error:
+        _log.warning("Nothing will end PostgreSQL if this process is killed: %s", error)
+        return None
+    finally:
+        os.close(server)
+        os.close(users)
+
+
+def _remove_foreign_files(folder: DataFolder) -> None:
+    """Remove what would make PostgreSQL believe that it runs already.
+
+    Its own postmaster.pid stays if the process is gone: it leads PostgreSQL to shared memory that
+    may still be in use. An unreadable one, or one that names a process of somebody else, goes.
+    """
+    path = folder.pgdata / "postmaster.pid"
+    if path.exists():
+        pid = _leading_number(processes.read(path))
+        if pid is None or processes.exists(pid):
+            _log.warning("Removing %s, which names no server of this folder", path)
+            path.unlink(missing_ok=True)
+    for stale in (folder.socket, folder.socket.with_name(f"{folder.socket.name}.lock")):
+        stale.unlink(missing_ok=True)
+
+
+def _leading_number(text: str) -> int | None:
+    match = re.match(r"([1-9]\d{0,9})\n", text)
+    return int(match[1]) if match else None

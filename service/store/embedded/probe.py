@@ -1,0 +1,57 @@
+"""Asking a server for a session: the only proof that it is ready."""
+
+import enum
+import re
+import socket
+import struct
+from pathlib import Path
+
+from service.store.embedded.configuration import DATABASE, ROLE
+
+_ANSWER_SECONDS_MAX = 5.0
+_ANSWER_BYTES_MAX = 4096
+_PROTOCOL_VERSION = 3 << 16
+_TERMINATE = b"X\0\0\0\4"
+
+
+class Answer(enum.Enum):
+    """What a server says when asked for a session."""
+
+    READY = enum.auto()
+    NOT_YET = enum.auto()  # it starts, recovers, shuts down or has no resources left
+    REFUSED = enum.auto()  # it runs, but does not know our role or database
+    SILENT = enum.auto()  # nobody listens
+
+
+def ask(path: Path) -> Answer:
+    """Ask for a session at the socket `path`, as the service itself would, and leave again."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_ANSWER_SECONDS_MAX)
+            connection.connect(str(path))
+            connection.sendall(_startup_message())
+            answer = connection.recv(_ANSWER_BYTES_MAX)
+            connection.sendall(_TERMINATE)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        return Answer.SILENT
+    except OSError:  # a full backlog, a reset, no answer in time: somebody is there
+        return Answer.NOT_YET
+    return _read(answer)
+
+
+def _startup_message() -> bytes:
+    fields = f"user\0{ROLE}\0database\0{DATABASE}\0\0".encode()
+    return struct.pack("!ii", 8 + len(fields), _PROTOCOL_VERSION) + fields
+
+
+def _read(answer: bytes) -> Answer:
+    """An authentication request, where 0 says that we are in, or an error with its SQLSTATE."""
+    if answer.startswith(b"R"):
+        (request,) = struct.unpack_from("!i", answer.ljust(9, b"\xff"), 5)
+        return Answer.READY if request == 0 else Answer.REFUSED
+    state = re.search(rb"\0C(\w{5})\0", answer)
+    if state is None:
+        return Answer.NOT_YET
+    if state[1] == b"53300":  # too_many_connections: it serves others
+        return Answer.READY
+    return Answer.REFUSED if state[1][:2] in (b"28", b"3D") else Answer.NOT_YET

@@ -1,0 +1,63 @@
+"""Waiting for a server, for as long as it gets on."""
+
+import threading
+import time
+
+from service.store.embedded import probe, serverlog
+from service.store.embedded.errors import StartFailedError
+from service.store.embedded.folder import DataFolder
+from service.store.embedded.postmaster import Postmaster
+from service.store.embedded.probe import Answer
+
+STOP_SECONDS_MAX = 10.0
+_STALL_SECONDS_MAX = 120.0  # a recovery reports each second; its last checkpoint does not
+_FOREIGN_SECONDS_MAX = 5.0
+_PAUSE_SECONDS_MIN = 0.02
+_PAUSE_SECONDS_MAX = 0.5  # each question that comes too early is a line in the server's log
+
+
+def await_ready(server: Postmaster, folder: DataFolder, stopping: threading.Event) -> None:
+    """Return when the server gives sessions, or when `stopping` is set.
+
+    Raises StartFailedError if it ends, refuses or makes no progress; it then runs no longer.
+    """
+    stall = _Stall(folder)
+    pause = _PAUSE_SECONDS_MIN
+    while (answer := probe.ask(folder.socket)) is not Answer.READY:
+        if not server.is_alive():
+            server.forget()
+            raise StartFailedError(f"It ended:\n{serverlog.tail(folder)}")
+        if (reason := _is_hopeless(server, answer, stall)) is not None:
+            server.stop(STOP_SECONDS_MAX)
+            raise StartFailedError(f"{reason}:\n{serverlog.tail(folder)}")
+        if stopping.wait(pause):
+            return
+        pause = min(1.5 * pause, _PAUSE_SECONDS_MAX)
+
+
+class _Stall:
+    """For how long nothing new has been in the server's log."""
+
+    def __init__(self, folder: DataFolder) -> None:
+        self._folder = folder
+        self._seen = serverlog.progress(folder)
+        self._since = time.monotonic()
+
+    def seconds(self) -> float:
+        seen = serverlog.progress(self._folder)
+        if seen != self._seen:
+            self._seen = seen
+            self._since = time.monotonic()
+        return time.monotonic() - self._since
+
+
+def _is_hopeless(server: Postmaster, answer: Answer, stall: _Stall) -> str | None:
+    if answer is Answer.REFUSED and not server.is_adopted:
+        return "It does not let us in"
+    stalled = stall.seconds()
+    if stalled > _STALL_SECONDS_MAX:
+        return "It made no progress"
+    # Whoever started a server in our folder by hand gave it another socket, or other rules.
+    if server.is_adopted and answer is not Answer.NOT_YET and stalled > _FOREIGN_SECONDS_MAX:
+        return "It was not started by Moorage"
+    return None

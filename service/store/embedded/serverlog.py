@@ -1,0 +1,57 @@
+"""The log that PostgreSQL writes: for people, for our error messages, and to see recovery go on."""
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from service.store.embedded.files import open_owned
+from service.store.embedded.folder import DataFolder
+
+_BYTES_MAX = 10_000_000
+_TAIL_BYTES = 8_000
+_TAIL_LINES = 12
+_VARYING = re.compile(r"^.*FATAL:.*$|elapsed time: [\d.]+ s|^\S+ \S+ \S+ \[\d+\] ", re.MULTILINE)
+
+
+def open_to_append(folder: DataFolder) -> int:
+    """A descriptor for the server's output."""
+    return open_owned(folder.log, os.O_WRONLY | os.O_APPEND)
+
+
+def tail(folder: DataFolder) -> str:
+    """The last lines."""
+    return "\n".join(_end(folder).splitlines()[-_TAIL_LINES:])
+
+
+def progress(folder: DataFolder) -> str:
+    """What changes while a recovery goes on: its position in the log, not the time that passed.
+
+    That we asked too early is in the log as well (FATAL), and is no progress.
+    """
+    return _VARYING.sub("", _end(folder))
+
+
+def limit(folder: DataFolder) -> None:
+    """Keep at most 10 MB, and what the time between two calls adds, in each of two files.
+
+    The server appends to an open file, so it is copied and truncated rather than renamed.
+    """
+    with contextlib.suppress(OSError):  # a full disk must not end the supervision
+        if folder.log.stat().st_size > _BYTES_MAX:
+            descriptor, draft = tempfile.mkstemp(prefix=f"{folder.log.name}.", dir=folder.root)
+            os.close(descriptor)
+            shutil.copyfile(folder.log, draft)
+            Path(draft).replace(folder.log.with_name(f"{folder.log.name}.1"))
+            os.truncate(folder.log, 0)
+
+
+def _end(folder: DataFolder) -> str:
+    try:
+        with folder.log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            return file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""

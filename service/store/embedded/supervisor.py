@@ -1,0 +1,260 @@
+"""The life of an embedded PostgreSQL, seen from one process that uses it.
+
+Every process registers on the data folder and then runs the same loop in a thread. Whoever gets
+the supervisor's lock keeps a server running: it takes over one that runs, or starts one, again and
+again if it dies. The others wait for the server to answer, and for the lock. The last to leave
+stops the server.
+
+             ┌────────── lock is taken ─────────┐
+    register ┤                                  ├─ ready ── … ── last? stop server ── leave
+             └─ lock is free: find or start it ─┘
+                       ▲            │ died
+                       └─ back off ─┘
+"""
+
+import atexit
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote
+
+from service.store.embedded import (
+    account,
+    binaries,
+    configuration,
+    folder,
+    pgdata,
+    postmaster,
+    probe,
+    serverlog,
+)
+from service.store.embedded.errors import (
+    EmbeddedPostgresError,
+    FolderUnusableError,
+    StartFailedError,
+)
+from service.store.embedded.locks import FileLock
+from service.store.embedded.postmaster import Postmaster
+from service.store.embedded.probe import Answer
+from service.store.embedded.readiness import STOP_SECONDS_MAX, await_ready
+
+_ROUND_SECONDS = 0.1
+_BACK_OFF_SECONDS_MIN = 0.1
+_BACK_OFF_SECONDS_MAX = 5.0
+_STEADY_SECONDS = 10.0  # a server that lived so long is started again without delay
+_PATIENCE_SECONDS = 60.0  # without any progress
+_LOG_CHECK_SECONDS = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+class EmbeddedPostgres:
+    """The PostgreSQL of a data folder, shared by all processes that use the folder.
+
+    `start` and `stop` block and are called by one thread, of a process that runs no event loop.
+    `settings` go over the configuration of a server that this process starts. `system_dir` is for
+    what root's folders keep PostgreSQL from reaching.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        settings: Mapping[str, str] | None = None,
+        system_dir: Path = folder.SYSTEM_DIR,
+    ) -> None:
+        self._settings = dict(settings or {})
+        self._account = account.choose(folder.owner(data_dir))
+        self._folder = folder.prepare(data_dir, self._account, system_dir)
+        self._binaries = binaries.find(self._account, system_dir)
+        self._users = FileLock(self._folder.users_lock)
+        self._lock = FileLock(self._folder.supervisor_lock)
+        self._server: Postmaster | None = None
+        self._stopping = threading.Event()
+        self._settled = threading.Event()
+        self._failure: EmbeddedPostgresError | None = None
+        self._thread: threading.Thread | None = None
+        self._is_supervisor = False
+
+    @property
+    def url(self) -> str:
+        """The database, as SQLAlchemy with asyncpg wants it; there is no secret in it."""
+        host = quote(str(self._folder.socket.parent))
+        name = configuration.DATABASE
+        return f"postgresql+asyncpg://{configuration.ROLE}@/{name}?host={host}&port=5432"
+
+    @property
+    def data_folder(self) -> Path:
+        """Where the data is, which for root may be elsewhere than asked for."""
+        return self._folder.root
+
+    @property
+    def is_supervisor(self) -> bool:
+        """Whether this process keeps the server running, rather than another."""
+        return self._is_supervisor
+
+    def start(self) -> str:
+        """Use the folder's PostgreSQL, starting it if nobody has; answer its URL once it is ready.
+
+        Waits as long as a recovery makes progress. Raises VersionMismatchError,
+        FolderUnusableError, or StartFailedError after a minute without progress.
+        """
+        assert self._thread is None
+        pgdata.check_version(self._folder, self._account, self._binaries)
+        self._register()
+        self._stopping.clear()
+        self._settled.clear()
+        self._failure = None
+        self._thread = threading.Thread(target=self._run, name="embedded-postgres", daemon=True)
+        self._thread.start()
+        atexit.register(self.stop)
+        self._settled.wait()
+        self._raise_failure()
+        return self.url
+
+    def stop(self) -> None:
+        """Leave the folder; the last to leave stops PostgreSQL. Without effect if not started."""
+        if self._thread is None:
+            return
+        atexit.unregister(self.stop)
+        self._stopping.set()
+        self._thread.join()
+        self._thread = None
+        if self._users.try_exclusive():
+            self._stop_server()
+        elif self._server is not None:
+            self._server.leave()
+        self._server = None
+        self._lock.release()
+        self._is_supervisor = False
+        self._users.release()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _register(self) -> None:
+        """Be a user of the folder, once nobody is about to stop its server."""
+        try:
+            self._wait_for(self._users.try_shared, "The server is being stopped and does not end.")
+        except OSError as error:
+            raise FolderUnusableError(f"{self._folder.root} cannot be used: {error}") from error
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            self.stop()
+            raise self._failure
+
+    def _stop_server(self) -> None:
+        """We are alone: who held the supervisor's lock has left the users, and leaves it next."""
+        if not self._is_supervisor:
+            self._wait_for(self._lock.try_exclusive, "Another process supervises without a user.")
+        server = self._server or postmaster.find(self._folder)
+        if server is not None:
+            server.stop(STOP_SECONDS_MAX)
+            _log.info("Stopped PostgreSQL")
+
+    def _wait_for(self, condition: Callable[[], bool], failure: str) -> None:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not condition():
+            if time.monotonic() > deadline:
+                raise StartFailedError(failure)
+            time.sleep(postmaster.POLL_SECONDS)
+
+    def _run(self) -> None:
+        """The thread's work, after which `start` waits no longer, whatever happened."""
+        try:
+            self._keep_running()
+        finally:
+            if not self._settled.is_set() and self._failure is None:
+                self._failure = StartFailedError("Its supervision ended.")
+            self._settled.set()
+
+    def _keep_running(self) -> None:
+        """Follow until the lock is ours, then supervise. Once it has run, never give up."""
+        pause = _BACK_OFF_SECONDS_MIN
+        give_up_at = time.monotonic() + _PATIENCE_SECONDS
+        while not self._stopping.is_set():
+            try:
+                self._supervise() if self._leads() else self._follow(give_up_at)
+                pause = _BACK_OFF_SECONDS_MIN
+            except (EmbeddedPostgresError, OSError) as error:
+                if not self._outlives(error, give_up_at):
+                    return
+                self._stopping.wait(pause)
+                pause = min(2 * pause, _BACK_OFF_SECONDS_MAX)
+
+    def _outlives(self, error: EmbeddedPostgresError | OSError, give_up_at: float) -> bool:
+        """Whether to try again: always once it has run, else only what may pass, for a minute."""
+        if isinstance(error, OSError):
+            error = StartFailedError(f"{error}\n{serverlog.tail(self._folder)}")
+        passing = isinstance(error, StartFailedError) and time.monotonic() < give_up_at
+        if self._settled.is_set() or passing:
+            _log.warning("PostgreSQL does not run, trying again: %s", error)
+            return True
+        self._failure = error
+        return False
+
+    def _leads(self) -> bool:
+        if not self._is_supervisor and self._lock.try_exclusive():
+            self._is_supervisor = True
+            _log.info("Supervising PostgreSQL in %s", self._folder.root)
+        return self._is_supervisor
+
+    def _follow(self, give_up_at: float) -> None:
+        """Another process supervises: wait for its server once, and for its lock ever after."""
+        if not self._settled.is_set():
+            if probe.ask(self._folder.socket) is Answer.READY:
+                self._settled.set()
+            elif time.monotonic() > give_up_at:
+                raise StartFailedError(
+                    "Another process supervises PostgreSQL, which is not ready:\n"
+                    + serverlog.tail(self._folder)
+                )
+        self._stopping.wait(_ROUND_SECONDS)
+
+    def _supervise(self) -> None:
+        """Have one server run, until it ends."""
+        self._server = self._find_or_start()
+        await_ready(self._server, self._folder, self._stopping)
+        self._settled.set()
+        self._watch(self._server)
+
+    def _find_or_start(self) -> Postmaster:
+        server = postmaster.find(self._folder)
+        if server is not None:
+            _log.info("Taking over the PostgreSQL that runs as process %d", server.pid)
+            return server
+        pgdata.check_version(self._folder, self._account, self._binaries)
+        sync = self._settings.get("fsync") != "off"
+        pgdata.ensure(self._folder, self._account, self._binaries, sync=sync)
+        folder.prepare_socket(self._folder, self._account)
+        configuration.write(self._folder, self._account, self._binaries, self._settings)
+        return postmaster.start(self._folder, self._account, self._binaries)
+
+    def _watch(self, server: Postmaster) -> None:
+        """Return when told to stop; raise StartFailedError when the server has ended."""
+        ready_at = checked_at = time.monotonic()
+        while not self._stopping.wait(_ROUND_SECONDS):
+            now = time.monotonic()
+            if not server.is_alive():
+                server.forget()
+                _log.warning("PostgreSQL ended:\n%s", serverlog.tail(self._folder))
+                if now - ready_at < _STEADY_SECONDS:
+                    raise StartFailedError("It ended soon after its start.")
+                return
+            if now - checked_at > _LOG_CHECK_SECONDS:
+                serverlog.limit(self._folder)
+                checked_at = now

@@ -1,0 +1,64 @@
+"""Which failures mean that the database cannot be asked, and how they are told.
+
+A mistake of ours (bad SQL, a value of the wrong type) is none of these and stays what it is.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+from sqlalchemy.exc import DBAPIError
+
+from service.model.errors import StorageUnavailable
+
+_UNAVAILABLE_CLASSES = (
+    "08",  # connection exception
+    "25",  # transaction state: read-only, idle for too long
+    "28",  # not let in
+    "3D",  # no such database
+    "40",  # rolled back: deadlock, serialization
+    "53",  # out of disk, memory, connections
+    "55",  # lock not available
+    "57",  # shut down, cancelled
+    "58",  # system error
+    "XX",  # internal error, corruption
+)
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Whether the database could not be asked, as opposed to: was asked something wrong.
+
+    Half of the errors after a terminated backend are asyncpg's InternalClientError, which is no
+    PostgresError and no InterfaceError.
+    """
+    if isinstance(error, DBAPIError):
+        return error.connection_invalidated or _original_is_unavailable(error)
+    if isinstance(error, asyncpg.PostgresError):
+        return (error.sqlstate or "08").startswith(_UNAVAILABLE_CLASSES)
+    return isinstance(
+        error,
+        OSError  # also ConnectionError and TimeoutError
+        | EOFError
+        | asyncpg.InterfaceError
+        | asyncpg.InternalClientError,
+    )
+
+
+def _original_is_unavailable(error: DBAPIError) -> bool:
+    """SQLAlchemy wraps the driver's error twice."""
+    original = error.orig
+    cause = original.__cause__ if original is not None else None
+    return cause is not None and is_unavailable(cause)
+
+
+@contextmanager
+def unavailable_on_failure() -> Iterator[None]:
+    """Tell a failing database as StorageUnavailable: nothing was, or will be, committed."""
+    try:
+        yield
+    except (DBAPIError, asyncpg.PostgresError) as error:
+        if not is_unavailable(error):
+            raise
+        raise StorageUnavailable("The database cannot be reached.") from error
+    except (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, EOFError) as error:
+        raise StorageUnavailable("The database cannot be reached.") from error

@@ -1,0 +1,133 @@
+"""Hints between processes that a log has grown, over LISTEN and NOTIFY (P14).
+
+A hint only makes somebody look sooner. None is sent within a commit: that takes a lock on the
+whole database. Nothing rests on one arriving; who needs the truth asks for the heads.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Iterable
+
+from service.model.errors import StorageUnavailable
+from service.store.connections import Connector, Driver
+from service.store.failures import unavailable_on_failure
+
+CHANNEL = "moorage"
+NOTIFICATION_INTERVAL_SECONDS = 0.01
+"""At most 100 notifications a second for each process, however many commits there are."""
+RECONNECT_SECONDS = 1.0
+_CLUSTERS_PER_NOTIFICATION = 300  # a payload has at most 8,000 bytes
+
+_NOTIFY = "SELECT pg_notify($1, $2)"
+_log = logging.getLogger(__name__)
+
+
+class Hints:
+    """Sends and receives hints; create it within the event loop that uses it.
+
+    Both have a connection of their own, so that no hint waits for a busy pool, or fills it.
+    """
+
+    def __init__(self, connect: Connector) -> None:
+        self._connect = connect
+        self._sending: Driver | None = None
+        self._unsent: set[int] = set()
+        self._sender: asyncio.Task[None] | None = None
+
+    def notify(self, cluster_id: int) -> None:
+        """Let others know, soon, that a cluster's log has grown. Returns at once."""
+        self._unsent.add(cluster_id)
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.create_task(self._send())
+
+    async def close(self) -> None:
+        """Send nothing more."""
+        if self._sender is not None:
+            self._sender.cancel()
+            await asyncio.wait([self._sender])
+        self._hang_up()
+
+    async def _send(self) -> None:
+        while self._unsent:
+            ids = [self._unsent.pop() for _ in range(_some(self._unsent))]
+            try:
+                with unavailable_on_failure():
+                    if self._sending is None:
+                        self._sending = await self._connect()
+                    await self._sending.execute(_NOTIFY, CHANNEL, ",".join(map(str, ids)))
+            except StorageUnavailable:
+                _log.debug("A hint was not sent.", exc_info=True)
+                self._hang_up()
+            await asyncio.sleep(NOTIFICATION_INTERVAL_SECONDS)
+
+    def _hang_up(self) -> None:
+        if self._sending is not None:
+            self._sending.terminate()
+            self._sending = None
+
+    async def listen(self) -> AsyncGenerator[frozenset[int], None]:
+        """Clusters whose logs have grown, coalesced while nobody takes them.
+
+        An empty set means that hints may have been missed: the connection is new, or could not
+        be had. The iterator never ends and raises nothing; close it (`aclosing`) when done.
+        """
+        while True:
+            try:
+                with unavailable_on_failure():
+                    connection = await self._connect()
+            except StorageUnavailable:
+                yield frozenset()
+                await asyncio.sleep(RECONNECT_SECONDS)
+                continue
+            try:
+                inbox = _Inbox()
+                await inbox.attach(connection)
+                yield frozenset()
+                while (ids := await inbox.take()) is not None:
+                    yield ids
+            finally:
+                connection.terminate()
+
+
+class _Inbox:
+    """What one connection has heard and nobody has taken yet."""
+
+    def __init__(self) -> None:
+        self._heard: set[int] = set()
+        self._news = asyncio.Event()
+        self._ended = False
+
+    async def attach(self, connection: Driver) -> None:
+        connection.add_termination_listener(self._on_end)
+        try:
+            with unavailable_on_failure():
+                await connection.add_listener(CHANNEL, self._on_notification)
+        except StorageUnavailable:
+            self._on_end(connection)
+
+    async def take(self) -> frozenset[int] | None:
+        """All that was heard since, once there is something; None once the connection is lost."""
+        await self._news.wait()
+        self._news.clear()
+        if self._ended:
+            return None
+        heard = frozenset(self._heard)
+        self._heard.clear()
+        return heard
+
+    def _on_notification(self, _: object, __: int, ___: str, payload: object) -> None:
+        self._heard.update(_ids(str(payload)))
+        self._news.set()
+
+    def _on_end(self, _: object) -> None:
+        self._ended = True
+        self._news.set()
+
+
+def _some(ids: set[int]) -> int:
+    return min(len(ids), _CLUSTERS_PER_NOTIFICATION)
+
+
+def _ids(payload: str) -> Iterable[int]:
+    """Numbers in a payload; anybody can send to the channel, so anything may be in it."""
+    return (int(part) for part in payload.split(",") if part.isdecimal() and part.isascii())

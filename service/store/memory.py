@@ -1,0 +1,397 @@
+"""The store in memory: the same promises as PostgreSQL's, for simulations and tests.
+
+No call waits for anything, so each is one instant: that is all the isolation there is to have.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from service.model.errors import Conflict, NotFound, OutcomeUnknown
+from service.model.log import (
+    CLUSTER_KIND,
+    CLUSTER_NAME,
+    COMPACTION_STEP_ROWS_MAX,
+    LOCKED_LAG_CHANGES_MAX,
+    REPORT_SECONDS_MAX,
+    RESTORE_LIFT_REVISIONS,
+    Behind,
+    Change,
+    ClusterRow,
+    CommitRequest,
+    CommitResult,
+    Committed,
+    Counts,
+    Diverged,
+    DuplicateKey,
+    Head,
+    IdempotencyKey,
+    IdempotencyRecord,
+    Lease,
+    LogPage,
+    Lost,
+    NotYet,
+    ObjectKey,
+    ObjectPage,
+    ObjectRead,
+    ObjectRow,
+    ReplicaReport,
+    ReplicaState,
+    Snapshot,
+    effects,
+)
+from service.store.memory_cluster import ROOT, ClusterState
+
+
+class MemoryStore:
+    """See `service.store.postgres.PostgresStore`, whose contract this keeps call by call.
+
+    `clock` is the database's clock, `new_id` makes the ids that PostgreSQL would make. The
+    cluster `default` exists from the start.
+    """
+
+    epoch = 0
+
+    def __init__(self, clock: Callable[[], datetime], new_id: Callable[[], UUID]) -> None:
+        self._clock = clock
+        self._new_id = new_id
+        self._clusters: dict[int, ClusterState] = {}
+        self._numbers = iter(range(1, 1 << 62))
+        self._listeners: list[_Listener] = []
+        self._reports: dict[str, tuple[datetime, dict[int, ReplicaState]]] = {}
+        self._create("default", b"{}")
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    async def now(self) -> datetime:
+        """The clock by which due times and leases are judged (P16)."""
+        return self._clock()
+
+    # Clusters
+
+    async def list_clusters(self) -> list[ClusterRow]:
+        """All clusters by name."""
+        return sorted((own.row() for own in self._clusters.values()), key=lambda row: row.name)
+
+    async def cluster_ids(self) -> list[int]:
+        """The numbers of all clusters, the oldest first."""
+        return sorted(self._clusters)
+
+    async def get_cluster(self, name: str) -> ClusterRow:
+        """The cluster that has this name now, or NotFound."""
+        return self._named(name).row()
+
+    async def find_cluster(self, name: str) -> int:
+        """Only the number of the cluster that has this name now, or NotFound."""
+        return self._named(name).cluster_id
+
+    async def create_cluster(self, name: str, config: bytes) -> ClusterRow:
+        """A new cluster at revision 1, or Conflict."""
+        if any(own.name == name for own in self._clusters.values()):
+            raise Conflict(f"There is a cluster {name!r} already.")
+        return self._create(name, config).row()
+
+    async def delete_cluster(self, cluster_id: int) -> bool:
+        """Delete a cluster with everything that it has; False if it was gone already."""
+        return self._clusters.pop(cluster_id, None) is not None
+
+    async def counts(self, cluster_id: int) -> Counts:
+        """How many nodes and pods a cluster has, or NotFound."""
+        return self._cluster(cluster_id).row().counts
+
+    def _create(self, name: str, config: bytes) -> ClusterState:
+        at = self._clock()
+        own = ClusterState(cluster_id=next(self._numbers), name=name, head=Head(0, ROOT, at))
+        change = Change(
+            revision=1,
+            verb="Put",
+            kind=CLUSTER_KIND,
+            namespace="",
+            name=CLUSTER_NAME,
+            uid="",
+            body=config,
+            created=True,
+        )
+        request = CommitRequest(
+            commit_id=self._new_id(),
+            expected_revision=0,
+            expected_tip=ROOT,
+            planned_at=0,
+            kind="CreateCluster",
+            changes=[change],
+        )
+        own.append(request, at)
+        self._clusters[own.cluster_id] = own
+        return own
+
+    def _named(self, name: str) -> ClusterState:
+        for own in self._clusters.values():
+            if own.name == name:
+                return own
+        raise NotFound(f"There is no cluster {name!r}.")
+
+    def _cluster(self, cluster_id: int) -> ClusterState:
+        if cluster_id not in self._clusters:
+            raise NotFound(f"There is no cluster {cluster_id}.")
+        return self._clusters[cluster_id]
+
+    # Committing
+
+    async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
+        """Extend the log if it still ends where the request expects it to (P1)."""
+        return self._commit(self._cluster(cluster_id), request)
+
+    def _commit(self, own: ClusterState, request: CommitRequest) -> CommitResult:
+        effects(request.changes)  # raises if they contradict one another, wherever the head is
+        expected = (request.expected_revision, request.expected_tip)
+        if (own.head.revision, own.head.tip) != expected:
+            return Lost(own.head)
+        at = max(self._clock(), own.head.at)
+        if request.not_before is not None and at < request.not_before:
+            return NotYet(own.head)
+        known = own.find(record.id for record in request.idempotency)
+        if known:
+            return DuplicateKey(known)
+        own.append(request, at)
+        return Committed(own.head)
+
+    async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
+        """Find out what became of an attempt, and make sure that it stays so (P4)."""
+        own = self._cluster(cluster_id)
+        expected = (request.expected_revision, request.expected_tip)
+        if (own.head.revision, own.head.tip) == expected:
+            at = max(self._clock(), own.head.at)
+            own.extend(self._new_id(), own.head.revision, at, "Fence", own.head.revision)
+            return Lost(own.head)
+        for commit in own.commits:
+            if commit.commit_id == request.commit_id:
+                return Committed(Head(commit.last, commit.commit_id, commit.at))
+        if own.floor > request.expected_revision:
+            raise OutcomeUnknown("Whether the change was committed can no longer be found out.")
+        return Lost(own.head)
+
+    async def commit_locked(
+        self,
+        cluster_id: int,
+        after: int,
+        tip: UUID,
+        decide: Callable[[LogPage], CommitRequest | None],
+    ) -> CommitResult | Behind | Diverged | None:
+        """Hand the log since (`after`, `tip`) to `decide` and commit its answer at once (P6)."""
+        own = self._cluster(cluster_id)
+        if own.head.revision - after > LOCKED_LAG_CHANGES_MAX:
+            return Behind(own.head)
+        page = own.page(after, tip, LOCKED_LAG_CHANGES_MAX)
+        if isinstance(page, Diverged):
+            return page
+        request = decide(page)
+        return None if request is None else self._commit(own, request)
+
+    async def record_answers(
+        self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
+    ) -> CommitResult:
+        """Keep answers that changed nothing, if the log still ends at this head (P11)."""
+        own = self._cluster(cluster_id)
+        if (own.head.revision, own.head.tip) != (head.revision, head.tip):
+            return Lost(own.head)
+        known = own.find(record.id for record in records)
+        if known:
+            return DuplicateKey(known)
+        own.record(records, self._clock())
+        return Committed(own.head)
+
+    async def find_answers(
+        self, cluster_id: int, keys: Sequence[IdempotencyKey]
+    ) -> tuple[IdempotencyRecord, ...]:
+        """The records that these keys have; none if the cluster is gone."""
+        own = self._clusters.get(cluster_id)
+        return () if own is None else own.find(keys)
+
+    # Reading
+
+    async def head(self, cluster_id: int) -> Head:
+        """Where the log ends (P8)."""
+        return self._cluster(cluster_id).head
+
+    async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
+        """Where several logs end; clusters that are gone are absent."""
+        return {
+            number: self._clusters[number].head
+            for number in cluster_ids
+            if number in self._clusters
+        }
+
+    async def read_log(
+        self, cluster_id: int, after: int, tip: UUID | None, limit: int
+    ) -> LogPage | Diverged:
+        """Whole commits after a revision whose last commit was `tip` (P3, P12)."""
+        return self._cluster(cluster_id).page(after, tip, limit)
+
+    async def load(self, cluster_id: int, kinds: Sequence[str] | None = None) -> Snapshot:
+        """All objects, or those of some kinds, at one revision (P13)."""
+        own = self._cluster(cluster_id)
+        rows = [row for row in own.objects.values() if kinds is None or row.kind in kinds]
+        return Snapshot(own.head, sorted(rows, key=_key))
+
+    async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
+        """One object, and the head of the same instant."""
+        own = self._cluster(cluster_id)
+        return ObjectRead(own.head, own.objects.get(ObjectKey(kind, namespace, name)))
+
+    async def list_objects(
+        self,
+        cluster_id: int,
+        kind: str,
+        *,
+        namespace: str | None = None,
+        node_name: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int,
+    ) -> ObjectPage:
+        """At most `limit` objects by namespace and name, those beyond the key `after`."""
+        own = self._cluster(cluster_id)
+        rows = [
+            row
+            for row in own.objects.values()
+            if row.kind == kind
+            and (namespace is None or row.namespace == namespace)
+            and (node_name is None or row.node_name == node_name)
+            and (after is None or (row.namespace, row.name) > after)
+        ]
+        return ObjectPage(own.head, sorted(rows, key=_key)[:limit])
+
+    # Upkeep
+
+    async def acquire_lease(
+        self, cluster_id: int, name: str, holder: str, seconds: float
+    ) -> Lease | None:
+        """Take or prolong a lease; None while another holds it, or if the cluster is gone."""
+        own, now = self._clusters.get(cluster_id), self._clock()
+        if own is None:
+            return None
+        held = own.leases.get(name)
+        if held is not None and held.holder != holder and held.until > now:
+            return None
+        until = now + timedelta(seconds=seconds)
+        own.leases[name] = Lease(cluster_id=cluster_id, name=name, holder=holder, until=until)
+        return own.leases[name]
+
+    async def expired_leases(self, name: str) -> list[str]:
+        """The clusters of which nobody prolonged the lease of this name, and nobody gave it back."""
+        now = self._clock()
+        leases = {own.name: own.leases.get(name) for own in self._clusters.values()}
+        return sorted(name for name, lease in leases.items() if lease and lease.until <= now)
+
+    async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
+        """Give a lease back, if the holder still has it."""
+        own = self._clusters.get(cluster_id)
+        if own is not None and name in own.leases and own.leases[name].holder == holder:
+            del own.leases[name]
+
+    async def report_replicas(self, process: str, states: Mapping[int, ReplicaState]) -> None:
+        """Say what the replicas of a process hold, by cluster; those it had before are forgotten."""
+        self._reports[process] = (self._clock(), dict(states))
+
+    async def replica_reports(self) -> list[ReplicaReport]:
+        """What the processes said that live, by cluster and process."""
+        fresh = self._clock() - timedelta(seconds=REPORT_SECONDS_MAX)
+        found = [
+            ReplicaReport(
+                process=process,
+                cluster=self._clusters[cluster_id].name,
+                revision=state.revision,
+                hash=state.hash,
+            )
+            for process, (at, states) in self._reports.items()
+            for cluster_id, state in states.items()
+            if at > fresh and cluster_id in self._clusters
+        ]
+        return sorted(found, key=lambda report: (report.cluster, report.process))
+
+    async def compact(
+        self,
+        cluster_id: int,
+        *,
+        keep_changes: int,
+        keep_seconds: float,
+        rows: int = COMPACTION_STEP_ROWS_MAX,
+    ) -> tuple[int, bool]:
+        """One step of compaction: the log's floor, and whether it rose (P12)."""
+        own = self._cluster(cluster_id)
+        before = self._clock() - timedelta(seconds=keep_seconds)
+        reach = own.floor + rows
+        old = [
+            commit.last
+            for commit in own.commits
+            if commit.last > own.floor and commit.first <= reach and commit.at < before
+        ]
+        target = min(max(old, default=0), reach, own.head.revision - keep_changes)
+        if target <= own.floor:
+            return own.floor, False
+        del own.changes[: target - own.floor]
+        own.commits = [commit for commit in own.commits if commit.last > target]
+        own.floor = target
+        return target, True
+
+    async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
+        """Delete idempotency records that are older; how many (P11)."""
+        own = self._clusters.get(cluster_id)
+        if own is None:
+            return 0
+        before = self._clock() - timedelta(seconds=keep_seconds)
+        old = [key for key, (at, _) in own.answers.items() if at < before]
+        for key in old:
+            del own.answers[key]
+        return len(old)
+
+    async def lift_revision(self, cluster_id: int) -> None:
+        """Begin a new history at a much higher revision, with an empty log (P3)."""
+        own = self._cluster(cluster_id)
+        lifted = own.head.revision + RESTORE_LIFT_REVISIONS
+        own.head = Head(lifted, self._new_id(), max(self._clock(), own.head.at))
+        own.floor = lifted
+        own.changes.clear()
+        own.commits.clear()
+
+    # Hints
+
+    def notify(self, cluster_id: int) -> None:
+        """Let listeners know that a cluster's log has grown (P14)."""
+        for listener in self._listeners:
+            listener.hear(cluster_id)
+
+    async def listen(self) -> AsyncGenerator[frozenset[int], None]:
+        """Clusters whose logs have grown; an empty set first: hints may have been missed."""
+        listener = _Listener()
+        self._listeners.append(listener)
+        try:
+            yield frozenset()
+            while True:
+                yield await listener.take()
+        finally:
+            self._listeners.remove(listener)
+
+
+class _Listener:
+    """What one listener has been told and has not taken yet."""
+
+    def __init__(self) -> None:
+        self._heard: set[int] = set()
+        self._news = asyncio.Event()
+
+    def hear(self, cluster_id: int) -> None:
+        self._heard.add(cluster_id)
+        self._news.set()
+
+    async def take(self) -> frozenset[int]:
+        await self._news.wait()
+        self._news.clear()
+        heard = frozenset(self._heard)
+        self._heard.clear()
+        return heard
+
+
+def _key(row: ObjectRow) -> ObjectKey:
+    return row.key

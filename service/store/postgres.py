@@ -1,0 +1,57 @@
+"""The store on PostgreSQL, put together from its parts."""
+
+from collections.abc import AsyncGenerator
+
+from service.store.clusters import Clusters
+from service.store.commits import Commits
+from service.store.connections import (
+    COMMIT_SETTINGS,
+    READ_SETTINGS,
+    Connections,
+    HistoryGuard,
+    connector,
+)
+from service.store.hints import Hints
+from service.store.reads import Reads
+from service.store.upkeep import Upkeep
+
+
+class PostgresStore(Clusters, Commits, Reads, Upkeep):
+    """All clusters of one database.
+
+    `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are made when they are
+    needed, at most `connections` for commits and as many for reads, and two for hints. Commits
+    have connections of their own, since they are planned differently (P15). Create it within the
+    event loop that uses it, and `close` it there.
+    """
+
+    def __init__(self, url: str, *, connections: int = 8) -> None:
+        self._guard = HistoryGuard()
+        commits = Connections(url, COMMIT_SETTINGS, self._guard, size=connections)
+        reads = Connections(url, READ_SETTINGS, self._guard, size=connections)
+        self._pools = (commits, reads)
+        self.hints = Hints(connector(url, {}, self._guard))
+        Clusters.__init__(self, commits, reads)
+        Commits.__init__(self, commits)
+        Reads.__init__(self, reads)
+        Upkeep.__init__(self, commits)
+
+    @property
+    def epoch(self) -> int:
+        """Rises when the database turns out to tell another history: drop all replicas (P3)."""
+        return self._guard.epoch
+
+    def notify(self, cluster_id: int) -> None:
+        """Let other processes know, soon, that a cluster's log has grown: a hint (P14)."""
+        self.hints.notify(cluster_id)
+
+    def listen(self) -> AsyncGenerator[frozenset[int], None]:
+        """Clusters whose logs have grown, as far as anybody said so: see `Hints.listen`."""
+        return self.hints.listen()
+
+    async def close(self) -> None:
+        """Let commits that still run come to their end, and close all connections."""
+        await self.finish()
+        await self.hints.close()
+        for pool in self._pools:
+            await pool.close()

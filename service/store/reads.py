@@ -1,0 +1,229 @@
+"""Reading objects on PostgreSQL: every answer comes from one statement or one snapshot."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Literal
+from uuid import UUID
+
+import asyncpg
+from sqlalchemy import Integer, Text, bindparam, select, true, tuple_
+
+from service.model.errors import NotFound
+from service.model.log import (
+    Diverged,
+    Head,
+    LogPage,
+    ObjectPage,
+    ObjectRead,
+    ObjectRow,
+    Snapshot,
+)
+from service.store.connections import Connections
+from service.store.failures import unavailable_on_failure
+from service.store.log import read_page
+from service.store.queries import Query
+from service.store.tables import head, object_
+
+FETCH_ROWS = 2_000
+"""Rows taken from a cursor at once, and rows decoded before others get a turn."""
+
+_HEAD = "SELECT revision, tip, at FROM head WHERE cluster_id = $1"
+_HEADS = "SELECT cluster_id, revision, tip, at FROM head WHERE cluster_id = ANY($1)"
+_OBJECTS = """
+    SELECT kind, namespace, name, uid, revision, body, node_name FROM object
+    WHERE cluster_id = $1 AND ($2::text[] IS NULL OR kind = ANY($2))
+    ORDER BY kind, namespace, name
+"""
+
+_OBJECT = """
+    SELECT h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
+        o.kind, o.namespace, o.name, o.uid, o.revision, o.body, o.node_name
+    FROM head AS h
+    LEFT JOIN object AS o ON o.cluster_id = h.cluster_id AND o.kind = $2 AND o.namespace = $3
+        AND o.name = $4
+    WHERE h.cluster_id = $1
+"""
+
+After = Literal["Start", "Name", "Key"]
+"""Where a list begins: at its start, after a name of its namespace, after any key."""
+
+
+class Reads:
+    """The part of the store that only reads. Every call raises StorageUnavailable.
+
+    Those that name a cluster raise NotFound if there is none of that number.
+    """
+
+    def __init__(self, connections: Connections) -> None:
+        self._reads = connections
+
+    async def now(self) -> datetime:
+        """The database's clock, by which due times and leases are judged (P16)."""
+        with unavailable_on_failure():
+            async with self._reads.driver() as connection:
+                now: datetime = await connection.fetchval("SELECT clock_timestamp()")
+                return now
+
+    async def head(self, cluster_id: int) -> Head:
+        """Where the log ends, read after this call began (P8)."""
+        with unavailable_on_failure():
+            async with self._reads.driver() as connection:
+                row = await connection.fetchrow(_HEAD, cluster_id)
+        return _head(cluster_id, row)
+
+    async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
+        """Where several logs end, in one statement; clusters that are gone are absent."""
+        with unavailable_on_failure():
+            async with self._reads.driver() as connection:
+                rows = await connection.fetch(_HEADS, list(cluster_ids))
+        return {row["cluster_id"]: Head(row["revision"], row["tip"], row["at"]) for row in rows}
+
+    async def read_log(
+        self, cluster_id: int, after: int, tip: UUID | None, limit: int
+    ) -> LogPage | Diverged:
+        """Whole commits after a revision whose last commit was `tip` (P3, P12).
+
+        A page has at least `limit` changes, unless it reaches the head, and never part of a
+        commit. Who knows no tip (a watcher, who may stand in the middle of a commit) gives None
+        and has only the revision compared.
+
+        Raises:
+            ReplicaMismatch: the log has a gap.
+        """
+        with unavailable_on_failure():
+            async with self._reads.driver() as connection:
+                return await read_page(connection, cluster_id, after, tip, limit)
+
+    async def load(self, cluster_id: int, kinds: Sequence[str] | None = None) -> Snapshot:
+        """All objects, or those of some kinds, at one revision (P13)."""
+        batches: list[list[asyncpg.Record]] = []
+        wanted = None if kinds is None else list(kinds)
+        with unavailable_on_failure():
+            async with (
+                self._reads.driver() as connection,
+                connection.transaction(isolation="repeatable_read", readonly=True),
+            ):
+                present = _head(cluster_id, await connection.fetchrow(_HEAD, cluster_id))
+                cursor = await connection.cursor(_OBJECTS, cluster_id, wanted)
+                while batch := await cursor.fetch(FETCH_ROWS):
+                    batches.append(batch)
+        return Snapshot(present, await _decoded(batches))
+
+    async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
+        """One object, and the head of the same instant."""
+        with unavailable_on_failure():
+            async with self._reads.driver() as connection:
+                rows = await connection.fetch(_OBJECT, cluster_id, kind, namespace, name)
+        present, found = _split(cluster_id, rows)
+        return ObjectRead(present, found[0] if found else None)
+
+    async def list_objects(
+        self,
+        cluster_id: int,
+        kind: str,
+        *,
+        namespace: str | None = None,
+        node_name: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int,
+    ) -> ObjectPage:
+        """At most `limit` objects by namespace and name, those beyond the key `after`."""
+        start: After = "Start" if after is None else "Key"
+        if after is not None and after[0] == namespace:
+            start = "Name"
+        query = _list_query(namespace is not None, node_name is not None, start)
+        after_namespace, after_name = after or ("", "")
+        with unavailable_on_failure():
+            async with self._reads.driver() as connection:
+                rows = await query.fetch(
+                    connection,
+                    cluster=cluster_id,
+                    kind=kind,
+                    namespace=namespace,
+                    node_name=node_name,
+                    after_namespace=after_namespace,
+                    after_name=after_name,
+                    limit=limit,
+                )
+        return ObjectPage(*_split(cluster_id, rows))
+
+
+@cache
+def _list_query(by_namespace: bool, by_node: bool, after: After) -> Query:  # noqa: FBT001
+    """The head and a page of objects, in one statement.
+
+    Within a namespace the start is given by name alone: with a whole key PostgreSQL would begin
+    at the namespace's first object.
+    """
+    wanted = [object_.c.cluster_id == head.c.cluster_id, object_.c.kind == bindparam("kind")]
+    if by_namespace:
+        wanted.append(object_.c.namespace == bindparam("namespace"))
+    if by_node:
+        wanted.append(object_.c.node_name == bindparam("node_name"))
+    if after == "Name":
+        wanted.append(object_.c.name > bindparam("after_name"))
+    if after == "Key":
+        start = tuple_(
+            bindparam("after_namespace", type_=Text), bindparam("after_name", type_=Text)
+        )
+        wanted.append(tuple_(object_.c.namespace, object_.c.name) > start)
+    found = (
+        select(object_)
+        .where(*wanted)
+        .order_by(object_.c.namespace, object_.c.name)
+        .limit(bindparam("limit", type_=Integer))
+        .correlate(head)
+        .lateral("found")
+    )
+    present = [
+        column.label(f"head_{column.name}") for column in (head.c.revision, head.c.tip, head.c.at)
+    ]
+    columns = [column for column in found.c if column.name != "cluster_id"]
+    return Query(
+        select(*present, *columns)
+        .select_from(head.outerjoin(found, true()))
+        .where(head.c.cluster_id == bindparam("cluster"))
+        .order_by(found.c.namespace, found.c.name)
+    )
+
+
+def _split(cluster_id: int, rows: Sequence[asyncpg.Record]) -> tuple[Head, list[ObjectRow]]:
+    """The head, which every row repeats, and the objects; one row without an object if none."""
+    if not rows:
+        raise _gone(cluster_id)
+    first = rows[0]
+    present = Head(first["head_revision"], first["head_tip"], first["head_at"])
+    return present, [_object(row) for row in rows if row["kind"] is not None]
+
+
+async def _decoded(batches: Iterable[Sequence[asyncpg.Record]]) -> list[ObjectRow]:
+    """Done after the transaction, which is the shorter for it, and in turns with others."""
+    rows: list[ObjectRow] = []
+    for batch in batches:
+        rows.extend(map(_object, batch))
+        await asyncio.sleep(0)
+    return rows
+
+
+def _object(row: asyncpg.Record) -> ObjectRow:
+    return ObjectRow(
+        kind=row["kind"],
+        namespace=row["namespace"],
+        name=row["name"],
+        uid=row["uid"],
+        revision=row["revision"],
+        body=row["body"],
+        node_name=row["node_name"],
+    )
+
+
+def _head(cluster_id: int, row: asyncpg.Record | None) -> Head:
+    if row is None:
+        raise _gone(cluster_id)
+    return Head(row["revision"], row["tip"], row["at"])
+
+
+def _gone(cluster_id: int) -> NotFound:
+    return NotFound(f"There is no cluster {cluster_id}.")

@@ -1,0 +1,191 @@
+"""The tables, as statements in Python see them.
+
+`migrations` makes them; a test compares what is declared here with what is made there, checks and
+indexes included. What each table is for is said beside its SQL.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    func,
+)
+
+metadata = MetaData()
+
+
+def _text(name: str) -> Column[str]:
+    return Column(name, Text, nullable=False)
+
+
+def _key(name: str) -> Column[str]:
+    """Text that is ordered by code point, as Python orders it, whatever the database's locale."""
+    return Column(name, Text(collation="C"), nullable=False)
+
+
+def _number(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False)
+
+
+def _time(name: str) -> Column[object]:
+    return Column(name, DateTime(timezone=True), nullable=False)
+
+
+def _bytes(name: str) -> Column[bytes]:
+    return Column(name, LargeBinary, nullable=False)
+
+
+def _of_cluster(table: str) -> ForeignKeyConstraint:
+    return ForeignKeyConstraint(
+        ["cluster_id"], ["cluster.cluster_id"], name=f"{table}_cluster_id_fkey"
+    )
+
+
+cluster = Table(
+    "cluster",
+    metadata,
+    Column("cluster_id", BigInteger, Identity(always=True), nullable=False),
+    _key("name"),
+    Column(
+        "created_at",
+        DateTime(timezone=True),
+        nullable=False,
+        server_default=func.clock_timestamp(),
+    ),
+    PrimaryKeyConstraint("cluster_id", name="cluster_pkey"),
+    UniqueConstraint("name", name="cluster_name_key"),
+    CheckConstraint("name <> ''", name="cluster_name_check"),
+)
+
+head = Table(
+    "head",
+    metadata,
+    Column("cluster_id", BigInteger, nullable=False, autoincrement=False),
+    _number("revision"),
+    Column("tip", Uuid, nullable=False),
+    _time("at"),
+    PrimaryKeyConstraint("cluster_id", name="head_pkey"),
+    _of_cluster("head"),
+    CheckConstraint("revision >= 1", name="head_revision_check"),
+    postgresql_with={
+        "fillfactor": 50,
+        "autovacuum_vacuum_threshold": 1000,
+        "autovacuum_vacuum_scale_factor": 0,
+    },
+)
+
+floor = Table(
+    "floor",
+    metadata,
+    Column("cluster_id", BigInteger, nullable=False, autoincrement=False),
+    _number("revision"),
+    PrimaryKeyConstraint("cluster_id", name="floor_pkey"),
+    _of_cluster("floor"),
+    CheckConstraint("revision >= 0", name="floor_revision_check"),
+)
+
+commit = Table(
+    "commit",
+    metadata,
+    _number("cluster_id"),
+    _number("last_revision"),
+    Column("commit_id", Uuid, nullable=False),
+    Column("parent", Uuid, nullable=False),
+    _number("first_revision"),
+    _number("planned_at"),
+    _text("kind"),
+    _time("at"),
+    PrimaryKeyConstraint("cluster_id", "last_revision", "commit_id", name="commit_pkey"),
+    CheckConstraint("last_revision >= first_revision - 1", name="commit_last_revision_check"),
+)
+
+change = Table(
+    "change",
+    metadata,
+    _number("cluster_id"),
+    _number("revision"),
+    Column("commit_id", Uuid, nullable=False),
+    Column("created", Boolean, nullable=False),
+    _text("verb"),
+    _text("kind"),
+    _text("namespace"),
+    _text("name"),
+    _text("uid"),
+    Column("node_name", Text),
+    Column("labels_before", LargeBinary),
+    _bytes("body"),
+    PrimaryKeyConstraint("cluster_id", "revision", name="change_pkey"),
+    CheckConstraint("verb IN ('Put', 'Delete')", name="change_verb_check"),
+    postgresql_with={"toast_tuple_target": 8160},
+)
+
+object_ = Table(
+    "object",
+    metadata,
+    _number("cluster_id"),
+    _number("revision"),
+    _key("kind"),
+    _key("namespace"),
+    _key("name"),
+    _text("uid"),
+    Column("node_name", Text(collation="C")),
+    _bytes("body"),
+    PrimaryKeyConstraint("cluster_id", "kind", "namespace", "name", name="object_pkey"),
+    postgresql_with={"fillfactor": 85, "toast_tuple_target": 8160},
+)
+Index(
+    "object_node_name_idx",
+    object_.c.cluster_id,
+    object_.c.node_name,
+    postgresql_where=object_.c.node_name.is_not(None),
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    _number("cluster_id"),
+    _key("operation"),
+    _key("key"),
+    Column("chunk", Integer, nullable=False),
+    _bytes("request_hash"),
+    _bytes("answer"),
+    _time("recorded_at"),
+    PrimaryKeyConstraint("cluster_id", "operation", "key", "chunk", name="idempotency_pkey"),
+)
+Index("idempotency_recorded_at_idx", idempotency.c.cluster_id, idempotency.c.recorded_at)
+
+replica_report = Table(
+    "replica_report",
+    metadata,
+    _key("process"),
+    _number("cluster_id"),
+    _number("revision"),
+    _text("hash"),
+    _time("at"),
+    PrimaryKeyConstraint("process", "cluster_id", name="replica_report_pkey"),
+    prefixes=["UNLOGGED"],
+)
+
+lease = Table(
+    "lease",
+    metadata,
+    _number("cluster_id"),
+    _key("name"),
+    _text("holder"),
+    _time("until"),
+    PrimaryKeyConstraint("cluster_id", "name", name="lease_pkey"),
+    _of_cluster("lease"),
+)

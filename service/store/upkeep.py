@@ -1,0 +1,144 @@
+"""What keeps a cluster's storage in order on PostgreSQL: leases, compaction, the sweeper."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from service.model.errors import NotFound
+from service.model.log import (
+    COMPACTION_STEP_ROWS_MAX,
+    REPORT_SECONDS_MAX,
+    RESTORE_LIFT_REVISIONS,
+    Lease,
+    ReplicaReport,
+    ReplicaState,
+)
+from service.store.connections import Connections
+from service.store.failures import unavailable_on_failure
+
+SWEEP_ROWS_MAX = 1_000
+"""Idempotency records that one step of the sweeper deletes."""
+
+_COMPACT = "SELECT floor_revision, rose FROM compact_v1($1, $2, $3, $4)"
+_LIFT = "SELECT lift_cluster_v1($1, $2)"
+_SWEEP = """
+    DELETE FROM idempotency WHERE ctid = ANY(ARRAY(
+        SELECT ctid FROM idempotency
+        WHERE cluster_id = $1 AND recorded_at < clock_timestamp() - $2::interval
+        ORDER BY recorded_at LIMIT $3
+    ))
+"""
+_ACQUIRE = """
+    INSERT INTO lease AS l (cluster_id, name, holder, until)
+    SELECT cluster_id, $2, $3, clock_timestamp() + $4::interval FROM cluster WHERE cluster_id = $1
+    ON CONFLICT (cluster_id, name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+    WHERE l.holder = excluded.holder OR l.until <= clock_timestamp()
+    RETURNING cluster_id, name, holder, until
+"""
+_EXPIRED = """
+    SELECT c.name FROM lease AS l JOIN cluster AS c USING (cluster_id)
+    WHERE l.name = $1 AND l.until <= clock_timestamp() ORDER BY c.name
+"""
+_RELEASE = "DELETE FROM lease WHERE cluster_id = $1 AND name = $2 AND holder = $3"
+_REPORT = """
+    WITH gone AS (
+        DELETE FROM replica_report
+        WHERE (process = $1 AND cluster_id <> ALL($2)) OR at < clock_timestamp() - $5::interval
+    )
+    INSERT INTO replica_report AS r (process, cluster_id, revision, hash, at)
+    SELECT $1, cluster_id, revision, hash, clock_timestamp()
+    FROM unnest($2::bigint[], $3::bigint[], $4::text[]) AS t (cluster_id, revision, hash)
+    ON CONFLICT (process, cluster_id) DO UPDATE
+    SET revision = excluded.revision, hash = excluded.hash, at = excluded.at
+"""
+_REPORTS = """
+    SELECT r.process, c.name AS cluster, r.revision, r.hash
+    FROM replica_report AS r JOIN cluster AS c USING (cluster_id)
+    WHERE r.at > clock_timestamp() - $1::interval ORDER BY c.name, r.process
+"""
+_FORGOTTEN = timedelta(minutes=1)
+"""Reports of dead processes are removed after so long, by whoever reports next."""
+
+
+class Upkeep:
+    """The part of the store that background work uses. Every call raises StorageUnavailable."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._writer = connections
+
+    async def acquire_lease(
+        self, cluster_id: int, name: str, holder: str, seconds: float
+    ) -> Lease | None:
+        """Take or prolong a lease; None while another holds it, or if the cluster is gone."""
+        length = timedelta(seconds=seconds)
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                row = await connection.fetchrow(_ACQUIRE, cluster_id, name, holder, length)
+        return None if row is None else Lease(**dict(row))
+
+    async def expired_leases(self, name: str) -> list[str]:
+        """The clusters of which nobody prolonged the lease of this name, and nobody gave it back."""
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                return [row["name"] for row in await connection.fetch(_EXPIRED, name)]
+
+    async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
+        """Give a lease back, if the holder still has it."""
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                await connection.execute(_RELEASE, cluster_id, name, holder)
+
+    async def report_replicas(self, process: str, states: Mapping[int, ReplicaState]) -> None:
+        """Say what the replicas of a process hold, by cluster; those it had before are forgotten."""
+        revisions = [state.revision for state in states.values()]
+        hashes = [state.hash for state in states.values()]
+        values = (process, list(states), revisions, hashes, _FORGOTTEN)
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                await connection.execute(_REPORT, *values)
+
+    async def replica_reports(self) -> list[ReplicaReport]:
+        """What the processes said that live, by cluster and process."""
+        fresh = timedelta(seconds=REPORT_SECONDS_MAX)
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                rows = await connection.fetch(_REPORTS, fresh)
+        return [ReplicaReport(**dict(row)) for row in rows]
+
+    async def compact(
+        self,
+        cluster_id: int,
+        *,
+        keep_changes: int,
+        keep_seconds: float,
+        rows: int = COMPACTION_STEP_ROWS_MAX,
+    ) -> tuple[int, bool]:
+        """One step of compaction: the log's floor, and whether it rose (then ask again) (P12).
+
+        Kept are the last `keep_changes` changes, and all younger than `keep_seconds`.
+        """
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                age = timedelta(seconds=keep_seconds)
+                row = await connection.fetchrow(_COMPACT, cluster_id, keep_changes, age, rows)
+        if row is None or row["floor_revision"] is None:
+            raise NotFound(f"There is no cluster {cluster_id}.")
+        return row["floor_revision"], row["rose"]
+
+    async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
+        """Delete idempotency records that are older; how many (ask again if any) (P11)."""
+        age = timedelta(seconds=keep_seconds)
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                status = await connection.execute(_SWEEP, cluster_id, age, SWEEP_ROWS_MAX)
+        return int(status.rpartition(" ")[2])
+
+    async def lift_revision(self, cluster_id: int) -> None:
+        """Begin a new history at a much higher revision, with an empty log: after a restore (P3).
+
+        Every replica loads anew and every watcher lists anew. Raises NotFound.
+        """
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                lifted = await connection.fetchval(_LIFT, cluster_id, RESTORE_LIFT_REVISIONS)
+        if not lifted:
+            raise NotFound(f"There is no cluster {cluster_id}.")

@@ -1,0 +1,69 @@
+"""The application over each store, started and stopped around a test."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import httpx
+import pytest
+
+from service.api.metrics import Metrics
+from service.app import RandomIds, SystemClock, create_app
+from service.scheduler.limits import Limits
+from service.scheduler.service import Scheduler
+from service.settings import Settings
+from service.store.memory import MemoryStore
+from service.store.postgres import PostgresStore
+from tests.api.harness import Harness
+
+MakeHarness = Callable[..., Awaitable[Harness]]
+
+
+@pytest.fixture
+async def make_harness() -> AsyncIterator[MakeHarness]:
+    """Builds applications over the store in memory, with settings of the test's own."""
+    async with AsyncExitStack() as stack:
+
+        async def make(store: Any = None, **settings: Any) -> Harness:
+            store = store or MemoryStore(SystemClock().now, RandomIds().commit_id)
+            return await _started(stack, store, Settings(**settings))
+
+        yield make
+
+
+@pytest.fixture
+async def harness(make_harness: MakeHarness) -> Harness:
+    """The application with default settings, over the store in memory."""
+    return await make_harness()
+
+
+@pytest.fixture(params=["memory", "postgres"])
+def each_database_url(request: pytest.FixtureRequest) -> str | None:
+    """A fresh database, or None for the store in memory."""
+    return request.getfixturevalue("database_url") if request.param == "postgres" else None
+
+
+@pytest.fixture
+async def over_each_store(
+    each_database_url: str | None, make_harness: MakeHarness
+) -> AsyncIterator[Harness]:
+    """The application with default settings, over each store in turn."""
+    if each_database_url is None:
+        yield await make_harness()
+        return
+    async with AsyncExitStack() as stack:
+        store = PostgresStore(each_database_url)
+        stack.push_async_callback(store.close)
+        yield await _started(stack, store, Settings())
+
+
+async def _started(stack: AsyncExitStack, store: Any, settings: Settings) -> Harness:
+    clock = SystemClock()
+    metrics = Metrics()
+    scheduler = Scheduler(store, clock, RandomIds(), Limits(), meter=metrics)
+    await scheduler.start()
+    stack.push_async_callback(scheduler.stop)
+    app = create_app(settings, store=store, scheduler=scheduler, clock=clock, metrics=metrics)
+    transport = httpx.ASGITransport(app=app)
+    client = httpx.AsyncClient(transport=transport, base_url="http://moorage")
+    return Harness(app, await stack.enter_async_context(client), store, scheduler)

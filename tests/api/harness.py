@@ -1,0 +1,68 @@
+"""The whole application in this process, over either store, and what tests say to it."""
+
+from typing import Any
+
+import httpx
+import msgspec
+
+CLUSTER = "/v1/clusters/default"
+
+
+class Harness(msgspec.Struct, frozen=True):
+    """One application and a client of it."""
+
+    app: Any
+    client: httpx.AsyncClient
+    store: Any
+    scheduler: Any
+
+    async def put(self, path: str, body: dict[str, Any]) -> httpx.Response:
+        answer = await self.client.put(f"{CLUSTER}/{path}", json=body)
+        assert answer.status_code in {200, 201}, answer.text
+        return answer
+
+    async def put_node(self, name: str, **labels: str) -> httpx.Response:
+        return await self.put(f"nodes/{name}", node(name, **labels))
+
+    async def put_pod(self, name: str, **spec: Any) -> httpx.Response:
+        return await self.put(f"namespaces/shop/pods/{name}", pod(name, **spec))
+
+    async def place(self, *pods: dict[str, Any], **options: Any) -> dict[str, Any]:
+        answer = await self.client.post(
+            f"{CLUSTER}/placements", json={"pods": list(pods), **options}
+        )
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+def node(name: str, **labels: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}},
+    }
+
+
+def pod(name: str, namespace: str = "shop", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "web"}},
+        "spec": {
+            "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
+            **spec,
+        },
+    }
+
+
+def problem(answer: httpx.Response, status: int) -> str:
+    """The code of a problem document, after checking that it is one."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    body = answer.json()
+    assert body["status"] == status
+    assert body["type"] == f"/errors/{body['code']}"
+    assert body["title"]
+    assert body["detail"]
+    return str(body["code"])

@@ -1,0 +1,131 @@
+"""Clusters and their configuration."""
+
+import pytest
+
+from tests.api.harness import CLUSTER, Harness, problem
+
+OTHER = "/v1/clusters/other"
+
+
+async def test_the_default_cluster_is_there(over_each_store: Harness) -> None:
+    answer = await over_each_store.client.get(CLUSTER)
+    body = answer.json()
+    assert answer.status_code == 200
+    assert body["name"] == "default"
+    assert body["config"]["daemonNamespaces"] == ["kube-system"]
+    assert body["counts"] == {"nodes": 0, "pods": 0, "pending": 0}
+    assert str(body["revision"]) == answer.headers["moorage-revision"]
+
+
+async def test_clusters_are_made_listed_and_deleted(over_each_store: Harness) -> None:
+    client = over_each_store.client
+    created = await client.put(OTHER, json={"config": {"hardPodAffinityWeight": 7}})
+    assert created.status_code == 201, created.text
+    listed = (await client.get("/v1/clusters")).json()["items"]
+    assert [cluster["name"] for cluster in listed] == ["default", "other"]
+    assert listed[1]["config"]["hardPodAffinityWeight"] == 7
+    deleted = await client.delete(OTHER)
+    assert deleted.status_code == 200
+    assert deleted.json()["name"] == "other"
+    assert problem(await client.get(OTHER), 404) == "NotFound"
+    assert problem(await client.delete(OTHER), 404) == "NotFound"
+
+
+async def test_a_cluster_made_anew_is_empty(over_each_store: Harness) -> None:
+    client = over_each_store.client
+    for _ in range(2):
+        assert (await client.put(OTHER, json={"config": {}})).status_code == 201
+        assert (await client.get(f"{OTHER}/nodes")).json()["items"] == []
+        put = await client.put(f"{OTHER}/nodes/n1", json={"metadata": {"name": "n1"}})
+        assert put.status_code == 201
+        assert (await client.delete(OTHER)).json()["counts"]["nodes"] == 1
+
+
+async def test_counts(over_each_store: Harness) -> None:
+    await over_each_store.put_node("n1")
+    await over_each_store.put_pod("placed", nodeName="n1")
+    await over_each_store.put_pod("waiting", schedulingGates=[{"name": "g"}])
+    counts = (await over_each_store.client.get(CLUSTER)).json()["counts"]
+    assert counts == {"nodes": 1, "pods": 2, "pending": 1}
+
+
+async def test_put_replaces_the_configuration(over_each_store: Harness) -> None:
+    client = over_each_store.client
+    first = await client.put(CLUSTER, json={"config": {"placePendingPods": False}})
+    assert first.json()["config"]["placePendingPods"] is False
+    again = await client.put(CLUSTER, json={"config": {"placePendingPods": False}})
+    assert again.json()["revision"] == first.json()["revision"]
+    second = await client.put(CLUSTER, json=first.json() | {"config": {}})
+    assert second.status_code == 200
+    assert second.json()["config"]["placePendingPods"] is True
+    assert second.json()["revision"] == first.json()["revision"] + 1
+
+
+PATCHES = {
+    "application/merge-patch+json": {"config": {"hardPodAffinityWeight": 3}},
+    "application/json": {"config": {"hardPodAffinityWeight": 3}},
+    "application/strategic-merge-patch+json": {"config": {"hardPodAffinityWeight": 3}},
+    "application/json-patch+json": [
+        {"op": "replace", "path": "/config/hardPodAffinityWeight", "value": 3}
+    ],
+}
+
+
+@pytest.mark.parametrize("content_type", PATCHES)
+async def test_patch_changes_single_settings(harness: Harness, content_type: str) -> None:
+    await harness.put("", {"config": {"placePendingPods": False}})
+    answer = await harness.client.patch(
+        CLUSTER, json=PATCHES[content_type], headers={"content-type": content_type}
+    )
+    assert answer.status_code == 200, answer.text
+    config = answer.json()["config"]
+    assert (config["hardPodAffinityWeight"], config["placePendingPods"]) == (3, False)
+
+
+async def test_if_match_guards_the_configuration(over_each_store: Harness) -> None:
+    client = over_each_store.client
+    etag = (await client.get(CLUSTER)).headers["etag"]
+    await over_each_store.put_node("n1")
+    answer = await client.patch(
+        CLUSTER, json={"config": {"placePendingPods": False}}, headers={"if-match": etag}
+    )
+    assert answer.status_code == 200, answer.text
+    stale = await client.patch(CLUSTER, json={"config": {}}, headers={"if-match": etag})
+    assert problem(stale, 412) == "PreconditionFailed"
+
+
+BAD = {
+    "unknown setting": ({"config": {"semantic": "Kubernetes"}}, "config.semantic"),
+    "bad value": ({"config": {"hardPodAffinityWeight": 101}}, "config.hardPodAffinityWeight"),
+    "bad type": ({"config": {"placePendingPods": "yes"}}, "config.placePendingPods"),
+    "no config": ({}, "config"),
+    "config no object": ({"config": []}, "config"),
+    "beside config": ({"config": {}, "settings": {}}, "settings"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+async def test_bad_configurations_name_the_setting(harness: Harness, case: str) -> None:
+    body, field = BAD[case]
+    for method in ("PUT", "PATCH"):
+        answer = await harness.client.request(method, CLUSTER, json=body)
+        assert problem(answer, 422) == "InvalidManifest"
+        assert [error["field"] for error in answer.json()["errors"]] == [field]
+    created = await harness.client.put(OTHER, json=body)
+    assert problem(created, 422) == "InvalidManifest"
+
+
+async def test_a_json_patch_stays_within_the_configuration(harness: Harness) -> None:
+    answer = await harness.client.patch(
+        CLUSTER,
+        json=[{"op": "replace", "path": "/name", "value": "x"}],
+        headers={"content-type": "application/json-patch+json"},
+    )
+    assert problem(answer, 422) == "InvalidManifest"
+    assert answer.json()["errors"][0]["field"] == "[0].path"
+
+
+@pytest.mark.parametrize("name", ["UPPER", "a_b", "-a", "a" * 64, "a.b"])
+async def test_bad_names_are_refused(harness: Harness, name: str) -> None:
+    answer = await harness.client.put(f"/v1/clusters/{name}", json={"config": {}})
+    assert problem(answer, 422) == "InvalidManifest"

@@ -1,0 +1,216 @@
+"""What is refused before a handler sees it, and how every refusal looks."""
+
+import asyncio
+
+import pytest
+
+from tests.api.harness import Harness, problem
+
+PODS = "/v1/clusters/default/pods"
+POD = "/v1/clusters/default/namespaces/shop/pods/web-0"
+PLACEMENTS = "/v1/clusters/default/placements"
+
+
+async def test_unknown_paths_are_problem_documents(harness: Harness) -> None:
+    answer = await harness.client.get("/v1/nothing")
+    assert problem(answer, 404) == "NoSuchPath"
+    assert answer.json() == {
+        "type": "/errors/NoSuchPath",
+        "code": "NoSuchPath",
+        "title": "Nothing is served at this path",
+        "status": 404,
+        "detail": "Nothing is served at this path.",
+        "instance": "/v1/nothing",
+    }
+
+
+async def test_wrong_methods_say_which_are_allowed(harness: Harness) -> None:
+    answer = await harness.client.post(PODS)
+    assert problem(answer, 405) == "MethodNotAllowed"
+    assert set(answer.headers["allow"].split(", ")) == {"GET", "OPTIONS"}
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/yaml", "a/b; charset=utf-8"])
+async def test_other_content_types_are_refused(harness: Harness, content_type: str) -> None:
+    answer = await harness.client.put(POD, content=b"{}", headers={"content-type": content_type})
+    assert problem(answer, 415) == "UnsupportedMediaType"
+    assert "application/json" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"content-encoding": "gzip"},
+        {"content-type": "application/json; charset=latin-1"},
+    ],
+    ids=["encoding", "charset"],
+)
+async def test_other_encodings_are_refused(harness: Harness, headers: dict[str, str]) -> None:
+    answer = await harness.client.put(POD, content=b"{}", headers=headers)
+    assert problem(answer, 415) == "UnsupportedMediaType"
+
+
+async def test_a_long_url_is_refused(harness: Harness) -> None:
+    answer = await harness.client.get(PODS + "?labelSelector=" + "a" * 9000)
+    assert problem(answer, 414) == "URLTooLong"
+
+
+async def test_large_headers_are_refused(harness: Harness) -> None:
+    answer = await harness.client.get(PODS, headers={"x-large": "a" * 40_000})
+    assert problem(answer, 431) == "HeadersTooLarge"
+
+
+async def test_two_framings_of_one_body_are_refused(harness: Harness) -> None:
+    headers = {"content-length": "2", "transfer-encoding": "chunked"}
+    answer = await harness.client.put(POD, content=b"{}", headers=headers)
+    assert problem(answer, 400) == "MalformedRequest"
+
+
+@pytest.mark.parametrize("path", ["/v1/clusters/a%00b/pods", "/v1/clusters/%0A/nodes/x"])
+async def test_control_characters_in_the_path_are_refused(harness: Harness, path: str) -> None:
+    assert problem(await harness.client.get(path), 400) == "MalformedRequest"
+
+
+@pytest.mark.parametrize(
+    "query", ["?nodeName=%00", "?nodeName=%ff", "?labelselector=a", "?phase=Running&phase=Failed"]
+)
+async def test_bad_queries_are_refused(harness: Harness, query: str) -> None:
+    assert problem(await harness.client.get(PODS + query), 400) == "MalformedRequest"
+
+
+async def test_an_unknown_query_parameter_is_named(harness: Harness) -> None:
+    answer = await harness.client.delete(POD + "?dryRun=All")
+    assert [error["field"] for error in answer.json()["errors"]] == ["dryRun"]
+
+
+async def test_an_announced_body_over_the_limit_is_not_read(harness: Harness) -> None:
+    async def body():
+        pytest.fail("The body was read.")
+        yield b""
+
+    headers = {"content-length": str(2**20 + 1)}
+    answer = await harness.client.put(POD, content=body(), headers=headers)
+    assert problem(answer, 413) == "BodyTooLarge"
+
+
+async def test_a_chunked_body_over_the_limit_is_given_up_early(harness: Harness) -> None:
+    sent = 0
+
+    async def body():
+        nonlocal sent
+        for _ in range(100):
+            sent += 2**18
+            yield b" " * 2**18
+
+    answer = await harness.client.put(POD, content=body())
+    assert problem(answer, 413) == "BodyTooLarge"
+    assert sent <= 2**20 + 2 * 2**18
+
+
+async def test_each_operation_has_its_own_limit(harness: Harness) -> None:
+    body = b'{"podRefs": [' + b" " * 2**21 + b"]}"
+    answer = await harness.client.post(PLACEMENTS, content=body)
+    assert answer.status_code == 200
+
+
+async def test_a_body_that_stops_is_given_up(make_harness) -> None:
+    harness = await make_harness(body_timeout_seconds=0.05)
+
+    async def body():
+        yield b"{"
+        await asyncio.sleep(30)
+
+    answer = await harness.client.put(POD, content=body())
+    assert problem(answer, 408) == "BodyTimeout"
+
+
+async def test_a_body_that_trickles_is_given_up(make_harness) -> None:
+    harness = await make_harness(body_timeout_seconds=0.2)
+
+    async def body():
+        for _ in range(1000):
+            yield b" "
+            await asyncio.sleep(0.02)
+
+    answer = await harness.client.put(POD, content=body())
+    assert problem(answer, 408) == "BodyTimeout"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": "Bearer wrong"},
+        {"authorization": "Basic secret"},
+        {"authorization": ""},
+    ],
+    ids=["none", "wrong", "scheme", "empty"],
+)
+async def test_requests_without_the_token_are_refused(
+    make_harness, headers: dict[str, str]
+) -> None:
+    harness = await make_harness(token="secret")
+    for path in (PODS, "/v1/nothing", "/v1"):
+        answer = await harness.client.get(path, headers=headers)
+        assert problem(answer, 401) == "Unauthorized"
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert "moorage-revision" not in answer.headers
+
+
+async def test_the_token_opens_and_health_needs_none(make_harness) -> None:
+    harness = await make_harness(token="secret")
+    for scheme in ("Bearer", "bearer"):
+        headers = {"authorization": f"{scheme} secret"}
+        assert (await harness.client.get(PODS, headers=headers)).status_code == 200
+    assert (await harness.client.get("/livez")).status_code == 200
+
+
+async def test_errors_in_a_cluster_carry_its_revision(harness: Harness) -> None:
+    await harness.put_node("n1")
+    answer = await harness.client.get("/v1/clusters/default/nodes/absent")
+    assert problem(answer, 404) == "NotFound"
+    assert int(answer.headers["moorage-revision"]) >= 1
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_head_is_get_without_the_body(harness: Harness) -> None:
+    await harness.put_node("n1")
+    answer = await harness.client.head("/v1/clusters/default/nodes/n1")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["etag"]
+
+
+async def test_a_client_that_leaves_does_no_harm(harness: Harness) -> None:
+    sent: list[dict] = []
+    messages = iter([{"type": "http.request", "body": b"{", "more_body": True}])
+
+    async def receive():
+        return next(messages, {"type": "http.disconnect"})
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "PUT",
+        "path": POD,
+        "query_string": b"",
+        "headers": [],
+        "http_version": "1.1",
+        "asgi": {"version": "3.0"},
+    }
+    await harness.app(scope, receive, send)
+    assert sent[0]["status"] == 400
+
+
+async def test_a_fault_is_a_problem_document_that_tells_nothing(
+    harness: Harness, monkeypatch, caplog
+) -> None:
+    async def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("secret of the house")
+
+    monkeypatch.setattr(harness.store, "get_object", broken)
+    answer = await harness.client.get(POD)
+    assert problem(answer, 500) == "Internal"
+    assert "secret" not in answer.text
+    assert "secret of the house" in caplog.text

@@ -1,0 +1,160 @@
+"""The OpenAPI document: complete, described, true to the code, and readable without a network."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from service.api.problems import PROBLEMS
+from service.api.routes import HANDLERS, openapi_document
+from service.cli.openapi import rendered_document
+from tests.api.harness import Harness
+
+STORED = Path(__file__).parents[2] / "openapi" / "openapi.json"
+OPERATION_IDS = [
+    "listClusters",
+    "getCluster",
+    "putCluster",
+    "patchCluster",
+    "deleteCluster",
+    "listNodes",
+    "getNode",
+    "putNode",
+    "patchNode",
+    "deleteNode",
+    "listNamespaces",
+    "getNamespace",
+    "putNamespace",
+    "patchNamespace",
+    "deleteNamespace",
+    "listPods",
+    "listNamespacedPods",
+    "getPod",
+    "putPod",
+    "patchPod",
+    "deletePod",
+    "applyObjects",
+    "exportCluster",
+    "placePods",
+    "bindPod",
+    "explainPod",
+    "getTopology",
+    "watchChanges",
+    "simulate",
+    "getLiveness",
+    "getReadiness",
+    "getMetrics",
+]
+
+
+def operations() -> list[tuple[str, dict]]:
+    return [
+        (path, operation)
+        for path, methods in openapi_document()["paths"].items()
+        for operation in methods.values()
+    ]
+
+
+def test_every_operation_has_the_name_of_the_api() -> None:
+    ids = [operation["operationId"] for _, operation in operations()]
+    assert sorted(ids) == sorted(set(ids))
+    assert set(OPERATION_IDS) <= set(ids)
+
+
+def test_every_handler_is_described() -> None:
+    pages = {"openapi_json", "docs", "errors", "error", "options", "debug_replicas"}
+    undescribed = {h.handler_name for h in HANDLERS if "operation" not in (h.opt or {})}
+    assert undescribed == pages
+
+
+def test_every_schema_and_field_is_described() -> None:
+    missing = [
+        f"{name}.{field}"
+        for name, schema in openapi_document()["components"]["schemas"].items()
+        for field, part in [("", schema), *schema.get("properties", {}).items()]
+        if not part.get("description")
+    ]
+    assert missing == []
+
+
+def test_every_parameter_and_answer_is_described() -> None:
+    for path, operation in operations():
+        parts = [*operation.get("parameters", []), *operation["responses"].values()]
+        assert all(part["description"] for part in parts), path
+        assert operation["summary"], path
+
+
+def test_every_path_parameter_is_declared() -> None:
+    for path, operation in operations():
+        declared = [p["name"] for p in operation.get("parameters", []) if p["in"] == "path"]
+        assert declared == re.findall(r"{(\w+)}", path)
+
+
+def test_every_error_has_a_body() -> None:
+    for path, operation in operations():
+        for status, answer in operation["responses"].items():
+            if int(status) >= 400:
+                assert answer["content"] == {
+                    "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
+                }, path
+
+
+def test_references_lead_somewhere() -> None:
+    document = openapi_document()
+
+    def references(value: object):
+        if isinstance(value, dict):
+            yield from [value["$ref"]] if "$ref" in value else []
+            for part in value.values():
+                yield from references(part)
+        elif isinstance(value, list):
+            for part in value:
+                yield from references(part)
+
+    for reference in set(references(document)):
+        target = document
+        for key in reference.removeprefix("#/").split("/"):
+            target = target[key]
+
+
+def test_request_bodies_show_the_whole_manifest() -> None:
+    schemas = openapi_document()["components"]["schemas"]
+    pods = schemas["PlacementRequest"]["properties"]["pods"]["anyOf"][0]
+    assert pods["items"] == {"$ref": "#/components/schemas/Pod"}
+    assert "topologySpreadConstraints" in schemas["PodSpec"]["properties"]
+    assert schemas["PodAffinityTerm"]["required"] == ["topologyKey"]
+
+
+def test_the_stored_document_is_what_the_code_says() -> None:
+    assert STORED.read_text() == rendered_document(), "Run `make openapi`."
+
+
+async def test_the_document_is_served(harness: Harness) -> None:
+    answer = await harness.client.get("/openapi.json")
+    assert answer.json() == json.loads(rendered_document())
+
+
+@pytest.mark.parametrize("path", ["/docs", "/errors", "/errors/PodDiffers"])
+async def test_pages_need_nothing_from_elsewhere(harness: Harness, path: str) -> None:
+    answer = await harness.client.get(path)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert not re.findall(r"(?:src|href)=['\"](?:https?:)?//", answer.text)
+
+
+async def test_the_docs_show_every_operation(harness: Harness) -> None:
+    page = (await harness.client.get("/docs")).text
+    assert all(f"id='{name}'" in page for name in OPERATION_IDS)
+
+
+@pytest.mark.parametrize("code", PROBLEMS)
+async def test_every_problem_has_its_page(harness: Harness, code: str) -> None:
+    answer = await harness.client.get(f"/errors/{code}")
+    assert answer.status_code == 200
+    assert PROBLEMS[code].title.split("`")[0][:20] in answer.text
+
+
+async def test_an_unknown_code_has_no_page(harness: Harness) -> None:
+    assert (await harness.client.get("/errors/<script>")).status_code == 404

@@ -1,0 +1,206 @@
+"""Watches of real servers: across processes, cut off, ended by a stop signal, from the command."""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import httpx
+import psutil
+import pytest
+
+from service.cli.local import LocalServer, temporary_folder
+from tests.api.harness import node
+
+SECONDS_MAX = 30
+KEEP = {
+    "MOORAGE_LOG_KEEP_SECONDS": "0.5",
+    "MOORAGE_LOG_KEEP_CHANGES": "5",
+    "MOORAGE_UPKEEP_SECONDS": "0.3",
+}
+
+
+class Transcript:
+    """What one watch gets, read by a thread of its own."""
+
+    def __init__(self, server: LocalServer, cluster: str, **parameters: object) -> None:
+        self.events: list[tuple[str, int | None, dict]] = []
+        self.ended = threading.Event()
+        self._news = threading.Condition()
+        self._url = f"{server.url}/v1/clusters/{cluster}/watch"
+        self._parameters = parameters
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        fields: dict[str, str] = {}
+        timeout = httpx.Timeout(SECONDS_MAX)
+        with httpx.stream("GET", self._url, params=self._parameters, timeout=timeout) as answer:
+            assert answer.status_code == 200, answer.read()
+            for line in answer.iter_lines():
+                if line:
+                    name, _, value = line.partition(": ")
+                    fields[name] = value
+                else:
+                    self._take(fields)
+                    fields = {}
+        self.ended.set()
+
+    def _take(self, fields: dict[str, str]) -> None:
+        if "event" not in fields:
+            return
+        number = int(fields["id"]) if "id" in fields else None
+        with self._news:
+            self.events.append((fields["event"], number, json.loads(fields["data"])))
+            self._news.notify_all()
+
+    def until(self, count: int) -> list[tuple[str, int | None, dict]]:
+        """So many events other than bookmarks."""
+        with self._news:
+            assert self._news.wait_for(lambda: len(self.changes) >= count, SECONDS_MAX)
+        return self.changes
+
+    def begun(self) -> "Transcript":
+        """Once the first bookmark has said where it begins."""
+        with self._news:
+            assert self._news.wait_for(lambda: self.events, SECONDS_MAX)
+        return self
+
+    @property
+    def changes(self) -> list[tuple[str, int | None, dict]]:
+        return [event for event in self.events if event[0] != "BOOKMARK"]
+
+
+def put_node(server: LocalServer, cluster: str, name: str, **labels: str) -> int:
+    """The revision that this made."""
+    url = f"{server.url}/v1/clusters/{cluster}/nodes/{name}"
+    answer = httpx.put(url, json=node(name, **labels), timeout=SECONDS_MAX)
+    assert answer.status_code in {200, 201}, answer.text
+    return int(answer.json()["metadata"]["resourceVersion"])
+
+
+def big_node(name: str, number: int) -> dict:
+    """200 kB, another one for each number."""
+    made = {"kind": "Node", **node(name, number=str(number))}
+    made["metadata"]["annotations"] = {"big": "x" * 200_000}
+    return made
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[tuple[LocalServer, LocalServer]]:
+    """Two servers on one database; each test has a cluster of its own."""
+    with (
+        temporary_folder() as folder,
+        LocalServer(folder / "data") as one,
+        LocalServer(folder / "data") as other,
+    ):
+        yield one, other
+
+
+@pytest.fixture
+def cluster(pair: tuple[LocalServer, LocalServer], request: pytest.FixtureRequest) -> str:
+    name = request.node.name.replace("_", "-")[:60].strip("-")
+    answer = httpx.put(f"{pair[0].url}/v1/clusters/{name}", json={"config": {}}, timeout=30)
+    assert answer.status_code == 201
+    return name
+
+
+def test_watchers_of_both_processes_see_the_same(pair, cluster):
+    transcripts = [Transcript(server, cluster).begun() for server in pair]
+    revisions = [put_node(pair[number % 2], cluster, f"n{number}") for number in range(40)]
+
+    first, second = (transcript.until(40) for transcript in transcripts)
+
+    assert first == second
+    assert [revision for _, revision, _ in first] == revisions
+
+
+def test_p14_another_processes_commit_arrives_long_before_the_next_poll(pair, cluster):
+    """Polling comes every 250 ms, so without hints the median would be about half of that."""
+    watch = Transcript(pair[1], cluster).begun()
+    delays = []
+    for number in range(15):
+        put_node(pair[0], cluster, f"n{number}")
+        acknowledged = time.monotonic()
+        watch.until(number + 1)
+        delays.append(time.monotonic() - acknowledged)
+
+    assert sorted(delays)[7] < 0.05
+
+
+def test_a_reader_that_stopped_is_cut_off_and_costs_no_memory(pair, cluster):
+    server = pair[0]
+    worker = next(
+        child
+        for child in psutil.Process(server.process.pid).children()
+        if "spawn_main" in " ".join(child.cmdline())
+    )
+    url = f"{server.url}/v1/clusters/{cluster}"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS_MAX) as reader:
+        reader.sendall(f"GET /v1/clusters/{cluster}/watch HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert reader.recv(1000)
+        before = worker.memory_info().rss
+        for number in range(50):
+            body = {"kind": "List", "items": [big_node(f"n{i}", number) for i in range(5)]}
+            httpx.post(f"{url}/apply", json=body, timeout=SECONDS_MAX).raise_for_status()
+        grown = worker.memory_info().rss - before
+        time.sleep(11)  # what a reader is granted for each piece, and a little
+        received = b""
+        while piece := reader.recv(1 << 20):
+            received = received[-10:] + piece
+
+    assert grown < 45_000_000  # of 50 MB in the log, the ring keeps 16
+    assert not received.endswith(b"0\r\n\r\n")  # cut off, not complete
+
+
+def test_the_command_follows_a_cluster(pair, cluster):
+    put_node(pair[0], cluster, "n1", zone="a")
+    command = [sys.executable, "-m", "service.cli", "watch", "Node", "--since", "1", "-l", "zone=a"]
+    options = ["--url", pair[1].url, "--cluster", cluster]
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        put_node(pair[0], cluster, "n1", zone="b")
+        second = process.stdout.readline()
+        process.terminate()
+
+    assert first.split() == ["2", "ADDED", "Node", "n1"]
+    assert second.split() == ["3", "DELETED", "Node", "n1"]
+
+
+def test_a_stop_signal_ends_streams_in_good_order():
+    with temporary_folder() as folder, LocalServer(folder / "data", workers=2) as server:
+        watches = [Transcript(server, "default").begun() for _ in range(4)]
+        started = time.monotonic()
+
+        code = server.stop()
+
+        assert code == 0
+        assert time.monotonic() - started < 10
+        assert all(watch.ended.wait(5) for watch in watches)
+
+
+def test_a_log_beyond_its_bounds_is_compacted_and_late_readers_are_told():
+    with (
+        temporary_folder() as folder,
+        LocalServer(folder / "data", workers=2, environment=KEEP) as server,
+    ):
+        url = f"{server.url}/v1/clusters/default/watch"
+        for number in range(30):
+            last = put_node(server, "default", f"n{number}")
+        deadline = time.monotonic() + SECONDS_MAX
+        while (answer := _since_one(url)).status_code == 200 and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+        assert answer.status_code == 410
+        assert answer.json()["code"] == "Compacted"
+        time.sleep(1)
+        kept = Transcript(server, "default", sinceRevision=last - 5).until(5)
+        assert [revision for _, revision, _ in kept] == list(range(last - 4, last + 1))
+
+
+def _since_one(url: str) -> httpx.Response:
+    parameters = {"sinceRevision": 1, "timeoutSeconds": 1}
+    return httpx.get(url, params=parameters, timeout=SECONDS_MAX)

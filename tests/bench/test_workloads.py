@@ -1,0 +1,38 @@
+"""The workloads that are measured are those that the design documents ask for."""
+
+import pytest
+
+from bench.workloads import Workload, find
+
+EIGHT_CELLS = {
+    "SchedulingPodAffinity": "SchedulingRequiredPodAffinityWithNSSelector",
+    "SchedulingPodAntiAffinity": "SchedulingRequiredPodAntiAffinityWithNSSelector",
+    "SchedulingPreferredPodAffinity": "SchedulingPreferredAffinityWithNSSelector",
+    "SchedulingPreferredPodAntiAffinity": "SchedulingPreferredAntiAffinityWithNSSelector",
+}
+"""Required and preferred affinity and anti-affinity: in one namespace, and over a hundred."""
+
+
+def sizes(workload: Workload) -> tuple[int, int]:
+    """Nodes, and pods to place."""
+    return len(list(workload.nodes())), len(list(workload.measured()))
+
+
+@pytest.mark.parametrize(("plain", "selected"), EIGHT_CELLS.items(), ids=EIGHT_CELLS)
+def test_a_thousand_pods_on_five_thousand_nodes_with_and_without_a_selector(plain, selected):
+    """Q02: all pods of a workload have affinity or anti-affinity to each other."""
+    by_selector = find(selected, 5000)
+    assert sizes(find(plain, 5000)) == sizes(by_selector) == (5000, 1000)
+    placed = list(by_selector.placed())
+    assert len(placed) in {4000, 5000}
+    assert len({each["metadata"]["namespace"] for each in placed}) == 100
+    assert "namespaceSelector" in str(placed[0])
+
+
+def test_spreading_and_plain_pods_are_measured_apart():
+    """Q01, Q04: pods without rules, with constraints, and with anti-affinity by node."""
+    for name in ("SchedulingBasic", "TopologySpreading", "SchedulingPodAntiAffinity"):
+        assert sizes(find(name, 5000)) == (5000, 1000)
+    assert "topologySpreadConstraints" not in str(
+        next(iter(find("SchedulingBasic", 5000).measured()))
+    )

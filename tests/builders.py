@@ -1,0 +1,218 @@
+"""Manifests that read like the sentence which describes them.
+
+    pod("web-0").label(app="web").spread(1, "zone")
+    node("n1").label(zone="a").taint("dedicated", "db")
+    namespace("shop").label(team="red")
+
+Each is a plain manifest (a `dict`) with methods; every method gives a new one.
+"""
+
+from copy import deepcopy
+from typing import Any, Self
+
+Manifest = dict[str, Any]
+Selector = dict[str, Any] | None
+
+IGNORED_DURING_EXECUTION = "requiredDuringSchedulingIgnoredDuringExecution"
+REQUIRED_DURING_EXECUTION = "requiredDuringSchedulingRequiredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def matching(**labels: str) -> Manifest:
+    """A selector for pods with all these labels; without any it is empty, and matches all."""
+    return {"matchLabels": labels} if labels else {}
+
+
+def where(key: str, operator: str, *values: str) -> Manifest:
+    """A selector of one expression: `where("service", "NotIn", "S")`."""
+    return {"matchExpressions": [requirement(key, operator, *values)]}
+
+
+def requirement(key: str, operator: str, *values: str) -> Manifest:
+    return {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
+
+
+def term(topology_key: str, selector: Selector, **fields: Any) -> Manifest:
+    """A pod (anti-)affinity term; `fields` as on the wire, such as `namespaces=[…]`."""
+    return {"topologyKey": topology_key, "labelSelector": selector} | fields
+
+
+class Builder(dict):  # type: ignore[type-arg]
+    """A manifest under construction."""
+
+    def _changed(self, *path: str) -> tuple[Self, Any]:
+        """A copy, and the object at `path` inside of it, made if absent."""
+        copy = deepcopy(self)
+        inner: Any = copy
+        for key in path:
+            inner = inner.setdefault(key, {})
+        return copy, inner
+
+    def _appended(self, item: Any, *path: str) -> Self:
+        copy, parent = self._changed(*path[:-1])
+        parent.setdefault(path[-1], []).append(item)
+        return copy
+
+    def label(self, labels: dict[str, str] | None = None, **more: str) -> Self:
+        """Labels that are no Python names go into the dict."""
+        copy, own = self._changed("metadata", "labels")
+        own.update(labels or {}, **more)
+        return copy
+
+    def named(self, name: str) -> Self:
+        """The same under another name."""
+        copy, metadata = self._changed("metadata")
+        metadata["name"] = name
+        return copy
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self["metadata"].get("labels", {})
+
+
+class NamespaceBuilder(Builder):
+    pass
+
+
+class NodeBuilder(Builder):
+    def allocatable(self, **amounts: str) -> Self:
+        """`ephemeral_storage` means ephemeral-storage."""
+        copy, own = self._changed("status", "allocatable")
+        own.update({name.replace("_", "-"): amount for name, amount in amounts.items()})
+        return copy
+
+    def taint(self, key: str, value: str = "", effect: str = "NoSchedule") -> Self:
+        return self._appended({"key": key, "value": value, "effect": effect}, "spec", "taints")
+
+    def cordon(self) -> Self:
+        copy, spec = self._changed("spec")
+        spec["unschedulable"] = True
+        return copy
+
+    def image(self, name: str, size_bytes: int) -> Self:
+        return self._appended({"names": [name], "sizeBytes": size_bytes}, "status", "images")
+
+
+class PodBuilder(Builder):
+    def on(self, node_name: str) -> Self:
+        """Placed there (of an incoming pod: the node that it insists on)."""
+        copy, spec = self._changed("spec")
+        spec["nodeName"] = node_name
+        return copy
+
+    def terminating(self) -> Self:
+        copy, metadata = self._changed("metadata")
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        return copy
+
+    def phase(self, phase: str) -> Self:
+        copy, status = self._changed("status")
+        status["phase"] = phase
+        return copy
+
+    def request(self, **amounts: str) -> Self:
+        """What the first container requests."""
+        copy, own = self._changed("spec")
+        resources = own["containers"][0].setdefault("resources", {})
+        resources.setdefault("requests", {}).update(
+            {name.replace("_", "-"): amount for name, amount in amounts.items()}
+        )
+        return copy
+
+    def host_port(self, port: int, protocol: str = "TCP", ip: str = "") -> Self:
+        copy, own = self._changed("spec")
+        taken = {"containerPort": port, "hostPort": port, "protocol": protocol, "hostIP": ip}
+        own["containers"][0].setdefault("ports", []).append(taken)
+        return copy
+
+    def tolerate(self, key: str, value: str = "", effect: str = "") -> Self:
+        operator = {"operator": "Equal", "value": value} if value else {"operator": "Exists"}
+        return self._appended({"key": key, "effect": effect} | operator, "spec", "tolerations")
+
+    def node_selector(self, **labels: str) -> Self:
+        copy, own = self._changed("spec", "nodeSelector")
+        own.update(labels)
+        return copy
+
+    def require_node(
+        self, *requirements: Manifest, execution: str = IGNORED_DURING_EXECUTION
+    ) -> Self:
+        """One more node selector term, ORed with those before; its requirements are ANDed."""
+        one = {"matchExpressions": list(requirements)} if requirements else {}
+        path = ("spec", "affinity", "nodeAffinity", execution, "nodeSelectorTerms")
+        return self._appended(one, *path)
+
+    def prefer_node(self, weight: int, *requirements: Manifest) -> Self:
+        one = {"weight": weight, "preference": {"matchExpressions": list(requirements)}}
+        return self._appended(one, "spec", "affinity", "nodeAffinity", PREFERRED)
+
+    def require_affinity(
+        self,
+        key: str,
+        selector: Selector,
+        *,
+        execution: str = IGNORED_DURING_EXECUTION,
+        **fields: Any,
+    ) -> Self:
+        """Must share a domain of `key` with a pod that the selector matches."""
+        path = ("spec", "affinity", "podAffinity", execution)
+        return self._appended(term(key, selector, **fields), *path)
+
+    def require_anti_affinity(
+        self,
+        key: str,
+        selector: Selector,
+        *,
+        execution: str = IGNORED_DURING_EXECUTION,
+        **fields: Any,
+    ) -> Self:
+        """Must not share a domain of `key` with a pod that the selector matches."""
+        path = ("spec", "affinity", "podAntiAffinity", execution)
+        return self._appended(term(key, selector, **fields), *path)
+
+    def prefer_affinity(self, weight: int, key: str, selector: Selector, **fields: Any) -> Self:
+        weighted = {"weight": weight, "podAffinityTerm": term(key, selector, **fields)}
+        return self._appended(weighted, "spec", "affinity", "podAffinity", PREFERRED)
+
+    def prefer_anti_affinity(
+        self, weight: int, key: str, selector: Selector, **fields: Any
+    ) -> Self:
+        weighted = {"weight": weight, "podAffinityTerm": term(key, selector, **fields)}
+        return self._appended(weighted, "spec", "affinity", "podAntiAffinity", PREFERRED)
+
+    def spread(
+        self,
+        max_skew: int,
+        key: str,
+        selector: Selector = None,
+        *,
+        soft: bool = False,
+        **fields: Any,
+    ) -> Self:
+        """Evenly over the domains of `key`; without a selector, the pods labelled as this one."""
+        constraint = {
+            "maxSkew": max_skew,
+            "topologyKey": key,
+            "whenUnsatisfiable": "ScheduleAnyway" if soft else "DoNotSchedule",
+            "labelSelector": matching(**self.labels) if selector is None else selector,
+        }
+        return self._appended(constraint | fields, "spec", "topologySpreadConstraints")
+
+
+def namespace(name: str) -> NamespaceBuilder:
+    return NamespaceBuilder(metadata={"name": name})
+
+
+def node(name: str) -> NodeBuilder:
+    """A node with room for 8 cpu, 32Gi and 110 pods."""
+    return NodeBuilder(
+        metadata={"name": name},
+        status={"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
+    )
+
+
+def pod(name: str, namespace: str = "default") -> PodBuilder:
+    """A pod of one container that requests nothing."""
+    return PodBuilder(
+        metadata={"name": name, "namespace": namespace}, spec={"containers": [{"name": "main"}]}
+    )

@@ -1,0 +1,133 @@
+"""The supervisor over real processes, with an application that only says its process id."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from service.cli.local import free_port
+
+APPLICATION = """
+import asyncio, os, sys
+
+def create():
+    from service.cli.worker import end_with_parent
+    end_with_parent()
+    return app
+
+async def app(scope, receive, send):
+    if scope["type"] == "lifespan":
+        while True:
+            message = await receive()
+            await send({"type": message["type"] + ".complete"})
+            if message["type"] == "lifespan.shutdown":
+                return
+    if scope["path"] == "/slow":
+        await asyncio.sleep(1)
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
+
+if __name__ == "__main__":
+    from service.cli.processes import run_workers
+    port, workers = int(sys.argv[1]), int(sys.argv[2])
+    sys.exit(run_workers("application:create", host="127.0.0.1", port=port, workers=workers))
+"""
+WAIT_SECONDS = 30
+
+
+class Server:
+    def __init__(self, folder, workers):
+        self.url = f"http://127.0.0.1:{free_port()}"
+        (folder / "application.py").write_text(APPLICATION)
+        root = Path(__file__).resolve().parents[2]
+        environment = {"PYTHONPATH": f"{folder}{os.pathsep}{root}"}
+        command = [
+            sys.executable,
+            str(folder / "application.py"),
+            self.url.rpartition(":")[2],
+            str(workers),
+        ]
+        self.process = subprocess.Popen(command, env=environment, start_new_session=True)
+
+    def worker(self):
+        """The process that answers now."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < deadline:
+            with suppress(httpx.TransportError):
+                return int(httpx.get(self.url, timeout=5).text)
+            time.sleep(0.05)
+        raise AssertionError("no worker answers")
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def server(workers=1):
+        started.append(Server(tmp_path, workers))
+        started[-1].worker()
+        return started[-1]
+
+    yield server
+    for one in started:
+        if one.process.poll() is None:
+            os.killpg(one.process.pid, signal.SIGKILL)
+        one.process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_signal_ends_the_server_with_exit_code_0(start, number):
+    server = start(workers=2)
+
+    os.killpg(server.process.pid, number)  # as a terminal does: to all of its processes
+
+    assert server.process.wait(WAIT_SECONDS) == 0
+
+
+def test_a_request_in_flight_is_answered_before_the_end(start):
+    server = start()
+    asker = subprocess.Popen(
+        [sys.executable, "-c", f"import httpx; print(httpx.get('{server.url}/slow').status_code)"],
+        stdout=subprocess.PIPE,
+    )
+    connections = psutil.Process(server.worker())
+    deadline = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < deadline:
+        if any(c.status == psutil.CONN_ESTABLISHED for c in connections.net_connections()):
+            break
+        time.sleep(0.01)
+    time.sleep(0.2)  # the connection is there; the request follows it at once
+
+    server.process.terminate()
+
+    assert asker.communicate(timeout=WAIT_SECONDS)[0].strip() == b"200"
+    assert server.process.wait(WAIT_SECONDS) == 0
+
+
+def test_a_worker_that_dies_is_started_again_however_often(start):
+    server = start()
+    seen = {server.worker()}
+
+    for _ in range(3):
+        os.kill(server.worker(), signal.SIGKILL)
+        seen.add(server.worker())
+
+    assert len(seen) == 4
+    assert server.process.poll() is None
+
+
+def test_workers_do_not_outlive_a_killed_supervisor(start):
+    server = start(workers=2)
+    worker = psutil.Process(server.worker())
+
+    server.process.kill()
+
+    psutil.wait_procs([worker], timeout=WAIT_SECONDS)
+    assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE

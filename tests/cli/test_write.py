@@ -1,0 +1,232 @@
+import httpx
+import pytest
+
+from tests.cli.conftest import CLUSTER
+
+POD = {
+    "kind": "Pod",
+    "metadata": {"name": "web-0", "namespace": "shop"},
+    "spec": {"containers": []},
+}
+
+
+def result(name="web-0", outcome="Placed", node="node-1", **more):
+    return {
+        "namespace": "shop",
+        "name": name,
+        "outcome": outcome,
+        "nodeName": node,
+        "score": 601 if node else None,
+        "message": None,
+        **more,
+    }
+
+
+def answer(*results, revision=12, **more):
+    return {"revision": revision, "committed": True, "attempts": 1, "results": [*results], **more}
+
+
+def test_apply_sends_one_list_and_tells_what_changed(moorage, stub, pod_file):
+    counts = {"revision": 3, "created": 1, "changed": 0, "unchanged": 1, "deleted": 0}
+    stub.on("POST", f"{CLUSTER}/apply", counts)
+
+    ended = moorage("apply", "-f", pod_file(POD, POD), "--prune", "Pod")
+
+    assert ended.code == 0
+    assert ended.out == "1 created, 0 changed, 1 unchanged, 0 deleted (revision 3)\n"
+    assert stub.sent() == {"apiVersion": "v1", "kind": "List", "items": [POD, POD]}
+    assert stub.requests[0].url.params["prune"] == "Pod"
+
+
+def test_apply_streams_lines_and_tells_the_bad_ones(moorage, stub, pod_file):
+    wrong = [{"field": "spec.containers", "message": "is required"}]
+    lines = (
+        '{"line": 1, "kind": "Pod", "result": "Created", "revision": 4}\n'
+        f'{{"line": 2, "kind": "Pod", "result": "Invalid", "errors": {wrong}}}\n'.replace("'", '"')
+    )
+    stub.on("POST", f"{CLUSTER}/apply", httpx.Response(200, text=lines))
+
+    ended = moorage("apply", "-f", pod_file(POD, POD), "--stream")
+
+    assert ended.code == 1
+    assert "object 2: Invalid: spec.containers: is required" in ended.out
+    assert "1 created, 1 invalid" in ended.out
+    assert stub.requests[0].headers["Content-Type"] == "application/x-ndjson"
+
+
+def test_an_invalid_manifest_is_told_field_by_field(moorage, stub, pod_file):
+    errors = [
+        {"field": "items[0].spec.tolerations[0].key", "message": "is no label key"},
+        {"field": "items[1].kind", "message": "is not known"},
+    ]
+    problem = {"code": "InvalidManifest", "detail": "2 fields are wrong.", "errors": errors}
+    stub.on("POST", f"{CLUSTER}/apply", httpx.Response(422, json=problem))
+
+    ended = moorage("apply", "-f", pod_file(POD))
+
+    assert ended.code == 1
+    assert "(InvalidManifest): 2 fields are wrong." in ended.err
+    assert "  items[0].spec.tolerations[0].key: is no label key\n" in ended.err
+    assert "  items[1].kind: is not known\n" in ended.err
+
+
+def test_place_asks_with_the_chosen_options(moorage, stub, pod_file):
+    stub.on("POST", f"{CLUSTER}/placements", answer(result()))
+
+    ended = moorage(
+        "place", "-f", pod_file(POD), "--all-or-nothing", "--queue", "--explain", "summary"
+    )
+
+    assert ended.code == 0
+    assert stub.sent() == {
+        "pods": [POD],
+        "policy": "AllOrNothing",
+        "onUnschedulable": "Queue",
+        "dryRun": False,
+        "explain": "Summary",
+    }
+    assert "shop/web-0  Placed   node-1  601" in ended.out
+    assert ended.out.endswith("1 placed (revision 12)\n")
+
+
+def test_a_pod_without_a_place_is_exit_code_1_with_its_message(moorage, stub, pod_file):
+    message = "0/5 nodes are available: 5 Insufficient cpu."
+    stub.on(
+        "POST",
+        f"{CLUSTER}/placements",
+        answer(result(outcome="Unschedulable", node=None, message=message)),
+    )
+
+    ended = moorage("place", "-f", pod_file(POD))
+
+    assert ended.code == 1
+    assert message in ended.out
+
+
+@pytest.mark.parametrize(("outcome", "code"), [("AlreadyPlaced", 0), ("Queued", 1), ("Denied", 1)])
+def test_only_a_place_is_exit_code_0(moorage, stub, pod_file, outcome, code):
+    stub.on("POST", f"{CLUSTER}/placements", answer(result(outcome=outcome)))
+
+    assert moorage("place", "-f", pod_file(POD)).code == code
+
+
+def test_stored_pods_are_placed_by_name(moorage, stub):
+    stub.on("POST", f"{CLUSTER}/placements", answer(result()))
+
+    moorage("place", "shop/web-0", "web-1")
+
+    references = [{"namespace": "shop", "name": "web-0"}, {"namespace": "default", "name": "web-1"}]
+    assert stub.sent()["podRefs"] == references
+
+
+def test_many_pods_are_placed_in_batches_and_told_as_counts(moorage, stub, pod_file):
+    placed = answer(*[result()] * 60)
+    refused = answer(*[result(outcome="Unschedulable", node=None, message="no room")] * 60)
+    stub.on("POST", f"{CLUSTER}/placements", placed, refused)
+
+    ended = moorage("place", "-f", pod_file(*[POD] * 120), "--batch", "60")
+
+    assert [len(stub.sent(number)["pods"]) for number in (0, 1)] == [60, 60]
+    assert "60    no room" in ended.out
+    assert ended.out.endswith("60 placed, 60 unschedulable (revision 12)\n")
+
+
+def test_a_group_is_never_cut_into_batches(moorage, stub, pod_file):
+    stub.on("POST", f"{CLUSTER}/placements", answer(result()))
+
+    moorage("place", "-f", pod_file(*[POD] * 3), "--batch", "1", "--all-or-nothing")
+
+    assert [len(stub.sent(0)["pods"]), len(stub.requests)] == [3, 1]
+
+
+def test_replicas_are_placed_from_a_template(moorage, stub, pod_file):
+    stub.on("POST", f"{CLUSTER}/placements", answer(result()))
+
+    moorage("place", "-f", pod_file(POD), "--replicas", "3")
+
+    template = {"metadata": POD["metadata"], "spec": POD["spec"]}
+    assert stub.sent()["template"] == template
+    assert stub.sent()["replicas"] == 3
+
+
+def test_a_dry_run_has_no_idempotency_key(moorage, stub, pod_file):
+    stub.on("POST", f"{CLUSTER}/placements", answer(result()))
+
+    moorage("place", "-f", pod_file(POD), "--dry-run")
+
+    assert stub.sent()["dryRun"] is True
+    assert "Idempotency-Key" not in stub.requests[0].headers
+
+
+def test_the_answer_can_be_had_as_json(moorage, stub, pod_file):
+    stub.on("POST", f"{CLUSTER}/placements", answer(result()))
+
+    assert moorage("place", "-f", pod_file(POD), "-o", "json").json == answer(result())
+
+
+def test_placing_nothing_or_both_is_wrong_usage(moorage, pod_file):
+    assert moorage("place").code == 2
+    assert moorage("place", "shop/web-0", "-f", pod_file(POD)).code == 2
+
+
+def test_a_full_explanation_shows_scores_and_refused_nodes(moorage, stub, pod_file):
+    explanation = {
+        "feasible": ["node-1", "node-2"],
+        "best": ["node-1"],
+        "total": {"node-1": 601, "node-2": 590},
+        "filters": {
+            "InterPodAffinity": {"node-3": ["node(s) didn't match pod anti-affinity rules"]},
+            "NodeResourcesFit": {"node-3": ["Insufficient cpu", "Insufficient memory"]},
+        },
+        "unresolvable": {},
+        "scores": {"TaintToleration": {"node-1": 100, "node-2": 99}},
+        "scoreSkipped": ["InterPodAffinity"],
+        "prefilter": None,
+        "message": None,
+        "semantics": "Kubernetes",
+    }
+    stub.on("POST", f"{CLUSTER}/placements", answer(result(explanation=explanation)))
+
+    out = moorage("place", "-f", pod_file(POD), "--explain", "full").out
+
+    assert "shop/web-0: placed on node-1" in out
+    assert "* node-1  601    100" in out
+    assert "  node-2  590    99" in out
+    assert "node-3        NodeResourcesFit  Insufficient cpu; Insufficient memory" in out
+
+
+def test_bind_names_the_filters_that_refuse(moorage, stub):
+    reasons = {"TaintToleration": ["node(s) had untolerated taint(s)"]}
+    problem = {"code": "BindingRefused", "detail": "node-1 is refused.", "reasons": reasons}
+    path = f"{CLUSTER}/namespaces/shop/pods/web-0/binding"
+    stub.on("POST", path, httpx.Response(409, json=problem))
+
+    ended = moorage("bind", "shop/web-0", "node-1", "--force")
+
+    assert ended.code == 1
+    assert stub.sent() == {"target": {"name": "node-1"}, "force": True}
+    assert "TaintToleration: node(s) had untolerated taint(s)" in ended.err
+
+
+def test_evict_and_delete_address_the_pod(moorage, stub):
+    pod = f"{CLUSTER}/namespaces/shop/pods/web-0"
+    stub.on("POST", f"{pod}/eviction", httpx.Response(201, json={}))
+    stub.on("DELETE", pod, POD)
+
+    assert moorage("evict", "web-0", "-n", "shop").out == "shop/web-0 is being evicted\n"
+    assert moorage("delete", "pod", "shop/web-0").code == 0
+    assert moorage("delete", "node", "absent").code == 1
+
+
+def test_config_shows_and_changes_settings(moorage, stub):
+    cluster = {"name": "default", "config": {"hardPodAffinityWeight": 5}, "revision": 4}
+    stub.on("GET", CLUSTER, cluster)
+    stub.on("PATCH", CLUSTER, cluster)
+
+    shown = moorage("config")
+    changed = moorage("config", "hardPodAffinityWeight=5", "daemonNamespaces=[]", "-o", "json")
+
+    assert "hardPodAffinityWeight  5" in shown.out
+    assert stub.sent() == {"config": {"hardPodAffinityWeight": 5, "daemonNamespaces": []}}
+    assert changed.json == {"hardPodAffinityWeight": 5}
+    assert moorage("config", "nonsense").code == 2

@@ -1,0 +1,379 @@
+"""Whose doing each change is: what was acknowledged is there (A6), and nothing else is (A5, A7).
+
+An answer says which revisions are its own. What no answer claims must belong to a call whose
+outcome its client never learned, and to each such call belongs one commit's part at most.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from service.model.log import Change
+from tests.concurrency.checker.history import Call, History, Key, Violation
+
+MARK = "simulation/call"
+DISTINGUISHED_BY = "evictionsPerMinute"
+"""The setting that is different in each configuration that clients ask for."""
+Claims = dict[int, Call]
+"""The call that made each revision."""
+
+
+def attribute(history: History) -> tuple[Claims, list[Violation]]:
+    return _Attribution(history).run()
+
+
+class _Attribution:
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._changes = history.changes
+        self._claims: Claims = {}
+        self._found: list[Violation] = []
+        self._effects: defaultdict[int, set[int]] = defaultdict(set)
+        """The commits that each call made, by their first revision."""
+
+    def run(self) -> tuple[Claims, list[Violation]]:
+        answered = [call for call in self._history.calls if call.outcome == "ok"]
+        for call in sorted(answered, key=lambda call: (_is_of_namespace(call), call.recorded)):
+            self._claim_all(call, _CLAIMS[call.action](self, call))
+        self._attribute_rest()
+        self._check_keys()
+        return self._claims, self._found
+
+    # What answers say
+
+    def _claim_all(self, call: Call, revisions: Iterable[int]) -> None:
+        revisions = list(revisions)
+        for revision in revisions:
+            self._claim(call, revision)
+        commits = {self._commit_of(revision) for revision in revisions}
+        if len(commits) > 1:
+            self._report("A6", f"{call} was answered as one commit, but lies in {sorted(commits)}")
+        for revision in revisions[-1:]:
+            committed = self._committed_at(revision)
+            if committed is not None and committed > call.returned:
+                self._report("A6", f"{call} was answered before it was committed")
+            if committed is not None and committed < call.called and not call.recorded:
+                self._report("A4", f"{call} claims {revision}, which was committed before it")
+
+    def _claim(self, call: Call, revision: int) -> None:
+        if not 1 <= revision <= len(self._changes):
+            self._report("A6", f"{call} claims {revision}, beyond the log's end")
+            return
+        owner = self._claims.setdefault(revision, call)
+        if owner.operation != call.operation and not _may_share(owner, call):
+            self._report("A6", f"{call} and {owner} both claim revision {revision}")
+        problem = _mismatch(call, self._changes[revision - 1])
+        if problem:
+            self._report("A6", f"{call}, revision {revision}: {problem}")
+        self._effects[owner.number].add(self._commit_of(revision))
+
+    def placed(self, call: Call) -> Iterable[int]:
+        body = call.body
+        if call.asked["dry_run"] and body["committed"]:
+            self._report("A7", f"{call} is a dry run that committed")
+        if not body["results"]:
+            return ()
+        first = min(result["plannedRevision"] for result in body["results"])
+        own = range(first + 1, body["revision"] + 1)
+        if bool(own) != body["committed"]:
+            self._report("A6", f"{call} says committed={body['committed']} of {own}")
+        self._check_results(call, own)
+        return own
+
+    def _check_results(self, call: Call, own: range) -> None:
+        log = {tuple(each.key): each for each in self._changes[own.start - 1 : own.stop - 1]}
+        if call.asked["dry_run"]:
+            return
+        for result in call.body["results"]:
+            if result["outcome"] == "Placed":
+                change = log.get(("Pod", result["namespace"], result["name"]))
+                told = (result["uid"], result["nodeName"])
+                if change is None or (change.uid, change.node_name) != told:
+                    self._report("A6", f"{call}: {result['name']} at {told} is not in the log")
+
+    def put(self, call: Call) -> Iterable[int]:
+        revision = call.body["resourceVersion"]
+        if revision != call.revision or self._mark_at(revision) != call.operation:
+            return ()
+        return self._unless_older(call, revision)
+
+    def applied(self, call: Call) -> Iterable[int]:
+        body = call.body
+        effects = body["created"] + body["changed"] + body["deleted"]
+        return range(body["revision"] - effects + 1, body["revision"] + 1)
+
+    def deleted(self, call: Call) -> Iterable[int]:
+        assert call.revision is not None
+        kind, _, name = call.asked["object"]
+        first = call.revision
+        if kind == "Namespace":
+            commit = self._commit_of(first)
+            while first > commit and _is_delete_in(self._changes[first - 2], name):
+                if first - 1 in self._claims:
+                    break
+                first -= 1
+        return range(first, call.revision + 1)
+
+    def evicted(self, call: Call) -> Iterable[int]:
+        """Unless the pod was marked before, which was somebody else's doing."""
+        revision = call.body["resourceVersion"]
+        if revision != call.revision or not 1 <= revision <= len(self._changes):
+            return ()
+        owner = self._claims.get(revision)
+        if owner is not None and owner.action != "evict":
+            return ()
+        return self._unless_older(call, revision)
+
+    def configured(self, call: Call) -> Iterable[int]:
+        assert call.revision is not None
+        if not 1 <= call.revision <= len(self._changes):
+            return (call.revision,)
+        change = self._changes[call.revision - 1]
+        return self._unless_older(call, call.revision) if _is_asked_config(call, change) else ()
+
+    def _unless_older(self, call: Call, revision: int) -> Iterable[int]:
+        """A write that found everything as it should be shows a revision made before it."""
+        committed = self._committed_at(revision)
+        return () if committed is not None and committed < call.called else (revision,)
+
+    def nothing(self, call: Call) -> Iterable[int]:
+        return ()
+
+    # What nobody was told
+
+    def _attribute_rest(self) -> None:
+        before: dict[Key, Change] = {}
+        for change in self._changes:
+            old = before.get(tuple(change.key))
+            before[tuple(change.key)] = change
+            if change.revision in self._claims or change.revision <= self._history.granted:
+                continue
+            if self._queue_works_at(change.revision) and _is_of_queue(old, change):
+                continue
+            calls = list(self._candidates(old, change))
+            if calls:
+                commit = self._commit_of(change.revision)
+                call = min(calls, key=lambda call: self._doubts(call, commit))
+                self._claims[change.revision] = call
+                self._effects[call.number].add(commit)
+            else:
+                told = f"{change.verb} {change.key}: {self._told_otherwise(change)}"
+                self._report("A7", f"revision {change.revision}: {told}")
+
+    def _candidates(self, before: Change | None, change: Change) -> Iterable[Call]:
+        is_placed = before is not None and before.verb == "Put" and before.node_name is not None
+        commit = self._commit_of(change.revision)
+        committed = self._committed_at(change.revision)
+        for call in self._unknown.get(tuple(change.key), ()):
+            known = self._effects[call.number]
+            early = committed is not None and committed < call.called
+            if call.action == "place" and is_placed:
+                continue
+            if not early and known <= {commit} and _mismatch(call, change) is None:
+                yield call
+
+    def _doubts(self, call: Call, commit: int) -> tuple[bool, bool, bool, float]:
+        """Several calls may have asked for a change: whose it is most likely comes first.
+
+        Least in doubt are those with a part in the commit already; a group would be there whole;
+        a key has its effect in one place; and who asked last is most likely still being served.
+        """
+        elsewhere = {
+            each
+            for other in self._history.calls
+            if call.key is not None and other.key == call.key
+            for each in self._effects[other.number]
+        } - {commit}
+        is_partial = bool(call.asked.get("group")) and not _objects(call) <= self._keys_in(commit)
+        return bool(elsewhere), is_partial, commit not in self._effects[call.number], -call.called
+
+    def _keys_in(self, commit: int) -> set[Key]:
+        """What the commit that begins there changes."""
+        keys = set()
+        for change in self._changes[commit - 1 :]:
+            if self._commit_of(change.revision) != commit:
+                break
+            keys.add(tuple(change.key))
+        return keys
+
+    def _queue_works_at(self, revision: int) -> bool:
+        """Whether the service itself may have placed what was pending."""
+        return self._queue_works[bisect_right(self._queue_works, (revision, False)) - 1][1]
+
+    @cached_property
+    def _queue_works(self) -> list[tuple[int, bool]]:
+        """From which revision on it does, or does not."""
+        return [(0, True)] + [
+            (change.revision, bool(msgspec.json.decode(change.body).get("placePendingPods", True)))
+            for change in self._changes
+            if change.kind == "Cluster"
+        ]
+
+    def _told_otherwise(self, change: Change) -> str:
+        asked = [call for call in self._history.calls if tuple(change.key) in _objects(call)]
+        return f"nobody's; asked by {', '.join(map(str, asked)) or 'nobody'}"
+
+    @cached_property
+    def _unknown(self) -> dict[Key, list[Call]]:
+        calls: defaultdict[Key, list[Call]] = defaultdict(list)
+        for call in self._history.calls:
+            if call.outcome == "unknown":
+                for key in self._targets(call):
+                    calls[key].append(call)
+        return calls
+
+    def _targets(self, call: Call) -> Iterable[Key]:
+        if _is_of_namespace(call):
+            inside = call.asked["object"][2]
+            return {tuple(c.key) for c in self._changes if c.namespace == inside} | _objects(call)
+        return _objects(call)
+
+    # Idempotency keys
+
+    def _check_keys(self) -> None:
+        by_key: defaultdict[str, list[Call]] = defaultdict(list)
+        for call in self._history.calls:
+            if call.key is not None:
+                by_key[call.key].append(call)
+        for key, calls in by_key.items():
+            self._check_key(key, calls)
+
+    def _check_key(self, key: str, calls: list[Call]) -> None:
+        answered = [call for call in calls if call.outcome == "ok" and not call.asked["dry_run"]]
+        if len({call.request_hash for call in answered}) > 1:
+            self._report(
+                "A5", f"two requests were answered under {key}: {', '.join(map(str, answered))}"
+            )
+        elif len({msgspec.json.encode(call.body) for call in answered}) > 1:
+            self._report("A5", f"answers under {key} differ: {[call.body for call in answered]}")
+        commits = {commit for call in calls for commit in self._effects[call.number]}
+        if len(commits) > 1:
+            self._report("A5", f"{key} had effects at {sorted(commits)}")
+        for call in calls:
+            if call.status == "IdempotencyKeyReused" and len({c.request_hash for c in calls}) == 1:
+                self._report("A5", f"{call}: no other request has this key")
+
+    # The log
+
+    def _mark_at(self, revision: int) -> int | None:
+        if not 1 <= revision <= len(self._changes):
+            return None
+        return mark_of(self._changes[revision - 1])
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        firsts = [0] * (len(self._changes) + 1)
+        for commit in self._history.commits:
+            for revision in range(commit.first, commit.last + 1):
+                firsts[revision] = commit.first
+        return firsts
+
+    def _commit_of(self, revision: int) -> int:
+        return self._firsts[revision] if 0 < revision < len(self._firsts) else 0
+
+    @cached_property
+    def _times(self) -> dict[int, float]:
+        at = self._history.committed_at
+        return {c.first: at[c.commit_id] for c in self._history.commits if c.commit_id in at}
+
+    def _committed_at(self, revision: int) -> float | None:
+        return self._times.get(self._commit_of(revision))
+
+    def _report(self, invariant: str, message: str) -> None:
+        self._found.append(Violation(invariant, message))
+
+
+_CLAIMS: dict[str, Callable[[_Attribution, Call], Iterable[int]]] = {
+    "place": _Attribution.placed,
+    "put": _Attribution.put,
+    "apply": _Attribution.applied,
+    "delete": _Attribution.deleted,
+    "evict": _Attribution.evicted,
+    "config": _Attribution.configured,
+    "get": _Attribution.nothing,
+    "topology": _Attribution.nothing,
+}
+
+
+def mark_of(change: Change) -> int | None:
+    """The operation that sent the object, where it says so."""
+    if MARK.encode() not in change.body:
+        return None
+    metadata = msgspec.json.decode(change.body)["metadata"]
+    return int(metadata["annotations"][MARK])
+
+
+def _is_of_queue(before: Change | None, change: Change) -> bool:
+    """The service's own doing: a pending pod gets a node, or is told why it waits."""
+    if before is None or (before.kind, before.verb, change.verb) != ("Pod", "Put", "Put"):
+        return False
+    if before.node_name is not None or before.uid != change.uid:
+        return False
+    return _without_outcome(before) == _without_outcome(change)
+
+
+def _without_outcome(change: Change) -> dict[str, Any]:
+    """A pod without what placing it changes."""
+    manifest = dict(msgspec.json.decode(change.body))
+    manifest["spec"].pop("nodeName", None)
+    manifest.pop("status", None)
+    return manifest
+
+
+def _may_share(owner: Call, call: Call) -> bool:
+    """Two evictions of one pod, or two answers under one key, may both name one change."""
+    return owner.action == call.action == "evict" or (
+        call.recorded and owner.key == call.key is not None
+    )
+
+
+def _objects(call: Call) -> set[Key]:
+    if call.action == "config":
+        return {("Cluster", "", "config")}
+    if call.action in ("put", "delete", "evict"):
+        return {tuple(call.asked["object"])}
+    if call.action == "apply":
+        return {tuple(key) for key in call.asked["objects"]}
+    if call.action == "place" and not call.asked["dry_run"]:
+        return {tuple(key) for key in call.asked["pods"]}
+    return set()
+
+
+def _is_of_namespace(call: Call) -> bool:
+    """A namespace takes with it what is in it."""
+    return call.action == "delete" and call.asked["object"][0] == "Namespace"
+
+
+def _is_delete_in(change: Change, namespace: str) -> bool:
+    return change.verb == "Delete" and change.namespace == namespace
+
+
+def _is_asked_config(call: Call, change: Change) -> bool:
+    if change.kind != "Cluster":
+        return False
+    settings = msgspec.json.decode(change.body)
+    return bool(settings[DISTINGUISHED_BY] == call.asked[DISTINGUISHED_BY])
+
+
+def _mismatch(call: Call, change: Change) -> str | None:
+    """Why a change can't be this call's doing."""
+    verb = "Delete" if call.action == "delete" else "Put"
+    if change.verb != verb:
+        return f"the log has {change.verb} {change.key}"
+    if call.action == "config":
+        return None if _is_asked_config(call, change) else "the log has other settings"
+    key = tuple(change.key)
+    if _is_of_namespace(call):
+        inside = change.namespace == call.asked["object"][2]
+        return None if inside or key in _objects(call) else f"the log has {key}"
+    if key not in _objects(call):
+        return f"the log has {key}"
+    if call.action in ("put", "apply") and mark_of(change) != call.operation:
+        return "the log has somebody else's content"
+    if call.action == "evict" and b"deletionTimestamp" not in change.body:
+        return "the pod is not marked"
+    return None

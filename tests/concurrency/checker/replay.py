@@ -1,0 +1,281 @@
+"""One pass over the log: every placement on the state that it extends, every answer on its own."""
+
+from collections import defaultdict
+from typing import Any
+
+import msgspec
+
+from service.model.log import Change, CommitInfo
+from tests.concurrency.checker.claims import Claims
+from tests.concurrency.checker.history import Call, History, Key, Violation
+from tests.concurrency.checker.state import State, objections, overcommitted
+from tests.reference.view import Manifest, labels_of
+
+SCORES_CHECKED = 2
+"""Plans of which the score is worked out again, for that is slow (A15)."""
+
+
+class Replay:
+    """`run` goes through the log once; afterwards `state` is that at its end."""
+
+    def __init__(self, history: History, claims: Claims, *, placements_every: int = 1) -> None:
+        self._every = placements_every
+        self._history = history
+        self._claims = claims
+        self.state = State()
+        self._found: list[Violation] = []
+        self._answers: defaultdict[int, list[tuple[Call, Any]]] = defaultdict(list)
+        """Answers by the revision that they were decided on; of a placement, each result."""
+        self._absences: defaultdict[Key, list[tuple[int, int | None]]] = defaultdict(list)
+        """When each object got which revision; None: when it went."""
+        self._scores_left = SCORES_CHECKED
+        for call in history.calls:
+            self._expect(call)
+
+    def run(self) -> list[Violation]:
+        self._check_answers()
+        changes = self._history.changes
+        for commit in self._history.commits:
+            self._replay(commit, changes[commit.first - 1 : commit.last])
+        for call in self._history.calls:
+            if call.outcome == "fail":
+                self._check_refusal(call)
+        return self._found
+
+    def _expect(self, call: Call) -> None:
+        if call.revision is None:
+            return
+        if call.action == "place":
+            for result in _on_committed_ground(call):
+                self._answers[result["plannedRevision"]].append((call, result))
+        elif call.action == "delete":
+            self._answers[call.revision - 1].append((call, None))
+        else:
+            self._answers[call.revision].append((call, None))
+
+    def _replay(self, commit: CommitInfo, changes: list[Change]) -> None:
+        groups: dict[int, list[Change]] = {}
+        placed_on: dict[str, int] = {}
+        for change in changes:
+            self._check_change(change)
+            call = self._claims.get(change.revision)
+            is_placement = self._is_placement(change)
+            if is_placement and call is not None and call.action == "place":
+                assert change.node_name is not None
+                placed_on[change.node_name] = change.revision
+                if call.asked["group"]:
+                    groups.setdefault(call.number, []).append(change)
+                else:
+                    self._check_placement(change)
+            self._apply(change)
+            self._check_emptied(change)
+            if call is not None and call.number in groups and self._ends(call, change):
+                self._check_group(call, groups.pop(call.number))
+            self._check_capacity(change, is_placement=is_placement)
+            self._check_answers()
+        for number, members in groups.items():
+            self._check_group(self._history.calls[number], members)
+
+    def _apply(self, change: Change) -> None:
+        self.state.apply(change)
+        present = change.revision if change.verb == "Put" else None
+        self._absences[tuple(change.key)].append((change.revision, present))
+
+    def _is_placement(self, change: Change) -> bool:
+        if change.kind != "Pod" or change.verb == "Delete" or change.node_name is None:
+            return False
+        return self.state.node_of(tuple(change.key)) is None
+
+    def _ends(self, call: Call, change: Change) -> bool:
+        following = self._claims.get(change.revision + 1)
+        return following is None or following.number != call.number
+
+    # Changes
+
+    def _check_change(self, change: Change) -> None:
+        before = self.state.bodies.get(tuple(change.key))
+        if change.verb == "Delete" and before is None:
+            self._report(
+                "A3", f"revision {change.revision} deletes {change.key}, which is not there"
+            )
+        elif change.verb == "Delete" and before is not None and before[1] != change.body:
+            self._report("A3", f"revision {change.revision} deletes another {change.key}")
+        elif change.verb == "Put" and before is not None and before[1] == change.body:
+            self._report("A7", f"revision {change.revision} changes nothing of {change.key}")
+        if change.verb == "Put" and change.created != (before is None):
+            self._report("A3", f"revision {change.revision} says created={change.created}")
+        if change.kind == "Pod" and change.verb == "Put":
+            self._check_move(change)
+        call = self._claims.get(change.revision)
+        wanted = call.asked.get("resource_version") if call is not None else None
+        if wanted is not None and (before is None or str(before[0]) != wanted):
+            self._report("A2", f"{call} replaced revision {before and before[0]}")
+
+    def _check_emptied(self, change: Change) -> None:
+        if (change.kind, change.verb) == ("Namespace", "Delete"):
+            left = [key for key in self.state.bodies if key[1] == change.name]
+            if left:
+                self._report("A6", f"revision {change.revision} deletes a namespace with {left}")
+
+    def _check_move(self, change: Change) -> None:
+        node_name = self.state.node_of(tuple(change.key))
+        if node_name is not None and change.node_name != node_name:
+            self._report("A2", f"revision {change.revision} moves {change.key} from {node_name}")
+
+    def _check_placement(self, change: Change) -> None:
+        if change.revision % self._every:
+            return
+        assert change.node_name is not None
+        pod = msgspec.json.decode(change.body)
+        broken = objections(self.state.view, pod, change.node_name)
+        if broken:
+            self._report("A2", self._told(change, broken))
+
+    def _check_group(self, call: Call, members: list[Change]) -> None:
+        """Whole or absent (A9), and each member in the state with all the others (P10)."""
+        absent = [key for key in call.asked["pods"] if self.state.node_of(tuple(key)) is None]
+        if absent:
+            self._report("A9", f"{call}: {absent} have no node at {self.state.revision}")
+        for change in members:
+            pod = msgspec.json.decode(change.body)
+            assert change.node_name is not None
+            view = self.state.without(tuple(change.key))
+            broken = objections(view, pod, change.node_name)
+            if broken:
+                self._report("A2", "as a group: " + self._told(change, broken))
+
+    def _told(self, change: Change, broken: dict[str, list[str]]) -> str:
+        commit = next(c for c in self._history.commits if c.first <= change.revision <= c.last)
+        late = " (A8: planned before)" if commit.planned_at + 1 < commit.first else ""
+        where = f"{change.namespace}/{change.name} on {change.node_name} at {change.revision}"
+        return f"{where}{late}: {broken}"
+
+    def _check_capacity(self, change: Change, *, is_placement: bool) -> None:
+        if is_placement and change.node_name in self.state.view.nodes:
+            excess = overcommitted(self.state.view, change.node_name)
+            if excess:
+                self._report("A1", f"{change.node_name} at {change.revision}: {excess}")
+
+    # Answers
+
+    def _check_answers(self) -> None:
+        for call, result in self._answers.pop(self.state.revision, ()):
+            if result is not None:
+                self._check_result(call, result)
+            else:
+                check = getattr(self, f"_check_{call.action}", None)
+                if check is not None:
+                    check(call)
+
+    def _check_result(self, call: Call, result: dict[str, Any]) -> None:
+        key = ("Pod", result["namespace"], result["name"])
+        outcome, node_name = result["outcome"], self.state.node_of(key)
+        if outcome == "AlreadyPlaced":
+            if node_name != result["nodeName"] and not call.asked["group"]:
+                self._report("A12", f"{call}: {key} is on {node_name} at {self.state.revision}")
+        elif node_name is not None:
+            self._report("A12", f"{call}: {key} is {outcome}, but on {node_name}")
+        elif not call.asked["group"] and outcome != "Denied":
+            if self._every > 1 and self.state.revision % self._every:
+                return
+            self._check_plan(call, key, result)
+
+    def _check_plan(self, call: Call, key: Key, result: dict[str, Any]) -> None:
+        pod = _asked_pod(call, key) or self.state.pod(key)
+        if pod is None:
+            self._report("A12", f"{call}: {key} was not there")
+        elif result["outcome"] == "Placed":
+            broken = objections(self.state.view, pod, result["nodeName"])
+            if broken:
+                self._report("A2", f"{call}: {result['nodeName']} was not feasible: {broken}")
+            elif call.body["attempts"] == 1 and self._scores_left:
+                self._check_score(call, pod, result)
+        else:
+            expected = self.state.evaluate(pod)["message"]
+            if expected != result["message"]:
+                self._report("A15", f"{call}: told {result['message']!r}, expected {expected!r}")
+
+    def _check_score(self, call: Call, pod: Manifest, result: dict[str, Any]) -> None:
+        self._scores_left -= 1
+        expected = self.state.evaluate(pod)
+        told = (result["nodeName"], result["score"])
+        if told[0] not in expected["best"] or told[1] != expected["total"][told[0]]:
+            self._report(
+                "A15", f"{call}: {told} in place of {expected['best']}, {expected['total']}"
+            )
+
+    def _check_put(self, call: Call) -> None:
+        self._check_shown(call, self.state.bodies.get(tuple(call.asked["object"])))
+
+    _check_evict = _check_get = _check_put
+
+    def _check_delete(self, call: Call) -> None:
+        if call.asked["object"][0] != "Namespace":
+            self._check_shown(call, self.state.bodies.get(tuple(call.asked["object"])))
+
+    def _check_shown(self, call: Call, stored: tuple[int, bytes] | None) -> None:
+        shown = call.body and (call.body["resourceVersion"], call.body["object"])
+        if shown != stored:
+            self._report("A12", f"{call} shows {shown}, but there was {stored}")
+
+    def _check_topology(self, call: Call) -> None:
+        pods: defaultdict[str, int] = defaultdict(int)
+        for name, node in self.state.view.nodes.items():
+            value = labels_of(node).get(call.asked["topology_key"])
+            if value is not None:
+                pods[value] += len(self.state.view.pods_on[name])
+        told = {domain["value"]: domain["pods"] for domain in call.body["domains"]}
+        if told != pods:
+            self._report("A13", f"{call} counts {told} pods, not {dict(pods)}")
+
+    # Refusals
+
+    def _check_refusal(self, call: Call) -> None:
+        """A refusal is true of some state between call and return (P8)."""
+        if call.head_called is None or call.head_returned is None:
+            return
+        keys = call.asked.get("pods") or [call.asked.get("object")]
+        revisions = range(call.head_called, call.head_returned + 1)
+        if call.status == "NotFound":
+            true = any(None in self._revisions(tuple(key), revisions) for key in keys)
+        elif call.status == "RevisionConflict":
+            wanted = int(call.asked["resource_version"])
+            true = self._revisions(tuple(keys[0]), revisions) != {wanted}
+        else:
+            return
+        if not true:
+            self._report("A12", f"{call} was not true of any state in {revisions}")
+
+    def _revisions(self, key: Key, revisions: range) -> set[int | None]:
+        """The object's own revisions at those of the log; None where it was not there."""
+        present: int | None = None
+        seen: set[int | None] = set()
+        for revision, after in self._absences[key]:
+            if revision >= revisions.stop:
+                break
+            if revision > revisions.start:
+                seen.add(present)
+            present = after
+        return seen | {present}
+
+    def _report(self, invariant: str, message: str) -> None:
+        self._found.append(Violation(invariant, message))
+
+
+def _on_committed_ground(call: Call) -> list[dict[str, Any]]:
+    """Results that were decided on a state that the log knows.
+
+    In a dry run the later pods see the earlier ones, which are never committed.
+    """
+    if call.recorded:
+        return []
+    results: list[dict[str, Any]] = call.body["results"]
+    return results[:1] if call.asked["dry_run"] else results
+
+
+def _asked_pod(call: Call, key: Key) -> Manifest | None:
+    for manifest in call.manifests:
+        metadata = manifest["metadata"]
+        if (metadata["namespace"], metadata["name"]) == key[1:]:
+            return manifest
+    return None

@@ -1,0 +1,128 @@
+"""The cluster as the log makes it, revision by revision, and what the reference says of it."""
+
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from service.model.log import Change
+from tests.concurrency.checker.history import Key
+from tests.reference import ReferenceCluster
+from tests.reference.fit import allocatable_of
+from tests.reference.pipeline import FILTERS, evaluate_view
+from tests.reference.resources import requests
+from tests.reference.view import Manifest, View, spec_of
+
+RELATIONS = ("PodTopologySpread", "InterPodAffinity")
+"""Filters that look at all nodes; the others look at one node and its pods."""
+
+
+class State:
+    """All objects after the changes so far."""
+
+    def __init__(self) -> None:
+        self.revision = 0
+        self.bodies: dict[Key, tuple[int, bytes]] = {}
+        self.cluster = ReferenceCluster({})
+        self._view: View | None = None
+
+    def apply(self, change: Change) -> None:
+        self.revision = change.revision
+        self._view = None
+        key = tuple(change.key)
+        if change.verb == "Put":
+            self.bodies[key] = (change.revision, change.body)
+            self._put(change.kind, msgspec.json.decode(change.body))
+        else:
+            self.bodies.pop(key, None)
+            self._delete(change)
+
+    def _put(self, kind: str, manifest: Manifest) -> None:
+        match kind:
+            case "Cluster":
+                self.cluster.config = manifest
+            case "Node":
+                self.cluster.put_node(manifest)
+            case "Namespace":
+                self.cluster.put_namespace(manifest)
+            case "Pod":
+                self.cluster.put_pod(manifest)
+
+    def _delete(self, change: Change) -> None:
+        match change.kind:
+            case "Node":
+                self.cluster.delete_node(change.name)
+            case "Namespace":
+                self.cluster.delete_namespace(change.name)
+            case "Pod":
+                self.cluster.delete_pod(change.namespace, change.name)
+
+    @property
+    def view(self) -> View:
+        if self._view is None:
+            self._view = self.cluster.view()
+        return self._view
+
+    def pod(self, key: Key) -> Manifest | None:
+        return self.cluster.pods.get(key[1:])
+
+    def node_of(self, key: Key) -> str | None:
+        pod = self.pod(key)
+        return None if pod is None else spec_of(pod).get("nodeName")
+
+    def without(self, key: Key) -> View:
+        """The view with one pod taken out."""
+        cluster = self.cluster.copy()
+        cluster.pods.pop(key[1:], None)
+        return cluster.view()
+
+    def evaluate(self, pod: Manifest) -> dict[str, Any]:
+        return evaluate_view(self.view, unbound(pod))
+
+
+def unbound(pod: Manifest) -> Manifest:
+    """As it was when it was to be placed."""
+    spec = {name: value for name, value in spec_of(pod).items() if name != "nodeName"}
+    return pod | {"spec": spec}
+
+
+def objections(view: View, pod: Manifest, node_name: str) -> dict[str, list[str]]:
+    """Why a pod may not go to a node, by plugin; empty if it may."""
+    if node_name not in view.nodes:
+        return {"NodeName": ["no such node"]}
+    pod, alone = unbound(pod), _alone(view, node_name)
+    found = {}
+    for plugin, rejections in FILTERS.items():
+        seen = view if plugin in RELATIONS else alone
+        verdict = rejections(seen, pod).get(node_name)
+        if verdict is not None:
+            found[plugin] = verdict.reasons
+    return found
+
+
+def _alone(view: View, node_name: str) -> View:
+    alone = object.__new__(View)
+    alone.settings = view.settings
+    alone.namespace_labels = view.namespace_labels
+    alone.nodes = {node_name: view.nodes[node_name]}
+    alone.pods_on = {node_name: view.pods_on[node_name]}
+    return alone
+
+
+def overcommitted(view: View, node_name: str) -> str | None:
+    """A1: what a node has promised beyond what it has, counted by itself."""
+    allocatable = allocatable_of(view.nodes[node_name])
+    used: dict[str, int] = {"pods": 0}
+    for pod in view.pods_on[node_name]:
+        used["pods"] += 1
+        for resource, amount in _requests(msgspec.json.encode(spec_of(pod)["containers"])).items():
+            used[resource] = used.get(resource, 0) + amount
+    for resource, amount in used.items():
+        if amount > allocatable.get(resource, 0):
+            return f"{amount} of {allocatable.get(resource, 0)} {resource}"
+    return None
+
+
+@lru_cache(maxsize=4_096)
+def _requests(containers: bytes) -> dict[str, int]:
+    return requests({"spec": {"containers": msgspec.json.decode(containers)}})

@@ -1,0 +1,146 @@
+"""Servers on one data folder, callers who never stop asking, and faults in between."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+
+import asyncpg
+from sqlalchemy.engine import make_url
+
+from service.cli.local import LocalServer, temporary_folder
+from service.store.embedded import EmbeddedPostgres
+from tests.concurrency.callers import Caller, Notebook, read_history
+from tests.concurrency.checker import check
+from tests.concurrency.checker.history import Call
+from tests.concurrency.racing import (
+    CALLERS,
+    SETUP,
+    TOKEN,
+    assert_every_answer_is_stored,
+    broken_groups,
+    load,
+    member,
+    worker_of,
+)
+
+HEALED_SECONDS_MAX = 10.0
+Fault = Callable[["Site"], Awaitable[None]]
+
+
+class Site:
+    """Some servers that share an embedded PostgreSQL, and what was asked of them."""
+
+    def __init__(self, data_dir: Path, servers: Sequence[LocalServer]) -> None:
+        self.data_dir = data_dir
+        self.servers = servers
+        self.notebook = Notebook()
+        self._groups = 0
+
+    @property
+    def calls(self) -> list[Call]:
+        return self.notebook.calls
+
+    async def place_while(self, fault: Fault) -> list[Call]:
+        """Have all callers place groups until the fault is over; the calls of that time."""
+        before, over = len(self.calls), asyncio.Event()
+
+        async def cause() -> None:
+            try:
+                await asyncio.sleep(0.2)
+                await fault(self)
+                await asyncio.sleep(0.2)
+            finally:
+                over.set()
+
+        causing = asyncio.create_task(cause())
+        callers = self._callers()
+        first = self._groups
+        self._groups += 10_000
+        try:
+            await asyncio.gather(
+                *(self._keep_asking(c, i, first, over) for i, c in enumerate(callers))
+            )
+        finally:
+            await asyncio.gather(*(caller.close() for caller in callers))
+        await causing
+        return self.calls[before:]
+
+    async def place_again(self) -> float:
+        """A16: how many seconds it takes until a placement succeeds, with all trouble over."""
+        started, [caller] = time.monotonic(), self._callers(1)
+        try:
+            self._groups += 1
+            call = await caller.place([dict(member(self._groups, 0))], seconds=HEALED_SECONDS_MAX)
+        finally:
+            await caller.close()
+        assert call.outcome == "ok", call
+        return time.monotonic() - started
+
+    def signal_worker(self, index: int, number: int) -> None:
+        worker = worker_of(self.servers[index])
+        assert worker is not None
+        worker.send_signal(number)
+
+    def _callers(self, count: int = CALLERS) -> list[Caller]:
+        urls = [server.url for server in self.servers]
+        return [
+            Caller(
+                self.notebook, f"caller-{i}", urls[i % len(urls) :] + urls[: i % len(urls)], TOKEN
+            )
+            for i in range(count)
+        ]
+
+    async def _keep_asking(
+        self, caller: Caller, index: int, first: int, over: asyncio.Event
+    ) -> None:
+        number = first
+        while not over.is_set():
+            number += 1
+            await caller.place([dict(member(number, index))])
+
+
+@asynccontextmanager
+async def site(*, servers: int = 2, quiet: bool = False) -> AsyncIterator[Site]:
+    """A running site. Whatever happened at it, everything acknowledged is stored, once."""
+    with temporary_folder() as folder, ExitStack() as stack:
+        running = [
+            LocalServer(folder / "data", environment={"MOORAGE_TOKEN": TOKEN}, quiet=quiet)
+            for _ in range(servers)
+        ]
+        for server in running:
+            await asyncio.to_thread(stack.enter_context, server)
+        await asyncio.to_thread(load, running[0].url)
+        made = Site(folder / "data", running)
+        yield made
+        await made.place_again()
+        await _assert_nothing_is_left_open(made)
+        await asyncio.to_thread(stack.close)
+        with EmbeddedPostgres(folder / "data") as postgres:
+            history = await read_history(postgres.url, made.calls, granted=SETUP)
+    assert_every_answer_is_stored(history)
+    assert list(broken_groups(history)) == []
+    assert check(history, placements_every=max(1, len(history.changes) // 500)) == []
+
+
+async def _assert_nothing_is_left_open(made: Site) -> None:
+    """A16: no transaction idle for long, and no more connections than the servers may hold."""
+    with EmbeddedPostgres(made.data_dir) as postgres:
+        connection = await connect(postgres.url)
+        try:
+            rows = await connection.fetch(
+                "SELECT state, clock_timestamp() - state_change > '5 s' AS long FROM pg_stat_activity"
+                " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+        finally:
+            await connection.close()
+    assert not [row for row in rows if row["long"] and "transaction" in (row["state"] or "")]
+    assert len(rows) <= 18 * len(made.servers), rows
+
+
+async def connect(url: str) -> asyncpg.Connection:
+    parts = make_url(url)
+    return await asyncpg.connect(
+        host=parts.query["host"], port=5432, user=parts.username, database=parts.database
+    )

@@ -1,0 +1,48 @@
+"""The connection to PostgreSQL breaks exactly between a commit and its answer, before it, or late."""
+
+import asyncio
+import itertools
+from contextlib import ExitStack
+
+import pytest
+
+from service.cli.local import LocalServer, temporary_folder
+from tests.concurrency.callers import read_history
+from tests.concurrency.checker import check
+from tests.concurrency.faults.proxy import CommitProxy
+from tests.concurrency.racing import (
+    CALLERS,
+    SETUP,
+    TOKEN,
+    assert_every_answer_is_stored,
+    broken_groups,
+    load,
+    run_callers,
+)
+
+FAULTS = ("answer lost", "never sent", "sent late")
+GROUPS = 24
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+async def test_no_answer_is_lost_or_given_twice_when_commits_lose_their_answers(
+    database_url, servers
+):
+    environment = {"MOORAGE_TOKEN": TOKEN}
+    with temporary_folder() as folder, ExitStack() as stack:
+        async with CommitProxy(database_url, folder) as proxy:
+            environment["MOORAGE_DATABASE_URL"] = proxy.url
+            running = [LocalServer(folder, environment=environment) for _ in range(servers)]
+            for server in running:
+                await asyncio.to_thread(stack.enter_context, server)
+            await asyncio.to_thread(load, running[0].url)
+
+            pattern = itertools.cycle([*FAULTS, None, FAULTS[0], None])
+            proxy.faults.extend(itertools.islice(pattern, GROUPS))
+            calls = await run_callers([server.url for server in running], groups=GROUPS)
+            await asyncio.to_thread(stack.close)
+        history = await read_history(database_url, calls, granted=SETUP)
+    assert all(proxy.done[fault] >= 3 for fault in FAULTS), proxy.done
+    assert assert_every_answer_is_stored(history) == GROUPS * CALLERS
+    assert list(broken_groups(history)) == []
+    assert check(history) == []

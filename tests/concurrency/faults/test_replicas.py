@@ -1,0 +1,70 @@
+"""A13 on real processes: after some quiet every replica is what the tables are."""
+
+import asyncio
+import time
+from contextlib import ExitStack
+
+import httpx
+
+from service.cli.local import LocalServer, temporary_folder
+from service.model.manifest import TemplateCache
+from service.scheduler.replica import Replica, loading
+from service.store.postgres import PostgresStore
+from tests.concurrency.callers import bearer
+from tests.concurrency.racing import TOKEN, load, run_callers
+
+QUIET_SECONDS_MAX = 5.0
+
+
+async def tables(database_url):
+    """Revision and hash of a replica that is loaded now."""
+    store = PostgresStore(database_url)
+    try:
+        snapshot = await store.load(await store.find_cluster("default"))
+    finally:
+        await store.close()
+    replica = Replica(TemplateCache())
+    for _ in loading(replica, snapshot):
+        pass
+    return replica.revision, replica.digest()
+
+
+def told(url):
+    answer = httpx.get(f"{url}/debug/replicas", headers=bearer(TOKEN))
+    return {
+        item["process"]: (item["revision"], item["hash"])
+        for item in answer.raise_for_status().json()["items"]
+        if item["cluster"] == "default"
+    }
+
+
+def once_all_hold(expected, url):
+    """What the processes say as soon as that is so, or after the time in which it has to be."""
+    deadline = time.monotonic() + QUIET_SECONDS_MAX
+    while set(told(url).values()) != {expected} and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return told(url)
+
+
+async def test_all_processes_of_a_database_come_to_hold_what_the_tables_hold(database_url):
+    environment = {
+        "MOORAGE_DATABASE_URL": database_url,
+        "MOORAGE_TOKEN": TOKEN,
+        "MOORAGE_DEBUG": "true",
+    }
+    with temporary_folder() as folder, ExitStack() as stack:
+        servers = [
+            LocalServer(folder, environment=environment),
+            LocalServer(folder, environment=environment, workers=2),
+        ]
+        for server in servers:
+            await asyncio.to_thread(stack.enter_context, server)
+        await asyncio.to_thread(load, servers[0].url)
+        await run_callers([server.url for server in servers] * 2, groups=20)
+
+        expected = await tables(database_url)
+        states = await asyncio.to_thread(once_all_hold, expected, servers[1].url)
+        assert len(states) == 3
+        assert set(states.values()) == {expected}
+        unasked = await asyncio.to_thread(httpx.get, f"{servers[0].url}/debug/replicas")
+        assert unasked.status_code == 401

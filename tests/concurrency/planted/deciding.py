@@ -1,0 +1,157 @@
+"""Mistakes in decisions about objects, keys and groups."""
+
+from service.engine import GroupPlacement, Placement
+from service.model.errors import RevisionConflict
+from service.scheduler import decide as decide_module, deciding as deciding_module
+from service.scheduler.decide import groups, objects, placements, placing
+from service.scheduler.decide.placing import Candidate
+from service.scheduler.replica import Replica
+from service.scheduler.service import Scheduler
+from service.scheduler.tickets import Ticket
+from tests.concurrency.planted.registry import bug
+
+
+@bug("P9, A2", "placing.place")
+def hint_kept_without_a_check(patch):
+    """After a lost race a pod goes where it was to go before, whatever happened meanwhile."""
+    place = placing.place
+
+    def place_as_before(cluster, pod, hint=None):
+        return Placement(hint, 0) if hint is not None else place(cluster, pod)
+
+    patch.setattr(placing, "place", place_as_before)
+
+
+@bug("P10, A2", "groups.place_group")
+def group_kept_without_a_check(patch):
+    """After a lost race a group goes where it was to go before."""
+    place_group = groups.place_group
+
+    def place_as_before(cluster, pods, hints):
+        if pods and all(hints):
+            return GroupPlacement(tuple(Placement(hint, 0) for hint in hints))
+        return place_group(cluster, pods, hints)
+
+    patch.setattr(groups, "place_group", place_as_before)
+
+
+@bug("A9", "placements.place_as_group")
+def groups_placed_one_by_one(patch):
+    """AllOrNothing places those that it can."""
+    patch.setattr(placements, "place_as_group", placing.place_one_by_one)
+
+
+@bug("A9", "groups._Group.bind")
+def last_member_left_out(patch):
+    """The last member of a group is answered as placed, but not stored."""
+    bind = groups._Group.bind
+
+    def bind_but_one(self, found):
+        bind(self, found)
+        if len(found) > 1:
+            position = self._desk.replica.mark().position - 1
+            mark = self._desk.replica.mark()
+            engine = self._desk.replica.cluster
+            key = self._fresh[-1].key
+            engine.delete_pod(*key)
+            entry = self._desk.replica._journal.pop()
+            objects_of = self._desk.replica._objects["Pod"]
+            if entry.before is None:
+                del objects_of[key]
+            else:
+                objects_of[key] = entry.before
+            self._desk.replica.revision = mark.revision - 1
+            assert position >= 0
+
+    patch.setattr(groups._Group, "bind", bind_but_one)
+
+
+@bug("A7", "objects.same_object")
+def nothing_new_makes_a_revision(patch):
+    """A write that changes nothing makes a revision all the same."""
+    patch.setattr(objects, "same_object", lambda one, other: False)
+
+
+@bug("A12", "objects.check_preconditions")
+def precondition_compared_with_at_least(patch):
+    """A resourceVersion is accepted if the object is at least as new."""
+    check = objects.check_preconditions
+
+    def check_loosely(preconditions, stored):
+        try:
+            check(preconditions, stored)
+        except RevisionConflict:
+            wanted = preconditions.resource_version
+            if wanted is None or stored is None or stored.revision < int(wanted):
+                raise
+
+    patch.setattr(objects, "check_preconditions", check_loosely)
+
+
+@bug("A6", "Replica.in_namespace")
+def namespace_leaves_its_pods(patch):
+    """Deleting a namespace leaves what is in it."""
+    patch.setattr(Replica, "in_namespace", lambda self, namespace: [])
+
+
+@bug("A7", "placements.place_pods")
+def dry_runs_are_stored(patch):
+    """A dry run is answered as one, but committed."""
+    place_pods = placements.place_pods
+
+    def place_for_real(desk, intent):
+        answer = yield from place_pods(desk, placements.replace(intent, dry_run=False))
+        return placements.replace(answer, committed=False) if intent.dry_run else answer
+
+    patch.setitem(decide_module._DECIDE, placements.PlacePods, place_for_real)
+
+
+@bug("A2", "Candidate.is_placed")
+def placed_pods_are_placed_again(patch):
+    """A pod that has a node is placed once more, perhaps elsewhere."""
+    patch.setattr(Candidate, "is_placed", property(lambda self: False))
+
+
+@bug("P11, A5", "Ticket.record")
+def keys_not_recorded(patch):
+    """Idempotency keys are accepted and ignored."""
+    patch.setattr(Ticket, "record", lambda self, outcome: None)
+
+
+@bug("A5", "Ticket.answer_from, Scheduler._recorded")
+def other_request_answered_under_a_key(patch):
+    """What a key was used for first is not compared."""
+    recorded = Scheduler._recorded
+
+    async def recorded_for_any(self, cluster, idempotency, key):
+        store = self._store
+        cluster_id = (await self._loop_of(cluster)).cluster_id
+        records = await store.find_answers(cluster_id, [key])
+        same = records[0].request_hash if records else idempotency.request_hash
+        forged = placements.replace(idempotency, request_hash=same)
+        return await recorded(self, cluster, forged, key)
+
+    patch.setattr(Scheduler, "_recorded", recorded_for_any)
+
+
+@bug("A3", "Replica.committed_revision")
+def planned_on_tentative_ground(patch):
+    """The log says that commits were planned at revisions which never were: it was so once."""
+    patch.setattr(Replica, "committed_revision", property(lambda self: self.revision))
+
+
+@bug("A6", "Decider._steps")
+def refused_requests_leave_changes(patch):
+    """What a refused request changed is not undone."""
+
+    steps = deciding_module.Decider._steps
+
+    def steps_without_undo(self, replica, batch, ticket):
+        undo = Replica.undo
+        Replica.undo = lambda replica, mark: None
+        try:
+            yield from steps(self, replica, batch, ticket)
+        finally:
+            Replica.undo = undo
+
+    patch.setattr(deciding_module.Decider, "_steps", steps_without_undo)

@@ -1,0 +1,83 @@
+"""Mistakes in watches, and in keeping clusters apart."""
+
+from service.scheduler.service import Scheduler
+from service.scheduler.watching import ring, watches
+from service.scheduler.watching.ring import LoggedCommit, Ring
+from tests.concurrency.planted.registry import bug
+
+
+@bug("A10", "Watching._open_at")
+def watch_resumes_one_late(patch):
+    """A resumed stream begins after the event that comes next."""
+    open_at = watches.Watching._open_at
+
+    async def open_late(self, cluster_id, since):
+        head = await self._store.head(cluster_id)
+        return await open_at(self, cluster_id, min(since + 1, head.revision))
+
+    patch.setattr(watches.Watching, "_open_at", open_late)
+
+
+@bug("A10", "Watching._open_at")
+def watch_repeats_an_event(patch):
+    """A resumed stream begins with the event that was seen last."""
+    open_at = watches.Watching._open_at
+
+    async def open_early(self, cluster_id, since):
+        return await open_at(self, cluster_id, max(since - 1, 1))
+
+    patch.setattr(watches.Watching, "_open_at", open_early)
+
+
+@bug("A10", "Ring.after")
+def watch_skips_a_commit(patch):
+    """A watcher gets the newest commit where it should get those before it as well."""
+    after = Ring.after
+
+    def newest_only(self, tip, limit):
+        commits = after(self, tip, limit)
+        return commits[-1:] if commits else commits
+
+    patch.setattr(Ring, "after", newest_only)
+
+
+@bug("A10", "watches.commits_of")
+def first_event_of_a_commit_dropped(patch):
+    """Of a commit of several changes the first is not told."""
+    commits_of = ring.commits_of
+
+    def drop(page):
+        for commit in commits_of(page):
+            dropped = len(commit.changes) > 1
+            yield LoggedCommit(commit.info, commit.changes[int(dropped) :])
+
+    for module in (ring, watches):
+        patch.setattr(module, "commits_of", drop)
+
+
+@bug("A10", "Watch.next")
+def bookmark_too_far(patch):
+    """A watcher is told that it has seen all up to the head."""
+    following = watches.Watch.next
+
+    async def boast(self):
+        commits = await following(self)
+        if commits is not None:
+            self.revision += 1
+        return commits
+
+    patch.setattr(watches.Watch, "next", boast)
+
+
+@bug("A17", "Scheduler._loop_of")
+def clusters_mixed_up(patch):
+    """A request goes to the loop of whatever cluster there is."""
+    loop_of = Scheduler._loop_of
+
+    async def any_loop(self, cluster):
+        for loop in self._loops.values():
+            if not loop.ended:
+                return loop
+        return await loop_of(self, cluster)
+
+    patch.setattr(Scheduler, "_loop_of", any_loop)

@@ -1,0 +1,122 @@
+"""Many seeds on all cores, and what they have seen altogether."""
+
+import os
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+
+import msgspec
+
+from tests.concurrency.checker import check
+from tests.concurrency.simulation.run import simulate
+
+POINTS = (
+    *("commit: Committed", "commit: Lost", "commit: DuplicateKey", "commit: refused"),
+    *("commit: answer lost", "commit: late", "commit: answer to the dead"),
+    "commit: after its worker died",
+    *("commit_locked: Committed", "commit_locked: answered", "commit_locked: refused"),
+    *("commit_locked: answer lost", "commit_locked: Diverged", "commit_locked: DuplicateKey"),
+    "commit_locked: answer to the dead",
+    *("settle_unknown: Committed", "settle_unknown: Lost", "settle_unknown: refused"),
+    *("settle_unknown: answer lost", "settle_unknown: raised OutcomeUnknown"),
+    *("settle_unknown: answer to the dead", "settle_unknown: after its worker died"),
+    *("record_answers: Committed", "record_answers: Lost", "record_answers: DuplicateKey"),
+    *("record_answers: refused", "record_answers: answer lost"),
+    *("record_answers: answer to the dead", "record_answers: after its worker died"),
+    *("head: answered", "head: refused", "head: answer to the dead"),
+    *("heads: answered", "heads: refused", "heads: answer to the dead"),
+    *("load: answered", "load: refused", "load: answer to the dead"),
+    *("read_log: answered", "read_log: Diverged", "read_log: refused"),
+    "read_log: answer to the dead",
+    *("find_answers: answered", "find_answers: refused", "find_answers: answer to the dead"),
+    *("find_cluster: answered", "find_cluster: refused", "find_cluster: answer to the dead"),
+    *("compact: answered", "sweep_answers: answered", "acquire_lease: answered"),
+)
+"""Every way in which a call of the store can end: where interleavings differ."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """One seed, without its history."""
+
+    seed: int
+    told: str
+    violations: list[str]
+    points: dict[str, int]
+    conflicts: int
+    lost_answers: int
+    crashes: int
+    restarts: int
+    seconds: float
+
+
+def run_seed(seed: int) -> Result:
+    started = time.monotonic()
+    run = simulate(seed)
+    violations = [str(each) for each in check(run.history)]
+    return Result(
+        seed=seed,
+        told=str(run),
+        violations=violations,
+        points=dict(run.points),
+        conflicts=run.conflicts,
+        lost_answers=run.lost_answers,
+        crashes=run.crashes,
+        restarts=run.restarts,
+        seconds=time.monotonic() - started,
+    )
+
+
+def run_seeds(seeds: Iterable[int], jobs: int = 1) -> Iterator[Result]:
+    """In their order; more than one job: as many processes."""
+    if jobs <= 1:
+        yield from map(run_seed, seeds)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(run_seed, seeds, chunksize=10)
+
+
+@dataclass
+class Summary:
+    """What all seeds have seen."""
+
+    results: int = 0
+    failed: list[int] = field(default_factory=list)
+    points: Counter[str] = field(default_factory=Counter)
+    conflicts: list[int] = field(default_factory=list)
+    lost_answers: int = 0
+    crashes: int = 0
+    restarts: int = 0
+
+    def add(self, result: Result) -> None:
+        self.results += 1
+        self.failed += [result.seed] if result.violations else []
+        self.points.update(result.points)
+        self.conflicts.append(result.conflicts)
+        self.lost_answers += result.lost_answers
+        self.crashes += result.crashes
+        self.restarts += result.restarts
+
+    @property
+    def missed(self) -> list[str]:
+        """Interleaving points that no seed passed."""
+        return [point for point in POINTS if not self.points[point]]
+
+    def __str__(self) -> str:
+        middle = statistics.median(self.conflicts) if self.conflicts else 0
+        passed = f"{len(POINTS) - len(self.missed)} of {len(POINTS)} interleaving points passed"
+        trouble = f"{self.lost_answers} lost answers, {self.crashes} crashes"
+        lines = (
+            f"{self.results} seeds, {sum(self.conflicts)} conflicts (median {middle:g} a seed)",
+            f"{trouble}, {self.restarts} restarts",
+            passed + (f"; missed: {', '.join(self.missed)}" if self.missed else ""),
+            f"failed: {', '.join(map(str, self.failed)) or 'none'}",
+        )
+        return "\n".join(lines)
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0))

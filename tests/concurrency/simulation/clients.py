@@ -1,0 +1,363 @@
+"""Clients: they ask, are answered or not, ask again, and write everything down."""
+
+import asyncio
+import hashlib
+import random
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from service.model.errors import MoorageError, OutcomeUnknown
+from service.scheduler.answers import ObjectAnswer, RecordedAnswer
+from service.scheduler.intents import (
+    ApplyObjects,
+    DeleteObject,
+    EvictPod,
+    Idempotency,
+    PatchConfig,
+    PlacePods,
+    Preconditions,
+    PutObject,
+    ReadTopology,
+)
+from service.scheduler.placements import PodRef
+from tests.concurrency.checker.history import Call
+from tests.concurrency.simulation import workload
+from tests.concurrency.simulation.database import Database
+from tests.concurrency.simulation.workers import Worker
+from tests.concurrency.simulation.workload import NAMESPACES, marked
+
+ACTIONS = (
+    ("place", 46),
+    ("place group", 10),
+    ("relabel node", 10),
+    ("relabel namespace", 6),
+    ("delete pod", 9),
+    ("evict pod", 3),
+    ("delete node", 4),
+    ("delete namespace", 1),
+    ("apply nodes", 3),
+    ("configure", 5),
+    ("read topology", 4),
+    ("get", 5),
+)
+PATIENCE_SECONDS = 60.0
+
+
+class Operation(msgspec.Struct, kw_only=True):
+    """What a client wants; it may have to ask several times."""
+
+    number: int
+    action: str
+    asked: dict[str, Any]
+    intent: Any
+    key: str | None = None
+    manifests: list[dict[str, Any]] = []
+
+
+class Crowd:
+    """What all clients share: the names that they fight over, and their common notebook."""
+
+    def __init__(self, database: Database, source: random.Random, workers: list[Worker]) -> None:
+        self.database = database
+        self.random = source
+        self.workers = workers
+        self.calls: list[Call] = []
+        self.zones = source.choice((2, 3))
+        self.nodes = [f"n{index}" for index in range(source.randrange(3, 8))]
+        self.apps = [f"app-{index}" for index in range(source.randrange(2, 4))]
+        self.shapes = source.sample(range(workload.SHAPES), 5)
+        self.pods: list[tuple[str, str]] = []
+        """Namespace and name of what was ever asked for."""
+        self._operations = 0
+        self._keys: list[Operation] = []
+
+    def alive(self) -> list[Worker]:
+        return [worker for worker in self.workers if worker.alive]
+
+    def next_number(self) -> int:
+        self._operations += 1
+        return self._operations
+
+    def operation(self, action: str) -> Operation:
+        make: dict[str, Callable[[int], Operation]] = {
+            "place": self._place,
+            "place group": self._place_group,
+            "relabel node": lambda n: self._put(n, "Node"),
+            "relabel namespace": lambda n: self._put(n, "Namespace"),
+            "delete pod": self._delete_pod,
+            "evict pod": self._evict_pod,
+            "delete node": lambda n: self._delete(n, "Node", "", self.random.choice(self.nodes)),
+            "delete namespace": lambda n: self._delete(n, "Namespace", "", NAMESPACES[1]),
+            "apply nodes": self._apply,
+            "configure": self._configure,
+            "read topology": self._read_topology,
+            "get": self._get,
+        }
+        return make[action](self.next_number())
+
+    def without_queue(self) -> Operation:
+        """Leave pending pods alone, so that every change is some client's."""
+        number = self.next_number()
+        patch = {"placePendingPods": False, "evictionsPerMinute": number + 1}
+        intent = PatchConfig(patch_type="merge", patch=patch)
+        return Operation(number=number, action="config", asked=patch, intent=intent)
+
+    def manifest(self, kind: str) -> Any:
+        if kind == "Node":
+            name = self.random.choice(self.nodes)
+            return workload.node_manifest(self.random, name, self.zones)
+        return workload.namespace_manifest(self.random, self.random.choice(NAMESPACES[:2]))
+
+    def reused_key(self) -> Operation | None:
+        """Another request under a key that was used before, which has to be refused."""
+        keyed = [each for each in self._keys if each.key]
+        if not keyed or self.random.random() > 0.03:
+            return None
+        other = self._place(self.next_number())
+        other.key = self.random.choice(keyed).key
+        return other
+
+    def _place(self, number: int) -> Operation:
+        pick = self.random
+        if self.pods and pick.random() < 0.12:
+            return self._place_stored(number)
+        shape, app = pick.choice(self.shapes), pick.choice(self.apps)
+        inside = pick.choices(NAMESPACES, (6, 3, 1))[0]
+        manifests = [
+            marked(workload.pod_manifest(shape, app, f"{app}-s{shape}-{each}", inside), number)
+            for each in pick.sample(range(14), pick.choice((1, 1, 1, 2, 3)))
+        ]
+        return self._placing(number, manifests)
+
+    def _place_group(self, number: int) -> Operation:
+        pick = self.random
+        kind, app = pick.randrange(workload.GROUPS), pick.choice(self.apps)
+        name = f"{app}-g{kind}-{pick.randrange(3)}"
+        manifests = workload.group_manifests(kind, app, name, NAMESPACES[0])
+        return self._placing(number, [marked(each, number) for each in manifests], group=True)
+
+    def _placing(self, number: int, manifests: list[Any], *, group: bool = False) -> Operation:
+        pick = self.random
+        names = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in manifests]
+        self.pods.extend(names)
+        queue, dry_run = pick.random() < 0.3, pick.random() < 0.05
+        intent = PlacePods(
+            pods=workload.parsed_pods(manifests),
+            all_or_nothing=group,
+            queue=queue,
+            dry_run=dry_run,
+        )
+        asked = {
+            "pods": [("Pod", *each) for each in names],
+            "group": group,
+            "dry_run": dry_run,
+            "queue": queue,
+        }
+        operation = Operation(
+            number=number, action="place", asked=asked, intent=intent, manifests=manifests
+        )
+        if pick.random() < 0.4:
+            operation.key = f"key-{number}"
+            self._keys.append(operation)
+        return operation
+
+    def _place_stored(self, number: int) -> Operation:
+        name = self.random.choice(self.pods)
+        intent = PlacePods(pod_refs=(PodRef(namespace=name[0], name=name[1]),))
+        asked = {"pods": [("Pod", *name)], "group": False, "dry_run": False, "queue": False}
+        return Operation(number=number, action="place", asked=asked, intent=intent)
+
+    def _put(self, number: int, kind: str) -> Operation:
+        manifest = marked(self.manifest(kind), number)
+        key = (kind, "", manifest["metadata"]["name"])
+        wanted = None
+        if self.random.random() < 0.2:
+            present = self.database.store._clusters[1].objects.get(key)  # type: ignore[call-overload]
+            wanted = str(present.revision - self.random.choice((0, 0, 1))) if present else None
+        intent = PutObject(
+            manifest=workload.parsed(manifest),
+            preconditions=Preconditions(resource_version=wanted),
+        )
+        asked = {"object": key, "resource_version": wanted}
+        return Operation(number=number, action="put", asked=asked, intent=intent)
+
+    def _delete_pod(self, number: int) -> Operation:
+        name = self.random.choice(self.pods) if self.pods else ("shop", "none")
+        return self._delete(number, "Pod", *name)
+
+    def _delete(self, number: int, kind: str, inside: str, name: str) -> Operation:
+        intent = DeleteObject(kind=kind, namespace=inside, name=name)
+        asked = {"object": (kind, inside, name)}
+        return Operation(number=number, action="delete", asked=asked, intent=intent)
+
+    def _evict_pod(self, number: int) -> Operation:
+        inside, name = self.random.choice(self.pods) if self.pods else ("shop", "none")
+        intent = EvictPod(namespace=inside, name=name)
+        asked = {"object": ("Pod", inside, name)}
+        return Operation(number=number, action="evict", asked=asked, intent=intent)
+
+    def _apply(self, number: int) -> Operation:
+        manifests = [
+            marked(self.manifest("Node"), number),
+            marked(self.manifest("Namespace"), number),
+        ]
+        keys = [(each["kind"], "", each["metadata"]["name"]) for each in manifests]
+        intent = ApplyObjects(manifests=tuple(map(workload.parsed, manifests)))
+        return Operation(number=number, action="apply", asked={"objects": keys}, intent=intent)
+
+    def _configure(self, number: int) -> Operation:
+        patch = workload.config_patch(self.random, number)
+        intent = PatchConfig(patch_type="merge", patch=patch)
+        return Operation(number=number, action="config", asked=patch, intent=intent)
+
+    def _read_topology(self, number: int) -> Operation:
+        intent = ReadTopology(key=workload.ZONE)
+        asked = {"topology_key": workload.ZONE}
+        return Operation(number=number, action="topology", asked=asked, intent=intent)
+
+    def _get(self, number: int) -> Operation:
+        inside, name = self.random.choice(self.pods) if self.pods else ("shop", "none")
+        asked = {"object": ("Pod", inside, name)}
+        return Operation(number=number, action="get", asked=asked, intent=None)
+
+
+class Client:
+    """One caller, asking one thing after the other."""
+
+    def __init__(self, crowd: Crowd, name: str, *, cluster: str = "default") -> None:
+        self._crowd = crowd
+        self._name = name
+        self._cluster = cluster
+        self._random = crowd.random
+        self._worker: Worker | None = None
+        self._mean_pause = crowd.random.choice((0.0, 0.01, 0.05))
+
+    async def run(self, operations: int) -> None:
+        names, weights = zip(*ACTIONS, strict=True)
+        for _ in range(operations):
+            action = self._random.choices(names, weights)[0]
+            operation = self._crowd.reused_key() or self._crowd.operation(action)
+            await self.perform(operation)
+            if self._mean_pause and self._random.random() < 0.5:
+                await asyncio.sleep(self._random.expovariate(1 / self._mean_pause))
+
+    async def perform(self, operation: Operation, attempts: int = 4) -> Call | None:
+        """Ask until the outcome is known, or patience ends."""
+        call = None
+        for _ in range(attempts):
+            call = await self.ask(operation)
+            asks_again = call.outcome == "unknown" or call.status in _ASK_AGAIN
+            if not asks_again and not (operation.key and self._random.random() < 0.15):
+                break
+            if self._random.random() < 0.1:
+                break
+        return call
+
+    async def ask(self, operation: Operation) -> Call:
+        crowd, loop = self._crowd, self._crowd.database.loop
+        number, called = len(crowd.calls), loop.steps
+        crowd.calls.append(None)  # type: ignore[arg-type] - it is filled when it returns
+        head_called = crowd.database.head_of(1)
+        told = await self._told(operation)
+        call = Call(
+            number=number,
+            client=self._name,
+            operation=operation.number,
+            action=operation.action,  # type: ignore[arg-type]
+            asked=operation.asked,
+            manifests=operation.manifests,
+            key=operation.key,
+            request_hash=request_hash(operation).hex(),
+            called=called,
+            returned=loop.steps,
+            head_called=head_called,
+            head_returned=crowd.database.head_of(1),
+            **told,
+        )
+        crowd.calls[number] = call
+        return call
+
+    async def _told(self, operation: Operation) -> dict[str, Any]:
+        if operation.action == "get":
+            return await self._get(operation)
+        worker = await self._some_worker()
+        reply = worker.ask(self._cluster, operation.intent, _idempotency(operation))
+        patience = self._random.choice((PATIENCE_SECONDS,) * 6 + (0.05,))
+        await asyncio.wait({reply}, timeout=patience)
+        if not reply.done():
+            worker.forget(reply)
+            return {"outcome": "unknown", "status": "GaveUp"}
+        return self._read(reply)
+
+    def _read(self, reply: asyncio.Future[Any]) -> dict[str, Any]:
+        try:
+            answer = reply.result()
+        except ConnectionResetError:
+            self._worker = None
+            return {"outcome": "unknown", "status": "Reset"}
+        except OutcomeUnknown as error:
+            return {"outcome": "unknown", "status": error.code}
+        except MoorageError as error:
+            return {"outcome": "fail", "status": error.code}
+        except Exception as error:  # noqa: BLE001 - a bug of the product: 500
+            return {"outcome": "unknown", "status": f"InternalError {error!r}"}
+        recorded = isinstance(answer, RecordedAnswer)
+        return {
+            "outcome": "ok",
+            "status": "ok",
+            "revision": answer.revision,
+            "body": _body(answer),
+            "recorded": recorded,
+        }
+
+    async def _get(self, operation: Operation) -> dict[str, Any]:
+        """Single objects are read from the tables."""
+        database = self._crowd.database
+        await asyncio.sleep(database.travel_seconds())
+        read = await database.store.get_object(1, *operation.asked["object"])
+        row = read.row
+        found = None if row is None else {"resourceVersion": row.revision, "object": row.body}
+        await asyncio.sleep(database.travel_seconds())
+        told = {"revision": read.head.revision, "body": found}
+        if found is None:
+            return told | {"outcome": "fail", "status": "NotFound"}
+        return told | {"outcome": "ok", "status": "ok"}
+
+    async def _some_worker(self) -> Worker:
+        if self._worker is None or not self._worker.alive or self._random.random() < 0.2:
+            while not self._crowd.alive():  # noqa: ASYNC110 - as clients do
+                await asyncio.sleep(0.1)
+            self._worker = self._random.choice(self._crowd.alive())
+        return self._worker
+
+
+_ASK_AGAIN = ("StorageUnavailable", "Overloaded", "IdempotencyKeyInProgress")
+
+
+def request_hash(operation: Operation) -> bytes:
+    return hashlib.sha256(repr(operation.asked).encode()).digest()[:8]
+
+
+def _idempotency(operation: Operation) -> Idempotency[Any] | None:
+    if operation.key is None:
+        return None
+    return Idempotency(
+        operation="placePods",
+        key=operation.key,
+        request_hash=request_hash(operation),
+        encode=msgspec.json.encode,
+    )
+
+
+def _body(answer: Any) -> Any:
+    if isinstance(answer, RecordedAnswer):
+        return msgspec.json.decode(answer.answer)
+    if isinstance(answer, ObjectAnswer):
+        return {
+            "resourceVersion": answer.resource_version,
+            "created": answer.created,
+            "object": answer.body,
+        }
+    return msgspec.json.decode(msgspec.json.encode(answer))

@@ -1,0 +1,275 @@
+"""The one database of a run, and the troubled connections through which workers ask it.
+
+A statement travels to the database, is executed there in one instant, and its answer travels
+back. On the way connections break: before the statement arrives, after it was executed, or while
+it is still travelling, so that it arrives long after its sender was told that it failed. A worker
+that dies leaves its statements behind.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextvars import Context
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.log import (
+    Behind,
+    Change,
+    CommitInfo,
+    Committed,
+    Diverged,
+    DuplicateKey,
+    Lost,
+)
+from service.store.memory import MemoryStore
+from tests.concurrency.simulation.eventloop import Process, SimulatedLoop
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+WRITES = frozenset({"commit", "record_answers", "commit_locked", "settle_unknown"})
+
+
+class SimulatedClock:
+    """The loop's time; each look at it takes a moment."""
+
+    def __init__(self, loop: SimulatedLoop) -> None:
+        self._loop = loop
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self._loop.time())
+
+    def monotonic(self) -> float:
+        self._loop.spend()
+        return self._loop.time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(max(seconds, 0))
+
+
+class CountedIds:
+    """Ids that tell whose they are."""
+
+    def __init__(self, owner: int) -> None:
+        self._owner = owner
+        self._numbers = count(1)
+
+    def uid(self) -> str:
+        return str(self.commit_id())
+
+    def commit_id(self) -> UUID:
+        return UUID(fields=(self._owner, 0, 0x4000, 0x80, 0, next(self._numbers)))
+
+
+@dataclass(kw_only=True)
+class Trouble:
+    """How often what goes wrong, each a probability."""
+
+    refused: float = 0.0
+    lost_answer: float = 0.0
+    late: float = 0.0
+    unsettled: float = 0.0
+    """How often a worker cannot ask what became of a commit."""
+    slow: float = 0.3
+    hints: float = 1.0
+    """How often a hint arrives."""
+
+
+class Database:
+    """The store in memory, and all that was ever in its logs."""
+
+    def __init__(self, loop: SimulatedLoop, source: random.Random, trouble: Trouble) -> None:
+        self.loop = loop
+        self.random = source
+        self.trouble = trouble
+        self.points: Counter[str] = Counter()
+        """How often each interleaving point was passed."""
+        self.context = Context()
+        self.store = MemoryStore(SimulatedClock(loop).now, CountedIds(0).commit_id)
+        self.commits: dict[int, list[CommitInfo]] = {}
+        self.changes: dict[int, list[Change]] = {}
+        self.committed_at: dict[UUID, float] = {}
+        self._written: dict[int, UUID] = {}
+
+    def take_note(self) -> None:
+        """Copy what the logs have gained since the last look, before compaction takes it away."""
+        for number, own in self.store._clusters.items():
+            if own.head.tip == self._written.get(number):
+                continue
+            commits = self.commits.setdefault(number, [])
+            changes = self.changes.setdefault(number, [])
+            known = {commit.commit_id for commit in commits[-4:]}
+            seen = changes[-1].revision if changes else 0
+            tail = own.commits if not commits else own.commits[-4:]
+            for commit in tail:
+                if commit.commit_id not in known:
+                    commits.append(commit)
+                    self.committed_at[commit.commit_id] = self.loop.steps
+            changes.extend(own.changes[max(0, seen - own.floor) :])
+            self._written[number] = own.head.tip
+
+    def head_of(self, cluster_id: int) -> int:
+        return self.store._clusters[cluster_id].head.revision
+
+    def later(self, seconds: float, do: Callable[[], None]) -> None:
+        """Outside of every process: what has left one goes on without it."""
+        self.loop.call_later(seconds, do, context=self.context.copy())
+
+    def travel_seconds(self) -> float:
+        if self.random.random() > self.trouble.slow:
+            return 0.0
+        return self.random.choice((0.001, 0.01, 0.1))
+
+
+class Connection:
+    """A worker's way to the database: the scheduler's `Store`, whatever calls that has."""
+
+    def __init__(self, database: Database, process: Process) -> None:
+        self._database = database
+        self._process = process
+
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
+        if name.startswith("_") or not hasattr(MemoryStore, name):
+            raise AttributeError(name)
+        return partial(self._ask, name)
+
+    async def _ask(self, name: str, *arguments: Any, **options: Any) -> Any:
+        call = partial(getattr(self._database.store, name), *arguments, **options)
+        return await _Statement(self._database, self._process, name, call).run()
+
+    def notify(self, cluster_id: int) -> None:
+        """A hint: it may come late, or never (P14)."""
+        database = self._database
+        if database.random.random() < database.trouble.hints:
+            store = database.store
+            database.later(database.travel_seconds(), lambda: store.notify(cluster_id))
+
+    def listen(self) -> AsyncGenerator[frozenset[int], None]:
+        return self._database.store.listen()
+
+
+class _Statement:
+    """One statement and what befalls it."""
+
+    def __init__(
+        self,
+        database: Database,
+        process: Process,
+        name: str,
+        call: Callable[[], Coroutine[Any, Any, Any]],
+    ) -> None:
+        self._database = database
+        self._process = process
+        self._name = name
+        self._call = call
+        self._answer: asyncio.Future[Any] = database.loop.create_future()
+
+    async def run(self) -> Any:
+        database = self._database
+        match self._fate():
+            case "refused":
+                self._pass("refused")
+                database.later(database.travel_seconds(), self._refuse)
+            case "lost answer":
+                database.later(database.travel_seconds(), self._execute_in_vain)
+            case "late":
+                self._pass("late")
+                late = database.random.choice((0.01, 0.3, 1.0, 4.0))
+                database.later(late, self._execute_late)
+                database.later(database.travel_seconds(), self._lose)
+            case _:
+                database.later(database.travel_seconds(), self._execute)
+        return await self._answer
+
+    def _fate(self) -> str:
+        trouble, lot = self._database.trouble, self._database.random.random()
+        refused = trouble.unsettled if self._name == "settle_unknown" else trouble.refused
+        if lot < refused:
+            return "refused"
+        lot -= refused
+        if self._name in WRITES and lot < trouble.lost_answer:
+            return "lost answer"
+        lot -= trouble.lost_answer
+        return "late" if self._name == "commit" and lot < trouble.late else "none"
+
+    def _pass(self, moment: str) -> None:
+        self._database.points[f"{self._name}: {moment}"] += 1
+
+    def _refuse(self) -> None:
+        self._fail(StorageUnavailable("No connection."))
+
+    def _lose(self) -> None:
+        """Drivers raise anything when a commit's answer is lost; of the others it is known what."""
+        unknown = OutcomeUnknown("The connection broke.")
+        anything = self._name == "commit" and self._database.random.random() < 0.5
+        self._fail(ConnectionResetError("driver") if anything else unknown)
+
+    def _execute(self) -> None:
+        self._start(self._database.travel_seconds, self._settle)
+
+    def _execute_late(self) -> None:
+        self._start(lambda: 0.0, lambda _: None)
+
+    def _execute_in_vain(self) -> None:
+        def lose(_: asyncio.Future[Any]) -> None:
+            self._pass("answer lost")
+            self._lose()
+
+        self._start(self._database.travel_seconds, lose)
+
+    def _start(
+        self, travel: Callable[[], float], then: Callable[[asyncio.Future[Any]], None]
+    ) -> None:
+        """Execute in one instant; `then` gets the result after the way back."""
+        if self._name == "commit_locked" and not self._process.alive:
+            return
+        if not self._process.alive:
+            self._pass("after its worker died")
+        done = _at_once(self._call(), self._database.loop)
+        self._database.take_note()
+        self._tell(done)
+        self._database.later(travel(), lambda: then(done))
+
+    def _tell(self, done: asyncio.Future[Any]) -> None:
+        if done.exception() is not None:
+            self._pass(f"raised {type(done.exception()).__name__}")
+            return
+        result = done.result()
+        kinds = (Committed, Lost, DuplicateKey, Behind, Diverged)
+        self._pass(type(result).__name__ if isinstance(result, kinds) else "answered")
+
+    def _settle(self, done: asyncio.Future[Any]) -> None:
+        if self._answer.done():
+            return
+        if not self._process.alive:
+            self._pass("answer to the dead")
+            return
+        error = done.exception()
+        if error is None:
+            self._answer.set_result(done.result())
+        else:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._answer.done():
+            self._answer.set_exception(error)
+
+
+def _at_once(call: Coroutine[Any, Any, Any], loop: SimulatedLoop) -> asyncio.Future[Any]:
+    """Run a coroutine that never waits to its end, now."""
+    done: asyncio.Future[Any] = loop.create_future()
+    try:
+        call.send(None)
+    except StopIteration as stop:
+        done.set_result(stop.value)
+    except Exception as error:  # noqa: BLE001 - the asker gets it
+        done.set_exception(error)
+        done.exception()
+    else:
+        raise AssertionError(call)
+    return done

@@ -1,0 +1,117 @@
+"""Worker processes: each a whole scheduler that may die at any moment and be started again."""
+
+import asyncio
+import random
+from contextvars import Context
+from functools import partial
+from typing import Any
+
+from service.scheduler.limits import Limits
+from service.scheduler.service import Scheduler
+from tests.concurrency.simulation.database import (
+    Connection,
+    CountedIds,
+    Database,
+    SimulatedClock,
+)
+from tests.concurrency.simulation.eventloop import PROCESS, Process
+from tests.concurrency.simulation.workload import TEMPLATES
+
+
+def some_limits(source: random.Random) -> Limits:
+    """Small, so that every limit is reached; in some runs the log is soon compacted."""
+    return Limits(
+        request_seconds_max=20.0,
+        batch_changes_max=12,
+        batch_requests_max=6,
+        log_page_changes=7,
+        losses_before_lock=source.choice((1, 3)),
+        settle_attempts_max=3,
+        settle_pause_seconds=0.1,
+        poll_seconds=source.choice((0.25, 1.0, 3.0)),
+        watch_page_changes=source.choice((1, 5, 250)),
+        watch_ring_changes=source.choice((1, 5, 1000)),
+        log_keep_changes=source.choice((0, 15, 100_000, 100_000)),
+        log_keep_seconds=0.1,
+        upkeep_seconds=2.0,
+        upkeep_lease_seconds=5.0,
+    )
+
+
+class Worker:
+    """One life of one worker."""
+
+    def __init__(self, database: Database, name: str, owner: int, limits: Limits) -> None:
+        self.process = Process(name)
+        self._database = database
+        self._context = Context()
+        self._context.run(PROCESS.set, self.process)
+        self.scheduler = Scheduler(
+            Connection(database, self.process),
+            SimulatedClock(database.loop),
+            CountedIds(owner),
+            limits,
+            TEMPLATES,
+        )
+        self._waiting: dict[asyncio.Future[Any], asyncio.Task[Any] | None] = {}
+        self.run(self.scheduler.start())
+
+    @property
+    def alive(self) -> bool:
+        return self.process.alive
+
+    def ask(self, cluster: str, intent: Any, idempotency: Any = None) -> asyncio.Future[Any]:
+        """Send a request; the future is what its sender hears of it, if anything."""
+        loop, database = self._database.loop, self._database
+        reply: asyncio.Future[Any] = loop.create_future()
+        self._waiting[reply] = None
+
+        def arrive() -> None:
+            if not self.alive:
+                self._answer(reply, ConnectionResetError("down"))
+            elif not reply.done():
+                task = self.run(self.scheduler.submit(cluster, intent, idempotency))
+                self._waiting[reply] = task
+                task.add_done_callback(leave, context=self._context)
+
+        def leave(task: asyncio.Task[Any]) -> None:
+            if task.cancelled():
+                return
+            outcome = task.exception() or task.result()
+            database.later(database.travel_seconds(), lambda: self._answer(reply, outcome))
+
+        database.later(database.travel_seconds(), arrive)
+        return reply
+
+    def forget(self, reply: asyncio.Future[Any]) -> None:
+        """Its sender has hung up."""
+        task = self._waiting.pop(reply, None)
+        reply.cancel()
+        if task is not None and self.alive:
+            task.cancel()
+
+    def crash(self) -> None:
+        """Be gone between two callbacks: whoever waits for an answer sees a reset connection."""
+        self.process.alive = False
+        for reply in list(self._waiting):
+            self._database.later(
+                self._database.travel_seconds(),
+                partial(self._answer, reply, ConnectionResetError("gone")),
+            )
+
+    def forget_watch(self, task: asyncio.Task[Any]) -> None:
+        """A watcher has gone; a dead worker never hears of it."""
+        if self.alive:
+            task.cancel()
+
+    def _answer(self, reply: asyncio.Future[Any], outcome: Any) -> None:
+        self._waiting.pop(reply, None)
+        if reply.done():
+            return
+        if isinstance(outcome, BaseException):
+            reply.set_exception(outcome)
+        else:
+            reply.set_result(outcome)
+
+    def run(self, work: Any) -> asyncio.Task[Any]:
+        return self._database.loop.create_task(work, context=self._context)

@@ -1,0 +1,144 @@
+"""What clients ask for: a small crowded cluster in which nearly everything concerns everything."""
+
+import random
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from service.model.manifest import TemplateCache, parse_any, parse_pod
+from tests.builders import Manifest, PodBuilder, matching, namespace, node, pod, requirement, where
+
+HOST, ZONE = "host", "zone"
+NAMESPACES = ("shop", "lab", "kube-system")
+MARK = "simulation/call"
+TEMPLATES = TemplateCache()
+"""Shared by all seeds: what a template means does not depend on the run."""
+OTHER_CLUSTER = "other"
+FOREIGN = "canary-of-the-other-cluster"
+
+
+def marked(manifest: Manifest, number: int) -> Manifest:
+    """The manifest with the number of the operation that sends it, which scheduling ignores."""
+    metadata = manifest["metadata"] | {"annotations": {MARK: str(number)}}
+    return {**manifest, "metadata": metadata}
+
+
+def node_manifest(source: random.Random, name: str, zones: int) -> Manifest:
+    made = node(name).label(host=name, team=source.choice(("red", "blue")))
+    if source.random() < 0.95:
+        made = made.label(zone=f"z{source.randrange(zones)}")
+    if source.random() < 0.5:
+        made = made.label(disk="ssd")
+    if source.random() < 0.1:
+        made = made.taint("dedicated", "db")
+    return {"apiVersion": "v1", "kind": "Node"} | made.allocatable(
+        cpu=source.choice(("1", "2", "4")), memory="4Gi", pods=source.choice(("3", "6", "20"))
+    )
+
+
+def namespace_manifest(source: random.Random, name: str) -> Manifest:
+    made = namespace(name).label(team=source.choice(("red", "blue")))
+    return {"apiVersion": "v1", "kind": "Namespace"} | made
+
+
+@cache
+def shape(number: int, app: str) -> PodBuilder:
+    """A pod without a name, of one of the kinds that races could break."""
+    bare = pod("x").label(app=app).request(cpu="200m")
+    itself = matching(app=app)
+    shapes = (
+        bare.require_affinity(ZONE, itself),
+        bare.require_anti_affinity(HOST, itself),
+        bare.spread(1, ZONE),
+        bare.require_anti_affinity(
+            ZONE, matching(app="app-0"), namespaceSelector=matching(team="red")
+        ),
+        bare.request(cpu="700m"),
+        bare.require_anti_affinity(HOST, matching(app="app-1")),
+        bare.require_affinity(
+            ZONE, where("app", "In", "app-0", "app-1"), namespaceSelector=matching(team="red")
+        ),
+        bare.require_node(requirement("disk", "In", "ssd")).spread(1, HOST),
+        bare.host_port(8080),
+        bare.spread(2, ZONE, minDomains=2).prefer_affinity(10, ZONE, itself),
+        bare.tolerate("dedicated").node_selector(team="red"),
+    )
+    return shapes[number % len(shapes)]
+
+
+SHAPES = 11
+
+
+@cache
+def group_shape(number: int, app: str) -> tuple[PodBuilder, ...]:
+    """The members of a group, which only make sense together."""
+    x, y = f"{app}-x", f"{app}-y"
+    bare = pod("x").request(cpu="200m")
+    alone = bare.label(app=app).require_anti_affinity(HOST, matching(app=app))
+    groups = (
+        (
+            bare.label(app=x).require_affinity(ZONE, matching(app=y)),
+            bare.label(app=y).require_affinity(ZONE, matching(app=x)),
+        ),
+        (alone, alone),
+        (alone, alone, alone),
+        (bare.label(app=app).spread(1, ZONE),) * 3,
+    )
+    return groups[number % len(groups)]
+
+
+GROUPS = 4
+
+
+@cache
+def _named(shaped_json: bytes, name: str, inside: str) -> dict[str, Any]:
+    made = msgspec.json.decode(shaped_json)
+    made["metadata"] |= {"name": name, "namespace": inside}
+    return dict(made)
+
+
+@cache
+def _json_of(number: int, app: str, member: int | None) -> bytes:
+    made = shape(number, app) if member is None else group_shape(number, app)[member]
+    return msgspec.json.encode(dict(made))
+
+
+def pod_manifest(number: int, app: str, name: str, inside: str) -> Manifest:
+    return _named(_json_of(number, app, None), name, inside)
+
+
+def group_manifests(number: int, app: str, name: str, inside: str) -> list[Manifest]:
+    return [
+        _named(_json_of(number, app, member), f"{name}-{member}", inside)
+        for member in range(len(group_shape(number, app)))
+    ]
+
+
+def parsed_pods(manifests: list[Manifest]) -> tuple[Any, ...]:
+    return tuple(
+        parse_pod(msgspec.json.encode(each), TEMPLATES, to_place=True) for each in manifests
+    )
+
+
+def parsed(manifest: Manifest) -> Any:
+    return parse_any(msgspec.json.encode(dict(manifest)), TEMPLATES)
+
+
+def config_patch(source: random.Random, number: int) -> dict[str, Any]:
+    """A setting that changes what may go where; the number makes each one different."""
+    spread = {
+        "topologyKey": ZONE,
+        "maxSkew": 1,
+        "whenUnsatisfiable": "DoNotSchedule",
+    }
+    changes: tuple[dict[str, Any], ...] = (
+        {"daemonNamespaces": ["lab"]},
+        {"daemonNamespaces": []},
+        {"defaultTopologySpreadConstraints": [spread]},
+        {"defaultTopologySpreadConstraints": []},
+        {"requiredAffinityTerms": "PerTerm"},
+        {"requiredAffinityTerms": None},
+        {"scoringStrategy": "MostAllocated"},
+    )
+    return source.choice(changes) | {"evictionsPerMinute": number + 1}

@@ -1,0 +1,67 @@
+"""Real server processes, a real PostgreSQL, concurrent callers over HTTP: do the rules hold?"""
+
+import asyncio
+from contextlib import ExitStack
+
+from service.cli.local import LocalServer, temporary_folder
+from service.store.embedded import EmbeddedPostgres
+from tests.concurrency.callers import read_history
+from tests.concurrency.checker import check
+from tests.concurrency.racing import (
+    CALLERS,
+    SETUP,
+    TOKEN,
+    assert_every_answer_is_stored,
+    broken_groups,
+    kill_postgres,
+    kill_worker,
+    load,
+    run_callers,
+)
+
+
+async def test_first_pods_raced_over_two_processes_break_no_rule(database_url):
+    environment = {"MOORAGE_DATABASE_URL": database_url, "MOORAGE_TOKEN": TOKEN}
+    with temporary_folder() as folder, ExitStack() as stack:
+        servers = [LocalServer(folder / f"data-{i}", environment=environment) for i in range(2)]
+        for server in servers:
+            await asyncio.to_thread(stack.enter_context, server)
+        load(servers[0].url)
+
+        calls = await run_callers([server.url for server in servers], groups=125)
+
+        history = await read_history(database_url, calls, granted=SETUP)
+    assert assert_every_answer_is_stored(history) == 125 * CALLERS
+    assert list(broken_groups(history)) == []
+    assert check(history, placements_every=20) == []
+    # Both were in each other's way, or this would prove nothing.
+    assert sum(call.body["attempts"] > 1 for call in history.calls) > CALLERS
+
+
+async def test_what_was_answered_outlives_killed_workers_and_a_killed_postgres(capfd):
+    with temporary_folder() as folder, ExitStack() as stack:
+        environment = {"MOORAGE_TOKEN": TOKEN}
+        servers = [LocalServer(folder / "data", environment=environment) for _ in range(2)]
+        for server in servers:
+            await asyncio.to_thread(stack.enter_context, server)
+        load(servers[0].url)
+
+        async def kill_something(number):
+            if number in (4, 9):
+                asyncio.get_running_loop().call_later(0.02, kill_worker, servers[number % 2])
+            if number in (7, 12):
+                asyncio.get_running_loop().call_later(0.02, kill_postgres, folder / "data")
+
+        urls = [server.url for server in servers]
+        calls = await run_callers(urls, groups=16, between=kill_something)
+
+        with EmbeddedPostgres(folder / "data") as postgres:
+            history = await read_history(postgres.url, calls, granted=SETUP)
+    assert assert_every_answer_is_stored(history) >= 16 * CALLERS
+    assert list(broken_groups(history)) == []
+    assert check(history) == []
+    assert any(call.outcome != "ok" for call in history.calls)
+    # A18: not in what the servers said, not in any answer.
+    told = "".join(capfd.readouterr()) + repr(history.calls)
+    assert "ready at" in told
+    assert TOKEN not in told

@@ -1,0 +1,131 @@
+"""Ways to bring the engine to a case's state: all at once, or by a winding road."""
+
+from collections.abc import Callable
+from random import Random
+
+import msgspec
+
+from service.engine import Cluster, Placement, explain, place
+from tests.conformance import vectors
+from tests.conformance.vectors import Case
+from tests.engine import objects
+
+Change = Callable[[Cluster], None]
+
+
+def fresh(case: Case) -> Cluster:
+    """Every object put once, namespaces before nodes before pods."""
+    return objects.cluster(vectors.config_of(case), case["namespaces"], case["nodes"], case["pods"])
+
+
+def wandering(case: Case) -> Cluster:
+    """The same state after detours, the same ones for a case each time.
+
+    Objects come in any order, some first as another object of the same name, some come, go and
+    come again, strangers pass by, and whole stretches are undone.
+    """
+    random = Random(case["name"])
+    cluster = Cluster(objects.config(vectors.config_of(case)))
+    arrivals = [*map(_namespace, case["namespaces"]), *map(_node, case["nodes"])]
+    arrivals += map(_pod, case["pods"])
+    random.shuffle(arrivals)
+    detours = _detours(case)
+    for arrive in arrivals:
+        if random.random() < 0.3:
+            _digress(cluster, random.sample(arrivals, min(3, len(arrivals))), detours, random)
+        if random.random() < 0.3:
+            random.choice(detours)(cluster)
+        arrive(cluster)
+    for arrive in random.sample(arrivals, len(arrivals)):
+        arrive(cluster)
+    _leave_strangers(cluster, case)
+    return cluster
+
+
+def _digress(
+    cluster: Cluster, arrivals: list[Change], detours: list[Change], random: Random
+) -> None:
+    """Changes that are all undone."""
+    mark = cluster.mark()
+    for change in (*arrivals, random.choice(detours), random.choice(detours)):
+        change(cluster)
+    cluster.undo(mark)
+
+
+def _namespace(manifest: Case) -> Change:
+    namespace = objects.namespace(manifest)
+    return lambda cluster: cluster.put_namespace(namespace)
+
+
+def _node(manifest: Case) -> Change:
+    node = objects.node(manifest)
+    return lambda cluster: cluster.put_node(node)
+
+
+def _pod(manifest: Case) -> Change:
+    pod = objects.pod(manifest)
+    return lambda cluster: cluster.put_pod(pod)
+
+
+def _detours(case: Case) -> list[Change]:
+    """Objects as others of the case: a node as another, a pod on another node, a stranger."""
+    nodes = [objects.node(each) for each in case["nodes"]]
+    pods = [objects.pod(each) for each in case["pods"]]
+    detours: list[Change] = [_stranger_node(case), _stranger_pod(case)]
+    for one, other in zip(nodes, nodes[1:] + nodes[:1], strict=True):
+        changed = msgspec.structs.replace(other, name=one.name)
+        detours.append(lambda cluster, node=changed: cluster.put_node(node))
+        detours.append(lambda cluster, name=one.name: _gone(cluster, name))
+    for one, other in zip(pods, pods[1:] + pods[:1], strict=True):
+        changed = msgspec.structs.replace(other, name=one.name, namespace=one.namespace)
+        detours.append(lambda cluster, pod=changed: cluster.put_pod(pod))
+    for each in case["namespaces"]:
+        renamed = objects.namespace({"metadata": {"name": each["metadata"]["name"]}})
+        detours.append(lambda cluster, namespace=renamed: cluster.put_namespace(namespace))
+    return detours
+
+
+def _gone(cluster: Cluster, node_name: str) -> None:
+    if cluster.node(node_name) is not None:
+        cluster.delete_node(node_name)
+
+
+STRANGER = "stranger"
+
+
+def _stranger_node(case: Case) -> Change:
+    template = case["nodes"][0] if case["nodes"] else {"metadata": {}}
+    return _node(template | {"metadata": template["metadata"] | {"name": STRANGER}})
+
+
+def _stranger_pod(case: Case) -> Change:
+    """A pod like the incoming one, on a node of the case."""
+    template = case["pod"]
+    node_name = case["nodes"][0]["metadata"]["name"] if case["nodes"] else STRANGER
+    return _pod(
+        template
+        | {"metadata": template["metadata"] | {"name": STRANGER}}
+        | {"spec": template["spec"] | {"nodeName": node_name}}
+    )
+
+
+def _leave_strangers(cluster: Cluster, case: Case) -> None:
+    _gone(cluster, STRANGER)
+    namespace = case["pod"]["metadata"].get("namespace", "default")
+    if cluster.pod(namespace, STRANGER) is not None:
+        cluster.delete_pod(namespace, STRANGER)
+
+
+def failure(case: Case, cluster: Cluster) -> str:
+    """What the engine answers wrongly; empty if explanation and placement are right."""
+    want = vectors.expected(case)
+    pod = objects.pod(case["pod"], incoming=True)
+    got = msgspec.to_builtins(explain(cluster, pod))
+    del got["semantics"]
+    placement = place(cluster, pod)
+    if isinstance(placement, Placement):
+        node_name = placement.node_name
+        right = node_name in want["best"] and placement.score == want["total"][node_name]
+    else:
+        right = not want["best"] and placement.message == want["message"]
+    return vectors.report(case, got, want) or ("" if right else f"{case['name']}: {placement}")

@@ -1,0 +1,52 @@
+"""The engine against every vector, each state reached in two ways, and along every trace."""
+
+import pytest
+
+from service.engine import explain, place
+from tests.conformance import doors, vectors
+from tests.engine import objects
+
+
+@pytest.mark.parametrize("door", [doors.fresh, doors.wandering], ids=lambda door: door.__name__)
+@pytest.mark.parametrize("number", range(vectors.CHUNKS))
+def test_engine_answers_every_field_of_every_case(number, door):
+    failures = [
+        failure for case in vectors.chunk(number) if (failure := doors.failure(case, door(case)))
+    ]
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.parametrize("trace", vectors.traces(), ids=lambda trace: trace["name"])
+def test_engine_follows_every_trace(trace):
+    config = vectors.config_of(trace)
+    cluster = objects.cluster(config, trace["namespaces"], trace["nodes"], [])
+    for step in trace["steps"]:
+        follow(cluster, step)
+
+
+def follow(cluster, step):
+    match step["op"]:
+        case "schedule":
+            schedule(cluster, step["pod"], step["expect"])
+        case "deletePod":
+            cluster.delete_pod(step["namespace"], step["name"])
+        case "addNode" | "updateNode":
+            cluster.put_node(objects.node(step["node"]))
+        case "deleteNode":
+            cluster.delete_node(step["name"])
+        case "updateNamespace":
+            cluster.put_namespace(objects.namespace(step["namespace"]))
+
+
+def schedule(cluster, manifest, want):
+    pod = objects.pod(manifest, incoming=True)
+    answer = explain(cluster, pod)
+    assert answer.feasible == want["feasible"]
+    assert answer.best == want["best"]
+    assert answer.total == want["total"]
+    assert answer.message == want.get("message")
+    if want["chosen"] is None:
+        return
+    assert place(cluster, pod).node_name in want["best"]
+    placed = manifest | {"spec": manifest["spec"] | {"nodeName": want["chosen"]}}
+    cluster.put_pod(objects.pod(placed))

@@ -1,0 +1,69 @@
+"""The slow reference implementation against every vector: it is what the engine is held to."""
+
+import pytest
+
+from tests.conformance import vectors
+from tests.reference import ReferenceCluster, evaluate
+
+
+@pytest.mark.parametrize("number", range(vectors.CHUNKS))
+def test_reference_answers_every_field_of_every_case(number):
+    failures = [
+        failure
+        for case in vectors.chunk(number)
+        if (failure := vectors.report(case, reference_answer(case), vectors.expected(case)))
+    ]
+    assert not failures, "\n".join(failures)
+
+
+def reference_answer(case):
+    config = vectors.config_of(case) | {"preAdmission": case["config"].get("preAdmission", False)}
+    return evaluate(config, case["namespaces"], case["nodes"], case["pods"], case["pod"])
+
+
+@pytest.mark.parametrize("trace", vectors.traces(), ids=lambda trace: trace["name"])
+def test_reference_follows_every_trace(trace):
+    namespaces = [("Namespace", each) for each in trace["namespaces"]]
+    nodes = [("Node", each) for each in trace["nodes"]]
+    cluster = ReferenceCluster(vectors.config_of(trace), namespaces + nodes)
+    for step in trace["steps"]:
+        follow(cluster, step)
+
+
+def follow(cluster, step):
+    match step["op"]:
+        case "schedule":
+            schedule(cluster, step["pod"], step["expect"])
+        case "deletePod":
+            cluster.delete_pod(step["namespace"], step["name"])
+        case "addNode" | "updateNode":
+            cluster.put_node(step["node"])
+        case "deleteNode":
+            cluster.delete_node(step["name"])
+        case "updateNamespace":
+            cluster.put_namespace(step["namespace"])
+
+
+def schedule(cluster, pod, want):
+    answer = cluster.evaluate(pod)
+    got = {field: answer[field] for field in ("feasible", "best", "total", "message")}
+    got["chosen"] = min(answer["best"], default=None)
+    assert not vectors.differences(got, {"message": None} | want)
+    if got["chosen"]:
+        cluster.bind(pod, got["chosen"])
+
+
+def test_vector_files_are_complete():
+    assert len(vectors.load("fuzz_public")) == 1480
+    assert len(vectors.load("seed_examples")) == 88
+    assert len(vectors.traces()) == 20
+    assert sum(len(vectors.chunk(number)) for number in range(vectors.CHUNKS)) == 1568
+
+
+def test_a_difference_names_field_plugin_and_node():
+    got = {"filters": {"NodePorts": {"n1": ["busy"]}}, "message": None}
+    want = {"filters": {"NodePorts": {"n1": ["taken"]}}, "message": None, "best": ["n2"]}
+    assert vectors.differences(got, want) == [
+        "best: got '(absent)', want ['n2']",
+        "filters.NodePorts.n1: got ['busy'], want ['taken']",
+    ]

@@ -1,0 +1,70 @@
+"""The conformance vectors of kube-scheduler v1.35.4, and how answers are compared with them."""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "vectors"
+CHUNKS = 16
+"""The cases are dealt to so many tests, so that parallel workers share them."""
+
+Case = dict[str, Any]
+ABSENT = "(absent)"
+
+
+@cache
+def load(name: str) -> tuple[Case, ...]:
+    """The cases of `fuzz_public`, `seed_examples` or `traces_public`."""
+    with gzip.open(FOLDER / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return tuple(json.loads(line) for line in lines)
+
+
+def cases() -> tuple[Case, ...]:
+    """The single decisions, 1480 generated and 88 written by hand."""
+    return load("fuzz_public") + load("seed_examples")
+
+
+def chunk(number: int) -> tuple[Case, ...]:
+    """Every CHUNKS-th case, so that each chunk has some of every kind."""
+    return cases()[number::CHUNKS]
+
+
+def traces() -> tuple[Case, ...]:
+    """20 histories, the state carried from step to step."""
+    return load("traces_public")
+
+
+def config_of(case: Case) -> dict[str, Any]:
+    """The cluster configuration under which Moorage behaves exactly as Kubernetes."""
+    settings = {name: value for name, value in case["config"].items() if name != "preAdmission"}
+    return settings | {"daemonNamespaces": [], "restrictAllNamespacesAntiAffinity": False}
+
+
+def expected(case: Case) -> dict[str, Any]:
+    """The answer, under the documented rule where v1.35.4 deviates from its documentation."""
+    return case.get("expectDocumented", case["expect"])
+
+
+def differences(got: Mapping[str, Any], want: Mapping[str, Any]) -> list[str]:
+    """One line for each field, plugin and node that differs; empty if the answers are equal."""
+    return list(_differences("", got, want))
+
+
+def _differences(path: str, got: Any, want: Any) -> Iterator[str]:
+    if not (isinstance(got, Mapping) and isinstance(want, Mapping)):
+        if got != want:
+            yield f"{path}: got {got!r}, want {want!r}"
+        return
+    for key in sorted(got.keys() | want.keys()):
+        inner = f"{path}.{key}" if path else key
+        yield from _differences(inner, got.get(key, ABSENT), want.get(key, ABSENT))
+
+
+def report(case: Case, got: Mapping[str, Any], want: Mapping[str, Any]) -> str:
+    """A page to read on a failed case; empty if it passes."""
+    lines = differences(got, want)
+    note = case.get("note", "")
+    return "\n  ".join([f"{case['name']} {note}", *lines]) if lines else ""

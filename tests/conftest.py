@@ -1,0 +1,154 @@
+"""One PostgreSQL for a whole test run, and a fresh migrated database for each test that asks.
+
+All xdist workers of a run share one server: the first starts it, the last stops it, and if the run
+is killed it ends by itself within seconds. Its data is worth nothing, so it never waits for a disk.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import itertools
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from sqlalchemy.engine import URL, make_url
+
+from service.store.embedded import EmbeddedPostgres
+from service.store.embedded.locks import FileLock
+from service.store.migrate import upgrade
+
+UNSAFE_BUT_QUICK = {
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "max_connections": "300",
+    "io_method": "sync",
+    "autovacuum": "off",
+}
+TEMPLATE = "moorage_template"
+_PREFIX = f"moorage-tests-{os.geteuid()}"
+
+
+class Databases:
+    """Makes and drops databases over one connection, from tests with and without an event loop."""
+
+    def __init__(self, url: str) -> None:
+        self._url = make_url(url)
+        self._numbers = itertools.count(1)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._connection = self._run(_connect(self._url))
+
+    def execute(self, statement: str) -> None:
+        self._run(self._connection.execute(statement))
+
+    def exists(self, name: str) -> bool:
+        query = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
+        return bool(self._run(self._connection.fetchval(query, name)))
+
+    def url(self, name: str) -> str:
+        return self._url.set(database=name).render_as_string(hide_password=False)
+
+    def new_name(self) -> str:
+        return f"test_{os.getpid()}_{next(self._numbers)}"
+
+    def close(self) -> None:
+        self._run(self._connection.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=60)
+
+
+async def _connect(url: URL) -> asyncpg.Connection:
+    return await asyncpg.connect(
+        host=url.query["host"], port=5432, user=url.username, database=url.database
+    )
+
+
+@pytest.fixture(scope="session")
+def postgres_url(testrun_uid: str) -> Iterator[str]:
+    """The server's own database: for tests that need no tables, and for making databases."""
+    folder = Path(tempfile.gettempdir()) / f"{_PREFIX}-{testrun_uid}"
+    with _one_at_a_time():
+        _remove_abandoned()
+        server = EmbeddedPostgres(folder, settings=UNSAFE_BUT_QUICK)
+        url = server.start()
+    yield url
+    with _one_at_a_time():
+        server.stop()
+        _remove_if_unused(server.data_folder)
+
+
+@pytest.fixture(scope="session")
+def databases(postgres_url: str) -> Iterator[Databases]:
+    """Where `database_url` gets its databases from; has the template made by the first worker."""
+    made = Databases(postgres_url)
+    with _one_at_a_time():
+        if not made.exists(TEMPLATE):
+            _make_template(made)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def database_url(databases: Databases) -> Iterator[str]:
+    """A fresh database with all migrations applied, the test's own."""
+    yield from _fresh(databases)
+
+
+@pytest.fixture(scope="module")
+def module_database_url(databases: Databases) -> Iterator[str]:
+    """The same for all tests of a module, where a server is worth keeping."""
+    yield from _fresh(databases)
+
+
+def _fresh(databases: Databases) -> Iterator[str]:
+    name = databases.new_name()
+    databases.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+    yield databases.url(name)
+    databases.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _make_template(databases: Databases) -> None:
+    draft = f"{TEMPLATE}_draft"
+    databases.execute(f"DROP DATABASE IF EXISTS {draft}")
+    databases.execute(f"CREATE DATABASE {draft}")
+    upgrade(databases.url(draft))
+    databases.execute(f"ALTER DATABASE {draft} RENAME TO {TEMPLATE}")
+
+
+@contextlib.contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Among all test processes of this user, since folders of other runs are removed as well."""
+    path = Path(tempfile.gettempdir()) / f"{_PREFIX}.lock"
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _remove_abandoned() -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}-*"):
+        _remove_if_unused(folder)
+
+
+def _remove_if_unused(folder: Path) -> None:
+    if not (folder / "users.lock").exists():
+        return
+    locks = [FileLock(folder / name) for name in ("users.lock", "server.lock")]
+    if all(lock.try_exclusive() for lock in locks):
+        shutil.rmtree(folder, ignore_errors=True)
+    for lock in locks:
+        lock.release()

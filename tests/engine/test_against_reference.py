@@ -1,0 +1,88 @@
+"""Random histories: the engine's counters say what the reference finds by looking at everything.
+
+`pytest tests/engine --hypothesis-profile nightly` runs thousands of long ones.
+"""
+
+from contextlib import ExitStack
+from typing import ClassVar
+from unittest import TestCase
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from service.engine.columns import DirtyLog
+from tests.engine.machine import EngineAgainstReference
+from tests.strategies import NODE_FEATURES, POD_FEATURES
+
+NIGHTLY = settings.get_current_profile_name() == "nightly"
+pytestmark = pytest.mark.timeout(0 if NIGHTLY else 120)
+SETTINGS = settings(
+    max_examples=500 if NIGHTLY else 80,
+    stateful_step_count=50 if NIGHTLY else 25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+class ShortLog(DirtyLog):
+    __slots__ = ()
+
+    def __init__(self, limit: int = 2) -> None:
+        super().__init__(min(limit, 2))
+
+
+TINY = {
+    "service.engine.nodes.DirtyLog": ShortLog,
+    "service.engine.counters.DirtyLog": ShortLog,
+    "service.engine.counters.REPAIR_LIMIT": 1,
+    "service.engine.templates.IDLE_CLASSES_MAX": 1,
+    "service.engine.cluster.ROW_CACHE_BYTES_MAX": 100,
+}
+
+
+class PodsMeetPods(EngineAgainstReference):
+    features: ClassVar = tuple(each for each in POD_FEATURES if "spread" not in each)
+
+
+class NamespacesChange(EngineAgainstReference):
+    features: ClassVar = ("namespaces", "affinity", "anti-affinity", "preferred-affinity")
+
+
+class PodsSpread(EngineAgainstReference):
+    features: ClassVar = ("spread", "soft-spread", "node-affinity", "taints")
+
+
+class NodesTakePods(EngineAgainstReference):
+    features: ClassVar = NODE_FEATURES
+
+
+class EverythingMeets(EngineAgainstReference):
+    features: ClassVar = POD_FEATURES + NODE_FEATURES
+
+
+class MemoryIsShort(EngineAgainstReference):
+    """Logs that forget and caches that evict at once, as large clusters make them do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = ExitStack()
+        for target, value in TINY.items():
+            self.patches.enter_context(patch(target, value))
+
+    def teardown(self) -> None:
+        self.patches.close()
+
+
+def case_of(machine: type[EngineAgainstReference]) -> type[TestCase]:
+    case = machine.TestCase
+    case.settings = SETTINGS
+    return case
+
+
+TestPodsMeetPods = case_of(PodsMeetPods)
+TestNamespacesChange = case_of(NamespacesChange)
+TestPodsSpread = case_of(PodsSpread)
+TestNodesTakePods = case_of(NodesTakePods)
+TestEverythingMeets = case_of(EverythingMeets)
+TestMemoryIsShort = case_of(MemoryIsShort)

@@ -1,0 +1,81 @@
+"""Profiles chosen by `schedulerName`: plugins on or off, weights, arguments."""
+
+from typing import Any
+
+import pytest
+
+from service.engine import Cluster, UnknownSchedulerError, explain, place
+from service.model.config import parse_config
+from service.model.objects import Namespace, Node, Pod, Taint
+from tests.engine import objects
+
+ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
+
+
+def cluster(profile: dict[str, Any]) -> Cluster:
+    """Two nodes: `tainted` in zone a, `small` in zone b; one profile called `own`."""
+    made = Cluster(parse_config({"profiles": [{"schedulerName": "own", **profile}]}))
+    made.put_namespace(Namespace(name="default", labels={}))
+    taint = Taint(key="dedicated", effect="NoSchedule")
+    made.put_node(
+        Node(
+            name="tainted",
+            labels={"zone": "a"},
+            allocatable={"cpu": "8", "memory": "8Gi", "pods": "10"},
+            taints=(taint,),
+        )
+    )
+    made.put_node(
+        Node(
+            name="small",
+            labels={"zone": "b"},
+            allocatable={"cpu": "2", "memory": "8Gi", "pods": "10"},
+        )
+    )
+    return made
+
+
+def pod(scheduler: str = "own") -> Pod:
+    container = {"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+    spec = {"schedulerName": scheduler, "containers": [container]}
+    return objects.pod({"metadata": {"name": "p"}, "spec": spec}, incoming=True)
+
+
+def test_a_filter_that_a_profile_switches_off_excludes_nothing() -> None:
+    off = cluster({"plugins": {"filter": {"disabled": [{"name": "TaintToleration"}]}}})
+    assert explain(off, pod()).feasible == ["small", "tainted"]
+    assert explain(off, pod("default-scheduler")).feasible == ["small"]
+
+
+def test_added_affinity_holds_for_all_pods_of_the_profile_and_gives_its_own_reason() -> None:
+    terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    arguments = {"name": "NodeAffinity", "args": {"addedAffinity": required}}
+    enforcing = cluster({"pluginConfig": [arguments]})
+    answer = explain(enforcing, pod())
+    assert answer.filters["NodeAffinity"] == {"small": [ENFORCED]}
+    assert answer.feasible == []
+    assert explain(enforcing, pod("default-scheduler")).feasible == ["small"]
+
+
+def test_a_profiles_scoring_strategy_and_shape_decide_its_scores() -> None:
+    shape = [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]
+    strategy = {
+        "type": "RequestedToCapacityRatio",
+        "resources": [{"name": "cpu", "weight": 1}],
+        "requestedToCapacityRatio": {"shape": shape},
+    }
+    arguments = {"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}
+    ratio = cluster({"pluginConfig": [arguments]})
+    assert explain(ratio, pod()).scores["NodeResourcesFit"] == {"small": 50}
+
+
+def test_a_score_that_a_profile_switches_off_is_neither_counted_nor_called_skipped() -> None:
+    off = cluster({"plugins": {"score": {"disabled": [{"name": "*"}]}}})
+    answer = explain(off, pod())
+    assert (answer.scores, answer.score_skipped, answer.total) == ({}, [], {"small": 0})
+
+
+def test_a_scheduler_that_is_no_profile_is_unknown() -> None:
+    with pytest.raises(UnknownSchedulerError):
+        place(cluster({}), pod("nobody"))

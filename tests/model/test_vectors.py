@@ -1,0 +1,48 @@
+"""Every object of the conformance vectors is valid, and comes back as it was."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from service.model.config import parse_config
+from service.model.manifest import TemplateCache, parse_any
+from tests.conformance.vectors import FOLDER, cases, config_of, traces
+
+pytestmark = pytest.mark.skipif(
+    not Path(FOLDER).exists(), reason="the conformance vectors are not in this checkout"
+)
+OPERATIONS = {"pod": "Pod", "node": "Node", "namespace": "Namespace"}
+
+
+def objects() -> Iterator[tuple[str, Any]]:
+    for case in (*cases(), *traces()):
+        for kind, field in (("Namespace", "namespaces"), ("Node", "nodes"), ("Pod", "pods")):
+            yield from ((kind, each) for each in case.get(field, []))
+        for step in (case, *case.get("steps", [])):
+            for field, kind in OPERATIONS.items():
+                if isinstance(step.get(field), dict):
+                    yield kind, step[field]
+
+
+def test_every_object_of_the_vectors_is_accepted_and_keeps_its_fields():
+    templates = TemplateCache()
+    count = 0
+    for kind, sent in objects():
+        manifest = parse_any(msgspec.json.encode({"kind": kind, **sent}), templates)
+        body = json.loads(manifest.render())
+        assert body["metadata"] == sent["metadata"]
+        assert body.get("status") == sent.get("status")
+        if kind != "Pod":
+            assert body.get("spec") == sent.get("spec")
+        count += 1
+    assert count > 39_000
+
+
+def test_every_configuration_of_the_vectors_is_accepted():
+    for case in (*cases(), *traces()):
+        config = parse_config(config_of(case))
+        assert config.daemon_namespaces == ()

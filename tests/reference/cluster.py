@@ -1,0 +1,62 @@
+"""A cluster that changes, kept as the manifests themselves."""
+
+from collections.abc import Iterable
+from copy import copy
+from typing import Any, Self
+
+from tests.reference.pipeline import evaluate_view
+from tests.reference.view import Manifest, View, name_of, namespace_of, spec_of
+
+
+class ReferenceCluster:
+    """Objects by key; every question is answered from scratch."""
+
+    def __init__(self, config: Manifest, objects: Iterable[tuple[str, Manifest]] = ()) -> None:
+        """`objects`: pairs of kind (Node, Namespace or Pod) and manifest."""
+        self.config = config
+        self.namespaces: dict[str, Manifest] = {}
+        self.nodes: dict[str, Manifest] = {}
+        self.pods: dict[tuple[str, str], Manifest] = {}
+        put = {"Node": self.put_node, "Namespace": self.put_namespace, "Pod": self.put_pod}
+        for kind, manifest in objects:
+            put[kind](manifest)
+
+    def put_node(self, node: Manifest) -> None:
+        self.nodes[name_of(node)] = node
+
+    def delete_node(self, name: str) -> None:
+        del self.nodes[name]
+
+    def put_namespace(self, namespace: Manifest) -> None:
+        self.namespaces[name_of(namespace)] = namespace
+
+    def delete_namespace(self, name: str) -> None:
+        """Its labels are forgotten; its pods stay."""
+        del self.namespaces[name]
+
+    def put_pod(self, pod: Manifest) -> None:
+        self.pods[namespace_of(pod), name_of(pod)] = pod
+
+    def delete_pod(self, namespace: str, name: str) -> None:
+        del self.pods[namespace, name]
+
+    def bind(self, pod: Manifest, node_name: str) -> Manifest:
+        """Store the pod as placed."""
+        placed = pod | {"spec": spec_of(pod) | {"nodeName": node_name}}
+        self.put_pod(placed)
+        return placed
+
+    def view(self) -> View:
+        return View(self.config, self.namespaces.values(), self.nodes.values(), self.pods.values())
+
+    def evaluate(self, pod: Manifest) -> dict[str, Any]:
+        """As `evaluate`, for a pod that is not itself among those stored."""
+        return evaluate_view(self.view(), pod)
+
+    def copy(self) -> Self:
+        """The cluster as it is now; manifests are shared, for nobody changes them in place."""
+        twin = copy(self)
+        twin.namespaces = dict(self.namespaces)
+        twin.nodes = dict(self.nodes)
+        twin.pods = dict(self.pods)
+        return twin

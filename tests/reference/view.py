@@ -1,0 +1,106 @@
+"""What the scheduler sees of a cluster, and small accessors for manifests."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+Manifest = dict[str, Any]
+Labels = dict[str, str]
+
+
+class Verdict(NamedTuple):
+    """Why a plugin rejects a node; unresolvable: no eviction there could help."""
+
+    reasons: list[str]
+    unresolvable: bool
+
+
+def name_of(manifest: Manifest) -> str:
+    return manifest["metadata"]["name"]
+
+
+def namespace_of(pod: Manifest) -> str:
+    return pod["metadata"].get("namespace") or "default"
+
+
+def labels_of(manifest: Manifest) -> Labels:
+    return manifest["metadata"].get("labels") or {}
+
+
+def spec_of(manifest: Manifest) -> Manifest:
+    return manifest.get("spec") or {}
+
+
+def status_of(manifest: Manifest) -> Manifest:
+    return manifest.get("status") or {}
+
+
+def is_terminating(pod: Manifest) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def is_finished(pod: Manifest) -> bool:
+    return status_of(pod).get("phase") in ("Succeeded", "Failed")
+
+
+def affinity_of(pod: Manifest, kind: str) -> Manifest:
+    """`kind`: nodeAffinity, podAffinity or podAntiAffinity."""
+    return (spec_of(pod).get("affinity") or {}).get(kind) or {}
+
+
+REQUIRED = (
+    "requiredDuringSchedulingRequiredDuringExecution",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+)
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+class Settings:
+    """The settings of a cluster that evaluation reads, with the preset resolved."""
+
+    def __init__(self, config: Manifest) -> None:
+        def part(name: str, documented: str) -> bool:
+            if config.get(name) is None:
+                return config.get("semantics") == "DesignDocuments"
+            return config[name] == documented
+
+        self.empty_term_matches_all = part("emptyNodeSelectorTerm", "MatchAll")
+        self.affinity_per_term = part("requiredAffinityTerms", "PerTerm")
+        self.empty_namespaces_mean_all = part("emptyNamespaceList", "AllNamespaces")
+        self.weight_per_term = part("preferredTermWeight", "PerTerm")
+        self.daemon_namespaces = config.get("daemonNamespaces", ["kube-system"])
+        self.hard_pod_affinity_weight = config.get("hardPodAffinityWeight", 1)
+        self.symmetric_preferred_affinity = config.get("symmetricPreferredAffinity", True)
+        self.symmetric_preferred_anti_affinity = config.get("symmetricPreferredAntiAffinity", True)
+        self.scoring_strategy = config.get("scoringStrategy", "LeastAllocated")
+        self.shape = (config.get("requestedToCapacityRatio") or {}).get("shape")
+        self.default_constraints = config.get("defaultTopologySpreadConstraints") or []
+
+
+class View:
+    """Nodes, the pods that count on each, namespace labels and settings, at one moment.
+
+    A pod counts if its node is known and it has not finished. A namespace that was never stored
+    exists without labels.
+    """
+
+    def __init__(
+        self,
+        config: Manifest,
+        namespaces: Iterable[Manifest],
+        nodes: Iterable[Manifest],
+        pods: Iterable[Manifest],
+    ) -> None:
+        self.settings = Settings(config)
+        self.namespace_labels = {name_of(each): labels_of(each) for each in namespaces}
+        self.nodes = {name_of(node): node for node in nodes}
+        self.pods_on: dict[str, list[Manifest]] = {name: [] for name in self.nodes}
+        for pod in pods:
+            node_name = spec_of(pod).get("nodeName")
+            if node_name in self.nodes and not is_finished(pod):
+                self.pods_on[node_name].append(pod)
+
+    def placed(self) -> Iterator[tuple[Manifest, Labels]]:
+        """Every pod that counts, with the labels of its node."""
+        for node_name, pods in self.pods_on.items():
+            for pod in pods:
+                yield pod, labels_of(self.nodes[node_name])

@@ -1,0 +1,265 @@
+"""A whole run in one process, repeatable from its seed: schedulers, one store, one clock.
+
+Time stands still unless a test lets it pass. Other tasks run at every call of the store, a number
+of steps that the seed decides, so different seeds are different interleavings.
+"""
+
+import asyncio
+import heapq
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.log import Change, CommitRequest
+from service.model.manifest import TemplateCache, parse_any, parse_pod
+from service.scheduler.intents import ApplyObjects, Intent, PlacePods
+from service.scheduler.limits import Limits
+from service.scheduler.placements import PlacementAnswer
+from service.scheduler.service import Scheduler
+from service.store.memory import MemoryStore
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+Manifest = dict[str, Any]
+
+
+class StillClock:
+    """Time passes only by `advance`; `sleep(0)` lets others run once."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._order = count()
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self.seconds + seconds, next(self._order), future))
+        await future
+
+    def advance(self, seconds: float) -> None:
+        self.seconds += seconds
+        while self._sleepers and self._sleepers[0][0] <= self.seconds:
+            _, _, future = heapq.heappop(self._sleepers)
+            if not future.done():
+                future.set_result(None)
+
+
+class CountedIds:
+    """Ids that tell whose they are."""
+
+    def __init__(self, owner: int) -> None:
+        self._owner = owner
+        self._numbers = count(1)
+
+    def uid(self) -> str:
+        return str(self.commit_id())
+
+    def commit_id(self) -> UUID:
+        return UUID(fields=(self._owner, 0, 0x4000, 0x80, 0, next(self._numbers)))
+
+
+class TroubledStore(MemoryStore):
+    """The store in memory, with others running in between and with trouble on demand.
+
+    `trouble` holds what befalls the next commits, one each: `lose the answer` (committed, but the
+    client is not told), `hold` (the statement reaches the database only when `release_held` is
+    called, and the client is not told), `refuse` (nothing happens at all).
+    """
+
+    def __init__(self, clock: StillClock, seed: int | None) -> None:
+        super().__init__(clock.now, CountedIds(0).commit_id)
+        self._random = None if seed is None else random.Random(seed)
+        self.trouble: list[str] = []
+        self.gate: asyncio.Event | None = None
+        """Where it is set, commits wait for it before they are tried."""
+        self.commits_begun: list[CommitRequest] = []
+        self.calls: Counter[str] = Counter()
+        self.hints = False
+        """Whether notifications arrive; nothing may depend on it (P14)."""
+        self._held: list[tuple[int, CommitRequest]] = []
+
+    async def commit(self, cluster_id: int, request: CommitRequest) -> Any:
+        self.commits_begun.append(request)
+        if self.gate is not None:
+            await self.gate.wait()
+        await self._others_run()
+        trouble = self.trouble.pop(0) if self.trouble else None
+        if trouble == "refuse":
+            raise StorageUnavailable("No connection.")
+        if trouble == "hold":
+            self._held.append((cluster_id, request))
+            raise OutcomeUnknown("The connection broke.")
+        result = await super().commit(cluster_id, request)
+        await self._others_run()
+        if trouble == "lose the answer":
+            raise OutcomeUnknown("The connection broke.")
+        return result
+
+    def notify(self, cluster_id: int) -> None:
+        if self.hints:
+            super().notify(cluster_id)
+
+    async def release_held(self) -> list[Any]:
+        return [await super(TroubledStore, self).commit(*held) for held in self._held]
+
+    async def head(self, cluster_id: int) -> Any:
+        return await self._counted("head", super().head(cluster_id))
+
+    async def read_log(self, cluster_id: int, after: int, tip: Any, limit: int) -> Any:
+        return await self._counted("read_log", super().read_log(cluster_id, after, tip, limit))
+
+    async def load(self, cluster_id: int, kinds: Any = None) -> Any:
+        return await self._counted("load", super().load(cluster_id, kinds))
+
+    async def commit_locked(self, *arguments: Any) -> Any:
+        return await self._counted("commit_locked", super().commit_locked(*arguments))
+
+    async def settle_unknown(self, *arguments: Any) -> Any:
+        return await self._counted("settle_unknown", super().settle_unknown(*arguments))
+
+    async def _counted(self, name: str, call: Awaitable[Any]) -> Any:
+        self.calls[name] += 1
+        await self._others_run()
+        result = await call
+        await self._others_run()
+        return result
+
+    async def _others_run(self) -> None:
+        for _ in range(self._random.randrange(4) if self._random else 0):
+            await asyncio.sleep(0)
+
+
+class World:
+    """Some schedulers on one store."""
+
+    def __init__(
+        self,
+        *,
+        workers: int = 1,
+        seed: int | None = None,
+        limits: Limits | None = None,
+        meter: Any = None,
+    ) -> None:
+        self.clock = StillClock()
+        self.store = TroubledStore(self.clock, seed)
+        self.templates = TemplateCache()
+        self.schedulers = [
+            Scheduler(
+                self.store, self.clock, CountedIds(number + 1), limits, TemplateCache(), meter
+            )
+            for number in range(workers)
+        ]
+
+    async def ask(self, intent: Intent[Any], worker: int = 0) -> Any:
+        return await self.schedulers[worker].submit("default", intent)
+
+    async def apply(self, *manifests: Manifest, worker: int = 0) -> Any:
+        """The manifests, each with its kind, as one `List`."""
+        return await self.ask(ApplyObjects(manifests=self.parsed(*manifests)), worker)
+
+    async def place(self, *pods: Manifest, worker: int = 0, **options: Any) -> PlacementAnswer:
+        answer = await self.ask(self.placing(*pods, **options), worker)
+        assert isinstance(answer, PlacementAnswer)
+        return answer
+
+    def placing(self, *pods: Manifest, **options: Any) -> PlacePods:
+        parsed = [parse_pod(encoded(each), self.templates, to_place=True) for each in pods]
+        return PlacePods(pods=tuple(parsed), **options)
+
+    def parsed(self, *manifests: Manifest) -> tuple[Any, ...]:
+        return tuple(parse_any(encoded(kinded(each)), self.templates) for each in manifests)
+
+    def pod(self, manifest: Manifest) -> Any:
+        return parse_pod(encoded(manifest), self.templates)
+
+    def close_gate(self) -> asyncio.Event:
+        """Let commits that begin from now on wait until the gate is opened."""
+        self.store.gate = asyncio.Event()
+        return self.store.gate
+
+    def open_gate(self, gate: asyncio.Event) -> None:
+        self.store.gate = None
+        gate.set()
+
+    async def pass_time(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        await self.others()
+
+    async def others(self, steps: int = 100) -> None:
+        """Let everything run that can run while time stands still."""
+        for _ in range(steps):
+            await asyncio.sleep(0)
+
+    def log(self) -> list[Change]:
+        """All changes that the log still has."""
+        return list(self.store._clusters[1].changes)
+
+    async def head_revision(self) -> int:
+        head = await MemoryStore.head(self.store, 1)
+        return head.revision
+
+    async def stored(self, kind: str, namespace: str, name: str) -> Manifest | None:
+        read = await self.store.get_object(1, kind, namespace, name)
+        return None if read.row is None else msgspec.json.decode(read.row.body)
+
+    async def nodes_of_pods(self) -> dict[str, str | None]:
+        page = await self.store.list_objects(1, "Pod", limit=1_000_000)
+        return {row.name: row.node_name for row in page.rows}
+
+    async def assert_replicas_agree(self) -> None:
+        """A13: with all caught up, every replica equals the tables."""
+        await self.pass_time(1)
+        await self.others(1_000)
+        states = {state for each in self.schedulers for state in each.replicas().values()}
+        assert len(states) == 1
+        assert next(iter(states))[0] == await self.head_revision()
+
+
+@asynccontextmanager
+async def world(**options: Any) -> AsyncIterator[World]:
+    """A running world. Whatever happened in it, the log must be dense and agree with the tables."""
+    made = World(**options)
+    for scheduler in made.schedulers:
+        await scheduler.start()
+    try:
+        yield made
+    finally:
+        if made.store.gate is not None:
+            made.store.gate.set()
+        for scheduler in made.schedulers:
+            await scheduler.stop()
+    revisions = [change.revision for change in made.log()]
+    head = await made.head_revision()
+    assert revisions == list(range(head - len(revisions) + 1, head + 1))
+
+
+def encoded(manifest: Manifest) -> bytes:
+    return msgspec.json.encode(dict(manifest))
+
+
+def kinded(manifest: Manifest) -> Manifest:
+    """The manifest with its kind, which the builders leave out."""
+    if "kind" in manifest:
+        return manifest
+    kind = type(manifest).__name__.removesuffix("Builder")
+    return {"apiVersion": "v1", "kind": kind, **manifest}
+
+
+async def all_of(*calls: Awaitable[Any]) -> list[Any]:
+    return list(await asyncio.gather(*calls))

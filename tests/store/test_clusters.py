@@ -1,0 +1,138 @@
+"""Clusters, their numbers, counts and leases, and hints, on every store."""
+
+from contextlib import aclosing
+
+import pytest
+
+from service.model.errors import Conflict, NotFound
+from service.model.log import Counts, IdempotencyKey, ReplicaState
+from tests.store.history import AnyStore, answer, committed, create, whole_log
+
+
+async def test_the_cluster_default_is_there_from_the_start(store: AnyStore):
+    (row,) = await store.list_clusters()
+    assert (row.name, row.head.revision, row.config) == ("default", 1, b"{}")
+    assert row == await store.get_cluster("default")
+
+
+async def test_a_cluster_begins_with_its_configuration_at_revision_one(store: AnyStore):
+    row = await store.create_cluster("shop", b'{"placePendingPods":false}')
+    assert row.counts == Counts()
+    page = await whole_log(store, row.cluster_id)
+    (change,) = page.changes
+    assert (change.revision, change.kind, change.name, change.created) == (
+        1,
+        "Cluster",
+        "config",
+        True,
+    )
+    assert change.body == row.config == b'{"placePendingPods":false}'
+    assert (page.floor, page.tip) == (0, row.head.tip)
+    assert await store.find_cluster("shop") == row.cluster_id
+
+
+async def test_a_name_is_taken_only_once(store: AnyStore):
+    await store.create_cluster("shop", b"{}")
+    with pytest.raises(Conflict):
+        await store.create_cluster("shop", b"{}")
+    rows = await store.list_clusters()
+    assert [row.name for row in rows] == ["default", "shop"]
+    assert await store.cluster_ids() == [row.cluster_id for row in rows]
+
+
+async def test_a_cluster_made_again_has_another_number_and_nothing_of_the_old_one(store: AnyStore):
+    old = await store.create_cluster("shop", b"{}")
+    await committed(store, old.cluster_id, create("a"), idempotency=[answer("k")])
+    await store.acquire_lease(old.cluster_id, "queue", "w1", 60)
+    assert await store.delete_cluster(old.cluster_id)
+    assert not await store.delete_cluster(old.cluster_id)
+    new = await store.create_cluster("shop", b"{}")
+    assert new.cluster_id not in (old.cluster_id, await store.find_cluster("default"))
+    assert (new.head.revision, new.counts) == (1, Counts())
+    for cluster_id in (old.cluster_id, new.cluster_id):
+        assert await store.find_answers(cluster_id, [IdempotencyKey("placePods", "k")]) == ()
+    assert await store.acquire_lease(new.cluster_id, "queue", "w2", 60)
+
+
+async def test_unknown_names_are_not_found(store: AnyStore):
+    for call in (store.get_cluster("nowhere"), store.find_cluster("nowhere")):
+        with pytest.raises(NotFound):
+            await call
+
+
+async def test_nodes_pods_and_pending_pods_are_counted(store: AnyStore, cluster_id: int):
+    await committed(
+        store,
+        cluster_id,
+        create("n1", kind="Node", namespace=""),
+        create("a", node_name="n1"),
+        create("b"),
+        create("c", node_name="not-there-yet"),
+    )
+    counts = Counts(nodes=1, pods=3, pending=1)
+    assert await store.counts(cluster_id) == counts
+    assert (await store.get_cluster("default")).counts == counts
+
+
+async def test_clusters_share_nothing(store: AnyStore, cluster_id: int):
+    other = (await store.create_cluster("other", b"{}")).cluster_id
+    await committed(store, cluster_id, create("a"), idempotency=[answer("k")])
+    await committed(store, other, create("a", body=b"other"), idempotency=[answer("k")])
+    found = await store.get_object(other, "Pod", "default", "a")
+    assert found.row is not None
+    assert found.row.body == b"other"
+    assert found.head.revision == 2
+
+
+async def test_a_lease_is_held_by_one_until_it_ends_or_is_given_back(
+    store: AnyStore, cluster_id: int
+):
+    lease = await store.acquire_lease(cluster_id, "queue", "w1", 60)
+    assert lease is not None
+    assert lease.until > await store.now()
+    assert await store.acquire_lease(cluster_id, "queue", "w2", 60) is None
+    assert await store.acquire_lease(cluster_id, "evictions", "w2", 60)
+    prolonged = await store.acquire_lease(cluster_id, "queue", "w1", 120)
+    assert prolonged is not None
+    assert prolonged.until > lease.until
+    await store.release_lease(cluster_id, "queue", "w2")
+    assert await store.acquire_lease(cluster_id, "queue", "w2", 60) is None
+    await store.release_lease(cluster_id, "queue", "w1")
+    assert await store.acquire_lease(cluster_id, "queue", "w2", 60)
+
+
+async def test_a_lease_that_has_ended_can_be_taken(store: AnyStore, cluster_id: int):
+    await store.acquire_lease(cluster_id, "queue", "w1", 0)
+    assert await store.acquire_lease(cluster_id, "queue", "w2", 60)
+
+
+async def test_a_cluster_that_is_gone_has_no_leases(store: AnyStore):
+    assert await store.acquire_lease(999_999, "queue", "w1", 60) is None
+    await store.release_lease(999_999, "queue", "w1")
+    assert await store.sweep_answers(999_999, keep_seconds=0) == 0
+
+
+async def test_what_processes_say_of_their_replicas_is_the_last_word_of_each(
+    store: AnyStore, cluster_id: int
+):
+    await store.report_replicas(
+        "b", {cluster_id: ReplicaState(3, "old"), 999_999: ReplicaState(1, "x")}
+    )
+    await store.report_replicas("a", {cluster_id: ReplicaState(4, "new")})
+    await store.report_replicas("b", {cluster_id: ReplicaState(4, "new")})
+    told = [(r.process, r.revision, r.hash) for r in await store.replica_reports()]
+    assert told == [("a", 4, "new"), ("b", 4, "new")]
+    await store.report_replicas("a", {})
+    assert [report.process for report in await store.replica_reports()] == ["b"]
+
+
+async def test_p14_hints_arrive_coalesced_and_the_first_says_look_at_all(
+    store: AnyStore, cluster_id: int
+):
+    async with aclosing(store.listen()) as hints:
+        assert await anext(hints) == frozenset()
+        for number in (cluster_id, 7, cluster_id, 7):
+            store.notify(number)
+        heard: frozenset[int] = frozenset()
+        while heard != {cluster_id, 7}:
+            heard |= await anext(hints)

@@ -1,0 +1,453 @@
+"""What only a real database can show: races, locks, cancelled and broken commits."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+import pytest
+
+from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.log import (
+    Change,
+    CommitRequest,
+    Committed,
+    Head,
+    LogPage,
+    Lost,
+    ObjectRow,
+    ReplicaMismatch,
+)
+from service.store.connections import data_source_name
+from service.store.postgres import PostgresStore
+from tests.store.history import (
+    all_disconnected,
+    answer,
+    commit_on,
+    committed,
+    create,
+    delete,
+    names,
+    put,
+    rows,
+    whole_log,
+)
+
+
+@pytest.fixture
+async def cluster_id(postgres: PostgresStore) -> int:
+    return await postgres.find_cluster("default")
+
+
+@pytest.fixture
+async def operator(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection of somebody else."""
+    connection = await asyncpg.connect(data_source_name(database_url))
+    yield connection
+    await connection.close()
+
+
+@asynccontextmanager
+async def locked_head(operator: asyncpg.Connection, cluster_id: int) -> AsyncIterator[None]:
+    async with operator.transaction():
+        await operator.execute("SELECT FROM head WHERE cluster_id = $1 FOR UPDATE", cluster_id)
+        yield
+
+
+async def waiting(operator: asyncpg.Connection, count: int) -> list[int]:
+    """The backends that wait for a lock, once there are so many."""
+    query = (
+        "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+        " AND datname = current_database() ORDER BY query_start"
+    )
+    while len(found := await operator.fetch(query)) < count:
+        await asyncio.sleep(0.005)
+        await operator.execute("SELECT pg_stat_clear_snapshot()")
+    return [row["pid"] for row in found]
+
+
+def replayed(changes: tuple[Change, ...]) -> dict[str, tuple[int, bytes]]:
+    """The slow, obvious model: what the log says the objects are."""
+    objects: dict[str, tuple[int, bytes]] = {}
+    for change in changes:
+        if change.verb == "Delete":
+            del objects[change.name]
+        else:
+            objects[change.name] = (change.revision, change.body)
+    return objects
+
+
+def as_replayed(stored: list[ObjectRow]) -> dict[str, tuple[int, bytes]]:
+    return {row.name: (row.revision, row.body) for row in stored}
+
+
+async def test_p1_of_racing_commits_one_wins_each_revision_and_the_log_is_one_chain(
+    postgres: PostgresStore, cluster_id: int
+):
+    start = await postgres.head(cluster_id)
+
+    async def write(writer: int) -> None:
+        for number in range(10):
+            request = None
+            while not isinstance(request, Committed):
+                head = await postgres.head(cluster_id)
+                changes = [create(f"{writer}-{number}-{part}") for part in range(1 + number % 3)]
+                request = await postgres.commit(cluster_id, commit_on(head, *changes))
+
+    await asyncio.gather(*(write(writer) for writer in range(6)))
+    head = await postgres.head(cluster_id)
+    page = await postgres.read_log(cluster_id, start.revision, start.tip, 10_000)
+    assert isinstance(page, LogPage)
+    assert (page.revision, page.tip) == (head.revision, head.tip)
+    assert len(page.commits) == 60
+    stored = await postgres.load(cluster_id)
+    assert stored.head == head
+    assert replayed((await whole_log(postgres, cluster_id)).changes) == as_replayed(stored.rows)
+
+
+async def test_p6_nobody_starves_who_locks_after_three_lost_races(
+    postgres: PostgresStore, cluster_id: int
+):
+    async def write(writer: int, number: int) -> int:
+        """The attempts that one change took, deciding on what was read each time."""
+        head = await postgres.head(cluster_id)
+        for attempt in range(1, 4):
+            await asyncio.sleep(0.003)
+            request = commit_on(head, create(f"{writer}-{number}"))
+            result = await postgres.commit(cluster_id, request)
+            if isinstance(result, Committed):
+                return attempt
+            assert isinstance(result, Lost)
+            head = result.head
+        last = await postgres.commit_locked(
+            cluster_id,
+            head.revision,
+            head.tip,
+            lambda page: commit_on(page.head, create(f"{writer}-{number}")),
+        )
+        assert isinstance(last, Committed)
+        return 4
+
+    async def writer(number: int) -> list[int]:
+        return [await write(number, change) for change in range(5)]
+
+    attempts = await asyncio.gather(*(writer(number) for number in range(8)))
+    assert max(max(own) for own in attempts) == 4
+    assert len(await names(postgres, cluster_id)) == 40
+
+
+async def test_p5_under_the_lock_the_log_has_all_that_the_head_counts(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    """The lock is waited for while another commit is under way; its rows must be seen."""
+    known = await postgres.head(cluster_id)
+    async with locked_head(operator, cluster_id):
+        first = asyncio.create_task(
+            postgres.commit(cluster_id, commit_on(known, create("a"), create("b")))
+        )
+        await waiting(operator, 1)
+        second = asyncio.create_task(
+            postgres.commit_locked(
+                cluster_id,
+                known.revision,
+                known.tip,
+                lambda page: commit_on(page.head, *(put(c.name) for c in page.changes)),
+            )
+        )
+        await waiting(operator, 2)
+    assert isinstance(await first, Committed)
+    result = await second
+    assert isinstance(result, Committed)
+    assert result.head.revision == known.revision + 4
+
+
+async def test_p6_a_lock_that_cannot_be_had_in_time_is_told(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    head = await postgres.head(cluster_id)
+    async with locked_head(operator, cluster_id):
+        with pytest.raises(StorageUnavailable):
+            await postgres.commit_locked(cluster_id, head.revision, head.tip, lambda _: None)
+    await committed(postgres, cluster_id, create("a"))
+
+
+async def test_p6_who_decides_for_too_long_loses_the_lock(postgres: PostgresStore, cluster_id: int):
+    head = await postgres.head(cluster_id)
+
+    def decide(page: LogPage) -> CommitRequest:
+        time.sleep(1.3)
+        return commit_on(page.head, create("late"))
+
+    with pytest.raises(StorageUnavailable):
+        await postgres.commit_locked(cluster_id, head.revision, head.tip, decide)
+    assert await postgres.head(cluster_id) == head
+    await committed(postgres, cluster_id, create("a"))
+
+
+async def test_p6_a_mismatch_under_the_lock_leaves_nothing(
+    postgres: PostgresStore, cluster_id: int
+):
+    head = await postgres.head(cluster_id)
+    with pytest.raises(ReplicaMismatch):
+        await postgres.commit_locked(
+            cluster_id,
+            head.revision,
+            head.tip,
+            lambda page: commit_on(page.head, create("a"), put("absent")),
+        )
+    assert await postgres.head(cluster_id) == head
+
+
+async def test_p6_a_backend_that_dies_under_the_lock_has_committed_nothing(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection, database_url: str
+):
+    head = await postgres.head(cluster_id)
+    async with locked_head(operator, cluster_id):
+        attempt = asyncio.create_task(
+            postgres.commit_locked(
+                cluster_id, head.revision, head.tip, lambda page: commit_on(page.head, create("a"))
+            )
+        )
+        (pid,) = await waiting(operator, 1)
+        await operator.execute("SELECT pg_terminate_backend($1)", pid)
+        with pytest.raises(StorageUnavailable):
+            await attempt
+    assert await postgres.head(cluster_id) == head
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 8, 13, 30])
+async def test_a_commit_whose_caller_is_cancelled_runs_to_its_end(
+    postgres: PostgresStore, cluster_id: int, turns: int
+):
+    head = await committed(postgres, cluster_id, create("before"))
+    request = commit_on(head, create("a"))
+    caller = asyncio.create_task(postgres.commit(cluster_id, request))
+    await asyncio.sleep(0)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    caller.cancel()
+    await asyncio.wait([caller])
+    await postgres.finish()
+    assert (await postgres.head(cluster_id)).tip == request.commit_id
+    assert isinstance(await postgres.settle_unknown(cluster_id, request), Committed)
+
+
+async def test_a_cancelled_commit_that_waits_for_the_head_is_not_abandoned(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    head = await postgres.head(cluster_id)
+    async with locked_head(operator, cluster_id):
+        caller = asyncio.create_task(postgres.commit(cluster_id, commit_on(head, create("a"))))
+        await waiting(operator, 1)
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+    await postgres.finish()
+    assert await names(postgres, cluster_id) == ["a"]
+
+
+async def test_p4_a_commit_whose_backend_dies_is_unknown_and_then_settled(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    head = await postgres.head(cluster_id)
+    request = commit_on(head, create("a"))
+    async with locked_head(operator, cluster_id):
+        attempt = asyncio.create_task(postgres.commit(cluster_id, request))
+        (pid,) = await waiting(operator, 1)
+        await operator.execute("SELECT pg_terminate_backend($1)", pid)
+        with pytest.raises(OutcomeUnknown):
+            await attempt
+    verdict = await postgres.settle_unknown(cluster_id, request)
+    assert isinstance(verdict, Lost)
+    assert await names(postgres, cluster_id) == []
+    await committed(postgres, cluster_id, create("b"))
+
+
+async def test_p4_an_attempt_that_still_waits_when_its_client_is_gone_is_settled_as_it_ends(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection, database_url: str
+):
+    """That its id is not in the log is no verdict: here it commits after the settling began."""
+    head = await postgres.head(cluster_id)
+    request = commit_on(head, create("a"))
+    other = PostgresStore(database_url)
+    async with locked_head(operator, cluster_id):
+        attempt = asyncio.create_task(other.commit(cluster_id, request))
+        await waiting(operator, 1)
+        settling = asyncio.create_task(postgres.settle_unknown(cluster_id, request))
+        await waiting(operator, 2)
+        assert len(await names(postgres, cluster_id)) == 0
+    assert await settling == await attempt
+    assert await names(postgres, cluster_id) == ["a"]
+    await other.close()
+
+
+async def test_p4_kills_at_any_moment_leave_every_commit_whole_or_absent(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    """Backends are killed while commits go on; the verdicts must be what the log then says."""
+    verdicts: dict[str, bool] = {}
+    done = asyncio.Event()
+
+    async def kill() -> None:
+        while not done.is_set():
+            await operator.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'moorage' AND datname = current_database()"
+            )
+            await asyncio.sleep(0.015)
+
+    async def settled(request: CommitRequest) -> Committed | Lost:
+        while True:
+            try:
+                return await postgres.settle_unknown(cluster_id, request)
+            except OutcomeUnknown:
+                await asyncio.sleep(0.001)
+
+    async def write(name: str, head: Head) -> Head:
+        request = commit_on(head, create(name), create(f"{name}-too"))
+        try:
+            result = await postgres.commit(cluster_id, request)
+        except StorageUnavailable:
+            return head
+        except OutcomeUnknown:
+            result = await settled(request)
+        assert isinstance(result, Committed | Lost)
+        verdicts[name] = isinstance(result, Committed)
+        return result.head
+
+    head = await postgres.head(cluster_id)
+    killer = asyncio.create_task(kill())
+    while sum(verdicts.values()) < 40:
+        head = await write(f"pod-{len(verdicts)}", head)
+    done.set()
+    await killer
+    present = await names(postgres, cluster_id)
+    expected = [name for name, there in verdicts.items() if there]
+    assert sorted(present) == sorted(expected + [f"{name}-too" for name in expected])
+    assert replayed((await whole_log(postgres, cluster_id)).changes) == as_replayed(
+        (await postgres.load(cluster_id)).rows
+    )
+
+
+async def test_connections_that_died_while_idle_are_replaced_unnoticed(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    await committed(postgres, cluster_id, create("a"))
+    await postgres.list_objects(cluster_id, "Pod", limit=1)
+    killed = await operator.fetch(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name = 'moorage' AND datname = current_database()"
+    )
+    assert len(killed) >= 2
+    await all_disconnected(operator)
+    await committed(postgres, cluster_id, create("b"))
+    assert len((await postgres.list_objects(cluster_id, "Pod", limit=5)).rows) == 2
+
+
+async def test_a16_nothing_is_left_open_after_failures_and_cancelled_calls(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    for number in range(20):
+        call = asyncio.create_task(postgres.load(cluster_id))
+        for _ in range(number):
+            await asyncio.sleep(0)
+        call.cancel()
+        await asyncio.wait([call])
+    await postgres.finish()
+    head = await committed(postgres, cluster_id, create("a"))
+    assert (await postgres.load(cluster_id)).head == head
+    idle = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE state LIKE 'idle in transaction%' AND datname = current_database()"
+    )
+    assert await operator.fetchval(idle) == 0
+
+
+async def test_p11_two_requests_with_one_key_commit_once(postgres: PostgresStore, cluster_id: int):
+    async def ask(number: int) -> bool:
+        while True:
+            head = await postgres.head(cluster_id)
+            changes = create(f"pod-{number}")
+            request = commit_on(head, changes, idempotency=[answer("z"), answer("a")])
+            result = await postgres.commit(cluster_id, request)
+            if not isinstance(result, Lost):
+                return isinstance(result, Committed)
+
+    done = await asyncio.gather(*(ask(number) for number in range(6)))
+    assert sum(done) == 1
+    assert len(await names(postgres, cluster_id)) == 1
+
+
+async def test_p12_pages_stay_whole_while_the_log_grows_and_is_compacted(
+    postgres: PostgresStore, cluster_id: int
+):
+    done = asyncio.Event()
+
+    async def write() -> None:
+        for number in range(60):
+            await committed(postgres, cluster_id, create(f"{number}-a"), create(f"{number}-b"))
+        done.set()
+
+    async def compact() -> None:
+        while not done.is_set():
+            await postgres.compact(cluster_id, keep_changes=10, keep_seconds=0, rows=3)
+
+    async def follow() -> tuple[int, int]:
+        """Pages read, and how often the floor overtook the reader."""
+        snapshot, pages, overtaken = await postgres.load(cluster_id), 0, 0
+        revision, tip = snapshot.head.revision, snapshot.head.tip
+        while not done.is_set():
+            page = await postgres.read_log(cluster_id, revision, tip, 4)
+            if isinstance(page, LogPage):
+                pages, revision, tip = pages + 1, page.revision, page.tip or tip
+            else:
+                assert page.floor > revision
+                head = (await postgres.load(cluster_id)).head
+                overtaken, revision, tip = overtaken + 1, head.revision, head.tip
+        return pages, overtaken
+
+    _, _, (pages, _) = await asyncio.gather(write(), compact(), follow())
+    assert pages > 10
+
+
+async def test_p13_a_load_is_one_snapshot_while_commits_go_on(
+    postgres: PostgresStore, cluster_id: int
+):
+    done = asyncio.Event()
+
+    async def write() -> None:
+        """Every commit leaves exactly one of two pods."""
+        await committed(postgres, cluster_id, create("even"))
+        for number in range(40):
+            here, there = ("even", "odd") if number % 2 == 0 else ("odd", "even")
+            await committed(postgres, cluster_id, delete(here), create(there))
+        done.set()
+
+    async def load() -> None:
+        while not done.is_set():
+            snapshot = await postgres.load(cluster_id, kinds=["Pod"])
+            expected = 1 if snapshot.head.revision > 1 else 0
+            assert len(snapshot.rows) == expected
+            assert all(row.revision == snapshot.head.revision for row in snapshot.rows)
+
+    await asyncio.gather(write(), load(), load())
+    assert len(await rows(postgres, cluster_id)) == 1
+
+
+async def test_deleting_a_cluster_under_commits_ends_them_all(
+    postgres: PostgresStore, operator: asyncpg.Connection
+):
+    cluster_id = (await postgres.create_cluster("brief", b"{}")).cluster_id
+    head = await postgres.head(cluster_id)
+    async with locked_head(operator, cluster_id):
+        deleting = asyncio.create_task(postgres.delete_cluster(cluster_id))
+        await waiting(operator, 1)
+        commit = asyncio.create_task(postgres.commit(cluster_id, commit_on(head, create("a"))))
+        await waiting(operator, 2)
+    assert await deleting
+    with pytest.raises(Exception, match="There is no cluster"):
+        await commit
+    for table in ("head", "floor", "commit", "change", "object", "idempotency", "lease", "cluster"):
+        left = f"SELECT count(*) FROM {table} WHERE cluster_id = $1"
+        assert await operator.fetchval(left, cluster_id) == 0

@@ -1,0 +1,98 @@
+"""The migrations make exactly the tables that are declared, once, whoever starts first."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import asyncpg
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from service.model.errors import StorageUnavailable
+from service.store.connections import data_source_name
+from service.store.migrate import upgrade, upgrade_async
+from service.store.tables import metadata
+
+# What pg_dump would print, checks included; Alembic's own comparison overlooks those.
+_COLUMNS = """
+    SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+        a.attidentity::text, a.attstorage::text, pg_get_expr(d.adbin, d.adrelid), co.collname
+    FROM pg_class AS c
+    JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    LEFT JOIN pg_attrdef AS d ON d.adrelid = c.oid AND d.adnum = a.attnum
+    LEFT JOIN pg_collation AS co ON co.oid = a.attcollation
+    WHERE c.relnamespace = $1::regnamespace AND c.relkind = 'r' AND c.relname <> 'alembic_version'
+"""
+_OPTIONS = """
+    SELECT relname, reloptions::text FROM pg_class
+    WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND relname <> 'alembic_version'
+"""
+_CONSTRAINTS = """
+    SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE connamespace = $1::regnamespace AND conrelid <> 0 AND conname NOT LIKE 'alembic%'
+"""
+_INDEXES = """
+    SELECT indexname, indexdef FROM pg_indexes
+    WHERE schemaname = $1 AND tablename <> 'alembic_version'
+"""
+
+
+@pytest.fixture
+def empty_database_url(databases) -> Iterator[str]:
+    name = databases.new_name()
+    databases.execute(f"CREATE DATABASE {name}")
+    yield databases.url(name)
+    databases.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def described(connection: asyncpg.Connection, schema: str) -> dict[str, list[object]]:
+    def plain(value: object) -> object:
+        return value.replace(f"{schema}.", "") if isinstance(value, str) else value
+
+    return {
+        query: sorted(
+            (tuple(map(plain, row)) for row in await connection.fetch(query, schema)), key=str
+        )
+        for query in (_COLUMNS, _OPTIONS, _CONSTRAINTS, _INDEXES)
+    }
+
+
+async def test_the_migrated_tables_are_those_declared(database_url: str):
+    engine = create_async_engine(database_url)
+    async with engine.begin() as made:
+        await made.execute(text("CREATE SCHEMA declared"))
+        mapped = await made.execution_options(schema_translate_map={None: "declared"})
+        await mapped.run_sync(metadata.create_all)
+    await engine.dispose()
+    connection = await asyncpg.connect(data_source_name(database_url))
+    migrated = await described(connection, "public")
+    declared = await described(connection, "declared")
+    await connection.close()
+    assert migrated == declared
+    assert len(migrated[_OPTIONS]) == len(metadata.tables)
+
+
+def test_two_who_start_at_once_migrate_once(empty_database_url: str):
+    with ThreadPoolExecutor(4) as starters:
+        list(starters.map(upgrade, [empty_database_url] * 4))
+    assert asyncio.run(_clusters(empty_database_url)) == [(1, "default")]
+
+
+async def test_migrating_again_changes_nothing(empty_database_url: str):
+    await upgrade_async(empty_database_url)
+    before = await _clusters(empty_database_url)
+    await upgrade_async(empty_database_url)
+    assert await _clusters(empty_database_url) == before
+
+
+def test_migrating_a_database_that_is_not_there_is_told():
+    with pytest.raises(StorageUnavailable):
+        upgrade("postgresql://nobody@/none?host=/nonexistent")
+
+
+async def _clusters(url: str) -> list[tuple[int, str]]:
+    connection = await asyncpg.connect(data_source_name(url))
+    rows = await connection.fetch("SELECT cluster_id, name FROM cluster ORDER BY cluster_id")
+    await connection.close()
+    return [tuple(row) for row in rows]

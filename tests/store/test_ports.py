@@ -1,0 +1,32 @@
+"""Both stores have what the scheduler asks of a store, under the same names."""
+
+import inspect
+
+import pytest
+
+from service.scheduler.ports import Store
+from service.store.memory import MemoryStore
+from service.store.postgres import PostgresStore
+
+ASKED = sorted(name for name in vars(Store) if not name.startswith("_"))
+
+
+def parameters(method: object) -> list[str]:
+    assert callable(method)
+    return list(inspect.signature(method).parameters)
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("store", [MemoryStore, PostgresStore], ids=["memory", "postgres"])
+def test_a_store_answers_what_the_scheduler_asks(store: type, name: str):
+    asked, given = parameters(getattr(Store, name)), parameters(getattr(store, name))
+    assert given[: len(asked)] == asked
+
+
+def test_both_stores_offer_the_same():
+    def offered(store: type) -> dict[str, list[str]]:
+        methods = inspect.getmembers(store, inspect.isfunction)
+        return {name: parameters(method) for name, method in methods if not name.startswith("_")}
+
+    own = {"finish"}
+    assert {k: v for k, v in offered(PostgresStore).items() if k not in own} == offered(MemoryStore)

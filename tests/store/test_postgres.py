@@ -1,0 +1,262 @@
+"""P3, P14, P15, and how a failing database is told."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import asyncpg
+import pytest
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from service.model.errors import StorageUnavailable
+from service.model.log import Head
+from service.store.connections import History, HistoryGuard, data_source_name, keep_alive
+from service.store.failures import is_unavailable, unavailable_on_failure
+from service.store.postgres import PostgresStore
+from tests.store.history import all_disconnected, commit_on, committed, create, new_id, put
+
+NOWHERE = "postgresql://nobody@/none?host=/nonexistent"
+
+
+@pytest.fixture
+async def cluster_id(postgres: PostgresStore) -> int:
+    return await postgres.find_cluster("default")
+
+
+@pytest.fixture
+async def operator(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(data_source_name(database_url))
+    yield connection
+    await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("plan_cache_mode", "force_generic_plan"),
+        ("enable_seqscan", "off"),
+        ("enable_hashjoin", "off"),
+        ("enable_mergejoin", "off"),
+        ("enable_bitmapscan", "off"),
+        ("jit", "off"),
+        ("default_transaction_isolation", "read committed"),
+    ],
+)
+async def test_p15_commit_connections_plan_by_index_whatever_the_tables_hold(
+    postgres: PostgresStore, setting: str, value: str
+):
+    async with postgres._commits.driver() as connection:
+        assert await connection.fetchval(f"SHOW {setting}") == value
+
+
+async def test_p15_plans_made_on_empty_tables_find_rows_by_key_when_they_are_full(
+    database_url: str, operator: asyncpg.Connection
+):
+    """Updating one object of 20,000, or reading a page of the log, must not read them all."""
+    store = PostgresStore(database_url, connections=1)
+    cluster_id = await store.find_cluster("default")
+    for number in range(8):
+        head = await committed(store, cluster_id, create(f"first-{number}"))
+        await store.read_log(cluster_id, head.revision - 1, None, 10)
+    for part in range(20):
+        changes = (create(f"pod-{part}-{number}") for number in range(1000))
+        head = await committed(store, cluster_id, *changes)
+    await operator.execute("ANALYZE")
+    scans = "SELECT sum(seq_tup_read)::integer FROM pg_stat_user_tables WHERE relname = ANY($1)"
+    before = await operator.fetchval(scans, ["object", "change"])
+    for number in range(9):
+        await committed(store, cluster_id, put(f"pod-1-{number}"))
+        await store.read_log(cluster_id, head.revision - 1500, None, 10)
+    await store.close()
+    await all_disconnected(operator)
+    assert await operator.fetchval(scans, ["object", "change"]) - before < 1000
+
+
+def test_p3_a_server_with_another_history_begins_another_epoch():
+    guard = HistoryGuard()
+    guard.admit(History(system=1, timeline=1))
+    guard.admit(History(system=1, timeline=1))
+    assert guard.epoch == 0
+    guard.admit(History(system=1, timeline=2))
+    assert guard.epoch == 1
+    guard.admit(History(system=2, timeline=1))
+    assert guard.epoch == 2
+
+
+def test_p3_a_server_that_another_one_replaced_is_refused():
+    guard = HistoryGuard()
+    guard.admit(History(system=1, timeline=3))
+    with pytest.raises(StorageUnavailable, match="timeline 2"):
+        guard.admit(History(system=1, timeline=2))
+    assert guard.current == History(system=1, timeline=3)
+
+
+async def test_p3_connections_of_an_earlier_history_are_not_used_any_more(
+    postgres: PostgresStore, cluster_id: int
+):
+    await postgres.head(cluster_id)
+    known = postgres._guard.current
+    assert known is not None
+    assert known.timeline >= 1
+    async with postgres._reads.driver() as connection:
+        used = connection.get_server_pid()
+    postgres._guard.admit(History(known.system + 1, 1))
+    assert postgres.epoch == 1
+    async with postgres._reads.driver() as connection:
+        assert connection.get_server_pid() != used
+    assert (postgres.epoch, postgres._guard.current) == (2, known)
+
+
+async def test_an_unreachable_database_is_told_by_every_call():
+    store = PostgresStore(NOWHERE)
+    head = Head(1, new_id(), None)  # type: ignore[arg-type]
+    for call in (
+        store.head(1),
+        store.heads([1]),
+        store.now(),
+        store.load(1),
+        store.read_log(1, 0, None, 10),
+        store.get_object(1, "Pod", "default", "a"),
+        store.list_clusters(),
+        store.find_cluster("default"),
+        store.create_cluster("a", b"{}"),
+        store.delete_cluster(1),
+        store.acquire_lease(1, "queue", "w", 1),
+        store.compact(1, keep_changes=0, keep_seconds=0),
+        store.commit(1, commit_on(head, create("a"))),
+        store.commit_locked(1, 1, new_id(), lambda _: None),
+        store.find_answers(1, []),
+    ):
+        with pytest.raises(StorageUnavailable):
+            await call
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "unavailable"),
+    [
+        (ConnectionRefusedError(), True),
+        (TimeoutError(), True),
+        (EOFError(), True),
+        (asyncpg.InterfaceError("the connection is closed"), True),
+        (asyncpg.InternalClientError("got result for unknown protocol state"), True),
+        (asyncpg.AdminShutdownError("terminating connection"), True),
+        (asyncpg.DiskFullError("no space"), True),
+        (asyncpg.DeadlockDetectedError("deadlock"), True),
+        (asyncpg.ReadOnlySQLTransactionError("read-only"), True),
+        (asyncpg.UndefinedTableError("no table"), False),
+        (asyncpg.NotNullViolationError("null"), False),
+        (ValueError(), False),
+        (DBAPIError("SELECT", {}, Exception()), False),
+        (OperationalError("SELECT", {}, Exception(), connection_invalidated=True), True),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
+)
+def test_a_failing_database_is_told_apart_from_a_mistake_of_ours(
+    error: Exception, *, unavailable: bool
+):
+    assert is_unavailable(error) is unavailable
+    expected = StorageUnavailable if unavailable else type(error)
+    with pytest.raises(expected), unavailable_on_failure():
+        raise error
+
+
+async def test_p1_arrays_of_unequal_length_are_refused(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    head = await postgres.head(cluster_id)
+    columns = [["Create"], [True], ["Put"], ["Pod"], ["default"], ["a"], ["uid"], [None], [None]]
+    call = f"SELECT * FROM commit_v1({', '.join(f'${n}' for n in range(1, 23))})"
+    start = (cluster_id, head.revision, head.tip, new_id(), 1, "Test", None)
+    for bodies, keys in (([], []), ([b"{}", b"{}"], []), (None, []), ([b"{}"], ["k"])):
+        with pytest.raises(asyncpg.PostgresError) as caught:
+            await operator.fetchrow(call, *start, *columns, bodies, [], keys, [], [], [])
+        assert caught.value.sqlstate == "MR001"
+    assert await postgres.head(cluster_id) == head
+
+
+async def test_a_value_that_cannot_be_stored_is_a_mistake_and_not_an_unknown_outcome(
+    postgres: PostgresStore, cluster_id: int
+):
+    head = await postgres.head(cluster_id)
+    for bad in ("\0", "\ud800"):
+        request = commit_on(head, create("a", uid=f"uid{bad}"))
+        with pytest.raises((asyncpg.DataError, ValueError)):
+            await postgres.commit(cluster_id, request)
+        with pytest.raises((asyncpg.DataError, ValueError)):
+            await postgres.commit_locked(
+                cluster_id, head.revision, head.tip, lambda _, request=request: request
+            )
+    assert await postgres.head(cluster_id) == head
+
+
+def test_a_server_that_vanished_is_noticed_by_the_kernel():
+    with socket.socket() as connection:
+        keep_alive(connection)
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
+
+
+async def test_views_show_manifests_to_people(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    manifest = b'{"kind":"Pod","metadata":{"name":"a","labels":{"app":"web"}}}'
+    await committed(postgres, cluster_id, create("a", body=manifest, node_name="n1"))
+    row = await operator.fetchrow(
+        "SELECT cluster, namespace, name, node_name, manifest #>> '{metadata,labels,app}' AS app,"
+        " manifest #>> '{metadata,resourceVersion}' AS version FROM pod"
+    )
+    assert tuple(row) == ("default", "default", "a", "n1", "web", "2")
+    assert await operator.fetchval("SELECT count(*) FROM node") == 0
+    assert await operator.fetchval("SELECT manifest FROM manifest WHERE kind = 'Cluster'") == "{}"
+
+
+async def test_p14_hints_reach_other_processes(
+    postgres: PostgresStore, cluster_id: int, database_url: str
+):
+    other = PostgresStore(database_url)
+    async with aclosing(other.listen()) as hints:
+        assert await anext(hints) == frozenset()
+        postgres.notify(cluster_id)
+        assert await anext(hints) == {cluster_id}
+    await other.close()
+
+
+async def test_p14_a_burst_of_hints_is_a_few_notifications(
+    postgres: PostgresStore, operator: asyncpg.Connection
+):
+    payloads: asyncio.Queue[str] = asyncio.Queue()
+    await operator.add_listener("moorage", lambda *event: payloads.put_nowait(event[3]))
+    for number in range(1000):
+        postgres.notify(number)
+    heard = [await payloads.get() for _ in range(4)]
+    assert len(set(",".join(heard).split(","))) == 1000
+    assert payloads.empty()
+    await operator.reset()
+
+
+async def test_p14_a_listener_whose_connection_died_is_told_to_look_at_all(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    async with aclosing(postgres.listen()) as hints:
+        assert await anext(hints) == frozenset()
+        await operator.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE query LIKE 'LISTEN%' AND datname = current_database()"
+        )
+        assert await anext(hints) == frozenset()
+        await operator.execute("NOTIFY moorage, 'nonsense'")
+        postgres.notify(cluster_id)
+        heard: frozenset[int] = frozenset()
+        while not heard:
+            heard = await anext(hints)
+        assert heard == {cluster_id}
+
+
+async def test_p14_without_a_database_listening_says_look_and_sending_does_nothing():
+    store = PostgresStore(NOWHERE)
+    async with aclosing(store.listen()) as hints:
+        assert await anext(hints) == frozenset()
+    store.notify(1)
+    await store.close()
