@@ -23,6 +23,7 @@ app = typer.Typer(
 for command in (
     serve.serve,
     serve.migrate,
+    serve.lift_revision,
     write.apply,
     write.place,
     read.explain,

@@ -1,4 +1,4 @@
-"""`moorage serve` and `moorage migrate`: the command line and the environment as settings of a server."""
+"""`serve`, `migrate` and `lift-revision`: the command line and the environment as settings of a server."""
 
 import os
 from ipaddress import ip_address
@@ -71,6 +71,25 @@ def migrate(*, data_dir: DataDir = None, database_url: DatabaseUrl = None) -> No
 
     run_migration(server_settings(data_dir=data_dir, database_url=database_url))
     Output().line("The database is up to date.")
+
+
+def lift_revision(
+    clusters: Annotated[
+        list[str] | None, typer.Argument(metavar="[CLUSTER]...", help="All, if none is named.")
+    ] = None,
+    *,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """After a restore from a backup: begin a new history, above all that was lost.
+
+    Changes made after the backup are gone, but clients, watchers and other processes may have seen them. This lifts the revision of each
+    cluster by 1,000,000,000 and empties its log, so that no number is used twice: who watches is told to list again, replicas load anew.
+    """
+    from service.cli.server import run_lift  # noqa: PLC0415 - clients start faster without
+
+    lifted = run_lift(server_settings(data_dir=data_dir, database_url=database_url), clusters or [])
+    Output().table(["cluster", "revision"], lifted.items())
 
 
 def server_settings(**given: object) -> Settings:

@@ -1,10 +1,11 @@
 """A whole server: PostgreSQL, its tables, then the workers; stopped in the opposite order."""
 
+import asyncio
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,14 +14,15 @@ from types import FrameType
 import msgspec
 
 from service.api.exposition import DIRECTORY_VARIABLE
-from service.cli.errors import ExitCode, Unavailable
+from service.cli.errors import ExitCode, Unavailable, WrongUsage
 from service.cli.local import is_ready
 from service.cli.output import Output
 from service.cli.processes import claim_port, run_workers
-from service.model.errors import StorageUnavailable
+from service.model.errors import NotFound, StorageUnavailable
 from service.settings import PREFIX, Settings
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from service.store.migrate import upgrade
+from service.store.postgres import PostgresStore
 
 WORKER = "service.cli.worker:create_app"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -61,6 +63,40 @@ def run_migration(settings: Settings) -> None:
     """Bring the tables of the given or the embedded database up to date."""
     with suppress(_Stopped), _stoppable(), database(settings) as url:
         migrate(url)
+
+
+def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
+    """Lift the revisions of these clusters, of all if none is named; where each is then, by name.
+
+    Servers may run meanwhile: each commit of theirs comes before or after.
+
+    Raises:
+        WrongUsage: there is no such cluster; none was lifted.
+        Unavailable: the database cannot be reached, or a signal came. Some may be lifted; to lift them again does no harm.
+    """
+    try:
+        with _stoppable(), database(settings) as url:
+            migrate(url)
+            return asyncio.run(_lift(url, clusters))
+    except _Stopped:
+        raise Unavailable("Stopped before all were lifted.") from None
+    except NotFound as error:
+        raise WrongUsage(str(error)) from None
+    except StorageUnavailable as error:
+        raise Unavailable(f"The database cannot be reached: {error}") from None
+
+
+async def _lift(url: str, clusters: Sequence[str]) -> dict[str, int]:
+    store = PostgresStore(url, connections=1)
+    try:
+        names = clusters or [row.name for row in await store.list_clusters()]
+        numbers = {name: await store.find_cluster(name) for name in names}
+        for cluster_id in numbers.values():
+            await store.lift_revision(cluster_id)
+        heads = await store.heads(list(numbers.values()))
+    finally:
+        await store.close()
+    return {name: heads[cluster_id].revision for name, cluster_id in numbers.items()}
 
 
 def migrate(url: str) -> None:

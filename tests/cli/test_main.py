@@ -12,7 +12,9 @@ from service.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMANDS = sorted(command.callback.__name__ for command in app.registered_commands)
+COMMANDS = sorted(
+    command.callback.__name__.replace("_", "-") for command in app.registered_commands
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
