@@ -49,7 +49,7 @@ openapi-check: setup ## fail if openapi/openapi.json is not what the code says
 conformance: setup ## compare with kube-scheduler's answers, by simulations and on stored clusters [FILES="…"] [URL=…] [REPORT=file.md]
 	.venv/bin/moorage conformance $(FILES) --stored $(if $(URL),--url $(URL),--serve) $(if $(REPORT),--report $(REPORT))
 
-bench: setup ## measure throughput and latency (ARGS="--help" tells what can be chosen)
+bench: setup ## three workloads on each layer, once (ARGS="SchedulingBasic --runs 5" for one; ARGS=--help)
 	.venv/bin/python -m bench $(ARGS)
 
 simulate-protocol: setup ## simulate racing, crashing workers and check what they leave (ARGS="--seeds 10000")

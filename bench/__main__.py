@@ -1,45 +1,34 @@
-"""`python -m bench engine` and `python -m bench http`: the workloads, measured; `make bench`."""
+"""`python -m bench`: the workloads, measured; `make bench` is the short form."""
 
-import asyncio
-import json
-import statistics
-from dataclasses import asdict
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from bench import engine, over_http
-from bench.workloads import Workload, find, workloads, yardstick
+from bench import commits, engine, over_http
+from bench.figures import Figures, table, write
+from bench.stack import NotDurableError, Postgres, postgres
+from bench.workloads import Workload, find, workloads
 
-app = typer.Typer(no_args_is_help=False, add_completion=False)
-console = Console(width=160)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+console = Console(width=200)
 SHORT = ("SchedulingPodAffinity", "SchedulingPodAntiAffinity", "TopologySpreading")
 
 Names = Annotated[list[str] | None, typer.Argument(help="Workloads; a short choice by default.")]
 Size = Annotated[int, typer.Option(help="Nodes: 500 or 5000.")]
-Runs = Annotated[int, typer.Option(help="Repetitions; the median is shown with the range.")]
-Out = Annotated[Path | None, typer.Option(help="Append JSON lines here.")]
+Runs = Annotated[int, typer.Option(min=1, help="Repetitions; the median is shown with the range.")]
+Pods = Annotated[int | None, typer.Option(min=1, help="Pods to place, if not the workload's own.")]
+Batch = Annotated[int, typer.Option(min=1, help="Pods a request.")]
+Clients = Annotated[int, typer.Option(min=1, help="Concurrent clients.")]
+Workers = Annotated[int, typer.Option(min=1, help="Server processes.")]
+Lines = Annotated[Path | None, typer.Option("--json", "--out", help="Append JSON lines here.")]
 Every = Annotated[bool, typer.Option("--all", help="Every workload.")]
 
-
-def _chosen(names: list[str] | None, size: int, *, every: bool) -> list[Workload]:
-    if every:
-        return workloads(size)
-    return [find(name, size) for name in names or SHORT]
-
-
-def _spread(values: list[float]) -> str:
-    middle = statistics.median(values)
-    return f"{middle:,.0f} ({min(values):,.0f} to {max(values):,.0f})"
-
-
-def _record(out: Path | None, line: dict[str, object]) -> None:
-    if out is not None:
-        with out.open("a") as lines:
-            lines.write(json.dumps(line) + "\n")
+Run = Callable[[Workload], Figures]
 
 
 @app.command("engine")
@@ -48,33 +37,35 @@ def engine_alone(
     *,
     size: Size = 5000,
     runs: Runs = 3,
-    out: Out = None,
+    pods: Pods = None,
+    lines: Lines = None,
     every: Every = False,
 ) -> None:
-    """Pods per second of the engine alone, beside kube-scheduler's."""
-    table = Table(
-        "workload", "nodes", "pods/s", "µs CPU/pod", "unplaced", "kube-scheduler", "ratio"
-    )
-    for workload in _chosen(names, size, every=every):
-        figures = [engine.run(workload) for _ in range(runs)]
-        for each in figures:
-            _record(
-                out, {"layer": "engine", "workload": workload.name, "nodes": size, **asdict(each)}
-            )
-        rates = [each.pods_per_second for each in figures]
-        cpu = statistics.median(each.cpu_seconds / each.pods for each in figures) * 1e6
-        base = yardstick(workload.name, size)
-        ratio = f"{statistics.median(rates) / base:,.0f} times" if base else ""
-        table.add_row(
-            workload.name,
-            str(size),
-            _spread(rates),
-            f"{cpu:.1f}",
-            str(figures[0].unschedulable),
-            f"{base:,.0f}" if base else "",
-            ratio,
-        )
-    console.print(table)
+    """The engine alone: parsed pods in, decisions out."""
+    chosen = _chosen(names, size, every=every)
+    _show(_repeated(chosen, runs, lambda workload: engine.run(workload, pods), lines))
+
+
+@app.command("commit")
+def engine_and_commit(  # noqa: PLR0913 - one parameter an option
+    names: Names = None,
+    *,
+    size: Size = 5000,
+    runs: Runs = 3,
+    batch: Batch = 100,
+    clients: Clients = 8,
+    pods: Pods = None,
+    lines: Lines = None,
+    every: Every = False,
+) -> None:
+    """Engine and durable commit: the scheduler on PostgreSQL, without HTTP."""
+    chosen = _chosen(names, size, every=every)
+    with _durable() as database:
+
+        def run(workload: Workload) -> Figures:
+            return commits.run(database, workload, batch=batch, clients=clients, pods=pods)
+
+        _show(_repeated(chosen, runs, run, lines))
 
 
 @app.command("http")
@@ -83,53 +74,82 @@ def whole_path(  # noqa: PLR0913 - one parameter an option
     *,
     size: Size = 5000,
     runs: Runs = 3,
-    batch: Annotated[int, typer.Option(help="Pods a request.")] = 100,
-    clients: Annotated[int, typer.Option(help="Concurrent clients.")] = 8,
-    pods: Annotated[int | None, typer.Option(help="Measured pods, if not the workload's.")] = None,
-    out: Out = None,
+    batch: Batch = 100,
+    clients: Clients = 8,
+    pods: Pods = None,
+    workers: Workers = 1,
+    lines: Lines = None,
     every: Every = False,
 ) -> None:
-    """Pods per second over HTTP, every answer durable, all rules checked afterwards."""
-    table = Table(
-        "workload",
-        "nodes",
-        "pods/s",
-        "p50 ms",
-        "p99 ms",
-        "server CPU s",
-        "PostgreSQL CPU s",
-        "server MB",
-        "unplaced",
-        "kube-scheduler",
-        "ratio",
-    )
-    for workload in _chosen(names, size, every=every):
-        figures = [
-            asyncio.run(over_http.run(workload, batch=batch, clients=clients, pods=pods))
-            for _ in range(runs)
-        ]
-        for each in figures:
-            _record(
-                out, {"layer": "http", "workload": workload.name, "nodes": size, **asdict(each)}
+    """The whole path: over HTTP, every answer durable. What a workload's name alone runs."""
+    chosen = _chosen(names, size, every=every)
+    with _durable() as database:
+
+        def run(workload: Workload) -> Figures:
+            return over_http.run(
+                database, workload, batch=batch, clients=clients, pods=pods, workers=workers
             )
-        rates = [each.pods_per_second for each in figures]
-        base = yardstick(workload.name, size)
-        middle = sorted(figures, key=lambda each: each.pods_per_second)[len(figures) // 2]
-        table.add_row(
-            workload.name,
-            str(size),
-            _spread(rates),
-            f"{middle.p50_ms:.1f}",
-            f"{middle.p99_ms:.1f}",
-            f"{middle.server_cpu_seconds:.1f}",
-            f"{middle.postgres_cpu_seconds:.1f}",
-            f"{middle.server_megabytes:.0f}",
-            str(middle.unplaced),
-            f"{base:,.0f}" if base else "",
-            f"{statistics.median(rates) / base:,.0f} times" if base else "",
-        )
-    console.print(table)
+
+        _show(_repeated(chosen, runs, run, lines))
+
+
+@app.command()
+def short(*, size: Size = 5000, lines: Lines = None) -> None:
+    """Three workloads on each layer, once: what `python -m bench` alone runs."""
+    for layer in (engine_alone, engine_and_commit, whole_path):
+        console.print(layer.__doc__)
+        layer(size=size, runs=1, lines=lines)
+
+
+@contextmanager
+def _durable() -> Iterator[Postgres]:
+    """A PostgreSQL that syncs; exit code 1 if it does not."""
+    try:
+        with postgres() as database:
+            console.print(", ".join(f"{name} {on}" for name, on in database.durability.items()))
+            yield database
+    except NotDurableError as error:
+        console.print(error)
+        raise typer.Exit(1) from None
+
+
+def _chosen(names: list[str] | None, size: int, *, every: bool) -> list[Workload]:
+    if every:
+        return workloads(size)
+    try:
+        return [find(name, size) for name in names or SHORT]
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _repeated(
+    chosen: Sequence[Workload], runs: int, run: Run, lines: Path | None
+) -> Iterator[list[Figures]]:
+    for workload in chosen:
+        figures = [run(workload) for _ in range(runs)]
+        write(lines, figures)
+        yield figures
+
+
+def _show(results: Iterator[list[Figures]]) -> None:
+    """The table of all runs; exit code 1 if a placement breaks a rule."""
+    found = list(results)
+    console.print(table(found).rich())
+    violations = sum(run.violations for runs in found for run in runs)
+    console.print(f"{violations} violations in {sum(map(len, found))} runs.")
+    if violations:
+        raise typer.Exit(1)
+
+
+def main(arguments: list[str]) -> None:
+    """A workload's name in place of a command measures its whole path."""
+    commands = {command.name or command.callback.__name__ for command in app.registered_commands}
+    if not arguments:
+        arguments = ["short"]
+    elif arguments[0] not in {*commands, "--help"}:
+        arguments = ["http", *arguments]
+    app(arguments, prog_name="moorage bench")
 
 
 if __name__ == "__main__":
-    app()
+    main(sys.argv[1:])

@@ -1,29 +1,21 @@
 """The engine alone: parsed pods in, decisions out, each visible to the next. Nothing is stored."""
 
-from dataclasses import dataclass
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import perf_counter, process_time
 
 from msgspec.structs import replace
 
+from bench.figures import Figures, quantile
+from bench.stack import peak_bytes
+from bench.verify import broken
 from bench.workloads import Workload
+from service.cli.worker import COLLECTION_THRESHOLDS
 from service.engine import Cluster, Placement, place
 from service.model.config import ClusterConfig
 from service.model.manifest import TemplateCache, parse_namespace, parse_node, parse_pod
-
-
-@dataclass(frozen=True)
-class EngineFigures:
-    """One run of one workload."""
-
-    pods: int
-    unschedulable: int
-    seconds: float
-    cpu_seconds: float
-    load_seconds: float
-
-    @property
-    def pods_per_second(self) -> float:
-        return self.pods / self.seconds
+from service.model.objects import Pod
 
 
 def loaded(workload: Workload, templates: TemplateCache) -> Cluster:
@@ -35,29 +27,59 @@ def loaded(workload: Workload, templates: TemplateCache) -> Cluster:
         cluster.put_node(parse_node(node).node)
     for pod in workload.placed():
         cluster.put_pod(parse_pod(pod, templates).pod)
+    cluster.settle(cluster.mark())
     return cluster
 
 
-def run(workload: Workload) -> EngineFigures:
+def place_one(cluster: Cluster, pod: Pod) -> bool:
+    """Place a pod and bind it; whether it found a node."""
+    answer = place(cluster, pod)
+    if not isinstance(answer, Placement):
+        return False
+    cluster.put_pod(replace(pod, node_name=answer.node_name))
+    return True
+
+
+@contextmanager
+def collecting_as_workers_do() -> Iterator[None]:
+    """The garbage collector's thresholds of a server process."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def run(workload: Workload, pods: int | None = None) -> Figures:
     """Place the measured pods one after another, binding each."""
     templates = TemplateCache()
-    started = perf_counter()
     cluster = loaded(workload, templates)
-    load_seconds = perf_counter() - started
-    pods = [parse_pod(each, templates, to_place=True).pod for each in workload.measured()]
-    unschedulable = 0
-    began, began_cpu = perf_counter(), process_time()
-    for pod in pods:
-        answer = place(cluster, pod)
-        if isinstance(answer, Placement):
-            cluster.put_pod(replace(pod, node_name=answer.node_name))
-        else:
-            unschedulable += 1
-        cluster.settle(cluster.mark())
-    return EngineFigures(
-        pods=len(pods),
-        unschedulable=unschedulable,
-        seconds=perf_counter() - began,
-        cpu_seconds=process_time() - began_cpu,
-        load_seconds=load_seconds,
+    asked = [parse_pod(each, templates, to_place=True).pod for each in workload.measured(pods)]
+    unplaced, latencies = 0, []
+    with collecting_as_workers_do():
+        began, began_cpu = perf_counter(), process_time()
+        last = began
+        for pod in asked:
+            unplaced += not place_one(cluster, pod)
+            cluster.settle(cluster.mark())
+            now = perf_counter()
+            latencies.append(now - last)
+            last = now
+        seconds, cpu = last - began, process_time() - began_cpu
+    megabytes = peak_bytes() / 1e6
+    latencies.sort()
+    return Figures(
+        layer="engine",
+        workload=workload.name,
+        nodes=workload.size,
+        pods=len(asked),
+        unplaced=unplaced,
+        violations=len(broken(cluster)),
+        seconds=seconds,
+        cpu_seconds=cpu,
+        p50_ms=quantile(latencies, 0.5) * 1000,
+        p99_ms=quantile(latencies, 0.99) * 1000,
+        megabytes=megabytes,
     )

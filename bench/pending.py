@@ -17,7 +17,8 @@ import typer
 from rich.console import Console
 
 from bench.client import Connection
-from bench.over_http import CLUSTER, Server, serving
+from bench.over_http import CLUSTER
+from bench.stack import Server, serving
 
 console = Console(width=160)
 
@@ -92,9 +93,11 @@ class Placements:
         return self.last
 
 
-async def run(*, kind: Kind, nodes: int, pending: int, rounds: int) -> PendingFigures:
+async def run(
+    server: Server, *, kind: Kind, nodes: int, pending: int, rounds: int
+) -> PendingFigures:
     """Fill a cluster, let pods wait, then help one at a time."""
-    async with serving() as server, Connection(server.host, server.port) as connection:
+    async with Connection(server.host, server.port) as connection:
         await _apply(connection, [_node(i, nodes) for i in range(nodes)])
         await _apply(connection, [_filler(i) for i in range(nodes)])
         await _apply(connection, [_special(i, change) for i in range(rounds) for change in CHANGES])
@@ -237,7 +240,8 @@ def main(
     out: Annotated[Path | None, typer.Option(help="Append JSON lines here.")] = None,
 ) -> None:
     """Latency from a change to the placements that it makes possible."""
-    figures = asyncio.run(run(kind=kind, nodes=nodes, pending=pending, rounds=rounds))  # type: ignore[arg-type]
+    with serving() as server:
+        figures = asyncio.run(run(server, kind=kind, nodes=nodes, pending=pending, rounds=rounds))  # type: ignore[arg-type]
     for name, value in asdict(figures).items():
         console.print(f"{name:24} {value if isinstance(value, str) else f'{value:,.1f}'}")
     if out is not None:

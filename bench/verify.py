@@ -1,6 +1,7 @@
 """Whether a stored cluster breaks a rule: every placed pod, taken out, must fit where it is."""
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from service.engine import Cluster, check
@@ -9,12 +10,20 @@ from service.model.manifest import TemplateCache, parse_any
 from service.model.objects import Namespace, Node, Pod
 
 Manifest = dict[str, Any]
+Placements = Mapping[tuple[str, str], str]
+"""Node by namespace and name."""
 
 
-def violations(items: list[Manifest], config: ClusterConfig | None = None) -> list[str]:
-    """One line per placed pod that breaks a required rule of the present state."""
+def violations(
+    items: Iterable[Manifest],
+    acknowledged: Placements | None = None,
+    config: ClusterConfig | None = None,
+) -> list[str]:
+    """One line per stored pod that breaks a required rule of the present state.
+
+    And one per pod that is missing, or on another node than was acknowledged.
+    """
     templates, cluster = TemplateCache(), Cluster(config or ClusterConfig())
-    placed = []
     for item in items:
         subject = parse_any(json.dumps(item).encode(), templates).subject
         match subject:
@@ -24,8 +33,23 @@ def violations(items: list[Manifest], config: ClusterConfig | None = None) -> li
                 cluster.put_namespace(subject)
             case Pod():
                 cluster.put_pod(subject)
-                placed.append(subject)
-    return [line for pod in placed if (line := _broken(cluster, pod))]
+        cluster.settle(cluster.mark())
+    return [*_lost(cluster, acknowledged or {}), *broken(cluster)]
+
+
+def broken(cluster: Cluster) -> list[str]:
+    """One line per placed pod that breaks a required rule; the cluster is left as it was."""
+    return [line for pod in list(cluster.pods()) if (line := _broken(cluster, pod))]
+
+
+def _lost(cluster: Cluster, acknowledged: Placements) -> list[str]:
+    lines = []
+    for (namespace, name), node in acknowledged.items():
+        pod = cluster.pod(namespace, name)
+        if pod is None or pod.node_name != node:
+            where = "missing" if pod is None else f"on {pod.node_name}"
+            lines.append(f"{namespace}/{name}, acknowledged on {node}, is {where}")
+    return lines
 
 
 def _broken(cluster: Cluster, pod: Pod) -> str | None:

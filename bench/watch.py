@@ -17,7 +17,8 @@ import typer
 from rich.console import Console
 
 from bench.client import Connection
-from bench.over_http import CLUSTER, Server, serving
+from bench.over_http import CLUSTER
+from bench.stack import Server, serving
 
 console = Console(width=160)
 
@@ -65,24 +66,25 @@ class Watcher:
         self.arrived[revision] = now
 
 
-async def run(*, rate: int, per_request: int, seconds: float, watchers: int) -> WatchFigures:
+async def run(
+    server: Server, *, rate: int, per_request: int, seconds: float, watchers: int
+) -> WatchFigures:
     """Change `per_request` pods in each request, `rate` pods a second in all."""
-    async with serving() as server:
-        watching = [Watcher() for _ in range(watchers)]
-        last: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        began = [asyncio.Event() for _ in watching]
-        tasks = [
-            asyncio.create_task(one.run(server, event, last))
-            for one, event in zip(watching, began, strict=True)
-        ]
-        await asyncio.gather(*(event.wait() for event in began))
-        before = server.cpu_seconds()
-        started = perf_counter()
-        sent = await _write(server, rate, per_request, seconds)
-        elapsed = perf_counter() - started
-        last.set_result(max(sent))
-        await asyncio.wait_for(asyncio.gather(*tasks), 30)
-        after = server.cpu_seconds()
+    watching = [Watcher() for _ in range(watchers)]
+    last: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    began = [asyncio.Event() for _ in watching]
+    tasks = [
+        asyncio.create_task(one.run(server, event, last))
+        for one, event in zip(watching, began, strict=True)
+    ]
+    await asyncio.gather(*(event.wait() for event in began))
+    before = server.cpu_seconds()
+    started = perf_counter()
+    sent = await _write(server, rate, per_request, seconds)
+    elapsed = perf_counter() - started
+    last.set_result(max(sent))
+    await asyncio.wait_for(asyncio.gather(*tasks), 30)
+    after = server.cpu_seconds()
     return _figures(watching, sent, elapsed, after[0] - before[0], after[1] - before[1])
 
 
@@ -166,9 +168,10 @@ def main(
     out: Annotated[Path | None, typer.Option(help="Append JSON lines here.")] = None,
 ) -> None:
     """Latency from commit to delivery at a steady rate of changes."""
-    figures = asyncio.run(
-        run(rate=rate, per_request=per_request, seconds=seconds, watchers=watchers)
-    )
+    with serving() as server:
+        figures = asyncio.run(
+            run(server, rate=rate, per_request=per_request, seconds=seconds, watchers=watchers)
+        )
     for name, value in asdict(figures).items():
         console.print(f"{name:24} {value:,.1f}")
     if out is not None:

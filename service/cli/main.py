@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from service.cli import conformance, openapi, read, serve, simulate, watch, write
+from service.cli import bench, conformance, openapi, read, serve, simulate, watch, write
 from service.cli.errors import CliError, ExitCode
 from service.cli.output import print_error
 
@@ -41,6 +41,7 @@ for command in (
     conformance.conformance,
 ):
     app.command()(command)
+app.command(context_settings=bench.PASSED_ON)(bench.bench)
 
 
 def run() -> None:

@@ -1,0 +1,197 @@
+"""PostgreSQL and servers to measure: durable, each run on a database of its own."""
+
+import asyncio
+import itertools
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from pathlib import Path
+
+import asyncpg
+import psutil
+from sqlalchemy.engine import make_url
+
+from service.cli.local import free_port, is_ready, temporary_folder
+from service.store.embedded import EmbeddedPostgres
+
+DURABLE = ("fsync", "synchronous_commit", "full_page_writes")
+READY_SECONDS_MAX = 300.0
+STOP_SECONDS_MAX = 60.0
+POLL_SECONDS = 0.005
+
+
+class NotDurableError(RuntimeError):
+    """What PostgreSQL acknowledges may be lost, so there is nothing to report."""
+
+
+@dataclass
+class Postgres:
+    """A running PostgreSQL."""
+
+    url: str
+    postmaster: psutil.Process
+    durability: dict[str, str]
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def new_database(self) -> str:
+        """The URL of a database that nobody has used."""
+        name = f"bench_{next(self._numbers)}"
+        asyncio.run(self._create(name))
+        return make_url(self.url).set(database=name).render_as_string(hide_password=False)
+
+    async def _create(self, name: str) -> None:
+        connection = await asyncpg.connect(_plain(self.url))
+        await connection.execute(f"CREATE DATABASE {name}")
+        await connection.close()
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all its processes, ended ones included."""
+        times = self.postmaster.cpu_times()
+        return cpu_seconds(tree(self.postmaster)) + times.children_user + times.children_system
+
+    def megabytes(self) -> float:
+        """Its processes' proportional shares of memory, added up: what they share counts once."""
+        return sum(each.memory_full_info().pss for each in tree(self.postmaster)) / 1e6
+
+
+@dataclass
+class Server:
+    """A running `moorage serve`."""
+
+    host: str
+    port: int
+    process: psutil.Process
+    start_seconds: float
+    """From exec to the first 200 of `/readyz`."""
+    postgres: Postgres
+
+    def cpu_seconds(self) -> tuple[float, float]:
+        """User and system time of the server's processes, and of PostgreSQL's."""
+        return cpu_seconds(tree(self.process)), self.postgres.cpu_seconds()
+
+    def workers(self) -> list[psutil.Process]:
+        """The processes that answer requests: the others import nothing of the application."""
+        children = self.process.children(recursive=True)
+        return [each for each in children if "resource_tracker" not in " ".join(each.cmdline())]
+
+    def peak_megabytes(self) -> float:
+        """The greatest resident size that any worker has had."""
+        return max(peak_bytes(each) for each in self.workers()) / 1e6
+
+    def megabytes(self) -> float:
+        """The present resident size of the largest worker."""
+        return max(each.memory_info().rss for each in self.workers()) / 1e6
+
+    def conflicts(self) -> int:
+        """Commits that lost the race for the next revision, so far."""
+        for line in self.get("/metrics").decode().splitlines():
+            if line.startswith("moorage_commit_conflicts_total"):
+                return int(float(line.rpartition(" ")[2]))
+        raise RuntimeError("/metrics tells of no conflicts")
+
+    def get(self, path: str) -> bytes:
+        connection = HTTPConnection(self.host, self.port, timeout=600)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            body = answer.read()
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise RuntimeError(f"{path}: {answer.status} {body[:500]!r}")
+        return body
+
+
+@contextmanager
+def postgres() -> Iterator[Postgres]:
+    """An embedded PostgreSQL with an empty folder, as `moorage serve` starts it.
+
+    Raises:
+        NotDurableError: it does not sync.
+    """
+    with temporary_folder() as folder:
+        embedded = EmbeddedPostgres(folder / "data")
+        url = embedded.start()
+        try:
+            settings = asyncio.run(durability(url))
+            refuse_unsafe(settings)
+            pid = next(embedded.data_folder.rglob("postmaster.pid")).read_text().split()[0]
+            yield Postgres(url, psutil.Process(int(pid)), settings)
+        finally:
+            embedded.stop()
+
+
+async def durability(url: str) -> dict[str, str]:
+    """What a session of this PostgreSQL says of the settings that make commits durable."""
+    connection = await asyncpg.connect(_plain(url))
+    try:
+        return {name: await connection.fetchval(f"SHOW {name}") for name in DURABLE}
+    finally:
+        await connection.close()
+
+
+def refuse_unsafe(settings: dict[str, str]) -> None:
+    """Raises NotDurableError unless all that makes commits durable is on."""
+    off = {name: value for name, value in settings.items() if value != "on"}
+    if off:
+        raise NotDurableError(f"not durable, so not worth measuring: {off}")
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """A server on an empty database of a PostgreSQL of its own."""
+    with postgres() as database, server(database, database.new_database()) as one:
+        yield one
+
+
+@contextmanager
+def server(postgres: Postgres, url: str, *, workers: int = 1) -> Iterator[Server]:
+    """`moorage serve` on a database of that PostgreSQL, ready; stopped afterwards."""
+    port = free_port()
+    command = [sys.executable, "-m", "service.cli", "serve", "--port", str(port)]
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [*command, "--database-url", url, "--workers", str(workers)], stderr=subprocess.DEVNULL
+    )
+    try:
+        while not is_ready(f"http://127.0.0.1:{port}"):
+            if process.poll() is not None or time.perf_counter() - began > READY_SECONDS_MAX:
+                raise RuntimeError("the server ended before it was ready")
+            time.sleep(POLL_SECONDS)
+        seconds = time.perf_counter() - began
+        yield Server("127.0.0.1", port, psutil.Process(process.pid), seconds, postgres)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_SECONDS_MAX)
+        finally:
+            process.kill()
+
+
+def tree(root: psutil.Process) -> list[psutil.Process]:
+    """A process and its descendants."""
+    return [root, *root.children(recursive=True)]
+
+
+def cpu_seconds(processes: list[psutil.Process]) -> float:
+    """Their user and system time."""
+    times = [each.cpu_times() for each in processes]
+    return sum(each.user + each.system for each in times)
+
+
+def peak_bytes(process: psutil.Process | None = None) -> int:
+    """The greatest resident size that a process (None: this one) has had (Linux)."""
+    pid = "self" if process is None else process.pid
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError("the kernel tells no peak of the resident size")
+
+
+def _plain(url: str) -> str:
+    return url.replace("+asyncpg", "")

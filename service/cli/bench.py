@@ -1,0 +1,29 @@
+"""`moorage bench`: the measurements of a checkout's `bench` folder, which is no part of the installed package."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.cli.errors import WrongUsage
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
+"""Every option is for the folder's own command line, `--help` too."""
+
+Arguments = Annotated[list[str] | None, typer.Argument(metavar="WORKLOAD [OPTIONS]")]
+
+
+def bench(arguments: Arguments = None) -> None:
+    """Measure a workload over HTTP, or what else `moorage bench --help` lists; in a checkout only.
+
+    Raises:
+        WrongUsage: this is no checkout.
+    """
+    if not (CHECKOUT / "bench" / "__main__.py").is_file():
+        raise WrongUsage("The benchmarks are not part of the package: run them in a checkout.")
+    sys.path.insert(0, str(CHECKOUT))
+    import_module("bench.__main__").main(arguments or [])
