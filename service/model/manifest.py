@@ -10,7 +10,7 @@ comes first in `spec`, so that the bytes after it are those of the template.
 """
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, TypeAlias, TypeVar, cast
+from typing import ClassVar, TypeAlias, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -27,8 +27,10 @@ from service.model.manifest_base import (
     with_resource_version,
 )
 from service.model.metadata import Json, Metadata, PodCondition, members_of, read_metadata
-from service.model.objects import ContainerImage, Namespace, Node, Taint
-from service.model.pod_manifest import PodManifest, load_pod, parse_pod
+from service.model.node_manifest import NodeManifest, load_node, parse_node, parse_plain_node
+from service.model.objects import Namespace
+from service.model.plain import compact, cut
+from service.model.pod_manifest import PodManifest, load_pod, parse_plain_pod, parse_pod
 from service.model.quota_manifest import (
     PriorityClassManifest,
     QuotaManifest,
@@ -39,7 +41,7 @@ from service.model.quota_manifest import (
 from service.model.strict_json import decode_items, decode_members, decode_strict
 from service.model.templates import PodTemplate, TemplateCache
 from service.model.validation.kinds import KINDS
-from service.model.validation.rules import Limits, entries_of, items_of, unknown, without_nulls
+from service.model.validation.rules import Limits, unknown
 
 __all__ = [
     "DEFAULT_NAMESPACE",
@@ -72,24 +74,6 @@ __all__ = [
 ]
 
 
-class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
-    """A node."""
-
-    kind: ClassVar[str] = "Node"
-    head: ClassVar[bytes] = head_of("Node")
-    node: Node
-
-    @property
-    @override
-    def subject(self) -> Node:
-        """The node as scheduling reads it."""
-        return self.node
-
-    def with_identity(self, uid: str, created: str) -> "NodeManifest":
-        """The same node with this uid and time of creation (RFC 3339, UTC)."""
-        return replace(self, node=replace(self.node, uid=uid), created=created)
-
-
 class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):
     """A namespace."""
 
@@ -109,35 +93,21 @@ class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):
         return replace(self, namespace_object=renewed, created=created)
 
 
-_POD_FIRST = PodManifest.head.removesuffix(b'"metadata":{')
 AnyManifest: TypeAlias = NodeManifest | NamespaceManifest | PodManifest | QuotaManifest
 """An object that is stored as one."""
 Applicable: TypeAlias = AnyManifest | PriorityClassManifest
 """Whatever `apply` takes."""
 
 
-def parse_node(
-    raw: bytes | object, *, name: str | None = None, limits: Limits | None = None
-) -> NodeManifest:
-    """Parse a node's manifest; `name` is the one it has to have, which it takes if it has none.
-
-    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
-    """
-    draft = _checked("Node", raw, limits, name)
-    return _node(draft.read_metadata(), draft.other_fields())
-
-
 def parse_namespace(
     raw: bytes | object, *, name: str | None = None, limits: Limits | None = None
 ) -> NamespaceManifest:
-    """Parse a namespace's manifest, like `parse_node`."""
+    """Parse a namespace's manifest; `name` is the one it has to have, which it takes if it has none.
+
+    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    """
     draft = _checked("Namespace", raw, limits, name)
     return _namespace(draft.read_metadata(), draft.other_fields())
-
-
-def load_node(body: bytes) -> NodeManifest:
-    """Read a node that was rendered here."""
-    return _node(*_loaded(body))
 
 
 def load_namespace(body: bytes) -> NamespaceManifest:
@@ -150,6 +120,11 @@ def parse_any(raw: bytes | object, templates: TemplateCache) -> Applicable:
 
     Raises `MalformedJSON`, or `InvalidManifest`, naming `kind` if that is missing or unknown.
     """
+    plain = cut(compact(raw)) if isinstance(raw, bytes) else None
+    if plain is not None and plain.kind == "Pod":
+        return parse_plain_pod(plain, templates) or parse_pod(raw, templates)
+    if plain is not None and plain.kind == "Node" and isinstance(raw, bytes):
+        return parse_plain_node(plain, raw, templates)
     kind = _kind_of(raw)
     parse = _PARSERS.get(kind) if isinstance(kind, str) else None
     if parse is None:
@@ -170,7 +145,7 @@ _PARSERS: Mapping[str, Callable[[bytes | object, TemplateCache], Applicable]] = 
     "PriorityClass": lambda raw, templates: parse_priority_class(raw, templates.limits),
 }
 _LOADERS: Mapping[str, Callable[[bytes, TemplateCache], AnyManifest]] = {
-    "Node": lambda body, _: load_node(body),
+    "Node": lambda body, templates: load_node(body, templates.node_shapes),
     "Namespace": lambda body, _: load_namespace(body),
     "Pod": load_pod,
     "ResourceQuota": lambda body, _: load_quota(body),
@@ -178,14 +153,12 @@ _LOADERS: Mapping[str, Callable[[bytes, TemplateCache], AnyManifest]] = {
 
 
 def _kind_of(raw: bytes | object) -> object:
-    """What an object says of itself; at once where it says so first, as ours and kubectl's do.
+    """What an object says of itself.
 
     Should it say so again further on, the duplicate is found when it is parsed.
     """
     if not isinstance(raw, bytes):
         return decode_object(raw).get("kind")
-    if raw.startswith(_POD_FIRST):
-        return "Pod"
     kind = decode_members(raw).get("kind")
     return None if kind is None else decode_strict(kind)
 
@@ -213,29 +186,6 @@ def _loaded(body: bytes) -> tuple[Metadata, Json]:
     return metadata, {n: v for n, v in fields.items() if n not in ("apiVersion", "kind")}
 
 
-def _node(metadata: Metadata, rest: Json) -> NodeManifest:
-    spec, status = entries_of(rest.get("spec")), entries_of(rest.get("status"))
-    allocatable = status.get("allocatable")
-    if allocatable is None:
-        allocatable = status.get("capacity")
-    node = Node(
-        name=metadata.name,
-        labels=metadata.labels,
-        allocatable=cast("dict[str, str | int | float]", entries_of(allocatable)),
-        taints=_convert(spec.get("taints"), tuple[Taint, ...]),
-        unschedulable=spec.get("unschedulable") is True,
-        images=_convert(status.get("images"), tuple[ContainerImage, ...]),
-        uid=metadata.uid,
-    )
-    return NodeManifest(
-        node=node,
-        metadata=metadata.members,
-        rest=members_of(rest),
-        created=metadata.created,
-        resource_version=metadata.resource_version,
-    )
-
-
 def _namespace(metadata: Metadata, rest: Json) -> NamespaceManifest:
     namespace = Namespace(name=metadata.name, labels=metadata.labels, uid=metadata.uid)
     return NamespaceManifest(
@@ -245,11 +195,3 @@ def _namespace(metadata: Metadata, rest: Json) -> NamespaceManifest:
         created=metadata.created,
         resource_version=metadata.resource_version,
     )
-
-
-T = TypeVar("T")
-
-
-def _convert(items: object, to: type[tuple[T, ...]]) -> tuple[T, ...]:
-    """A list that is valid, with nulls for absent fields, as values."""
-    return msgspec.convert(without_nulls(items_of(items)), to)

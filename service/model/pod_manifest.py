@@ -2,10 +2,11 @@
 
 Most pods that arrive differ from known ones in metadata only, as compact JSON. For these the spec
 is looked up by its bytes, the metadata is checked in a few steps, and nothing else is done
-(`_read_known`). Whatever is not that simple takes the thorough way (`_read_any`), which also is
+(`parse_plain_pod`). Whatever is not that simple takes the thorough way (`_read_any`), which also is
 the one that finds out what is wrong.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import ClassVar, cast
 
@@ -20,7 +21,6 @@ from service.model.manifest_base import (
     open_draft,
 )
 from service.model.metadata import (
-    REQUIRED_NODE,
     Json,
     Metadata,
     PodCondition,
@@ -35,32 +35,24 @@ from service.model.metadata import (
     with_required_node,
 )
 from service.model.objects import Pod
+from service.model.plain import Plain, compact, cut, loaded_metadata, plain_metadata
 from service.model.strict_json import encode
 from service.model.templates import PodTemplate, TemplateCache, split_node_name
 from service.model.validation.kinds import KINDS
-from service.model.validation.names import (
-    annotation_key,
-    dns_label,
-    dns_subdomain,
-    label_key,
-    label_value,
-)
+from service.model.validation.names import dns_subdomain
 from service.model.validation.rules import entries_of
 
-_POD = b'"Pod"'
-_V1 = b'"v1"'
-_NODE_NAME = b'"nodeName"'
+_NODE_NAME = b'"nodeName":"'
+_NODE_NAME_KEY = b'"nodeName"'
 _NODE_NAME_FIRST = b'{"nodeName":"'
-_PLAIN_FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec"})
-_PLAIN_METADATA = frozenset({"name", "namespace", "labels", "annotations"})
-_PLAIN_BYTES_MAX = 4 * 1024
-_REQUIRED_NODE = REQUIRED_NODE.encode()
-_IN_DEFAULT = b',"namespace":"default"'
+_SPEC = b'"spec":'
+_OWN_KIND = ("Pod", "")
+_STATUS = b'},"status":'
+_NO_STATUS = b',"status":{}'
 
 _ABSENT = object()
 
 _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_decode_metadata = msgspec.json.Decoder(dict[str, str | dict[str, str]]).decode
 _decode_object = msgspec.json.Decoder(dict[str, object]).decode
 
 
@@ -81,9 +73,21 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
     @property
     @override
+    def name(self) -> str:
+        """`metadata.name`."""
+        return self.pod.name
+
+    @property
+    @override
     def namespace(self) -> str:
         """`metadata.namespace`."""
         return self.pod.namespace
+
+    @property
+    @override
+    def uid(self) -> str:
+        """`metadata.uid`; "" until the pod has one."""
+        return self.pod.uid
 
     @override
     def render(self) -> bytes:
@@ -195,15 +199,11 @@ def parse_pod(
 
     Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
     """
-    found = _read_known(raw, templates) if isinstance(raw, bytes) else None
-    if (
-        found is None
-        or found.name != (name or found.name)
-        or namespace
-        not in (
-            None,
-            found.namespace,
-        )
+    plain = cut(compact(raw)) if isinstance(raw, bytes) else None
+    found = parse_plain_pod(plain, templates) if plain is not None else None
+    if found is None or (name or found.name, namespace or found.namespace) != (
+        found.name,
+        found.namespace,
     ):
         found = _read_any(raw, templates, name, namespace)
     return found.to_place() if to_place else found
@@ -211,6 +211,26 @@ def parse_pod(
 
 def load_pod(body: bytes, templates: TemplateCache) -> PodManifest:
     """Read a pod that was rendered here: it is valid, defaulted and merged."""
+    return _load_known(body, templates) or _load_any(body, templates)
+
+
+def _load_known(body: bytes, templates: TemplateCache) -> PodManifest | None:
+    """A pod of a known template; None for any other."""
+    plain = cut(body)
+    metadata = loaded_metadata(plain.metadata, DEFAULT_NAMESPACE) if plain is not None else None
+    if plain is None or metadata is None or not plain.rest.startswith(_SPEC):
+        return None
+    spec, separator, status = plain.rest[len(_SPEC) :].rpartition(_STATUS)
+    found = _find_template(spec + b"}" if separator else status, metadata.labels, templates)
+    if found is None:
+        return None
+    try:
+        return _manifest(metadata, *found, status=status if separator else None)
+    except msgspec.DecodeError:  # there is more after the status
+        return None
+
+
+def _load_any(body: bytes, templates: TemplateCache) -> PodManifest:
     members = _decode_members(body)
     metadata = read_metadata(_decode_object(members.pop("metadata")), DEFAULT_NAMESPACE)
     cut = _cut_node_name(bytes(members.pop("spec")))
@@ -230,53 +250,48 @@ def load_pod(body: bytes, templates: TemplateCache) -> PodManifest:
     )
 
 
-def _read_known(raw: bytes, templates: TemplateCache) -> PodManifest | None:
+def parse_plain_pod(plain: Plain, templates: TemplateCache) -> PodManifest | None:
     """A pod of a known template with plain metadata; None for any other."""
-    try:
-        members = _decode_members(raw)
-        if not members.keys() <= _PLAIN_FIELDS or encode(members) != raw:
-            return None
-        if bytes(members.get("kind", _POD)) != _POD or bytes(members.get("apiVersion", _V1)) != _V1:
-            return None
-        metadata = _plain_metadata(bytes(members["metadata"]))
-        cut = _cut_node_name(bytes(members["spec"]))
-    except (KeyError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    if plain.kind not in _OWN_KIND or not plain.rest.startswith(_SPEC):
         return None
-    if metadata is None or cut is None:
+    metadata = plain_metadata(plain.metadata, DEFAULT_NAMESPACE)
+    if metadata is None:
         return None
-    template = templates.find(cut[0], metadata.labels)
-    if template is None or (cut[1] and template.spec.scheduling_gates):
+    spec, status = plain.rest[len(_SPEC) :], None
+    if spec.endswith(_NO_STATUS):  # clients in Go send it so
+        spec, status = spec[: -len(_NO_STATUS)], b"{}"
+    found = _find_template(spec, metadata.labels, templates)
+    if found is None or (found[1] and found[0].spec.scheduling_gates):
         return None
-    return _manifest(metadata, template, cut[1])
+    return _manifest(metadata, *found, status=status)
 
 
-def _plain_metadata(raw: bytes) -> Metadata | None:
-    """Valid metadata of name, namespace, labels and annotations only; None for any other."""
-    if len(raw) > _PLAIN_BYTES_MAX or b"\\u0000" in raw or _REQUIRED_NODE in raw:
+def _find_template(
+    spec: bytes, labels: Mapping[str, str], templates: TemplateCache
+) -> tuple[PodTemplate, str | None] | None:
+    """The known template of a spec, and the spec's `nodeName`; None where either is not plain."""
+    begin = spec.find(_NODE_NAME)
+    if begin < 0:
+        template = templates.find(spec, labels)
+        return (template, None) if template is not None else None
+    end = spec.find(b'"', begin + len(_NODE_NAME))
+    node_name = _node_name(spec[begin + len(_NODE_NAME) : end])
+    # The member and a comma are taken out; what is left has to be a known spec, and the place one
+    # between two of its members, not further down.
+    first, gap = begin == 1, begin - 1
+    others = b"{" + spec[end + 2 :] if first else spec[:gap] + spec[end + 1 :]
+    comma = spec[end + 1 : end + 2] if first else spec[gap:begin]
+    if node_name is None or comma != b",":
         return None
-    fields = _decode_metadata(raw)
-    if not fields.keys() <= _PLAIN_METADATA or encode(fields) != raw:
-        return None
-    name, namespace = fields["name"], fields.get("namespace", DEFAULT_NAMESPACE)
-    labels, annotations = fields.get("labels", {}), fields.get("annotations", {})
-    if not (isinstance(name, str) and isinstance(namespace, str)):
-        return None
-    if not (isinstance(labels, dict) and isinstance(annotations, dict)):
-        return None
-    if dns_subdomain(name) or not _are_valid(namespace, tuple(labels.items()), tuple(annotations)):
-        return None
-    members = raw[1:-1] if "namespace" in fields else raw[1:-1] + _IN_DEFAULT
-    return Metadata(name=name, namespace=namespace, labels=labels, members=members)
+    template = templates.find(others, labels, gap=gap)
+    return (template, node_name) if template is not None else None
 
 
-@lru_cache(maxsize=4_096)
-def _are_valid(
-    namespace: str, labels: tuple[tuple[str, str], ...], annotations: tuple[str, ...]
-) -> bool:
-    """Whether what pods of one template have in common in their metadata is valid."""
-    if dns_label(namespace) or any(map(annotation_key, annotations)):
-        return False
-    return not any(label_key(key) or label_value(value) for key, value in labels)
+@lru_cache(maxsize=131_072)
+def _node_name(text: bytes) -> str | None:
+    """A node's name, one object for all pods that are on it; None if it is no name."""
+    name = text.decode(errors="replace")
+    return None if dns_subdomain(name) else name
 
 
 def _cut_node_name(spec: bytes) -> tuple[bytes, str | None] | None:
@@ -284,9 +299,9 @@ def _cut_node_name(spec: bytes) -> tuple[bytes, str | None] | None:
 
     None if the spec isn't compact or its `nodeName` is no name.
     """
-    if _NODE_NAME not in spec:
+    if _NODE_NAME_KEY not in spec:
         return spec, None
-    if spec.startswith(_NODE_NAME_FIRST) and spec.count(_NODE_NAME) == 1:
+    if spec.startswith(_NODE_NAME_FIRST) and spec.count(_NODE_NAME_KEY) == 1:
         first, _, rest = spec[len(_NODE_NAME_FIRST) :].partition(b'",')
         if rest and not dns_subdomain(first.decode()):
             return b"{" + rest, first.decode()

@@ -1,4 +1,4 @@
-"""Pod templates: what all pods with the same spec share, worked out once.
+"""Templates: what all pods with the same spec, or all nodes of a pool, share, worked out once.
 
 A cache maps the bytes of a spec to its decoded, validated, defaulted and merged form. Pods of one
 Deployment or Job differ in metadata only, so nearly every pod is a hit. Lookup needs compact JSON,
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from service.model.defaults import Json, LabelKeys, fill_defaults, label_keys
-from service.model.objects import PodSpec
+from service.model.objects import ContainerImage, PodSpec, Quantities, Taint
 from service.model.quantity import INT64_MAX
 from service.model.requests import pod_requests
 from service.model.strict_json import encode
@@ -22,7 +22,12 @@ CACHE_BYTES_MAX = 64 * 1024**2
 OVERHEAD_BYTES = 4 * 1024
 """What a template weighs beside its JSON: the decoded objects."""
 
+NODE_SHAPES_MAX = 1_024
+NODE_SHAPE_BYTES_MAX = 8 * 1024
+
 Labels = Mapping[str, object]
+
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class PodTemplate(msgspec.Struct, frozen=True):
@@ -39,12 +44,51 @@ class PodTemplate(msgspec.Struct, frozen=True):
 class _Entry:
     """The templates for one spec as sent, one for each combination of label values."""
 
-    __slots__ = ("keys", "size", "variants")
+    __slots__ = ("_gaps", "keys", "size", "variants")
 
     def __init__(self, keys: LabelKeys, size: int) -> None:
         self.keys = keys
         self.size = size
+        self._gaps: frozenset[int] | None = None
         self.variants: dict[tuple[object, ...], PodTemplate] = {}
+
+    def has_gap(self, sent: bytes, at: int) -> bool:
+        """Whether another member of the spec itself could stand at this place of its bytes."""
+        if self._gaps is None:
+            self._gaps = _gaps(sent)
+        return at in self._gaps
+
+
+class NodeShape(msgspec.Struct, frozen=True):
+    """What the nodes of a pool share: everything but the metadata."""
+
+    rest: bytes
+    allocatable: Quantities
+    taints: tuple[Taint, ...]
+    unschedulable: bool
+    images: tuple[ContainerImage, ...]
+
+
+class NodeShapes:
+    """Shapes by the bytes that they were read from; the least recently used go first."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, NodeShape] = OrderedDict()
+
+    def find(self, rest: bytes) -> NodeShape | None:
+        """The shape that is known under these bytes."""
+        found = self._known.get(rest)
+        if found is not None:
+            self._known.move_to_end(rest)
+        return found
+
+    def add(self, rest: bytes, shape: NodeShape) -> None:
+        """Remember a shape, unless it is too large to be that of many."""
+        if len(rest) > NODE_SHAPE_BYTES_MAX:
+            return
+        self._known[rest] = shape
+        if len(self._known) > NODE_SHAPES_MAX:
+            self._known.popitem(last=False)
 
 
 class TemplateCache:
@@ -52,14 +96,18 @@ class TemplateCache:
 
     def __init__(self, bytes_max: int = CACHE_BYTES_MAX, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
+        self.node_shapes = NodeShapes()
         self._bytes_max = bytes_max
         self._bytes = 0
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
 
-    def find(self, sent: bytes, labels: Labels) -> PodTemplate | None:
-        """The template for a spec as sent, without `nodeName`, if it is known to be valid."""
+    def find(self, sent: bytes, labels: Labels, *, gap: int = 0) -> PodTemplate | None:
+        """The template for a spec as sent, without `nodeName`, if it is known to be valid.
+
+        `gap` is where the member `nodeName` was cut out, 0 if it came first or was not there.
+        """
         entry = self._entries.get(sent)
-        if entry is None:
+        if entry is None or (gap and not entry.has_gap(sent, gap)):
             return None
         self._entries.move_to_end(sent)
         return entry.variants.get(tuple(map(labels.get, entry.keys)))
@@ -96,6 +144,15 @@ class TemplateCache:
     def _grow(self, entry: _Entry, size: int) -> None:
         entry.size += size
         self._bytes += size
+
+
+def _gaps(sent: bytes) -> frozenset[int]:
+    """Where the members of a compact object end; nothing if its keys are not spelt our way."""
+    ends, end = [], 0
+    for name, value in _decode_members(sent).items():
+        end += 1 + len(encode(name)) + 1 + len(bytes(value))
+        ends.append(end)
+    return frozenset(ends if end + 1 == len(sent) else ())
 
 
 def _template(spec: Json, spec_json: bytes) -> PodTemplate:

@@ -1,0 +1,122 @@
+"""Nodes between JSON and objects.
+
+The nodes of a pool differ in name and labels. What they have in common, everything after the
+metadata, is looked up by its bytes where the object is plain (`service.model.plain`).
+"""
+
+from typing import ClassVar, TypeVar, cast
+
+import msgspec
+from msgspec.structs import replace
+from typing_extensions import override
+
+from service.model.manifest_base import ENVELOPE, ObjectManifest, head_of, open_draft
+from service.model.metadata import Json, Metadata, members_of, read_metadata
+from service.model.objects import ContainerImage, Node, Taint
+from service.model.plain import Plain, cut, loaded_metadata, plain_metadata
+from service.model.templates import NodeShape, NodeShapes, TemplateCache
+from service.model.validation.kinds import KINDS
+from service.model.validation.rules import Limits, entries_of, items_of, without_nulls
+
+T = TypeVar("T")
+
+
+class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
+    """A node."""
+
+    kind: ClassVar[str] = "Node"
+    head: ClassVar[bytes] = head_of("Node")
+    node: Node
+
+    @property
+    @override
+    def subject(self) -> Node:
+        """The node as scheduling reads it."""
+        return self.node
+
+    def with_identity(self, uid: str, created: str) -> "NodeManifest":
+        """The same node with this uid and time of creation (RFC 3339, UTC)."""
+        return replace(self, node=replace(self.node, uid=uid), created=created)
+
+
+def parse_node(
+    raw: bytes | object, *, name: str | None = None, limits: Limits | None = None
+) -> NodeManifest:
+    """Parse a node's manifest; `name` is the one it has to have, which it takes if it has none.
+
+    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    """
+    draft = open_draft("Node", raw, limits, name)
+    KINDS["Node"].spec(draft.fields.get("spec"), "spec", draft.problems)
+    draft.problems.raise_any()
+    return _manifest(draft.read_metadata(), _shape(draft.other_fields()))
+
+
+def parse_plain_node(plain: Plain, raw: bytes, templates: TemplateCache) -> NodeManifest:
+    """Parse a node that looks plain; raises as `parse_node`."""
+    shapes = templates.node_shapes
+    metadata, shape = plain_metadata(plain.metadata, ""), shapes.find(plain.rest)
+    if metadata is not None and shape is not None:
+        return _manifest(metadata, shape)
+    read = parse_node(raw, limits=templates.limits)
+    if metadata is not None:  # then it is complete, and so is the rest
+        shapes.add(plain.rest, _shape_of(read))
+    return read
+
+
+def load_node(body: bytes, shapes: NodeShapes) -> NodeManifest:
+    """Read a node that was rendered here."""
+    plain = cut(body)
+    metadata = loaded_metadata(plain.metadata, "") if plain is not None else None
+    if plain is None or metadata is None:
+        fields = cast("Json", msgspec.json.decode(body))
+        rest = {n: v for n, v in fields.items() if n not in ENVELOPE}
+        return _manifest(read_metadata(cast("Json", fields["metadata"]), ""), _shape(rest))
+    shape = shapes.find(plain.rest)
+    if shape is None:
+        shape = _shape(cast("Json", msgspec.json.decode(b"{" + plain.rest + b"}")))
+        shapes.add(plain.rest, shape)
+    return _manifest(metadata, shape)
+
+
+def _shape(rest: Json) -> NodeShape:
+    spec, status = entries_of(rest.get("spec")), entries_of(rest.get("status"))
+    allocatable = status.get("allocatable")
+    if allocatable is None:
+        allocatable = status.get("capacity")
+    return NodeShape(
+        rest=members_of(rest),
+        allocatable=cast("dict[str, str | int | float]", entries_of(allocatable)),
+        taints=_convert(spec.get("taints"), tuple[Taint, ...]),
+        unschedulable=spec.get("unschedulable") is True,
+        images=_convert(status.get("images"), tuple[ContainerImage, ...]),
+    )
+
+
+def _shape_of(manifest: NodeManifest) -> NodeShape:
+    node = manifest.node
+    return NodeShape(manifest.rest, node.allocatable, node.taints, node.unschedulable, node.images)
+
+
+def _manifest(metadata: Metadata, shape: NodeShape) -> NodeManifest:
+    node = Node(
+        name=metadata.name,
+        labels=metadata.labels,
+        allocatable=shape.allocatable,
+        taints=shape.taints,
+        unschedulable=shape.unschedulable,
+        images=shape.images,
+        uid=metadata.uid,
+    )
+    return NodeManifest(
+        node=node,
+        metadata=metadata.members,
+        rest=shape.rest,
+        created=metadata.created,
+        resource_version=metadata.resource_version,
+    )
+
+
+def _convert(items: object, to: type[tuple[T, ...]]) -> tuple[T, ...]:
+    """A list that is valid, with nulls for absent fields, as values."""
+    return msgspec.convert(without_nulls(items_of(items)), to)

@@ -1,0 +1,199 @@
+"""Plain objects, read by their bytes: what bulk loads consist of.
+
+Plain is compact JSON that says its kind first, then metadata of name, namespace, labels and
+annotations, then the rest. Of such an object only the name is new as a rule: all else is equal,
+byte for byte, to what was found valid before, so it is looked up and not decoded. Everything
+here answers None for what is not plain; that takes the thorough way, which also finds out what is
+wrong.
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+import msgspec
+
+from service.model.metadata import REQUIRED_NODE, Metadata
+from service.model.strict_json import encode
+from service.model.validation.names import (
+    annotation_key,
+    dns_label,
+    dns_subdomain,
+    label_key,
+    label_value,
+)
+
+_METADATA = b'"metadata":{'
+_SPEC = b'},"spec":'
+_STATUS = b'},"status":'
+_NAME_FIRST = b'{"name":"'
+_NAME_START = len(_NAME_FIRST)
+_FIELDS = frozenset({"namespace", "labels", "annotations"})
+_BYTES_MAX = 4 * 1024
+_SHARED_BYTES_MAX = 1024
+_REQUIRED_NODE = REQUIRED_NODE.encode()
+_IDENTITY = re.compile(rb',"uid":"([0-9a-f-]{36})","creationTimestamp":"([0-9TZ:-]{20})"}')
+_IDENTITY_LENGTH = len(',"uid":"","creationTimestamp":""}') + 36 + 20
+
+_HEADS = {
+    template.format(kind).encode(): kind
+    for kind in ("Pod", "Node")
+    for template in ('{{"apiVersion":"v1","kind":"{}",', '{{"kind":"{}","apiVersion":"v1",')
+} | {b"{": ""}
+Fields = dict[str, str | dict[str, str] | None]
+
+_decode = msgspec.json.Decoder(Fields).decode
+
+
+class Plain(NamedTuple):
+    """A plain object in parts: neither has been looked into."""
+
+    kind: str
+    """"" where it doesn't say."""
+    metadata: bytes
+    """A JSON object."""
+    rest: bytes
+    """The members after the metadata, `spec` or `status` first."""
+
+
+class _Shared(NamedTuple):
+    """Metadata but for the name, which all pods of one owner have in common."""
+
+    namespace: str
+    labels: dict[str, str]
+    members: bytes
+    """All of it encoded, a comma first, unless it is empty."""
+
+
+def cut(raw: bytes) -> Plain | None:
+    """A plain pod or node in parts.
+
+    What looks like the end of the metadata is it: within a string the quotes would be escaped,
+    and inside of the metadata the first part would not be a JSON object.
+    """
+    begin = raw.find(_METADATA, 0, 64)
+    kind = _HEADS.get(raw[:begin])
+    if kind is None:
+        return None
+    end = raw.find(_SPEC, begin)
+    if end < 0:
+        end = raw.find(_STATUS, begin)
+    if end < 0 or raw[-1:] != b"}":
+        return None
+    return Plain(kind, raw[begin + len(_METADATA) - 1 : end + 1], raw[end + 2 : -1])
+
+
+def compact(raw: bytes) -> bytes:
+    """The same document without white space around its tokens; as it is where it is no JSON."""
+    if raw[:1] == b"{" and raw[-1:] == b"}" and raw.find(b'": ', 0, 64) < 0:
+        return raw
+    try:
+        return msgspec.json.format(raw, indent=-1)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return raw
+
+
+def plain_metadata(raw: bytes, namespace: str) -> Metadata | None:
+    """Valid metadata of name, namespace, labels and annotations only.
+
+    Args:
+        raw: a JSON object, compact.
+        namespace: what is used if it has none; "" for kinds that are in none.
+    """
+    if not raw.startswith(_NAME_FIRST):
+        return _in_any_order(raw, namespace)
+    end = raw.find(b'"', _NAME_START)
+    name = raw[_NAME_START:end].decode(errors="replace")
+    return None if dns_subdomain(name) else _named(name, raw[end + 1 :], namespace)
+
+
+def loaded_metadata(raw: bytes, namespace: str) -> Metadata | None:
+    """Metadata that was rendered here, with an identity of the usual form."""
+    at = len(raw) - _IDENTITY_LENGTH
+    identity = _IDENTITY.fullmatch(raw, at) if at > 0 and raw.startswith(_NAME_FIRST) else None
+    if identity is None:
+        return None
+    end = raw.find(b'"', _NAME_START)
+    name, rest = raw[_NAME_START:end].decode(), raw[end + 1 : at] + b"}"
+    return _named(name, rest, namespace, identity[1].decode(), identity[2].decode())
+
+
+def _named(
+    name: str, rest: bytes, namespace: str, uid: str = "", created: str = ""
+) -> Metadata | None:
+    """Metadata that begin with a name; `rest` is what follows it."""
+    if len(rest) <= _SHARED_BYTES_MAX:
+        shared = _shared(rest, namespace)
+    else:
+        shared = _read_shared(rest, namespace)
+    if shared is None:
+        return None
+    return Metadata(
+        name=name,
+        namespace=shared.namespace,
+        labels=shared.labels,
+        members=b'"name":"%b"%b' % (name.encode(), shared.members),
+        uid=uid,
+        created=created,
+    )
+
+
+def _read_shared(rest: bytes, namespace: str) -> _Shared | None:
+    """Metadata but for the name: `,"labels":{…}}`, or `}` alone."""
+    if rest == b"}":
+        return _Shared(namespace, {}, _implied(namespace))
+    fields = _decoded(b"{" + rest[1:]) if rest[:1] == b"," else None
+    return _valid(fields, namespace) if fields else None
+
+
+_shared = lru_cache(maxsize=4_096)(_read_shared)
+
+
+def _in_any_order(raw: bytes, namespace: str) -> Metadata | None:
+    fields = _decoded(raw) or {}
+    name = fields.get("name")
+    shared = _valid({key: value for key, value in fields.items() if key != "name"}, namespace)
+    if shared is None or not isinstance(name, str) or dns_subdomain(name):
+        return None
+    members = encode({key: value for key, value in fields.items() if value is not None})[1:-1]
+    if "namespace" not in fields:
+        members += _implied(namespace)
+    return Metadata(name=name, namespace=shared.namespace, labels=shared.labels, members=members)
+
+
+def _implied(namespace: str) -> bytes:
+    return b',"namespace":"%b"' % namespace.encode() if namespace else b""
+
+
+def _decoded(raw: bytes) -> Fields | None:
+    """A small object of texts and maps of texts; None if it is another, or has a key twice."""
+    if len(raw) > _BYTES_MAX or b"\\u0000" in raw or _REQUIRED_NODE in raw:
+        return None
+    try:
+        fields = _decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return fields if encode(fields) == raw else None
+
+
+def _valid(fields: Fields, default: str) -> _Shared | None:
+    if fields.get("creationTimestamp", "") is None:  # clients in Go send it so
+        del fields["creationTimestamp"]
+    if not _FIELDS.issuperset(fields):
+        return None
+    namespace = fields.get("namespace", default)
+    labels, annotations = fields.get("labels", {}), fields.get("annotations", {})
+    if not (isinstance(labels, dict) and isinstance(annotations, dict)):
+        return None
+    if not isinstance(namespace, str) or ("namespace" in fields and not default):
+        return None
+    if "namespace" in fields and dns_label(namespace):
+        return None
+    if any(label_key(key) or label_value(value) for key, value in labels.items()):
+        return None
+    if any(map(annotation_key, annotations)):
+        return None
+    members = b"," + encode(fields)[1:-1] if fields else b""
+    return _Shared(
+        namespace, labels, members if "namespace" in fields else members + _implied(default)
+    )
