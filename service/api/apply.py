@@ -1,5 +1,6 @@
 """Many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
@@ -15,7 +16,7 @@ from service.api.idempotency import (
     submit_chunk,
     submit_once,
 )
-from service.api.manifests import Pause, items_in, parse_items
+from service.api.manifests import PIECE, items_in, parse_items
 from service.api.object_operations import CLUSTER_PATH
 from service.api.operations import JSON, NDJSON, Body, Operation, Parameter, described
 from service.api.problems import BodyTooLarge, encode_problem
@@ -30,6 +31,9 @@ from service.model.strict_json import decode_members, decode_strict
 from service.scheduler.answers import ApplyAnswer, LinesAnswer
 from service.scheduler.intents import ApplyLine, ApplyLines, ApplyObjects
 
+CHUNKS_AHEAD = 2
+"""Commits of one stream that are decided or on their way at the same time."""
+
 _encode = msgspec.json.Encoder().encode
 
 _OPERATION = Operation(
@@ -39,7 +43,7 @@ _OPERATION = Operation(
     description="A `List` is one commit, whole or not at all. As NDJSON, one object a line, it is "
     "applied in commits of at most 1,000 lines and answered line by line; a bad line is reported "
     "and the rest goes on. Should the stream have to end early, its last line is a problem "
-    "document. `metadata.resourceVersion`, `managedFields` and `generation` are ignored. A "
+    "document; lines that were not answered are applied or not. `metadata.resourceVersion`, `managedFields` and `generation` are ignored. A "
     "PriorityClass sets its entry of the setting `priorityClasses`.",
     parameters=(
         Parameter(
@@ -161,16 +165,62 @@ async def _streamed(
 
 
 async def _answers(request: AnyRequest, services: Services) -> AsyncIterator[tuple[int, bytes]]:
-    """Revision and answer lines of each chunk, once it is committed."""
+    """Revision and answer lines of each chunk, once it is committed.
+
+    The next chunk is read, parsed and decided while one is being committed. Under an idempotency
+    key it is only decided after that: should the one fail and the stream be sent again, it would
+    otherwise be answered from its record and not done again on top of the other.
+    """
+    ahead = 1 if "idempotency-key" in request.headers else CHUNKS_AHEAD
+    under_way: asyncio.Queue[asyncio.Task[tuple[int, bytes]] | None] = asyncio.Queue()
+    room = asyncio.Semaphore(ahead)
+    feeding = asyncio.create_task(_feed(request, services, under_way, room))
+    try:
+        while (task := await under_way.get()) is not None:
+            yield await task
+            room.release()
+        await feeding
+    finally:
+        feeding.cancel()
+        while not under_way.empty():
+            if (task := under_way.get_nowait()) is not None:
+                task.cancel()
+
+
+async def _feed(
+    request: AnyRequest,
+    services: Services,
+    under_way: "asyncio.Queue[asyncio.Task[tuple[int, bytes]] | None]",
+    room: asyncio.Semaphore,
+) -> None:
+    """Submit chunk after chunk where there is room, and None at the end."""
     chunk = 0
-    async for start, lines in _chunks(request, services):
-        intent = ApplyLines(lines=await _parse_lines(start, lines, services))
-        body = b"\n".join(lines)
-        revision, rendered = await submit_chunk(
-            request, services, intent, body, _rendered_lines, chunk=chunk
-        )
-        yield revision, rendered.body
-        chunk += 1
+    try:
+        async for start, lines in _chunks(request, services):
+            intent = ApplyLines(lines=await _parse_lines(start, lines, services))
+            await room.acquire()
+            task = asyncio.create_task(_submit(request, services, intent, lines, chunk))
+            task.add_done_callback(_take_note)
+            under_way.put_nowait(task)
+            chunk += 1
+    finally:
+        under_way.put_nowait(None)
+
+
+def _take_note(task: "asyncio.Task[tuple[int, bytes]]") -> None:
+    """Nobody asks for what follows a chunk that failed: say nothing of it."""
+    if not task.cancelled():
+        task.exception()
+
+
+async def _submit(
+    request: AnyRequest, services: Services, intent: ApplyLines, lines: Sequence[bytes], chunk: int
+) -> tuple[int, bytes]:
+    body = b"\n".join(lines)
+    revision, rendered = await submit_chunk(
+        request, services, intent, body, _rendered_lines, chunk=chunk
+    )
+    return revision, rendered.body
 
 
 def _rendered_lines(answer: LinesAnswer) -> Rendered:
@@ -201,11 +251,10 @@ async def _parse_lines(
     start: int, lines: Sequence[bytes], services: Services
 ) -> tuple[ApplyLine, ...]:
     parsed: list[ApplyLine] = []
-    pause = Pause()
-    for number_of_line, line in enumerate(lines, start):
-        if line.strip():
-            parsed.append(_parse_line(number_of_line, line, services))
-            await pause.after_some()
+    for begin in range(0, len(lines), PIECE):
+        piece = enumerate(lines[begin : begin + PIECE], start + begin)
+        parsed += [_parse_line(number, line, services) for number, line in piece if line.strip()]
+        await asyncio.sleep(0)
     return tuple(parsed)
 
 

@@ -1,9 +1,16 @@
 """Many objects at once: a `List` whole or not at all, NDJSON line by line."""
 
+import asyncio
 import json
+from typing import Any
 
 import pytest
+from typing_extensions import override
 
+from service.app import RandomIds, SystemClock
+from service.model.errors import StorageUnavailable
+from service.model.log import CommitRequest, CommitResult
+from service.store.memory import MemoryStore
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 
 APPLY = f"{CLUSTER}/apply"
@@ -157,6 +164,58 @@ async def test_a_stream_that_breaks_ends_with_a_problem(make_harness) -> None:
     first, last = [json.loads(line) for line in answer.text.splitlines()]
     assert first["result"] == "Created"
     assert (last["code"], last["status"]) == ("BodyTooLarge", 413)
+
+
+async def test_answers_do_not_wait_for_lines_that_are_still_to_come(make_harness) -> None:
+    harness = await make_harness(apply_lines_per_commit=1)
+    answered = asyncio.Event()
+    sent: list[bytes] = [lines(node("n1")) + b"\n", lines(node("n2"))]
+    answers: list[bytes] = []
+
+    async def receive() -> dict[str, Any]:
+        if len(sent) == 1:
+            await answered.wait()
+        return {"type": "http.request", "body": sent.pop(0), "more_body": bool(sent)}
+
+    async def send(message: dict[str, Any]) -> None:
+        if message.get("body"):
+            answers.append(message["body"])
+            answered.set()
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": APPLY,
+        "query_string": b"",
+        "headers": [(b"content-type", b"application/x-ndjson")],
+    }
+    await asyncio.wait_for(harness.app(scope, receive, send), 20)
+    assert [json.loads(each)["name"] for each in answers] == ["n1", "n2"]
+
+
+class _FailingStore(MemoryStore):
+    """Refuses the second commit, before it has done anything."""
+
+    commits = 0
+
+    @override
+    async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
+        self.commits += 1
+        if self.commits == 2:
+            raise StorageUnavailable("The database is away.")
+        return await super().commit(cluster_id, request)
+
+
+async def test_nothing_is_applied_after_a_chunk_that_failed(make_harness) -> None:
+    store = _FailingStore(SystemClock().now, RandomIds().commit_id)
+    harness = await make_harness(store, apply_lines_per_commit=1)
+    content = lines(*(node(f"n{i}") for i in range(5)))
+    answer = await harness.client.post(APPLY, content=content, headers=NDJSON)
+    *answered, last = [json.loads(line) for line in answer.text.splitlines()]
+    assert last["code"] == "StorageUnavailable"
+    assert answered
+    listed = (await harness.client.get(f"{CLUSTER}/nodes")).json()["items"]
+    assert [node["metadata"]["name"] for node in listed] == [line["name"] for line in answered]
 
 
 async def test_lines_to_an_unknown_cluster_are_refused_at_once(harness: Harness) -> None:
