@@ -6,7 +6,7 @@ Refuses to report unless PostgreSQL syncs; counts violations of the final state.
 import asyncio
 import json
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
 
@@ -27,9 +27,10 @@ def run(
     clients: int,
     pods: int | None = None,
     workers: int = 1,
+    options: Sequence[str] = (),
 ) -> Figures:
     """Load the cluster through apply, place the measured pods in batches, check all rules."""
-    with server(postgres, postgres.new_database(), workers=workers) as serving:
+    with server(postgres, postgres.new_database(), workers=workers, options=options) as serving:
         found, acknowledged = asyncio.run(_measure(serving, workload, batch, clients, pods))
         items = json.loads(serving.get(f"{CLUSTER}/export"))["items"]
     broken = violations(items, acknowledged)

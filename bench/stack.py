@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -150,13 +150,16 @@ def serving() -> Iterator[Server]:
 
 
 @contextmanager
-def server(postgres: Postgres, url: str, *, workers: int = 1) -> Iterator[Server]:
+def server(
+    postgres: Postgres, url: str, *, workers: int = 1, options: Sequence[str] = ()
+) -> Iterator[Server]:
     """`moorage serve` on a database of that PostgreSQL, ready; stopped afterwards."""
     port = free_port()
     command = [sys.executable, "-m", "service.cli", "serve", "--port", str(port)]
     began = time.perf_counter()
     process = subprocess.Popen(
-        [*command, "--database-url", url, "--workers", str(workers)], stderr=subprocess.DEVNULL
+        [*command, "--database-url", url, "--workers", str(workers), *options],
+        stderr=subprocess.DEVNULL,
     )
     try:
         while not is_ready(f"http://127.0.0.1:{port}"):

@@ -1,16 +1,18 @@
 """The application, put together in one place."""
 
 import asyncio
+import logging
 import os
 import signal
 import socket
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from types import FrameType
 
 from litestar import Litestar
@@ -18,15 +20,18 @@ from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service.api.edge import Edge
+from service.api.hand_over import HandOver, decide_handed
 from service.api.metrics import Metrics
+from service.api.peers import Listener, SocketPeers, socket_of
 from service.api.problems import answer_error
 from service.api.reads import ClusterReads, Reads
 from service.api.requests import BodyReader
 from service.api.routes import HANDLERS, openapi_document
 from service.api.services import Services
 from service.model.templates import TemplateCache
+from service.scheduler.homes import Homes
 from service.scheduler.limits import Limits
-from service.scheduler.ports import Clock
+from service.scheduler.ports import Clock, Store
 from service.scheduler.reporting import Reporter
 from service.scheduler.service import Scheduler
 from service.settings import InvalidSettings, Settings, settings_of_this_process
@@ -40,6 +45,10 @@ __all__ = [
     "openapi_document",
 ]
 
+_ANSWER_SECONDS = 5.0
+"""How long after its time is up another worker's answer to a request is waited for."""
+
+_log = logging.getLogger(__name__)
 Handler = Callable[[int, FrameType | None], object] | int | None
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
@@ -52,10 +61,12 @@ def create_app(
     clock: Clock,
     metrics: Metrics | None = None,
     lifespan: Lifespan | None = None,
+    middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
 ) -> ASGIApp:
     """The ASGI application over a store and a scheduler.
 
-    `metrics` is the meter of that scheduler. `lifespan` surrounds the time in which requests are served.
+    `metrics` is the meter of that scheduler. `lifespan` surrounds the time in which requests are served, `middleware`
+    each request that was routed.
     """
     services = Services(
         settings=settings,
@@ -72,6 +83,7 @@ def create_app(
         },
         exception_handlers={Exception: answer_error},
         lifespan=[lifespan] if lifespan else [],
+        middleware=middleware,
         openapi_config=None,
         logging_config=None,
         request_max_body_size=None,
@@ -110,24 +122,75 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     )
     templates = TemplateCache(settings.template_cache_bytes)
     metrics = Metrics(settings.metrics_dir)
-    scheduler = Scheduler(store, clock, RandomIds(), limits, templates, metrics)
+    homes = _homes(settings, store, clock, limits)
+    scheduler = Scheduler(store, clock, RandomIds(), limits, templates, metrics, homes)
+    neighbours = _Neighbours(settings, homes, clock, metrics) if homes else None
 
     reporter = Reporter(store, scheduler, clock, f"{socket.gethostname()}/{os.getpid()}")
 
     @asynccontextmanager
-    async def running(_: Litestar) -> AsyncIterator[None]:
+    async def running(app: Litestar) -> AsyncIterator[None]:
         await scheduler.start()
+        if neighbours is not None:
+            await neighbours.start(app)
         on_stop_signal(scheduler.watching.close)
         reporting = asyncio.create_task(reporter.run()) if settings.debug else None
         yield
         if reporting is not None:
             reporting.cancel()
+        if neighbours is not None:
+            await neighbours.stop()
         await scheduler.stop()
         await store.close()
 
     return create_app(
-        settings, store=store, scheduler=scheduler, clock=clock, metrics=metrics, lifespan=running
+        settings,
+        store=store,
+        scheduler=scheduler,
+        clock=clock,
+        metrics=metrics,
+        lifespan=running,
+        middleware=[neighbours.middleware] if neighbours else [],
     )
+
+
+def _homes(settings: Settings, store: Store, clock: Clock, limits: Limits) -> Homes | None:
+    """Where clusters are at home among the workers of this server, if it has several."""
+    if not settings.hand_over or settings.workers == 1 or settings.hand_over_dir is None:
+        return None
+    server, own = f"{socket.gethostname()}:{settings.port}", RandomIds().uid()
+    try:
+        socket_of(Path(settings.hand_over_dir), own)
+    except ValueError as error:
+        _log.warning("No request will be handed over: %s", error)
+        return None
+    return Homes(store, clock, limits, server=server, own=own)
+
+
+class _Neighbours:
+    """The other workers of this server: what they hand to this one, and this one to them."""
+
+    def __init__(self, settings: Settings, homes: Homes, clock: Clock, metrics: Metrics) -> None:
+        self._folder = Path(settings.hand_over_dir or ".")
+        self._homes = homes
+        self._listener: Listener | None = None
+        self._peers = SocketPeers(
+            self._folder, answer_seconds_max=settings.request_timeout_seconds + _ANSWER_SECONDS
+        )
+        bodies = BodyReader(settings, clock.monotonic)
+        self.middleware = HandOver(homes, self._peers, bodies, metrics)
+
+    async def start(self, app: Litestar) -> None:
+        """Listen to the others."""
+        path = socket_of(self._folder, self._homes.own)
+        self._listener = Listener(path, partial(decide_handed, app))
+        await self._listener.start()
+
+    async def stop(self) -> None:
+        """Answer what they have handed over, and take no more."""
+        if self._listener is not None:
+            await self._listener.close()
+        await self._peers.close()
 
 
 def on_stop_signal(act: Callable[[], None]) -> None:

@@ -38,6 +38,7 @@ _encode = msgspec.json.Encoder().encode
 
 _OPERATION = Operation(
     id="applyObjects",
+    decided=True,
     tag="bulk",
     summary="Create or change many objects",
     description="A `List` is one commit, whole or not at all. As NDJSON, one object a line, it is "

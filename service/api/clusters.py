@@ -87,6 +87,7 @@ async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) 
     opt=described(
         Operation(
             id="putCluster",
+            decided=True,
             tag="clusters",
             summary="Create a cluster, or replace its configuration",
             description="A setting that is left out has its default. A change is a revision.",
@@ -116,6 +117,7 @@ async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) 
     opt=described(
         Operation(
             id="patchCluster",
+            decided=True,
             tag="clusters",
             summary="Change single settings of a cluster",
             description="A JSON patch (RFC 6902) is taken as `application/json-patch+json`; its "

@@ -7,7 +7,7 @@ apart: nothing that a client sends makes a series of its own.
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from litestar.types import HTTPScope
 from prometheus_client import Counter, Gauge, Histogram
@@ -120,7 +120,18 @@ class Metrics:
         )
         self._log = gauge("moorage_log_changes", "Changes kept in the logs.", "livesum")
 
+        self._handed = Counter(
+            "moorage_handed_over_total",
+            "Requests handed to the worker that decides their cluster, by what came of it.",
+            ("outcome",),
+            registry=registry,
+        )
+
     # Requests
+
+    def handed_over(self, outcome: Literal["answered", "unreachable", "lost"]) -> None:
+        """Another worker was to decide a request."""
+        self._handed.labels(outcome).inc()
 
     def request(self, scope: HTTPScope, status: int, seconds: float) -> None:
         """Count one answered request."""

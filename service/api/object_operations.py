@@ -108,6 +108,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
     infix = "Namespaced" if scoped else ""
     return Operation(
         id=f"list{infix}{resource.kind}s",
+        decided=resource.computed,
         tag=resource.tag,
         summary=f"List the {resource.plural} of {scope}",
         description="By namespace and name. Pages show the present; `metadata.resourceVersion` "
@@ -122,6 +123,7 @@ def get_operation(resource: Resource) -> Operation:
     """How reading one object is described."""
     return Operation(
         id=f"get{resource.kind}",
+        decided=resource.computed,
         tag=resource.tag,
         summary=f"Read a {resource.kind}",
         parameters=(MIN_REVISION, _IF_NONE_MATCH),
@@ -145,6 +147,7 @@ def put_operation(resource: Resource) -> Operation:
     """How creating or replacing one is described."""
     return Operation(
         id=f"put{resource.kind}",
+        decided=True,
         tag=resource.tag,
         summary=f"Create or replace a {resource.kind}",
         description="`metadata.resourceVersion`, where given, has to be the stored object's. "
@@ -165,6 +168,7 @@ def patch_operation(resource: Resource) -> Operation:
     }
     return Operation(
         id=f"patch{resource.kind}",
+        decided=True,
         tag=resource.tag,
         summary=f"Change fields of a {resource.kind}",
         description="The Content-Type says which kind of patch it is; `application/json` is a "
@@ -189,6 +193,7 @@ def delete_operation(resource: Resource) -> Operation:
     }
     return Operation(
         id=f"delete{resource.kind}",
+        decided=True,
         tag=resource.tag,
         summary=f"Delete a {resource.kind}",
         description=f"At once, without a grace period. {effects.get(resource.kind, '')}".strip(),

@@ -53,6 +53,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     request: Body | None = None
     limit: BodyLimit = "body"
     answers: Mapping[int, Body] = {}
+    decided: bool = False
+    """Whether it takes the cluster's replica: the worker that decides the cluster's requests has it (P19)."""
     problems: Sequence[str] = ()
     """The codes that this operation can answer beside those that every operation can."""
 

@@ -19,6 +19,7 @@ _ROWS_PER_PIECE = 1_000
 
 _TOPOLOGY = Operation(
     id="getTopology",
+    decided=True,
     tag="placements",
     summary="The domains of a topology key",
     description="With the nodes, pods and free resources of each.",

@@ -24,6 +24,7 @@ _encode = msgspec.json.Encoder().encode
 
 _PLACE = Operation(
     id="placePods",
+    decided=True,
     tag="placements",
     summary="Decide where pods run, and record it",
     description="The call retries until it commits: it is never refused because of a lost race. "
@@ -82,6 +83,7 @@ def _rendered(answer: PlacementAnswer) -> Rendered:
 
 _BIND = Operation(
     id="bindPod",
+    decided=True,
     tag="placements",
     summary="Bind a pending pod to a named node",
     description="All filters have to pass on that node, else it is refused with their reasons.",
@@ -128,6 +130,7 @@ def rendered_object(answer: ObjectAnswer) -> Rendered:
 
 _EVICT = Operation(
     id="evictPod",
+    decided=True,
     tag="placements",
     summary="Mark a pod as to be stopped",
     description="Sets its `deletionTimestamp` and the condition DisruptionTarget; its orchestrator "
@@ -165,6 +168,7 @@ def _evicted(answer: ObjectAnswer) -> Rendered:
 
 _EXPLAIN = Operation(
     id="explainPod",
+    decided=True,
     tag="placements",
     summary="Why a pod is where it is, or why it waits",
     description="Every filter's own verdict on every node and every score, at the head; a placed "

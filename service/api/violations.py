@@ -14,6 +14,7 @@ from service.scheduler.intents import ReadViolations
 
 _VIOLATIONS = Operation(
     id="listViolations",
+    decided=True,
     tag="placements",
     summary="Placed pods that break a required rule now",
     description="Node affinity and selector, pod affinity and anti-affinity, hard topology spread, "

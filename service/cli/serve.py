@@ -32,6 +32,13 @@ DatabaseUrl = Annotated[
         help="A PostgreSQL of yours in place of the embedded one. [env: MOORAGE_DATABASE_URL]",
     ),
 ]
+HandingOver = Annotated[
+    bool | None,
+    typer.Option(
+        "--hand-over/--no-hand-over",
+        help="Have one of several workers decide a cluster's requests. [env: MOORAGE_HAND_OVER]",
+    ),
+]
 Debug = Annotated[
     bool | None, typer.Option("--debug", help="Serve /debug/replicas. [env: MOORAGE_DEBUG]")
 ]
@@ -44,6 +51,7 @@ def serve(
     data_dir: DataDir = None,
     workers: WorkerCount = None,
     database_url: DatabaseUrl = None,
+    hand_over: HandingOver = None,
     debug: Debug = None,
 ) -> None:
     """Run the server until SIGTERM or Ctrl-C.
@@ -59,6 +67,7 @@ def serve(
         data_dir=data_dir,
         workers=workers,
         database_url=database_url,
+        hand_over=hand_over,
         debug=debug,
     )
     refuse_open_door(settings)

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -50,9 +50,15 @@ def run_server(settings: Settings) -> None:
         Unavailable: the workers ended although nobody asked for it.
     """
     settings = msgspec.structs.replace(settings, port=claim_port(settings.host, settings.port))
-    with suppress(_Stopped), _stoppable(), database(settings) as url, metrics_folder() as folder:
+    with suppress(_Stopped), _stoppable(), database(settings) as url, ExitStack() as folders:
         migrate(url)
-        _hand_down(msgspec.structs.replace(settings, database_url=url, metrics_dir=folder))
+        settings = msgspec.structs.replace(
+            settings,
+            database_url=url,
+            metrics_dir=folders.enter_context(private_folder("metrics")),
+            hand_over_dir=folders.enter_context(private_folder("workers")),
+        )
+        _hand_down(settings)
         threading.Thread(target=_announce, args=(settings,), daemon=True).start()
         code = run_workers(WORKER, host=settings.host, port=settings.port, workers=settings.workers)
         if code is not ExitCode.OK:
@@ -132,9 +138,9 @@ def database(settings: Settings) -> Iterator[str]:
 
 
 @contextmanager
-def metrics_folder() -> Iterator[str]:
-    """A private folder in which the workers share their metrics, removed afterwards."""
-    with TemporaryDirectory(prefix="moorage-metrics-", ignore_cleanup_errors=True) as folder:
+def private_folder(purpose: str) -> Iterator[str]:
+    """A folder that only the workers share, removed afterwards."""
+    with TemporaryDirectory(prefix=f"moorage-{purpose}-", ignore_cleanup_errors=True) as folder:
         yield folder
 
 

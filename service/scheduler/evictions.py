@@ -188,13 +188,21 @@ class AllEvictions:
     """The evictions of all clusters that this process has to do with."""
 
     def __init__(
-        self, *, store: Store, clock: Clock, limits: Limits, holder: str, spawn: Spawn
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        limits: Limits,
+        holder: str,
+        spawn: Spawn,
+        is_elsewhere: Callable[[int], bool],
     ) -> None:
         self._store = store
         self._clock = clock
         self._limits = limits
         self._holder = holder
         self._spawn = spawn
+        self._is_elsewhere = is_elsewhere
         self._by_cluster: dict[int, Evictions] = {}
 
     def of(self, cluster_id: int) -> Evictions:
@@ -249,4 +257,5 @@ class AllEvictions:
             name=LEASE,
             holder=self._holder,
             seconds=self._limits.evictions_lease_seconds,
+            is_elsewhere=self._is_elsewhere,
         )

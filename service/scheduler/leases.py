@@ -1,5 +1,6 @@
 """Holding a lease: who does a cluster's work of some name, so that not every process does it."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from service.scheduler.ports import Clock, Store
@@ -22,7 +23,10 @@ class HeldLease:
         name: str,
         holder: str,
         seconds: float,
+        is_elsewhere: Callable[[int], bool],
     ) -> None:
+        self._is_elsewhere = is_elsewhere
+        """Whether another worker decides the cluster's requests: that one should do this too."""
         self._store = store
         self._clock = clock
         self._cluster_id = cluster_id
@@ -46,6 +50,9 @@ class HeldLease:
     async def acquire(self) -> bool:
         """Take it or prolong it; whether it is ours. Raises StorageUnavailable."""
         self._asked = self._clock.monotonic()
+        if self._is_elsewhere(self._cluster_id):
+            await self.hand_over()
+            return False
         lease = await self._store.acquire_lease(
             self._cluster_id, self._name, self._holder, self._seconds
         )

@@ -53,6 +53,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     upkeep_seconds: float = 10.0
     """How often logs are compacted and old answers swept."""
     upkeep_lease_seconds: float = 60.0
+    home_lease_seconds: float = 10.0
+    """How soon a cluster's requests are handed to another worker after one that died (P19)."""
     evictions_lease_seconds: float = 3.0
     """How soon another worker takes over the evictions of one that died."""
     pending_pods_per_turn: int = 200

@@ -186,12 +186,14 @@ class AllPendingPods:
         limits: Limits,
         holder: str,
         spawn: Callable[[Coroutine[Any, Any, None]], None],
+        is_elsewhere: Callable[[int], bool],
     ) -> None:
         self._store = store
         self._clock = clock
         self._limits = limits
         self._holder = holder
         self._spawn = spawn
+        self._is_elsewhere = is_elsewhere
         self._by_cluster: dict[int, PendingPods] = {}
 
     def of(self, cluster_id: int) -> PendingPods:
@@ -266,4 +268,5 @@ class AllPendingPods:
             name=LEASE,
             holder=self._holder,
             seconds=self._limits.pending_lease_seconds,
+            is_elsewhere=self._is_elsewhere,
         )

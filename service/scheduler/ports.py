@@ -141,6 +141,12 @@ class Store(Protocol):
         """Take or prolong a lease; None while another holds it, or if the cluster is gone."""
         ...
 
+    async def claim_lease(
+        self, cluster_id: int, name: str, holder: str, seconds: float
+    ) -> Lease | None:
+        """Take or prolong a lease, or tell who holds it; None if the cluster is gone."""
+        ...
+
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
         """Give a lease back, if the holder still has it."""
         ...

@@ -23,6 +23,7 @@ from service.model.log import IdempotencyKey, ReplicaState
 from service.model.manifest import TemplateCache
 from service.scheduler.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.evictions import AllEvictions, Observers
+from service.scheduler.homes import Homes, NoHomes
 from service.scheduler.intents import A, Idempotency, Intent, PutConfig
 from service.scheduler.limits import Limits
 from service.scheduler.loop import ClusterGone, ClusterLoop
@@ -53,6 +54,7 @@ class Scheduler:
         limits: Limits | None = None,
         templates: TemplateCache | None = None,
         meter: Meter | None = None,
+        homes: Homes | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -65,11 +67,22 @@ class Scheduler:
         """Following the logs of clusters."""
         holder = ids.uid()
         self._upkeep = Upkeep(store, clock, holder, self._limits)
+        self._homes = homes or NoHomes()
         self._pending = AllPendingPods(
-            store=store, clock=clock, limits=self._limits, holder=holder, spawn=self._spawn
+            store=store,
+            clock=clock,
+            limits=self._limits,
+            holder=holder,
+            spawn=self._spawn,
+            is_elsewhere=self._homes.is_elsewhere,
         )
         self._evictions = AllEvictions(
-            store=store, clock=clock, limits=self._limits, holder=holder, spawn=self._spawn
+            store=store,
+            clock=clock,
+            limits=self._limits,
+            holder=holder,
+            spawn=self._spawn,
+            is_elsewhere=self._homes.is_elsewhere,
         )
         self._loops: dict[str, ClusterLoop] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -88,6 +101,7 @@ class Scheduler:
     async def stop(self) -> None:
         """Answer what was asked, then end."""
         self.watching.close()
+        await self._homes.close()
         for task in self._background:
             task.cancel()
         for loop in self._loops.values():
@@ -331,6 +345,7 @@ class Scheduler:
         while True:
             await self._clock.sleep(self._limits.poll_seconds)
             self._drop_unused()
+            self._homes.tick([name for name, loop in self._loops.items() if not loop.ended])
             alive = [each.cluster_id for each in self._loops.values() if not each.ended]
             self._pending.tick(alive)
             self._evictions.tick(alive)

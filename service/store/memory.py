@@ -278,6 +278,14 @@ class MemoryStore:
         own.leases[name] = Lease(cluster_id=cluster_id, name=name, holder=holder, until=until)
         return own.leases[name]
 
+    async def claim_lease(
+        self, cluster_id: int, name: str, holder: str, seconds: float
+    ) -> Lease | None:
+        """Take or prolong a lease, or tell who holds it; None if the cluster is gone."""
+        taken = await self.acquire_lease(cluster_id, name, holder, seconds)
+        own = self._clusters.get(cluster_id)
+        return taken or (own.leases[name] if own else None)
+
     async def expired_leases(self, name: str) -> list[str]:
         """The clusters of which nobody prolonged the lease of this name, and nobody gave it back."""
         now = self._clock()

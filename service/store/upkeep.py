@@ -34,6 +34,14 @@ _ACQUIRE = """
     WHERE l.holder = excluded.holder OR l.until <= clock_timestamp()
     RETURNING cluster_id, name, holder, until
 """
+# Who holds it is seen as of the statement's begin: if it was taken for the first time just then, by nobody.
+_CLAIM = f"""
+    WITH taken AS ({_ACQUIRE})
+    SELECT cluster_id, name, holder, until FROM taken
+    UNION ALL
+    SELECT cluster_id, name, holder, until FROM lease
+    WHERE cluster_id = $1 AND name = $2 AND NOT EXISTS (SELECT FROM taken)
+"""  # noqa: S608 - put together from constants
 _EXPIRED = """
     SELECT c.name FROM lease AS l JOIN cluster AS c USING (cluster_id)
     WHERE l.name = $1 AND l.until <= clock_timestamp() ORDER BY c.name
@@ -73,6 +81,19 @@ class Upkeep:
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
                 row = await connection.fetchrow(_ACQUIRE, cluster_id, name, holder, length)
+        return None if row is None else Lease(**dict(row))
+
+    async def claim_lease(
+        self, cluster_id: int, name: str, holder: str, seconds: float
+    ) -> Lease | None:
+        """Take or prolong a lease, or tell who holds it; None if the cluster is gone."""
+        length = timedelta(seconds=seconds)
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                arguments = (cluster_id, name, holder, length)
+                row = await connection.fetchrow(_CLAIM, *arguments)
+                if row is None:
+                    row = await connection.fetchrow(_CLAIM, *arguments)
         return None if row is None else Lease(**dict(row))
 
     async def expired_leases(self, name: str) -> list[str]:

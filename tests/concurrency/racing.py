@@ -116,13 +116,19 @@ def assert_every_answer_is_stored(history):
     return placed
 
 
-def worker_of(server):
-    """The worker process of a server that has one."""
+def workers_of(server):
+    """The worker processes of a server that are alive."""
+    found = []
     for child in psutil.Process(server.process.pid).children():
         with contextlib.suppress(psutil.Error):  # it is ending
             if "spawn_main" in " ".join(child.cmdline()):
-                return child
-    return None
+                found.append(child)
+    return found
+
+
+def worker_of(server):
+    """The worker process of a server that has one."""
+    return next(iter(workers_of(server)), None)
 
 
 def kill_worker(server):

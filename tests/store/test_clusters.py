@@ -1,5 +1,6 @@
 """Clusters, their numbers, counts and leases, and hints, on every store."""
 
+import asyncio
 from contextlib import aclosing
 
 import pytest
@@ -82,6 +83,31 @@ async def test_clusters_share_nothing(store: AnyStore, cluster_id: int):
     assert found.row is not None
     assert found.row.body == b"other"
     assert found.head.revision == 2
+
+
+async def test_who_claims_a_lease_learns_whose_it_is(store: AnyStore, cluster_id: int):
+    """P19: what a worker goes by that hands a request over."""
+    own = await store.claim_lease(cluster_id, "requests", "w1", 60)
+    assert own is not None
+    assert own.holder == "w1"
+    told = await store.claim_lease(cluster_id, "requests", "w2", 60)
+    assert told == own
+    prolonged = await store.claim_lease(cluster_id, "requests", "w1", 0)
+    assert prolonged is not None
+    assert prolonged.until < own.until
+    taken = await store.claim_lease(cluster_id, "requests", "w2", 60)
+    assert taken is not None
+    assert taken.holder == "w2"
+    assert await store.claim_lease(999_999, "requests", "w1", 60) is None
+
+
+async def test_of_those_who_claim_a_lease_at_the_same_time_all_learn_whose_it_is(
+    store: AnyStore, cluster_id: int
+):
+    claims = (store.claim_lease(cluster_id, "requests", f"w{i}", 60) for i in range(8))
+    leases = await asyncio.gather(*claims)
+    assert len({lease.holder for lease in leases if lease is not None}) == 1
+    assert None not in leases
 
 
 async def test_a_lease_is_held_by_one_until_it_ends_or_is_given_back(

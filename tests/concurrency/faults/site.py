@@ -32,9 +32,10 @@ Fault = Callable[["Site"], Awaitable[None]]
 class Site:
     """Some servers that share an embedded PostgreSQL, and what was asked of them."""
 
-    def __init__(self, data_dir: Path, servers: Sequence[LocalServer]) -> None:
+    def __init__(self, data_dir: Path, servers: Sequence[LocalServer], workers: int = 1) -> None:
         self.data_dir = data_dir
         self.servers = servers
+        self.processes = workers * len(servers)
         self.notebook = Notebook()
         self._groups = 0
 
@@ -102,17 +103,21 @@ class Site:
 
 
 @asynccontextmanager
-async def site(*, servers: int = 2, quiet: bool = False) -> AsyncIterator[Site]:
+async def site(
+    *, servers: int = 2, workers: int = 1, quiet: bool = False, **settings: str
+) -> AsyncIterator[Site]:
     """A running site. Whatever happened at it, everything acknowledged is stored, once."""
+    environment = {f"MOORAGE_{name.upper()}": value for name, value in settings.items()}
+    environment["MOORAGE_TOKEN"] = TOKEN
     with temporary_folder() as folder, ExitStack() as stack:
         running = [
-            LocalServer(folder / "data", environment={"MOORAGE_TOKEN": TOKEN}, quiet=quiet)
+            LocalServer(folder / "data", workers=workers, environment=environment, quiet=quiet)
             for _ in range(servers)
         ]
         for server in running:
             await asyncio.to_thread(stack.enter_context, server)
         await asyncio.to_thread(load, running[0].url)
-        made = Site(folder / "data", running)
+        made = Site(folder / "data", running, workers)
         yield made
         await made.place_again()
         await _assert_nothing_is_left_open(made)
@@ -136,7 +141,7 @@ async def _assert_nothing_is_left_open(made: Site) -> None:
         finally:
             await connection.close()
     assert not [row for row in rows if row["long"] and "transaction" in (row["state"] or "")]
-    assert len(rows) <= 18 * len(made.servers), rows
+    assert len(rows) <= 18 * made.processes, rows
 
 
 async def connect(url: str) -> asyncpg.Connection:

@@ -24,6 +24,7 @@ from tests.concurrency.simulation import workload
 from tests.concurrency.simulation.clients import Client, Crowd
 from tests.concurrency.simulation.database import Database, Trouble
 from tests.concurrency.simulation.eventloop import SimulatedLoop, Stuck
+from tests.concurrency.simulation.peers import SimulatedPeers
 from tests.concurrency.simulation.workers import Worker, some_limits
 
 QUIET_SECONDS = 5.0
@@ -68,7 +69,8 @@ def simulate(seed: int) -> Run:
     """The same for the same seed, always."""
     loop = SimulatedLoop(random.Random(f"loop {seed}"))
     with alarms() as heard, closing(loop):
-        simulation = _Simulation(loop, random.Random(f"world {seed}"), heard)
+        handing = random.Random(f"hand over {seed}")
+        simulation = _Simulation(loop, random.Random(f"world {seed}"), handing, heard)
         try:
             loop.run_until_complete(simulation.main())
         except Stuck as stuck:
@@ -89,12 +91,20 @@ def simulate(seed: int) -> Run:
 
 
 class _Simulation:
-    def __init__(self, loop: SimulatedLoop, source: random.Random, alarms: list[str]) -> None:
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        source: random.Random,
+        handing: random.Random,
+        alarms: list[str],
+    ) -> None:
         self._loop = loop
         self._random = source
         self._alarms = alarms
         self._limits = some_limits(source)
         self.database = Database(loop, source, _some_trouble(source))
+        self._peers = SimulatedPeers(self.database, handing) if handing.random() < 0.3 else None
+        """In other runs nothing is handed over."""
         self._lives = 0
         self.crashes = self.restarts = self.steps = 0
         self.seconds = 0.0
@@ -184,7 +194,8 @@ class _Simulation:
 
     def _new_worker(self) -> Worker:
         self._lives += 1
-        return Worker(self.database, f"worker-{self._lives}", self._lives, self._limits)
+        name = f"worker-{self._lives}"
+        return Worker(self.database, name, self._lives, self._limits, self._peers)
 
     # Readers
 
@@ -273,7 +284,7 @@ class _Simulation:
         return PlacePods(pods=workload.parsed_pods(pods), dry_run=True)
 
     async def _ask(self, worker: Worker, intent: Any) -> Any:
-        reply = worker.ask("default", intent)
+        reply = worker.ask("default", intent, here=True)
         done, _ = await asyncio.wait({reply}, timeout=10)
         if not done or reply.exception() is not None:
             self.left.healed.append(f"{worker.process.name}: {reply!r}")

@@ -6,6 +6,7 @@ from contextvars import Context
 from functools import partial
 from typing import Any
 
+from service.scheduler.homes import Homes
 from service.scheduler.limits import Limits
 from service.scheduler.service import Scheduler
 from tests.concurrency.simulation.database import (
@@ -15,6 +16,7 @@ from tests.concurrency.simulation.database import (
     SimulatedClock,
 )
 from tests.concurrency.simulation.eventloop import PROCESS, Process
+from tests.concurrency.simulation.peers import Asked, SimulatedPeers
 from tests.concurrency.simulation.workload import TEMPLATES
 
 
@@ -35,23 +37,33 @@ def some_limits(source: random.Random) -> Limits:
         log_keep_seconds=0.1,
         upkeep_seconds=2.0,
         upkeep_lease_seconds=5.0,
+        home_lease_seconds=2.0,
     )
 
 
 class Worker:
     """One life of one worker."""
 
-    def __init__(self, database: Database, name: str, owner: int, limits: Limits) -> None:
+    def __init__(
+        self,
+        database: Database,
+        name: str,
+        owner: int,
+        limits: Limits,
+        peers: SimulatedPeers | None = None,
+    ) -> None:
+        """With `peers` it hands requests over (P19)."""
         self.process = Process(name)
         self._database = database
         self._context = Context()
         self._context.run(PROCESS.set, self.process)
+        store, clock = Connection(database, self.process), SimulatedClock(database.loop)
+        self._peers = peers
+        self._homes = Homes(store, clock, limits, server="s", own=name) if peers else None
+        if peers:
+            peers.add(name, partial(self.ask, here=True))
         self.scheduler = Scheduler(
-            Connection(database, self.process),
-            SimulatedClock(database.loop),
-            CountedIds(owner),
-            limits,
-            TEMPLATES,
+            store, clock, CountedIds(owner), limits, TEMPLATES, homes=self._homes
         )
         self._waiting: dict[asyncio.Future[Any], asyncio.Task[Any] | None] = {}
         self.run(self.scheduler.start())
@@ -60,8 +72,13 @@ class Worker:
     def alive(self) -> bool:
         return self.process.alive
 
-    def ask(self, cluster: str, intent: Any, idempotency: Any = None) -> asyncio.Future[Any]:
-        """Send a request; the future is what its sender hears of it, if anything."""
+    def ask(
+        self, cluster: str, intent: Any, idempotency: Any = None, *, here: bool = False
+    ) -> asyncio.Future[Any]:
+        """Send a request; the future is what its sender hears of it, if anything.
+
+        `here`: it is not handed to another worker.
+        """
         loop, database = self._database.loop, self._database
         reply: asyncio.Future[Any] = loop.create_future()
         self._waiting[reply] = None
@@ -70,7 +87,8 @@ class Worker:
             if not self.alive:
                 self._answer(reply, ConnectionResetError("down"))
             elif not reply.done():
-                task = self.run(self.scheduler.submit(cluster, intent, idempotency))
+                submit = self.scheduler.submit if here else self._submit
+                task = self.run(submit(cluster, intent, idempotency))
                 self._waiting[reply] = task
                 task.add_done_callback(leave, context=self._context)
 
@@ -82,6 +100,13 @@ class Worker:
 
         database.later(database.travel_seconds(), arrive)
         return reply
+
+    async def _submit(self, cluster: str, intent: Any, idempotency: Any) -> Any:
+        holder = await self._homes.elsewhere(cluster) if self._homes else None
+        submit, request = self.scheduler.submit, Asked(cluster, intent, idempotency)
+        if holder is None or self._peers is None:
+            return await submit(*request)
+        return await self._peers.hand_over(holder, request, submit)
 
     def forget(self, reply: asyncio.Future[Any]) -> None:
         """Its sender has hung up."""

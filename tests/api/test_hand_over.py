@@ -1,0 +1,356 @@
+"""P19: requests are handed to the worker that holds the cluster's lease, over a socket."""
+
+import asyncio
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.api import peers as peers_module
+from service.api.hand_over import HandOver, decide_handed
+from service.api.metrics import Metrics
+from service.api.peers import Listener, SocketPeers, socket_of
+from service.api.requests import BodyReader
+from service.app import RandomIds, SystemClock, create_app
+from service.model.errors import OutcomeUnknown
+from service.scheduler.homes import Homes
+from service.scheduler.limits import Limits
+from service.scheduler.service import Scheduler
+from service.settings import Settings
+from service.store.memory import MemoryStore
+from tests.api.harness import CLUSTER, node, pod, problem
+
+CLOCK = SystemClock()
+KEY = {"idempotency-key": "k"}
+
+
+class Worker:
+    """One of several applications over one store, and what may befall it."""
+
+    def __init__(self, store, folder, name, **settings):
+        self.settings = Settings(**settings)
+        self.homes = Homes(store, CLOCK, Limits(), server="s", own=name)
+        self.scheduler = Scheduler(store, CLOCK, RandomIds(), Limits(), homes=self.homes)
+        self.peers = SocketPeers(folder, answer_seconds_max=10)
+        bodies = BodyReader(self.settings, CLOCK.monotonic)
+        metrics = Metrics()
+        self.app = create_app(
+            self.settings,
+            store=store,
+            scheduler=self.scheduler,
+            clock=CLOCK,
+            metrics=metrics,
+            middleware=[HandOver(self.homes, self.peers, bodies, metrics)],
+        )
+        self.decided = []
+        """What others handed to it."""
+        self.listener = Listener(socket_of(folder, name), self._decide)
+        transport = httpx.ASGITransport(app=self.app)
+        self.client = httpx.AsyncClient(transport=transport, base_url="http://moorage")
+        self.before = self.after = None
+        """Awaited before or after each that is handed to it."""
+
+    async def _decide(self, request):
+        self.decided.append((request.method, request.path))
+        if self.before is not None:
+            await self.before()
+        answer = await decide_handed(self.app._app, request)
+        if self.after is not None:
+            await self.after()
+        return answer
+
+    async def start(self):
+        await self.scheduler.start()
+        await self.listener.start()
+
+    async def stop(self):
+        await self.client.aclose()
+        await self.listener.close()
+        await self.peers.close()
+        await self.scheduler.stop()
+
+    def vanish(self):
+        """As kill -9 looks to the others."""
+        self.listener._server.close()
+        for writer in list(self.listener._connections):
+            writer.transport.abort()
+
+
+@pytest.fixture
+def store():
+    return MemoryStore(CLOCK.now, RandomIds().commit_id)
+
+
+@pytest.fixture
+async def start_worker(store):
+    with tempfile.TemporaryDirectory() as folder:
+        async with AsyncExitStack() as stack:
+
+            async def start(name, **settings):
+                worker = Worker(store, Path(folder), name, **settings)
+                await worker.start()
+                stack.push_async_callback(worker.stop)
+                return worker
+
+            yield start
+
+
+@pytest.fixture
+async def home(start_worker):
+    """The worker that holds the lease of `default`; the cluster has one node."""
+    worker = await start_worker("home")
+    answer = await worker.client.put(f"{CLUSTER}/nodes/n", json=node("n", zone="a"))
+    assert answer.status_code == 201
+    return worker
+
+
+@pytest.fixture
+async def other(home, start_worker):
+    return await start_worker("other")
+
+
+async def until(true):
+    while not true():  # noqa: ASYNC110 - there is nothing to wait on
+        await asyncio.sleep(0.001)
+
+
+def placing(*names):
+    return {"pods": [pod(name) for name in names]}
+
+
+async def test_p19_what_takes_the_replica_is_decided_by_the_lease_holder(home, other):
+    item, calls = f"{CLUSTER}/namespaces/shop/pods/p", other.client
+    await calls.put(f"{CLUSTER}/namespaces/shop", json={"metadata": {"name": "shop"}})
+    placed = (await calls.post(f"{CLUSTER}/placements", json=placing("p"))).json()
+    assert placed["results"][0]["outcome"] == "Placed"
+    for path in (f"{item}/explanation", f"{CLUSTER}/topology?key=zone", f"{CLUSTER}/violations"):
+        assert (await calls.get(path)).status_code == 200
+    await calls.patch(item, json={"metadata": {"labels": {"a": "b"}}})
+    await calls.post(f"{item}/eviction")
+    await calls.patch(CLUSTER, json={"config": {"hardPodAffinityWeight": 3}})
+    await calls.post(f"{CLUSTER}/apply", json={"kind": "List", "items": [node("n2")]})
+    await calls.get(f"{CLUSTER}/namespaces/shop/resourcequotas")
+    await calls.delete(item)
+    assert len(home.decided) == 11
+    assert other.scheduler.replicas() == {}
+
+
+async def test_p19_what_is_read_from_the_tables_or_streams_stays(home, other):
+    calls = other.client
+    assert (await calls.get(f"{CLUSTER}/nodes/n")).json()["metadata"]["name"] == "n"
+    assert (await calls.get(f"{CLUSTER}/nodes")).status_code == 200
+    assert (await calls.get(CLUSTER)).status_code == 200
+    assert (await calls.get("/v1/clusters")).status_code == 200
+    lines = {"content": b'{"kind":"Node","metadata":{"name":"n3"}}', "headers": {}}
+    lines["headers"]["content-type"] = "application/x-ndjson"
+    assert (await calls.post(f"{CLUSTER}/apply", **lines)).status_code == 200
+    assert home.decided == []
+
+
+async def test_p19_an_answer_is_the_same_whoever_is_asked(home, other):
+    """Status, headers and body; refusals and the problems of bad requests too."""
+    requests = [
+        ("PUT", "nodes/n", {"json": node("n", zone="a")}),
+        ("PUT", "nodes/n", {"json": {"metadata": {"name": "n", "labels": {"a": "?"}}}}),
+        ("PUT", "nodes/n", {"json": node("n"), "headers": {"if-match": '"77"'}}),
+        ("PATCH", "nodes/n", {"content": b"<a/>", "headers": {"content-type": "text/xml"}}),
+        ("POST", "placements", {"content": b"{"}),
+        ("POST", "placements", {"content": b'{"pods":[],"pods":[]}'}),
+        ("POST", "placements?dryrun=true", {"json": placing("p")}),
+        ("POST", "placements", {"json": {**placing("p"), "dryRun": True}}),
+        ("GET", "namespaces/shop/pods/nobody/explanation", {}),
+        ("GET", "topology?key=zone", {}),
+        ("GET", "topology", {}),
+        ("DELETE", "nodes/nobody", {}),
+        ("GET", "nothing", {}),
+    ]
+    for method, path, options in requests:
+        answers = [
+            await worker.client.request(method, f"{CLUSTER}/{path}", **options)
+            for worker in (home, other)
+        ]
+        here, there = ((a.status_code, sorted(a.headers.items())) for a in answers)
+        assert here == there, path
+        if "dryRun" not in str(options):  # the uid is another one each time
+            assert answers[0].content == answers[1].content
+    assert home.decided
+
+
+async def test_p19_limits_and_tokens_are_looked_at_before_anything_is_handed_over(
+    home, start_worker
+):
+    strict = await start_worker("strict", token="secret", body_bytes_max=1024)
+    assert problem(await strict.client.get(f"{CLUSTER}/violations"), 401) == "Unauthorized"
+    token = {"authorization": "Bearer secret"}
+    long = await strict.client.put(f"{CLUSTER}/nodes/n", content=b" " * 2000, headers=token)
+    assert problem(long, 413) == "BodyTooLarge"
+    assert home.decided == []
+
+
+async def test_p19_nothing_is_handed_over_twice(home, other, start_worker):
+    """A worker that is handed a request decides it, whatever it knows of leases by then."""
+    third = await start_worker("third")
+    other.homes._known["default"] = third.homes._known["default"] = None
+    del other.homes._known["default"], third.homes._known["default"]
+    await third.homes.elsewhere("default")
+    other.homes._known["default"] = third.homes._known["default"]
+    other.homes._known["default"].holder = "third"
+    third.homes._known["default"] = type(other.homes._known["default"])(
+        1, "home", CLOCK.monotonic()
+    )
+    answer = await other.client.post(f"{CLUSTER}/placements", json=placing("p"))
+    assert answer.json()["results"][0]["outcome"] == "Placed"
+    assert len(third.decided) == 1
+    assert home.decided == []
+
+
+async def test_p19_who_cannot_be_reached_is_done_without_at_once(home, other, store):
+    home.vanish()
+    for number in range(3):
+        answer = await other.client.post(f"{CLUSTER}/placements", json=placing(f"p{number}"))
+        assert answer.json()["results"][0]["outcome"] == "Placed"
+    # The lease still is the other one's: nothing had to wait for its end.
+    lease = await store.claim_lease(1, "requests@s", "other", 1)
+    assert lease.holder == "home"
+
+
+async def test_p19_a_worker_about_to_stop_answers_what_it_has_begun_and_takes_no_more(home, other):
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hold():
+        begun.set()
+        await go_on.wait()
+
+    home.before = hold
+    asked = asyncio.create_task(other.client.post(f"{CLUSTER}/placements", json=placing("p")))
+    await begun.wait()
+    stopping = asyncio.create_task(home.listener.close())
+    await asyncio.sleep(0)
+    late = await other.client.post(f"{CLUSTER}/placements", json=placing("late"))
+    assert late.json()["results"][0]["outcome"] == "Placed"
+    assert len(home.decided) == 1
+    go_on.set()
+    await stopping
+    assert (await asked).json()["results"][0]["outcome"] == "Placed"
+
+
+@pytest.mark.parametrize("committed", [True, False])
+async def test_p19_a_lost_answer_to_a_request_with_a_key_is_made_up_for_once(
+    home, other, store, committed
+):
+    """P11: the record of the first attempt, if it was committed, is the answer of the second."""
+    never = asyncio.Event()
+
+    async def lose():
+        home.vanish()
+        await never.wait()
+
+    setattr(home, "after" if committed else "before", lose)
+    again = {"json": placing("p"), "headers": KEY}
+    answer = await other.client.post(f"{CLUSTER}/placements", **again)
+    assert answer.status_code == 200
+    assert answer.json()["results"][0]["outcome"] == "Placed"
+    assert (await store.head(1)).revision == 3
+    home.before = home.after = None
+    never.set()
+    await asyncio.wait(home.listener._deciding)
+    # The first attempt has come to its end as well: it found the record.
+    assert (await store.head(1)).revision == 3
+    repeated = await other.client.post(f"{CLUSTER}/placements", **again)
+    assert repeated.content == answer.content
+
+
+@pytest.mark.parametrize("committed", [True, False])
+async def test_p19_a_lost_answer_to_a_request_without_a_key_is_an_unknown_outcome(
+    home, other, committed
+):
+    """P4: it may be done already, and to do it again could be once too often."""
+    never = asyncio.Event()
+
+    async def lose():
+        home.vanish()
+        await never.wait()
+
+    setattr(home, "after" if committed else "before", lose)
+    answer = await other.client.post(f"{CLUSTER}/placements", json=placing("p"))
+    assert problem(answer, 503) == OutcomeUnknown.__name__
+    assert answer.headers["retry-after"]
+    # What changes nothing is decided here then.
+    assert (await other.client.get(f"{CLUSTER}/violations")).status_code == 200
+    never.set()
+
+
+async def test_p19_a_refusal_after_a_lost_answer_is_told_as_an_unknown_outcome(home, other):
+    never = asyncio.Event()
+
+    async def lose():
+        home.vanish()
+        await never.wait()
+
+    home.before = lose
+    path = f"{CLUSTER}/namespaces/shop/pods/nobody/eviction"
+    answer = await other.client.post(path, headers=KEY)
+    assert problem(answer, 503) == OutcomeUnknown.__name__
+    assert problem(await other.client.post(path, headers=KEY), 404) == "NotFound"
+    never.set()
+
+
+async def test_p19_a_worker_that_stands_still_holds_up_nobody_who_may_ask_again(
+    home, other, monkeypatch
+):
+    """As after SIGSTOP: it is connected, and says nothing."""
+    monkeypatch.setattr(peers_module, "PING_SECONDS", 0.01)
+    assert (await other.client.get(f"{CLUSTER}/violations")).status_code == 200
+
+    for writer in list(home.listener._connections):
+        writer.transport.pause_reading()
+    answer = await other.client.post(f"{CLUSTER}/placements", json=placing("p"), headers=KEY)
+    assert answer.json()["results"][0]["outcome"] == "Placed"
+    # By now that is known, and nobody is handed over to it, with or without a key.
+    decided = len(home.decided)
+    plain = await other.client.post(f"{CLUSTER}/placements", json=placing("q"))
+    assert plain.json()["results"][0]["outcome"] == "Placed"
+    for writer in list(home.listener._connections):
+        writer.transport.resume_reading()
+    # It goes on: the request that it had not read yet is decided late, and finds its record.
+    await until(lambda: len(home.decided) > decided)
+    await until(lambda: not home.listener._deciding)
+    await until(lambda: not other.peers._peers["home"]._stands_still)
+    assert (await other.client.get(f"{CLUSTER}/violations")).status_code == 200
+    assert home.decided[-1] == ("GET", f"{CLUSTER}/violations")
+    pods = (await other.client.get(f"{CLUSTER}/pods")).json()["items"]
+    assert sorted(each["metadata"]["name"] for each in pods) == ["p", "q"]
+
+
+async def test_p19_a_caller_that_leaves_changes_nothing_for_the_others(home, other):
+    go_on = asyncio.Event()
+    home.before = go_on.wait
+    leaving = asyncio.create_task(other.client.post(f"{CLUSTER}/placements", json=placing("p")))
+    await until(lambda: home.decided)
+    leaving.cancel()
+    staying = asyncio.create_task(other.client.post(f"{CLUSTER}/placements", json=placing("q")))
+    await until(lambda: len(home.decided) == 2)
+    go_on.set()
+    assert (await staying).json()["results"][0]["outcome"] == "Placed"
+    await until(lambda: not home.listener._deciding)
+    pods = (await other.client.get(f"{CLUSTER}/pods")).json()["items"]
+    assert sorted(each["metadata"]["name"] for each in pods) == ["p", "q"]
+
+
+async def test_p19_nonsense_on_the_socket_ends_that_connection_only(home, other):
+    path = home.listener._path
+    for nonsense in (b"\xff" * 100, b"\x00\x00\x00\x03abc", b""):
+        reader, writer = await asyncio.open_unix_connection(path)
+        writer.write(nonsense)
+        writer.write_eof()
+        assert await reader.read() == b""
+        writer.close()
+    assert (await other.client.get(f"{CLUSTER}/violations")).status_code == 200
+    assert len(home.decided) == 1
+
+
+def test_p19_a_path_that_no_system_takes_for_a_socket_is_refused():
+    with pytest.raises(ValueError, match="too long"):
+        socket_of(Path("/" + "x" * 100), "w")

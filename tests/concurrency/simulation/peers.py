@@ -1,0 +1,88 @@
+"""Workers that hand requests to each other, over connections that break."""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
+
+from service.model.errors import MoorageError
+from service.scheduler import handing
+from service.scheduler.handing import AnswerLost, Repeat, Unreachable
+from service.scheduler.intents import ExplainPod
+from tests.concurrency.simulation.database import Database
+
+Ask = Callable[..., asyncio.Future[Any]]
+
+
+class Asked(NamedTuple):
+    """A request as `Scheduler.submit` takes it."""
+
+    cluster: str
+    intent: Any
+    idempotency: Any
+
+
+class Told(NamedTuple):
+    """An answer, or the error that is one."""
+
+    outcome: Any
+
+    @property
+    def refused(self) -> bool:
+        return isinstance(self.outcome, Exception)
+
+
+class SimulatedPeers:
+    """The workers of a run by name: how one of them asks another."""
+
+    def __init__(self, database: Database, source: random.Random) -> None:
+        self._database = database
+        self._random = source
+        self._asks: dict[str, Ask] = {}
+
+    def add(self, name: str, ask: Ask) -> None:
+        """`ask` sends a request to a worker, which decides it itself."""
+        self._asks[name] = ask
+
+    async def ask(self, holder: str, request: Asked, repeat: Repeat) -> Told:
+        trouble = self._database.trouble
+        if self._random.random() < trouble.refused + trouble.lost_answer / 4:
+            raise self._passed("not reached", Unreachable())
+        reply = self._asks[holder](*request)
+        reply.add_done_callback(lambda done: done.cancelled() or done.exception())
+        # It goes on there, whether or not anybody still listens.
+        lost = self._random.random() < trouble.lost_answer + trouble.late
+        await asyncio.wait({reply}, timeout=self._random.choice((0.0, 0.05)) if lost else None)
+        if lost:
+            raise self._passed("answer lost", AnswerLost())
+        error = reply.exception()
+        if isinstance(error, ConnectionResetError):
+            raise self._passed("worker died", AnswerLost())
+        self._passed("answered", None)
+        return Told(error or reply.result())
+
+    async def hand_over(
+        self, holder: str, request: Asked, submit: Callable[..., Coroutine[Any, Any, Any]]
+    ) -> Any:
+        """As the API does it: `submit` is how the worker that was asked would decide."""
+
+        async def here() -> Told:
+            try:
+                return Told(await submit(*request))
+            except MoorageError as error:
+                return Told(error)
+
+        told = await handing.hand_over(self, holder, request, _repeat(request), here)
+        if isinstance(told.outcome, Exception):
+            raise told.outcome
+        return told.outcome
+
+    def _passed(self, moment: str, error: Any) -> Any:
+        self._database.points[f"hand over: {moment}"] += 1
+        return error
+
+
+def _repeat(request: Asked) -> Repeat:
+    if isinstance(request.intent, ExplainPod):
+        return "Safe"
+    return "Keyed" if request.idempotency is not None else "Never"
