@@ -58,9 +58,9 @@ class Field(NamedTuple):
     kinds: frozenset[str]
 
 
-_ALL = frozenset({"Node", "Namespace", "Pod", "ResourceQuota"})
+_ALL = frozenset({"Node", "Namespace", "Pod", "ResourceQuota", "PodGroup"})
 _POD = frozenset({"Pod"})
-_NAMESPACED = frozenset({"Pod", "ResourceQuota"})
+_NAMESPACED = frozenset({"Pod", "ResourceQuota", "PodGroup"})
 
 
 def _phase(listed: Listed) -> str:

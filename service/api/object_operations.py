@@ -189,7 +189,8 @@ def delete_operation(resource: Resource) -> Operation:
     """How deleting one is described."""
     effects = {
         "Node": "Its pods stay stored, with their `nodeName`.",
-        "Namespace": "Its pods and quotas are deleted in the same commit; `default` is only emptied.",
+        "PodGroup": "Its members stay; those without a node wait until it is there again.",
+        "Namespace": "Its pods, quotas and pod groups are deleted in the same commit; `default` is only emptied.",
     }
     return Operation(
         id=f"delete{resource.kind}",

@@ -5,11 +5,13 @@ from service.api.object_operations import POD_LIST_PARAMETERS, Resource
 from service.model.manifest import (
     NamespaceManifest,
     NodeManifest,
+    PodGroupManifest,
     PodManifest,
     QuotaManifest,
     parse_namespace,
     parse_node,
     parse_pod,
+    parse_pod_group,
     parse_quota,
 )
 from service.model.templates import TemplateCache
@@ -29,6 +31,10 @@ def _pod(body: bytes, templates: TemplateCache, namespace: str, name: str) -> Po
 
 def _quota(body: bytes, _: TemplateCache, namespace: str, name: str) -> QuotaManifest:
     return parse_quota(body, name=name, namespace=namespace)
+
+
+def _pod_group(body: bytes, _: TemplateCache, namespace: str, name: str) -> PodGroupManifest:
+    return parse_pod_group(body, name=name, namespace=namespace)
 
 
 NODES = Resource(
@@ -118,4 +124,29 @@ QUOTAS = Resource(
     },
 )
 
-RESOURCES = (NODES, NAMESPACES, PODS, QUOTAS)
+POD_GROUPS = Resource(
+    kind="PodGroup",
+    plural="podgroups",
+    namespaced=True,
+    wire_type=wire.PodGroup,
+    parse=_pod_group,
+    list_type=wire.PodGroupList,
+    computed=True,
+    example={
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "train", "namespace": "shop"},
+        "spec": {"minMember": 3, "scheduleTimeoutSeconds": 60},
+        "status": {
+            "phase": "Pending",
+            "members": 2,
+            "scheduled": 0,
+            "running": 0,
+            "succeeded": 0,
+            "failed": 0,
+            "scheduleStartTime": "2026-05-04T10:00:00Z",
+        },
+    },
+)
+
+RESOURCES = (NODES, NAMESPACES, PODS, QUOTAS, POD_GROUPS)

@@ -2,11 +2,11 @@
 
 import msgspec
 
+from service.api.computed_reads import ComputedReads
 from service.api.metrics import Metrics
-from service.api.quota_reads import QuotaReads
 from service.api.reads import ClusterReads
 from service.api.requests import BodyReader
-from service.model.manifest import QuotaManifest
+from service.model.manifest import PodGroupManifest, QuotaManifest
 from service.model.templates import TemplateCache
 from service.scheduler.service import Scheduler
 from service.settings import Settings
@@ -21,10 +21,10 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     bodies: BodyReader
     metrics: Metrics
 
-    def reads_of(self, kind: str) -> ClusterReads | QuotaReads:
+    def reads_of(self, kind: str) -> ClusterReads | ComputedReads:
         """Where objects of a kind are read."""
-        if kind == QuotaManifest.kind:
-            return QuotaReads(self.reads, self.scheduler)
+        if kind in (QuotaManifest.kind, PodGroupManifest.kind):
+            return ComputedReads(self.reads, self.scheduler)
         return self.reads
 
     @property

@@ -171,6 +171,51 @@ class ResourceQuota(Value, frozen=True, kw_only=True):
     """What is used. Watches and exports leave it out: it changes with every pod."""
 
 
+class PodGroupSpec(Value, frozen=True, kw_only=True):
+    """How many pods get nodes together, or not at all."""
+
+    min_member: int | None = None
+    """So many members have to be there, and to have a place, before any of them gets a node; 1 if
+    absent."""
+    min_resources: Quantities | None = None
+    """Kept, but not read: the search for places knows what each member needs."""
+    schedule_timeout_seconds: int | None = None
+    """Members that have waited so long are told so; they go on waiting."""
+
+
+class PodGroupStatus(Value, frozen=True, kw_only=True):
+    """How the members fare, exactly as of the answer's revision; ignored where it is sent."""
+
+    phase: Literal["Pending", "Scheduling", "Running", "Unknown", "Finished", "Failed"] | None = (
+        None
+    )
+    """Scheduling: at least `minMember` have nodes; Running: and run. Unknown: fewer have."""
+    members: int | None = None
+    """Pods of the namespace that have the group's label."""
+    scheduled: int | None = None
+    """Members that have a node and have not ended."""
+    running: int | None = None
+    """Members whose `status.phase` is Running."""
+    succeeded: int | None = None
+    """Members whose `status.phase` is Succeeded."""
+    failed: int | None = None
+    """Members whose `status.phase` is Failed."""
+    schedule_start_time: str | None = None
+    """Since when the group waits: the time of `scheduleTimeoutSeconds` counts from here."""
+
+
+class PodGroup(Value, frozen=True, kw_only=True):
+    """A PodGroup as the coscheduling plugin of kubernetes-sigs/scheduler-plugins has it."""
+
+    metadata: ObjectMeta
+    api_version: str = "scheduling.x-k8s.io/v1alpha1"
+    kind: Literal["PodGroup"] = "PodGroup"
+    spec: PodGroupSpec | None = None
+    """What the group needs."""
+    status: PodGroupStatus | None = None
+    """How its members fare. Watches and exports leave it out: it changes with every member."""
+
+
 class PriorityClass(Value, frozen=True, kw_only=True):
     """A Kubernetes PriorityClass, which `apply` takes as an entry of `priorityClasses`."""
 
@@ -226,13 +271,22 @@ class ResourceQuotaList(Value, frozen=True, kw_only=True):
     kind: Literal["ResourceQuotaList"] = "ResourceQuotaList"
 
 
+class PodGroupList(Value, frozen=True, kw_only=True):
+    """Pod groups, by namespace and name."""
+
+    metadata: ListMeta
+    items: list[PodGroup]
+    api_version: str = "v1"
+    kind: Literal["PodGroupList"] = "PodGroupList"
+
+
 AnyObject = Annotated[
     Any,
     msgspec.Meta(
         extra_json_schema={
             "anyOf": [
                 {"$ref": f"#/components/schemas/{kind}"}
-                for kind in ("Node", "Namespace", "Pod", "ResourceQuota")
+                for kind in ("Node", "Namespace", "Pod", "ResourceQuota", "PodGroup")
             ]
         }
     ),
@@ -245,7 +299,14 @@ Applicable = Annotated[
         extra_json_schema={
             "anyOf": [
                 {"$ref": f"#/components/schemas/{kind}"}
-                for kind in ("Node", "Namespace", "Pod", "ResourceQuota", "PriorityClass")
+                for kind in (
+                    "Node",
+                    "Namespace",
+                    "Pod",
+                    "ResourceQuota",
+                    "PodGroup",
+                    "PriorityClass",
+                )
             ]
         }
     ),

@@ -106,6 +106,13 @@ def _quota_row(quota: Item) -> Sequence[object]:
     return metadata.get("namespace"), metadata["name"], ", ".join(pairs)
 
 
+def _pod_group_row(group: Item) -> Sequence[object]:
+    metadata, status = group["metadata"], group.get("status") or {}
+    least = (group.get("spec") or {}).get("minMember", 1)
+    counts = [status.get(name) for name in ("scheduled", "running")]
+    return metadata.get("namespace"), metadata["name"], status.get("phase"), least, *counts
+
+
 def _event_row(event: Item) -> Sequence[object]:
     about = event.get("regarding") or event.get("involvedObject") or {}
     when = event.get("eventTime") or event.get("lastTimestamp")
@@ -144,6 +151,14 @@ RESOURCES = (
         namespaced=True,
         columns=("namespace", "name", "used/hard"),
         row=_quota_row,
+    ),
+    Resource(
+        plural="podgroups",
+        kind="PodGroup",
+        names=("podgroups", "podgroup", "pg", "pgs"),
+        namespaced=True,
+        columns=("namespace", "name", "phase", "min member", "scheduled", "running"),
+        row=_pod_group_row,
     ),
     Resource(
         plural="events",

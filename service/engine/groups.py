@@ -44,6 +44,16 @@ class GroupRefusal:
     refusal: Refusal
     exhausted: bool
     """The search ended for lack of steps, not of possibilities."""
+    steps: int = 0
+    """So many of them were made."""
+
+    @property
+    def message(self) -> str:
+        """Why the member failed, and whether all was tried."""
+        if not self.exhausted:
+            return self.refusal.message
+        told = "The search ended at groupSearchSteps; a placement may still exist."
+        return f"{self.refusal.message} {told}"
 
 
 def place_group(
@@ -65,7 +75,7 @@ class _GroupSearch:
         self._pods = pods
         self._classes = [cluster.class_of(pod) for pod in pods]
         self._start = cluster.mark()
-        self._steps = cluster.config.group_search_steps
+        self._steps = self._steps_max = cluster.config.group_search_steps
         self._failed = 0
         self._refusal: Refusal | None = None
 
@@ -78,7 +88,12 @@ class _GroupSearch:
         finally:
             self._cluster.undo(self._start)
         assert self._refusal is not None
-        return GroupRefusal(self._failed, self._refusal, exhausted=self._steps <= 0)
+        return GroupRefusal(
+            self._failed,
+            self._refusal,
+            exhausted=self._steps <= 0,
+            steps=self._steps_max - max(self._steps, 0),
+        )
 
     def _attempts(self, hints: Sequence[str | None]) -> Iterator[list[Placement] | None]:
         if len(hints) == len(self._pods) and all(hints):

@@ -30,6 +30,7 @@ from service.model.metadata import Json, Metadata, PodCondition, members_of, rea
 from service.model.node_manifest import NodeManifest, load_node, parse_node, parse_plain_node
 from service.model.objects import Namespace
 from service.model.plain import compact, cut
+from service.model.pod_group_manifest import PodGroupManifest, load_pod_group, parse_pod_group
 from service.model.pod_manifest import PodManifest, load_pod, parse_plain_pod, parse_pod
 from service.model.quota_manifest import (
     PriorityClassManifest,
@@ -52,6 +53,7 @@ __all__ = [
     "NodeManifest",
     "ObjectManifest",
     "PodCondition",
+    "PodGroupManifest",
     "PodManifest",
     "PodTemplate",
     "PriorityClassManifest",
@@ -64,11 +66,13 @@ __all__ = [
     "load_namespace",
     "load_node",
     "load_pod",
+    "load_pod_group",
     "load_quota",
     "parse_any",
     "parse_namespace",
     "parse_node",
     "parse_pod",
+    "parse_pod_group",
     "parse_quota",
     "with_resource_version",
 ]
@@ -93,7 +97,9 @@ class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):
         return replace(self, namespace_object=renewed, created=created)
 
 
-AnyManifest: TypeAlias = NodeManifest | NamespaceManifest | PodManifest | QuotaManifest
+AnyManifest: TypeAlias = (
+    NodeManifest | NamespaceManifest | PodManifest | QuotaManifest | PodGroupManifest
+)
 """An object that is stored as one."""
 Applicable: TypeAlias = AnyManifest | PriorityClassManifest
 """Whatever `apply` takes."""
@@ -142,6 +148,7 @@ _PARSERS: Mapping[str, Callable[[bytes | object, TemplateCache], Applicable]] = 
     "Namespace": lambda raw, templates: parse_namespace(raw, limits=templates.limits),
     "Pod": parse_pod,
     "ResourceQuota": lambda raw, templates: parse_quota(raw, limits=templates.limits),
+    "PodGroup": lambda raw, templates: parse_pod_group(raw, limits=templates.limits),
     "PriorityClass": lambda raw, templates: parse_priority_class(raw, templates.limits),
 }
 _LOADERS: Mapping[str, Callable[[bytes, TemplateCache], AnyManifest]] = {
@@ -149,6 +156,7 @@ _LOADERS: Mapping[str, Callable[[bytes, TemplateCache], AnyManifest]] = {
     "Namespace": lambda body, _: load_namespace(body),
     "Pod": load_pod,
     "ResourceQuota": lambda body, _: load_quota(body),
+    "PodGroup": lambda body, _: load_pod_group(body),
 }
 
 

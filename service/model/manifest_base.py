@@ -8,6 +8,7 @@ import msgspec
 from service.model.errors import FieldError, InvalidManifest
 from service.model.metadata import Json, Metadata, joined, read_metadata
 from service.model.objects import Namespace, Node, Pod
+from service.model.pod_group import PodGroup
 from service.model.quota import ResourceQuota
 from service.model.strict_json import decode_strict, encode
 from service.model.validation.kinds import KINDS
@@ -39,7 +40,7 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True):
     resource_version: str = ""
 
     @property
-    def subject(self) -> Node | Namespace | Pod | ResourceQuota:
+    def subject(self) -> Node | Namespace | Pod | ResourceQuota | PodGroup:
         """The object itself, as scheduling reads it."""
         raise NotImplementedError
 

@@ -87,8 +87,8 @@ class TopologyAnswer(Answer, frozen=True, kw_only=True):
     nodes_without_key: list[str]
 
 
-class ShownQuota(msgspec.Struct, frozen=True, kw_only=True):
-    """One quota with its `status` as of the answer's revision."""
+class ShownObject(msgspec.Struct, frozen=True, kw_only=True):
+    """One object with its `status` as of the answer's revision."""
 
     namespace: str
     name: str
@@ -98,10 +98,10 @@ class ShownQuota(msgspec.Struct, frozen=True, kw_only=True):
     """The manifest without its resourceVersion."""
 
 
-class QuotasAnswer(Answer, frozen=True, kw_only=True):
-    """Quotas by namespace and name."""
+class ComputedAnswer(Answer, frozen=True, kw_only=True):
+    """Objects of one kind by namespace and name."""
 
-    quotas: list[ShownQuota]
+    objects: list[ShownObject]
 
 
 class PodName(msgspec.Struct, frozen=True, kw_only=True):

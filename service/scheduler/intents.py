@@ -16,12 +16,12 @@ from service.model.patches import PatchType
 from service.scheduler.answers import (
     Answer,
     ApplyAnswer,
+    ComputedAnswer,
     ConfigAnswer,
     EvictionsAnswer,
     LinesAnswer,
     ObjectAnswer,
     PendingAnswer,
-    QuotasAnswer,
     TopologyAnswer,
     ViolationsAnswer,
 )
@@ -132,6 +132,8 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     """Keep what cannot be placed as pending pods."""
     dry_run: bool = False
     explain: Literal["None", "Summary", "Full"] = "None"
+    without_groups: bool = False
+    """Nothing is known of PodGroups: their members are pods like all others."""
 
 
 class PlacePending(Intent[PendingAnswer], frozen=True, kw_only=True):
@@ -171,9 +173,10 @@ class ReadTopology(Intent[TopologyAnswer], frozen=True, kw_only=True):
     key: str
 
 
-class ReadQuotas(Intent[QuotasAnswer], frozen=True, kw_only=True):
-    """Quotas with what is used of them: all, those of a namespace, or one."""
+class ReadComputed(Intent[ComputedAnswer], frozen=True, kw_only=True):
+    """Objects of which `status` is computed: all of a kind, those of a namespace, or one."""
 
+    kind: str
     namespace: str | None = None
     name: str | None = None
 

@@ -63,10 +63,29 @@ class EvictionState(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(self)
 
 
-INTERNAL_KINDS = frozenset({CLUSTER_KIND, EvictionState.kind})
+class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods that were to be placed all or none and now wait, as (`WaitingGroup`, "", id).
+
+    A member that was never stored, because it was denied, is waited for.
+    """
+
+    kind: ClassVar[str] = "WaitingGroup"
+    namespace: ClassVar[str] = ""
+    uid: ClassVar[str] = ""
+    labels: ClassVar[Mapping[str, str]] = {}
+    name: str
+    members: tuple[tuple[str, str], ...]
+    """Namespace and name, in the order of the request."""
+
+    def render(self) -> bytes:
+        """The group as JSON."""
+        return msgspec.json.encode(self)
+
+
+INTERNAL_KINDS = frozenset({CLUSTER_KIND, EvictionState.kind, WaitingGroup.kind})
 """Kinds that are no objects to clients."""
 
-StoredManifest: TypeAlias = AnyManifest | ConfigManifest | EvictionState
+StoredManifest: TypeAlias = AnyManifest | ConfigManifest | EvictionState | WaitingGroup
 """Every kind of object that a replica holds."""
 
 
@@ -80,4 +99,6 @@ def load_manifest(kind: str, body: bytes, templates: TemplateCache) -> StoredMan
         return ConfigManifest(config=parse_config(msgspec.json.decode(body)), body=body)
     if kind == EvictionState.kind:
         return msgspec.json.decode(body, type=EvictionState)
+    if kind == WaitingGroup.kind:
+        return msgspec.json.decode(body, type=WaitingGroup)
     return load_any(kind, body, templates)

@@ -70,6 +70,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What was not tried for so long is tried again, whatever has changed since."""
     pending_told_seconds: float = 60.0
     """How often the conditions of many equal pods may change (P18)."""
+    pending_group_told_max: int = 50
+    """Members of a group that are told at once what has changed for all of them."""
     pending_failures_max: int = 5
     """A pod refused so often for lack of room has a node kept free for it."""
     pending_lease_seconds: float = 3.0

@@ -75,7 +75,7 @@ class PendingPods:
 
     def loaded(self, replica: Replica) -> None:
         """There is a new replica, of which nothing is tentative."""
-        self.queue.reset(replica.pending_pods(), replica.config)
+        self.queue.reset(replica.pending_pods(), replica.config, replica.groups.all_waiting())
         self._advance()
 
     def settled(self, entries: Sequence[Entry]) -> None:

@@ -7,6 +7,7 @@
 
 Pods that no rule can tell apart are one *lot*: what is decided of one is true of all until
 something changes, so ten thousand equal pods cost one attempt. A lot's pods leave it in order.
+The members of a group are one lot too: its first pod is given out in place of all of them.
 
 The queue is pure: it is filled from the replica, kept up by the changes that the log has, and told
 the time. It can be thrown away at any moment and made again from the pods without a node.
@@ -14,17 +15,28 @@ the time. It can be thrown away at any moment and made again from the pods witho
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from enum import Enum
 from itertools import count
 
 from service.model.config import ClusterConfig
 from service.model.manifest import PodManifest
 from service.model.objects import Pod
+from service.scheduler.groups import GroupRef, group_of
+from service.scheduler.kinds import WaitingGroup
 from service.scheduler.limits import Limits
 from service.scheduler.replica import Entry, Key
 from service.scheduler.turns import Refused, Tell, Turn
-from service.scheduler.wakeups import EVERYTHING, FIT, Event, Pair, events_of, helps, topics
+from service.scheduler.wakeups import (
+    EVERYTHING,
+    FIT,
+    MEMBERS,
+    Event,
+    Pair,
+    events_of,
+    helps,
+    topics,
+)
 
 Order = tuple[int, str, str, str]
 """Highest priority first, then oldest, then by namespace and name."""
@@ -50,8 +62,10 @@ class Lot:
     """Pending pods that are equal for every rule."""
 
     __slots__ = (
+        "changed",
         "due",
         "failures",
+        "group",
         "heap",
         "identity",
         "members",
@@ -67,8 +81,12 @@ class Lot:
         "topics",
     )
 
-    def __init__(self, identity: object, pod: Pod) -> None:
+    def __init__(self, identity: object, pod: Pod, group: GroupRef | None) -> None:
         self.identity = identity
+        self.group = group
+        """Members of a group are one lot however they differ: they are tried together."""
+        self.changed = 0
+        """The last revision at which something of the group itself was another."""
         self.pod = pod
         """Any of them."""
         self.state = State.ACTIVE
@@ -93,8 +111,13 @@ class Lot:
 
     @property
     def insufficient(self) -> bool:
-        """Whether it is room that was missing last."""
-        return self.refused is not None and FIT in self.refused.reasons
+        """Whether it is room for a pod that was missing last."""
+        return self.group is None and self.refused is not None and FIT in self.refused.reasons
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether finding out anew takes long."""
+        return self.refused is not None and self.refused.is_costly
 
 
 class PendingQueue:
@@ -104,12 +127,26 @@ class PendingQueue:
         self._limits = limits
         self.reset((), ClusterConfig())
 
-    def reset(self, pods: Iterable[PodManifest], config: ClusterConfig) -> None:
+    def reset(
+        self,
+        pods: Iterable[PodManifest],
+        config: ClusterConfig,
+        groups: Iterable[WaitingGroup] = (),
+    ) -> None:
         """Begin anew with these pods; those that have a node are left out."""
         self._config = config
         self._schedulers = config.scheduler_profiles().keys()
         self._lots: dict[object, Lot] = {}
         self._lot_of: dict[Key, Lot] = {}
+        self._pods: dict[Key, PodManifest] = {}
+        self._waiting: dict[Key, GroupRef] = {
+            key: GroupRef("", group.name) for group in groups for key in group.members
+        }
+        """The pods that are to be placed all or none."""
+        self._grouped: dict[Lot, None] = {}
+        """Groups that were refused, for more than a lack of members."""
+        self._timed: list[tuple[float, int, Lot, Refused]] = []
+        """Groups that have something else to be told at a time."""
         self._active: list[tuple[Order, int, Lot]] = []
         self._backoff: list[tuple[float, int, Lot]] = []
         self._resting: list[tuple[Order, int, Lot]] = []
@@ -154,6 +191,8 @@ class PendingQueue:
             return True
         if self._resting and self._early:
             return True
+        if self._timed and self._timed[0][0] <= now:
+            return True
         return any(lot.new or lot.stale_due <= now for lot in self._untold)
 
     # What changes
@@ -166,6 +205,10 @@ class PendingQueue:
                 self._follow(entry)
             elif entry.kind == "Cluster":
                 self._configure(entry)
+            elif entry.kind == "PodGroup":
+                self._change(GroupRef(*entry.key), entry.revision)
+            elif entry.kind == WaitingGroup.kind:
+                self._regroup(entry)
             if self._lot_of:
                 events.update((e.identity, (entry.revision, e)) for e in events_of(entry))
         for revision, event in events.values():
@@ -174,7 +217,56 @@ class PendingQueue:
             self._wake_by(event)
 
     def _follow(self, entry: Entry) -> None:
+        before = entry.before.manifest if entry.before else None
         after = entry.after.manifest if entry.after else None
+        self._follow_pod(entry, after)
+        old, new = self._membership(before), self._membership(after)
+        if old != new:
+            for group in {each[0] for each in (old, new) if each is not None}:
+                self._change(group, entry.revision)
+
+    def _membership(self, manifest: object) -> tuple[GroupRef, object] | None:
+        """The group that a pod is in, with all that matters of the pod to the others."""
+        if not isinstance(manifest, PodManifest):
+            return None
+        group, pod = self._group_of(manifest), manifest.pod
+        facts = (pod.node_name, pod.terminating, pod.finished, pod.labels, id(manifest.template))
+        return (group, facts) if group is not None else None
+
+    def _group_of(self, manifest: PodManifest) -> GroupRef | None:
+        return group_of(manifest) or self._waiting.get((manifest.namespace, manifest.name))
+
+    def _change(self, group: GroupRef, revision: int) -> None:
+        """Something of a group is another: its members are tried at once."""
+        lot = self._lots.get(group)
+        if lot is not None:
+            self._change_lot(lot, revision)
+
+    def _change_lot(self, lot: Lot, revision: int) -> None:
+        lot.changed, lot.failures = revision, 0
+        self._untold.pop(lot, None)  # What there is to tell is known after the next attempt.
+        if lot.state in (State.UNSCHEDULABLE, State.BACKOFF):
+            self._activate(lot)
+
+    def _regroup(self, entry: Entry) -> None:
+        """Other pods wait for each other now."""
+        before = entry.before.manifest if entry.before else None
+        after = entry.after.manifest if entry.after else None
+        keys: dict[Key, None] = {}
+        if isinstance(before, WaitingGroup):
+            keys.update(dict.fromkeys(before.members))
+            for key in before.members:
+                if self._waiting.get(key) == GroupRef("", before.name):
+                    del self._waiting[key]
+        if isinstance(after, WaitingGroup):
+            keys.update(dict.fromkeys(after.members))
+            self._waiting.update(dict.fromkeys(after.members, GroupRef("", after.name)))
+        for key in keys:
+            if key in self._pods:
+                self._put(self._pods[key])
+        self._change(GroupRef("", entry.key[1]), entry.revision)
+
+    def _follow_pod(self, entry: Entry, after: object) -> None:
         if isinstance(after, PodManifest) and after.pod.wants_node:
             self._put(after)
             return
@@ -190,10 +282,13 @@ class PendingQueue:
         self._schedulers = config.scheduler_profiles().keys()
         for lot in self._lots.values():
             lot.members = {
-                key: (-self._priority(lot.pod), *order[1:]) for key, order in lot.members.items()
+                key: (-self._priority(self._pods[key].pod), *order[1:])
+                for key, order in lot.members.items()
             }
             lot.heap = sorted(o for key, o in lot.members.items() if key not in self._taken)
             self._sort_in(lot)
+        for manifest in list(self._pods.values()):
+            self._put(manifest)  # Who waits with a group depends on the known schedulers.
 
     def retry_all(self) -> None:
         """Try every pod once more, at once."""
@@ -212,7 +307,9 @@ class PendingQueue:
         pod = manifest.pod
         if not pod.wants_node:
             return
-        identity = (
+        held = bool(pod.spec.scheduling_gates) or pod.spec.scheduler_name not in self._schedulers
+        group = None if held else self._group_of(manifest)
+        identity: object = group or (
             pod.namespace,
             manifest.template.spec_json,
             frozenset(pod.labels.items()),
@@ -222,11 +319,13 @@ class PendingQueue:
         order = (-self._priority(pod), pod.created, *key)
         known = self._lot_of.get(key)
         if known and known.identity == identity and known.members[key] == order:
+            self._pods[key] = manifest
             return  # Only what no rule reads has changed, such as its own condition.
         self._remove(key)
+        self._pods[key] = manifest
         lot = self._lots.get(identity)
         if lot is None:
-            lot = self._lots[identity] = Lot(identity, pod)
+            lot = self._lots[identity] = Lot(identity, pod, group)
             self._sort_in(lot)
         self._lot_of[key] = lot
         lot.members[key] = order
@@ -241,7 +340,7 @@ class PendingQueue:
         lot = self._lot_of.pop(key, None)
         if lot is None:
             return
-        del lot.members[key]
+        del lot.members[key], self._pods[key]
         lot.new.pop(key, None)
         lot.stale.pop(key, None)
         self._taken.pop(key, None)
@@ -260,7 +359,10 @@ class PendingQueue:
     def _sort_in(self, lot: Lot) -> None:
         """Put a lot where it belongs, whatever was decided of it before."""
         self._forget(lot)
-        if lot.pod.spec.scheduler_name not in self._schedulers:
+        if lot.group is not None:
+            lot.state = State.ACTIVE
+            self._enter(lot)
+        elif lot.pod.spec.scheduler_name not in self._schedulers:
             lot.state = State.UNKNOWN
         elif lot.pod.spec.scheduling_gates:
             lot.state = State.GATED
@@ -280,6 +382,10 @@ class PendingQueue:
         while self._backoff and self._backoff[0][0] <= now:
             _, _, lot = heapq.heappop(self._backoff)
             if lot.state is State.BACKOFF and lot.due <= now:
+                self._activate(lot)
+        while self._timed and self._timed[0][0] <= now:
+            _, _, lot, refused = heapq.heappop(self._timed)
+            if lot.state is State.UNSCHEDULABLE and lot.refused is refused:
                 self._activate(lot)
         self._starving = self._most_starved()
         first = self._head(self._starving) if self._starving else None
@@ -311,7 +417,9 @@ class PendingQueue:
         for lot in {self._lot_of[key]: None for key in turn.tries if key in self._lot_of}:
             if lot.state is State.ACTIVE:
                 self._enter(lot)
-        tried = frozenset(turn.tries)
+        tried = refusals.keys() | turn.tries
+        for key in refusals.keys() & self._lot_of.keys():
+            self._lot_of[key].new.pop(key, None)  # Tried with the member that stood for its group.
         for lot, refused in refused_lots.items():
             if lot.state is State.ACTIVE:
                 self._refuse(lot, refused, tried, now)
@@ -336,10 +444,10 @@ class PendingQueue:
             order, _, lot = self._active[0]
             head = self._head(lot) if lot.state is State.ACTIVE else None
             heapq.heappop(self._active)
-            if head == order:
+            if head == order and not (lot.group and lot in self._taken.values()):
                 heapq.heappop(lot.heap)
                 self._taken[order[2:]] = lot
-                if lot.refused is None:
+                if lot.refused is None and lot.group is None:
                     self._enter(lot)
                 return order
         return None
@@ -376,11 +484,15 @@ class PendingQueue:
 
     # What is refused, and what wakes it
 
-    def _refuse(self, lot: Lot, refused: Refused, tried: frozenset[Key], now: float) -> None:
+    def _refuse(self, lot: Lot, refused: Refused, tried: AbstractSet[Key], now: float) -> None:
         lot.state = State.UNSCHEDULABLE
         lot.refused, lot.refused_at = refused, now
         lot.failures += 1
-        lot.due = now + self._backoff_seconds(lot.failures)
+        seconds = self._backoff_seconds(lot.failures)
+        lot.due = now + (self._limits.pending_backoff_seconds_max if lot.is_costly else seconds)
+        if lot.group is not None:
+            self._refuse_group(lot, refused, tried, now)
+            return
         lot.topics = frozenset(
             (plugin, pair)
             for plugin in refused.reasons
@@ -391,6 +503,26 @@ class PendingQueue:
         if lot.failures >= self._limits.pending_failures_max and lot.insufficient:
             self._starved[lot] = None
         self._note_reasons(lot, refused, tried, now)
+        self._wake_by_seen(lot, refused)
+
+    def _refuse_group(
+        self, lot: Lot, refused: Refused, tried: AbstractSet[Key], now: float
+    ) -> None:
+        """What one member lacks may come by what no hint about it tells: any event can help."""
+        if refused.reasons.keys() == {MEMBERS}:
+            lot.failures = 0  # Nothing was searched for.
+        else:
+            self._grouped[lot] = None
+        if refused.again_after is not None:
+            timed = (now + refused.again_after, next(self._numbers), lot, refused)
+            heapq.heappush(self._timed, timed)
+        self._note_reasons(lot, refused, tried, now)
+        if lot.changed > refused.revision:
+            self._change_lot(lot, lot.changed)
+        else:
+            self._wake_by_seen(lot, refused)
+
+    def _wake_by_seen(self, lot: Lot, refused: Refused) -> None:
         for revision, event in self._seen:
             if revision > refused.revision and self._is_helped(lot, event):
                 self._wake(lot)
@@ -408,6 +540,7 @@ class PendingQueue:
             candidates = list(self._lots.values())
         else:
             candidates = [lot for plugin in event.plugins for lot in self._asking(plugin, event)]
+            candidates += self._grouped
         for lot in candidates:
             if lot.state is State.UNSCHEDULABLE and self._is_helped(lot, event):
                 self._wake(lot)
@@ -420,6 +553,8 @@ class PendingQueue:
         return [lot for pair in (None, *pairs) for lot in self._index.get((plugin, pair), ())]
 
     def _is_helped(self, lot: Lot, event: Event) -> bool:
+        if lot.group is not None:
+            return lot in self._grouped
         reasons = lot.refused.reasons if lot.refused else {}
         return event is EVERYTHING or any(
             helps(event, plugin, lot.pod, each) for plugin, each in reasons.items()
@@ -430,16 +565,16 @@ class PendingQueue:
 
         The one that starves is not made to wait: every chance is offered to it first.
         """
-        if lot.failures <= 1 or lot is self._starving:
+        if lot is self._starving or (lot.failures <= 1 and not lot.is_costly):
             self._activate(lot)
             return
         self._unlist(lot)
         lot.state = State.BACKOFF
         heapq.heappush(self._backoff, (lot.due, next(self._numbers), lot))
-        head = self._head(lot)
+        head = None if lot.is_costly else self._head(lot)
         if head is not None:
             heapq.heappush(self._resting, (head, next(self._numbers), lot))
-        self._early = self._limits.pending_early_tries
+            self._early = self._limits.pending_early_tries
 
     def _activate(self, lot: Lot) -> None:
         self._unlist(lot)
@@ -447,6 +582,7 @@ class PendingQueue:
         self._enter(lot)
 
     def _unlist(self, lot: Lot) -> None:
+        self._grouped.pop(lot, None)
         for topic in lot.topics:
             lots = self._index[topic]
             del lots[lot]
@@ -474,16 +610,21 @@ class PendingQueue:
 
     # What is told
 
-    def _note_reasons(self, lot: Lot, refused: Refused, tried: frozenset[Key], now: float) -> None:
+    def _note_reasons(
+        self, lot: Lot, refused: Refused, tried: AbstractSet[Key], now: float
+    ) -> None:
         """Those that were not tried themselves are told; if they were before, not at once (P18)."""
         reasons = refused.reasons.items()
         told = frozenset(f"{plugin}: {reason}" for plugin, each in reasons for reason in each)
+        if lot.group is not None:
+            told = frozenset({refused.message})
         if told != lot.told:
             lot.told = told
             if lot.told_at is None:
                 lot.told_at = now
             if not lot.stale:
-                lot.stale_due = lot.told_at + self._limits.pending_told_seconds
+                small = lot.group and len(lot.members) <= self._limits.pending_group_told_max
+                lot.stale_due = now if small else lot.told_at + self._limits.pending_told_seconds
             lot.stale = {
                 key: None for key in lot.members if key not in tried and key not in lot.new
             }

@@ -18,14 +18,17 @@ from service.model.log import Change, ObjectRow, Snapshot
 from service.model.manifest import (
     NamespaceManifest,
     NodeManifest,
+    PodGroupManifest,
     PodManifest,
     QuotaManifest,
     TemplateCache,
 )
+from service.scheduler.groups import Groups
 from service.scheduler.kinds import (
     ConfigManifest,
     EvictionState,
     StoredManifest,
+    WaitingGroup,
     load_manifest,
 )
 from service.scheduler.quotas import Ledger
@@ -65,6 +68,7 @@ class Replica:
     def __init__(self, templates: TemplateCache) -> None:
         self.cluster = Cluster(ClusterConfig())
         self.ledger = Ledger(self.cluster)
+        self.groups = Groups()
         self.revision = 0
         self._templates = templates
         self._objects: dict[str, dict[Key, Stored]] = {}
@@ -214,7 +218,9 @@ class Replica:
         return entry
 
     def _account(self, before: Stored | None, after: Stored | None) -> None:
-        self.ledger.change(before and before.manifest, after and after.manifest)
+        old, new = before and before.manifest, after and after.manifest
+        self.ledger.change(old, new)
+        self.groups.change(old, new)
 
     def _enter(self, manifest: StoredManifest) -> None:
         match manifest:
@@ -230,6 +236,8 @@ class Replica:
                 pass  # nothing that places pods
             case QuotaManifest():
                 pass  # the ledger's
+            case PodGroupManifest() | WaitingGroup():
+                pass  # the groups'
 
     def _leave(self, manifest: StoredManifest) -> None:
         match manifest:
@@ -245,6 +253,8 @@ class Replica:
                 pass
             case QuotaManifest():
                 pass  # the ledger's
+            case PodGroupManifest() | WaitingGroup():
+                pass  # the groups'
 
 
 _LOAD_ORDER = {"Cluster": 0, "Namespace": 1, "Node": 2}

@@ -59,6 +59,7 @@ def simulating(
         all_or_nothing=simulation.all_or_nothing,
         dry_run=True,
         explain="Full",
+        without_groups=True,
     )
     answer = yield from decide(desk, intent)
     assert isinstance(answer, PlacementAnswer)

@@ -18,6 +18,10 @@ class Refused(msgspec.Struct, frozen=True):
     reasons: Mapping[str, Collection[str]]
     """Plugin to the reasons that it gave."""
     message: str
+    is_costly: bool = False
+    """Finding out took so long that it should not be asked often."""
+    again_after: float | None = None
+    """Seconds after which something else is to be told, though nothing has changed."""
 
 
 class Tell(NamedTuple):

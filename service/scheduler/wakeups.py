@@ -11,7 +11,7 @@ Source: `pkg/scheduler/framework/plugins/*`, `EventsToRegister` and `isSchedulab
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from service.model.manifest import NamespaceManifest, NodeManifest, PodManifest
+from service.model.manifest import NamespaceManifest, NodeManifest, PodGroupManifest, PodManifest
 from service.model.objects import (
     LabelSelector,
     Node,
@@ -21,6 +21,7 @@ from service.model.objects import (
 )
 from service.model.requests import placed_requests
 from service.model.selectors import matches
+from service.scheduler.kinds import WaitingGroup
 from service.scheduler.replica import Entry
 
 FIT = "NodeResourcesFit"
@@ -28,6 +29,8 @@ AFFINITY = "InterPodAffinity"
 SPREAD = "PodTopologySpread"
 ADMISSION = "Admission"
 """Not a plugin of Kubernetes: the pod itself is refused, wherever there is room."""
+MEMBERS = "Members"
+"""Neither: too few members of the pod's group are there, which only they can change."""
 NO_NODES = ""
 """Stands for the plugin where there is no node that could reject."""
 
@@ -98,6 +101,8 @@ def events_of(entry: Entry) -> list[Event]:
         case NamespaceManifest():
             changed = before is None or after is None or before.labels != after.labels
             return _of(frozenset({AFFINITY}) if changed else frozenset())
+        case PodGroupManifest() | WaitingGroup():
+            return []  # The queue knows who waits with whom.
         case _:
             return [EVERYTHING] if entry.kind == "Cluster" else _of(frozenset({ADMISSION}))
 

@@ -9,7 +9,7 @@ import pytest
 
 from service.model.errors import Denied
 from service.model.manifest import TemplateCache, parse_any
-from service.scheduler.intents import DeleteObject, PutObject, ReadQuotas
+from service.scheduler.intents import DeleteObject, PutObject, ReadComputed
 from service.scheduler.kinds import ConfigManifest, load_manifest
 from service.scheduler.replica import Replica
 from tests.builders import matching, node, pod
@@ -22,7 +22,7 @@ def quota(name: str, namespace: str = "default", **spec: Any) -> Manifest:
 
 
 def used_in(answer: Any) -> dict[str, dict[str, str]]:
-    return {each.name: msgspec.json.decode(each.body)["status"]["used"] for each in answer.quotas}
+    return {each.name: msgspec.json.decode(each.body)["status"]["used"] for each in answer.objects}
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -44,7 +44,7 @@ async def test_sixteen_creators_on_two_workers_never_overrun_a_quota(seed: int) 
         made = await asyncio.gather(*(create(number) for number in range(16)))
         assert sum(made) == 5
         for worker in (0, 1):
-            answer = await w.ask(ReadQuotas(), worker=worker)
+            answer = await w.ask(ReadComputed(kind="ResourceQuota"), worker=worker)
             assert used_in(answer) == {"five": {"pods": "5", "requests.cpu": "1500m"}}
         await w.assert_replicas_agree()
 
@@ -65,7 +65,7 @@ async def test_a_read_of_quotas_waits_for_what_it_shows_to_be_committed() -> Non
         gate = w.close_gate()
         placing = asyncio.create_task(w.place(pod("a")))
         await w.others()
-        reading = asyncio.create_task(w.ask(ReadQuotas()))
+        reading = asyncio.create_task(w.ask(ReadComputed(kind="ResourceQuota")))
         await w.others()
         assert not reading.done()
         w.open_gate(gate)

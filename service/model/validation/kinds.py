@@ -1,4 +1,4 @@
-"""Which objects are valid, kind by kind: metadata, nodes, namespaces, pods, quotas, classes.
+"""Which objects are valid, kind by kind: metadata, nodes, namespaces, pods, quotas, groups, classes.
 
 Rules name fields relative to the object: `metadata.name`, `spec.taints[0].key`.
 """
@@ -9,8 +9,9 @@ import msgspec
 
 from service.model.validation import names, pods
 from service.model.validation.quotas import QUOTA_SPEC, class_has_value
-from service.model.validation.resources import NODE_RESOURCES
+from service.model.validation.resources import NODE_RESOURCES, quantities
 from service.model.validation.rules import (
+    INT32_MAX,
     Problems,
     Record,
     Rule,
@@ -103,15 +104,31 @@ def _kind(
     spec: Rule = anything,
     status: Rule = anything,
     namespaced: bool = False,
+    api_version: str = "v1",
 ) -> KindRules:
     fields: dict[str, Rule] = {
-        "apiVersion": one_of("v1"),
+        "apiVersion": one_of(api_version),
         "kind": one_of(kind),
         "metadata": _metadata(name, namespaced=namespaced),
         "spec": anything,
         "status": status,
     }
-    return KindRules("v1", namespaced, record(fields, required=("metadata",), closed=False), spec)
+    envelope = record(fields, required=("metadata",), closed=False)
+    return KindRules(api_version, namespaced, envelope, spec)
+
+
+_POD_GROUP_SPEC = record(
+    {
+        "minMember": whole_number(1, INT32_MAX),
+        "minResources": quantities(names.label_key),
+        "scheduleTimeoutSeconds": whole_number(1, INT32_MAX),
+    }
+)
+
+
+def _pod_group_name(text: str) -> str | None:
+    """Pods name their group in a label, which has less room than names."""
+    return names.dns_subdomain(text) or names.label_value(text)
 
 
 _PRIORITY_CLASS = record(
@@ -133,6 +150,13 @@ KINDS: Mapping[str, KindRules] = {
     "Pod": _kind("Pod", names.dns_subdomain, spec=pods.SPEC, status=pods.STATUS, namespaced=True),
     "ResourceQuota": _kind(
         "ResourceQuota", names.dns_subdomain, spec=nullable(QUOTA_SPEC), namespaced=True
+    ),
+    "PodGroup": _kind(
+        "PodGroup",
+        _pod_group_name,
+        spec=nullable(_POD_GROUP_SPEC),
+        namespaced=True,
+        api_version="scheduling.x-k8s.io/v1alpha1",
     ),
     "PriorityClass": KindRules(
         api_version="scheduling.k8s.io/v1",

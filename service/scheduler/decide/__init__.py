@@ -16,7 +16,7 @@ from service.scheduler.decide.objects import delete_object, put_object
 from service.scheduler.decide.patching import patch_object
 from service.scheduler.decide.pending import place_pending
 from service.scheduler.decide.placements import place_pods
-from service.scheduler.decide.quotas import read_quotas
+from service.scheduler.decide.showing import read_computed
 from service.scheduler.decide.telling import explain_pod, read_topology
 from service.scheduler.decide.violations import read_violations
 from service.scheduler.desk import Decision, Desk, at_once
@@ -35,7 +35,7 @@ from service.scheduler.intents import (
     PlacePods,
     PutConfig,
     PutObject,
-    ReadQuotas,
+    ReadComputed,
     ReadTopology,
     ReadViolations,
 )
@@ -58,7 +58,7 @@ _DECIDE: dict[type[Intent[Any]], Callable[[Desk, Any], Decision[Any]]] = {
     ExplainPod: at_once(explain_pod),
     ReadTopology: read_topology,
     ReadViolations: read_violations,
-    ReadQuotas: at_once(read_quotas),
+    ReadComputed: at_once(read_computed),
 }
 
 

@@ -10,6 +10,9 @@ GATED = "Scheduling is blocked due to non-empty scheduling gates"
 """kube-scheduler's message for a pod with `schedulingGates`."""
 
 
+GATED_REASON = "SchedulingGated"
+
+
 def bound(desk: Desk, manifest: PodManifest, node_name: str, uid: str) -> PodManifest:
     """The pod placed on a node now, with condition PodScheduled=True."""
     pod = manifest.pod

@@ -1,8 +1,11 @@
 """Placing a group: all of its pods in one commit, or none."""
 
+from msgspec.structs import replace
+
 from service.engine import GroupRefusal, Placement, place_group
-from service.model.objects import Pod
-from service.scheduler.decide.conditions import GATED
+from service.scheduler.decide.conditions import GATED_REASON
+from service.scheduler.decide.gangs import denials
+from service.scheduler.decide.membership import members_of, shortage
 from service.scheduler.decide.placing import (
     Candidate,
     already_placed,
@@ -10,10 +13,11 @@ from service.scheduler.decide.placing import (
     explained_without,
     explanation_of,
     keep_waiting,
-    refusal_of,
     result_of,
 )
+from service.scheduler.decide.togetherness import wait_together
 from service.scheduler.desk import Decision, Desk
+from service.scheduler.groups import group_of
 from service.scheduler.intents import PlacePods
 from service.scheduler.placements import (
     GroupFailure,
@@ -42,7 +46,9 @@ def place_as_group(
         if placements is not None:
             group.bind(placements)
             return group.answer([group.placed(candidate) for candidate in candidates])
-    return group.answer([group.refused(candidate) for candidate in candidates])
+    results = [group.refused(candidate) for candidate in candidates]
+    group.keep_together()
+    return group.answer(results)
 
 
 class _Group:
@@ -59,22 +65,20 @@ class _Group:
         self._failure: GroupFailure | None = None
 
     def refuse_at_once(self) -> None:
-        """Find the members that may not be placed, wherever there is room.
-
-        Quotas have to hold all of them together, so each is reserved while the next is judged.
-        """
-        ledger, reserved = self._desk.replica.ledger, list[Pod]()
+        """Find the members that may not be placed, wherever there is room."""
+        denied = denials(self._desk, self._fresh)
         for candidate in self._fresh:
-            denied = refusal_of(self._desk, candidate)
-            if denied is not None:
-                self._fail(candidate, "Denied", denied.detail, reason=denied.reason)
-            elif candidate.pod.spec.scheduling_gates:
-                self._fail(candidate, "Unschedulable", GATED)
-            if denied is None and candidate.stored is None:
-                ledger.move(None, candidate.pod)
-                reserved.append(candidate.pod)
-        for pod in reversed(reserved):
-            ledger.move(pod, None)
+            refused = denied.get(candidate.key)
+            if refused is None:
+                continue
+            if refused.reason == GATED_REASON:
+                self._fail(candidate, "Unschedulable", refused.detail)
+            else:
+                self._fail(candidate, "Denied", refused.detail, reason=refused.reason)
+        for candidate in self._fresh:
+            told = self._misses_members(candidate)
+            if told is not None and candidate.key not in self.failed:
+                self._fail(candidate, "Unschedulable", told)
 
     def search(self) -> list[Placement] | None:
         """Nodes for all members that have none; None, and why, if there are none."""
@@ -119,9 +123,23 @@ class _Group:
         result = self.failed.get(candidate.key)
         if result is None:
             result = self._result(candidate, "GroupRefused", self._failure.message)
-        if self._intent.queue and result.outcome != "Denied":
-            keep_waiting(self._desk, candidate, self._failure.message)
-        return result
+        if not self._intent.queue or result.outcome == "Denied":
+            return result
+        gated = candidate.pod.spec.scheduling_gates
+        uid = keep_waiting(
+            self._desk,
+            candidate,
+            result.message or self._failure.message,
+            GATED_REASON if gated else "Unschedulable",
+        )
+        return replace(result, uid=None if self._intent.dry_run else uid)
+
+    def keep_together(self) -> None:
+        """If members are kept waiting, have them wait for each other."""
+        if self._intent.queue:
+            wait_together(
+                self._desk, [each.key for each in self._fresh if not group_of(each.manifest)]
+            )
 
     def answer(self, results: list[PlacementResult]) -> PlacementAnswer:
         """The answer with these results."""
@@ -162,8 +180,13 @@ class _Group:
 
     def _fail_search(self, refused: GroupRefusal) -> None:
         candidate = self._fresh[refused.failed]
-        message = refused.refusal.message
-        if refused.exhausted:
-            message += " The search ended at groupSearchSteps; a placement may still exist."
         plugin = min(refused.refusal.plugins, default=None)
-        self._fail(candidate, "Unschedulable", message, plugin=plugin)
+        self._fail(candidate, "Unschedulable", refused.message, plugin=plugin)
+
+    def _misses_members(self, candidate: Candidate) -> str | None:
+        """What a member's PodGroup lacks, with the group that is to be placed and without others."""
+        group = None if self._intent.without_groups else group_of(candidate.manifest)
+        if group is None:
+            return None
+        joining = sum(group_of(each.manifest) == group for each in self._fresh)
+        return shortage(members_of(self._desk.replica, group), joining, 0)

@@ -11,6 +11,7 @@ from service.model.manifest import (
     AnyManifest,
     NamespaceManifest,
     NodeManifest,
+    PodGroupManifest,
     PodManifest,
     QuotaManifest,
     parse_namespace,
@@ -18,7 +19,8 @@ from service.model.manifest import (
 from service.scheduler.answers import ObjectAnswer
 from service.scheduler.decide.admission import admit, admit_charge, prioritized
 from service.scheduler.decide.pods import check_update
-from service.scheduler.decide.quotas import shown
+from service.scheduler.decide.showing import shown
+from service.scheduler.decide.togetherness import leave_waiting
 from service.scheduler.desk import Desk
 from service.scheduler.intents import DeleteObject, Preconditions, PutObject
 from service.scheduler.replica import Stored
@@ -83,14 +85,15 @@ def remove(desk: Desk, stored: Stored) -> int:
     The namespace `default` itself stays: it is only emptied.
     """
     manifest, replica = stored.manifest, desk.replica
-    before = replica.revision
+    keys = [(manifest.kind, (manifest.namespace, manifest.name))]
     if isinstance(manifest, NamespaceManifest):
-        for kind, (namespace, name) in replica.in_namespace(manifest.name):
-            replica.delete(kind, namespace, name)
-        if manifest.name == DEFAULT_NAMESPACE:
-            return replica.revision - before
-    replica.delete(manifest.kind, manifest.namespace, manifest.name)
-    return replica.revision - before
+        emptied = replica.in_namespace(manifest.name)
+        keys = emptied if manifest.name == DEFAULT_NAMESPACE else [*emptied, *keys]
+    for kind, key in keys:
+        replica.delete(kind, *key)
+        if kind == PodManifest.kind:
+            leave_waiting(replica, key)
+    return len(keys)
 
 
 def upsert(
@@ -181,7 +184,7 @@ def _updated(desk: Desk, sent: AnyManifest, stored: Stored) -> AnyManifest:
     if isinstance(sent, PodManifest):
         assert isinstance(old, PodManifest)
         return prioritized(desk, sent.updating(old), old)
-    assert isinstance(old, NodeManifest | NamespaceManifest | QuotaManifest)
+    assert isinstance(old, NodeManifest | NamespaceManifest | QuotaManifest | PodGroupManifest)
     return sent.with_identity(sent.uid or old.uid, old.created or sent.created)
 
 

@@ -7,6 +7,7 @@ from service.model.manifest import (
     parse_namespace,
     parse_node,
     parse_pod,
+    parse_pod_group,
     parse_quota,
     with_resource_version,
 )
@@ -44,5 +45,7 @@ def _parse(desk: Desk, intent: PatchObject, patched: dict[str, object]) -> AnyMa
             return parse_namespace(patched, name=intent.name)
         case "ResourceQuota":
             return parse_quota(patched, name=intent.name, namespace=intent.namespace)
+        case "PodGroup":
+            return parse_pod_group(patched, name=intent.name, namespace=intent.namespace)
         case _:
             raise missing(intent.kind, intent.namespace, intent.name)

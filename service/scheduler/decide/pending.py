@@ -8,9 +8,12 @@ from service.model.errors import Denied
 from service.model.manifest import PodManifest
 from service.model.objects import Pod, PodSpec
 from service.scheduler.answers import PendingAnswer
-from service.scheduler.decide.conditions import GATED, waiting
+from service.scheduler.decide.conditions import GATED, GATED_REASON, waiting
+from service.scheduler.decide.gangs import Gang
+from service.scheduler.decide.membership import members_of, waits_with
 from service.scheduler.decide.placing import Candidate, bind, refusal_of
 from service.scheduler.desk import Decision, Desk
+from service.scheduler.groups import GroupRef
 from service.scheduler.intents import PlacePending
 from service.scheduler.replica import Key
 from service.scheduler.turns import Refused, Tell, WaitReason
@@ -18,6 +21,8 @@ from service.scheduler.wakeups import ADMISSION, FIT, NO_NODES
 
 _STEP_PODS = 8
 """Pods tried or told between two looks at the clock."""
+_STEPS_CHEAP_MAX = 1_000
+"""Steps of a search for a group's places, some fifty milliseconds, that may be made often."""
 
 
 def place_pending(desk: Desk, intent: PlacePending) -> Decision[PendingAnswer]:
@@ -58,14 +63,56 @@ class _Turn:
         manifest = self._waiting_pod(key)
         if manifest is None:
             return
+        group = waits_with(self._desk.replica, manifest)
+        if group is not None:
+            self._try_members(key, group, behind=behind)
+        else:
+            self._try_alone(manifest, behind=behind)
+
+    def _try_alone(self, manifest: PodManifest, *, behind: bool) -> None:
+        key = (manifest.namespace, manifest.name)
         found = self._find(manifest, behind=behind)
         if isinstance(found, Refused):
-            self.refused[key] = found
-            self._write(manifest, "Unschedulable", found.message)
+            self._refuse(key, found)
             return
         bind(self._desk, Candidate(manifest, manifest), found.node_name)
         self.placed.append(key)
         self._verdicts.clear()
+
+    def _try_members(self, key: Key, group: GroupRef, *, behind: bool) -> None:
+        """Place the members of a group that wait, or note for all of them why they go on.
+
+        Of those that are refused together only the first is told at once (P18).
+        """
+        members = members_of(self._desk.replica, group)
+        gang = Gang(self._desk, members, [Candidate(each, each) for each in members.waiting])
+        gang.assemble(self._standing_in() if behind else None)
+        self.placed.extend(gang.placed)
+        if gang.placed:
+            self._verdicts.clear()
+        for candidate in gang.alone:
+            self._try_alone(candidate.manifest, behind=behind)
+        for denied_key, denied in gang.denied.items():
+            if denied.reason != GATED_REASON:
+                self._refuse(denied_key, _refused_for(self._desk, denied))
+        if gang.refusal is not None and key not in self.refused:
+            self._refuse(key, self._refused_together(gang, gang.refusal))
+
+    def _refuse(self, key: Key, refused: Refused) -> None:
+        manifest = self._waiting_pod(key)
+        if manifest is not None:
+            self.refused[key] = refused
+            self._write(manifest, "Unschedulable", refused.message)
+
+    def _refused_together(self, gang: Gang, refusal: Refusal) -> Refused:
+        reasons = {plugin: tuple(each) for plugin, each in refusal.reasons.items()}
+        return Refused(
+            self._desk.replica.revision,
+            reasons or {NO_NODES: ()},
+            gang.told(refusal.message),
+            is_costly=gang.steps > _STEPS_CHEAP_MAX,
+            again_after=gang.seconds_left(),
+        )
 
     def tell(self, tell: Tell) -> None:
         """Have a pod's condition say why it waits."""
@@ -81,9 +128,9 @@ class _Turn:
         desk, pod = self._desk, manifest.pod
         denied = refusal_of(desk, Candidate(manifest, manifest))
         if denied is None and pod.spec.scheduling_gates:
-            denied = Denied("SchedulingGated", GATED)
+            denied = Denied(GATED_REASON, GATED)
         if denied is not None:
-            return Refused(desk.replica.revision, {ADMISSION: (denied.reason,)}, denied.detail)
+            return _refused_for(desk, denied)
         known = (verdict_key(desk.replica.cluster, pod), behind)
         if known in self._verdicts:
             return self._verdicts[known]
@@ -148,6 +195,10 @@ class _Turn:
         told = waiting(self._desk, manifest, reason, message)
         if told is not manifest:
             self._desk.replica.put(told)
+
+
+def _refused_for(desk: Desk, denied: Denied) -> Refused:
+    return Refused(desk.replica.revision, {ADMISSION: (denied.reason,)}, denied.detail)
 
 
 def _kept_free(node_name: str) -> Refusal:

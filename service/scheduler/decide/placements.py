@@ -2,8 +2,9 @@
 
 from msgspec.structs import replace
 
+from service.scheduler.decide.best_effort import place_one_by_one
 from service.scheduler.decide.groups import place_as_group
-from service.scheduler.decide.placing import candidates_of, place_one_by_one
+from service.scheduler.decide.placing import candidates_of
 from service.scheduler.desk import Decision, Desk
 from service.scheduler.intents import PlacePods
 from service.scheduler.placements import PlacementAnswer

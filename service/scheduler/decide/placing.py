@@ -9,16 +9,15 @@ from service.model.errors import Denied, FieldError, InvalidManifest, PodDiffers
 from service.model.manifest import PodManifest
 from service.model.objects import Pod
 from service.scheduler.decide.admission import admit, knows_scheduler, prioritized
-from service.scheduler.decide.conditions import GATED, bound, waiting
+from service.scheduler.decide.conditions import GATED, GATED_REASON, bound, waiting
 from service.scheduler.decide.objects import missing
-from service.scheduler.desk import Decision, Desk
+from service.scheduler.decide.togetherness import end_waiting
+from service.scheduler.desk import Desk
 from service.scheduler.intents import PlacePods
-from service.scheduler.placements import Outcome, PlacementAnswer, PlacementResult
+from service.scheduler.placements import Outcome, PlacementResult
 from service.scheduler.replica import Key
 
 UNKNOWN_SCHEDULER = "UnknownScheduler"
-_STEP_PODS = 8
-"""Pods placed between two looks at the clock."""
 
 
 class Candidate(NamedTuple):
@@ -96,20 +95,6 @@ def _refuse_repeated(intent: PlacePods, names: list[tuple[str, str]]) -> None:
     raise InvalidManifest(errors)
 
 
-def place_one_by_one(
-    desk: Desk, intent: PlacePods, candidates: list[Candidate]
-) -> Decision[PlacementAnswer]:
-    """BestEffort: each pod for itself, seeing those before it."""
-    results = []
-    for index, candidate in enumerate(candidates):
-        results.append(place_pod(desk, intent, candidate))
-        if index % _STEP_PODS == _STEP_PODS - 1:
-            yield
-    return PlacementAnswer(
-        revision=desk.replica.revision, committed=False, attempts=desk.attempts, results=results
-    )
-
-
 def place_pod(desk: Desk, intent: PlacePods, candidate: Candidate) -> PlacementResult:
     """Place one pod, or say why it cannot be placed, and keep it waiting if that is wanted."""
     if candidate.is_placed:
@@ -119,7 +104,7 @@ def place_pod(desk: Desk, intent: PlacePods, candidate: Candidate) -> PlacementR
     if refused is not None:
         return denied(desk, candidate, refused, explanation)
     if candidate.pod.spec.scheduling_gates:
-        return left_waiting(desk, intent, candidate, GATED, explanation, reason="SchedulingGated")
+        return left_waiting(desk, intent, candidate, GATED, explanation, reason=GATED_REASON)
     cluster, pod = desk.replica.cluster, candidate.pod
     found = place(cluster, pod, desk.hint(pod.namespace, pod.name))
     if isinstance(found, Refusal):
@@ -180,6 +165,7 @@ def bind(desk: Desk, candidate: Candidate, node_name: str) -> str:
     uid = pod.uid or desk.ids.uid()
     desk.replica.put(bound(desk, candidate.manifest, node_name, uid))
     desk.remember(pod.namespace, pod.name, node_name)
+    end_waiting(desk.replica, candidate.key)
     return uid
 
 

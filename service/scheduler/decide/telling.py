@@ -2,11 +2,14 @@
 
 from collections import Counter, defaultdict
 
+from msgspec.structs import replace
+
 from service.engine import Cluster, explain
 from service.model.objects import Node
 from service.model.quantity import format_quantity
 from service.scheduler.answers import TopologyAnswer, TopologyDomain
 from service.scheduler.decide.admission import knows_scheduler
+from service.scheduler.decide.membership import waits_for_members
 from service.scheduler.decide.objects import missing
 from service.scheduler.decide.placing import unknown_scheduler
 from service.scheduler.desk import Decision, Desk
@@ -36,6 +39,9 @@ def explain_pod(desk: Desk, intent: ExplainPod) -> ExplanationAnswer:
     cluster.delete_pod(intent.namespace, intent.name)
     explanation = explain(cluster, manifest.pod)
     cluster.undo(mark)
+    if manifest.pod.wants_node:
+        told = waits_for_members(desk.replica, manifest)
+        explanation = replace(explanation, message=told or explanation.message)
     return ExplanationAnswer(revision=desk.replica.revision, explanation=explanation)
 
 

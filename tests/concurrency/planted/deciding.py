@@ -3,7 +3,7 @@
 from service.engine import GroupPlacement, Placement
 from service.model.errors import RevisionConflict
 from service.scheduler import decide as decide_module, deciding as deciding_module
-from service.scheduler.decide import groups, objects, placements, placing
+from service.scheduler.decide import best_effort, groups, objects, placements, placing
 from service.scheduler.decide.placing import Candidate
 from service.scheduler.replica import Replica
 from service.scheduler.service import Scheduler
@@ -38,7 +38,7 @@ def group_kept_without_a_check(patch):
 @bug("A9", "placements.place_as_group")
 def groups_placed_one_by_one(patch):
     """AllOrNothing places those that it can."""
-    patch.setattr(placements, "place_as_group", placing.place_one_by_one)
+    patch.setattr(placements, "place_as_group", best_effort.place_one_by_one)
 
 
 @bug("A9", "groups._Group.bind")

@@ -1,4 +1,4 @@
-"""Reads of quotas, whose `status` is known by replicas and not by the store's tables."""
+"""Reads of kinds whose `status` is known by replicas and not by the store's tables."""
 
 from collections.abc import AsyncIterator
 
@@ -6,14 +6,13 @@ from msgspec.structs import replace
 
 from service.api.reads import BATCH_ROWS, ClusterReads
 from service.model.log import Head, ObjectPage, ObjectRead, ObjectRow
-from service.model.manifest import QuotaManifest
-from service.scheduler.answers import ShownQuota
-from service.scheduler.intents import ReadQuotas
+from service.scheduler.answers import ShownObject
+from service.scheduler.intents import ReadComputed
 from service.scheduler.service import Scheduler
 
 
-class QuotaReads:
-    """Quotas in place of `ClusterReads`: what is used is exact for the head they are read at."""
+class ComputedReads:
+    """These kinds in place of `ClusterReads`: `status` is exact for the head they are read at."""
 
     def __init__(self, reads: ClusterReads, scheduler: Scheduler) -> None:
         self._reads = reads
@@ -22,9 +21,10 @@ class QuotaReads:
     async def get_object(
         self, cluster: str, kind: str, namespace: str, name: str, *, at_least: int = 0
     ) -> ObjectRead:
-        """One quota at revision `at_least` or later."""
+        """One object at revision `at_least` or later."""
         stored = await self._reads.get_object(cluster, kind, namespace, name, at_least=at_least)
-        page = await self._read(cluster, ReadQuotas(namespace=namespace, name=name), stored.head)
+        intent = ReadComputed(kind=kind, namespace=namespace, name=name)
+        page = await self._read(cluster, intent, stored.head)
         return ObjectRead(head=page.head, row=page.rows[0] if page.rows else None)
 
     async def batches(
@@ -38,28 +38,29 @@ class QuotaReads:
         node_name: str | None = None,
         at_least: int = 0,
     ) -> AsyncIterator[ObjectPage]:
-        """The quotas in batches, all of one revision; none is on a node, so `node_name` finds none."""
+        """All of a kind in batches of one revision; none is on a node: `node_name` finds none."""
         stored = await self._reads.get_object(cluster, kind, "", "", at_least=at_least)
-        page = await self._read(cluster, ReadQuotas(namespace=namespace), stored.head)
+        intent = ReadComputed(kind=kind, namespace=namespace)
+        page = await self._read(cluster, intent, stored.head)
         found = [row for row in page.rows if after is None or (row.namespace, row.name) > after]
         found = [] if node_name else found
         for start in range(0, len(found) or 1, rows):
             yield ObjectPage(head=page.head, rows=found[start : start + rows])
 
-    async def _read(self, cluster: str, intent: ReadQuotas, head: Head) -> ObjectPage:
+    async def _read(self, cluster: str, intent: ReadComputed, head: Head) -> ObjectPage:
         answer = await self._scheduler.submit(cluster, intent)
         return ObjectPage(
             head=replace(head, revision=answer.revision),
-            rows=[_row(each) for each in answer.quotas],
+            rows=[_row(intent.kind, each) for each in answer.objects],
         )
 
 
-def _row(quota: ShownQuota) -> ObjectRow:
+def _row(kind: str, shown: ShownObject) -> ObjectRow:
     return ObjectRow(
-        kind=QuotaManifest.kind,
-        namespace=quota.namespace,
-        name=quota.name,
-        uid=quota.uid,
-        revision=quota.resource_version,
-        body=quota.body,
+        kind=kind,
+        namespace=shown.namespace,
+        name=shown.name,
+        uid=shown.uid,
+        revision=shown.resource_version,
+        body=shown.body,
     )

@@ -1,0 +1,61 @@
+"""Pod groups: pods that get nodes together, once enough of them are there, or not at all.
+
+The shape is that of the coscheduling plugin of kubernetes-sigs/scheduler-plugins.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+"""Names the PodGroup of the pod's own namespace that the pod is a member of."""
+
+PodGroupPhase = Literal["Pending", "Scheduling", "Running", "Unknown", "Finished", "Failed"]
+
+
+class PodGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """A group of which `min_member` pods at least get nodes together."""
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str]
+    min_member: int = 1
+    schedule_timeout_seconds: int | None = None
+    """After so long the members that still wait are told that the time is over."""
+    uid: str = ""
+
+
+class PodGroupStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What has become of a group's members, counted."""
+
+    phase: PodGroupPhase
+    members: int
+    """Pods with the group's label."""
+    scheduled: int
+    """Of these: have a node and have not ended."""
+    running: int
+    succeeded: int
+    failed: int
+    schedule_start_time: str | None = None
+    """Since when the oldest member without a node waits, or the group, if that is younger."""
+
+
+def phase_of(
+    min_member: int, *, scheduled: int, running: int, succeeded: int, failed: int
+) -> PodGroupPhase:
+    """The phase that these counts mean, as the controller of scheduler-plugins has it."""
+    if failed and failed + running + succeeded >= min_member:
+        return "Failed"
+    if succeeded >= min_member:
+        return "Finished"
+    if running + succeeded >= min_member:
+        return "Running"
+    if scheduled + succeeded >= min_member:
+        return "Scheduling"
+    return "Unknown" if scheduled else "Pending"
+
+
+def pod_group_of(labels: Mapping[str, str]) -> str | None:
+    """The name of the group that a pod with these labels belongs to."""
+    return labels.get(POD_GROUP_LABEL) or None

@@ -1,0 +1,143 @@
+"""Who is in a group, how many of them have to get nodes together, and how they fare."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from service.model.manifest import PodGroupManifest, PodManifest
+from service.model.pod_group import PodGroupStatus, phase_of
+from service.scheduler.groups import GroupRef, Key, group_of
+from service.scheduler.kinds import WaitingGroup
+from service.scheduler.replica import Replica
+
+
+class Members(NamedTuple):
+    """A group as it stands."""
+
+    title: str
+    min_member: int
+    """So many members have to have nodes before any of them may have one."""
+    scheduled: int
+    """Members that have a node, and have not ended."""
+    waiting: tuple[PodManifest, ...]
+    """Stored members without a node: highest priority first, then oldest."""
+    timeout_seconds: int | None = None
+    since: str = ""
+    """When the time began to run: with the group, or with the first member that waits."""
+
+    @property
+    def gated(self) -> int:
+        """How many of those that wait are held back by gates."""
+        return sum(bool(each.pod.spec.scheduling_gates) for each in self.waiting)
+
+    def deadline(self) -> datetime | None:
+        """When the group has waited too long, if it can."""
+        if self.timeout_seconds is None or not self.since:
+            return None
+        return datetime.fromisoformat(self.since) + timedelta(seconds=self.timeout_seconds)
+
+
+def waits_with(replica: Replica, manifest: PodManifest) -> GroupRef | None:
+    """The group that a pod waits with: its PodGroup, or the placement that wanted all or none."""
+    own = group_of(manifest)
+    if own is not None:
+        return own
+    waiting = replica.groups.waiting_with((manifest.namespace, manifest.name))
+    return GroupRef("", waiting.name) if waiting is not None else None
+
+
+def members_of(replica: Replica, group: GroupRef) -> Members:
+    """The members of a group, which need not exist: then nobody may be placed."""
+    if group.namespace:
+        return _of_pod_group(replica, group)
+    return _of_waiting(replica, group.name)
+
+
+def shortage(members: Members, waiting: int, gated: int) -> str | None:
+    """What keeps a group from being tried, if something does, with so many that wait in all."""
+    if members.min_member == 0:
+        return f"{members.title} does not exist"
+    here = members.scheduled + waiting
+    if here - gated >= members.min_member:
+        return None
+    told = f"{here} of {members.min_member} members of {members.title} are here"
+    return told + (f", {gated} of them with scheduling gates" if gated else "")
+
+
+def waits_for_members(replica: Replica, manifest: PodManifest) -> str | None:
+    """What keeps a stored pod's group from being tried, if it is in one and something does."""
+    group = waits_with(replica, manifest)
+    if group is None:
+        return None
+    members = members_of(replica, group)
+    return shortage(members, len(members.waiting), members.gated)
+
+
+def status_of(replica: Replica, manifest: PodGroupManifest) -> PodGroupStatus:
+    """How the members of a PodGroup fare."""
+    group = manifest.group
+    members = members_of(replica, GroupRef(group.namespace, group.name))
+    stored = _stored(replica, replica.groups.members(GroupRef(group.namespace, group.name)))
+    phases = Counter(each.status_fields().get("phase") for each in stored)
+    counts = {phase.lower(): phases[phase] for phase in ("Running", "Succeeded", "Failed")}
+    return PodGroupStatus(
+        phase=phase_of(group.min_member, scheduled=members.scheduled, **counts),
+        members=len(stored),
+        scheduled=members.scheduled,
+        schedule_start_time=members.since or None,
+        **counts,
+    )
+
+
+def _of_pod_group(replica: Replica, group: GroupRef) -> Members:
+    stored = replica.get("PodGroup", group.namespace, group.name)
+    pods = _stored(replica, replica.groups.members(group))
+    waiting = _in_order(replica, pods)
+    title = f"group {group.name}"
+    scheduled = sum(_holds_a_node(each) for each in pods)
+    if stored is None:
+        return Members(title, 0, scheduled, waiting)
+    assert isinstance(stored.manifest, PodGroupManifest)
+    oldest = min((each.pod.created for each in waiting), default="")
+    return Members(
+        title=title,
+        min_member=stored.manifest.group.min_member,
+        scheduled=scheduled,
+        waiting=waiting,
+        timeout_seconds=stored.manifest.group.schedule_timeout_seconds,
+        since=max(oldest, stored.manifest.created) if oldest else "",
+    )
+
+
+def _of_waiting(replica: Replica, name: str) -> Members:
+    stored = replica.get(WaitingGroup.kind, "", name)
+    assert stored is not None
+    assert isinstance(stored.manifest, WaitingGroup)
+    keys = stored.manifest.members
+    pods = _stored(replica, keys)
+    return Members(
+        title=f"the group of {keys[0][0]}/{keys[0][1]}",
+        min_member=len(keys),
+        scheduled=sum(_holds_a_node(each) for each in pods),
+        waiting=_in_order(replica, pods),
+    )
+
+
+def _stored(replica: Replica, keys: Iterable[Key]) -> list[PodManifest]:
+    return [pod for key in keys if (pod := replica.pod(*key)) is not None]
+
+
+def _holds_a_node(manifest: PodManifest) -> bool:
+    return manifest.pod.node_name is not None and not manifest.pod.finished
+
+
+def _in_order(replica: Replica, pods: list[PodManifest]) -> tuple[PodManifest, ...]:
+    def order(manifest: PodManifest) -> tuple[int, str, str, str]:
+        pod = manifest.pod
+        priority = pod.spec.priority
+        if priority is None:
+            priority = replica.config.priority_of(pod.spec.priority_class_name) or 0
+        return -priority, pod.created, pod.namespace, pod.name
+
+    return tuple(sorted((each for each in pods if each.pod.wants_node), key=order))
