@@ -76,6 +76,7 @@ async def parse_simulation(raw: bytes, templates: TemplateCache) -> Simulation:
         nodes=await _noting(errors, _objects(members, "nodes", parse_node), ()),
         pods=await _noting(errors, _objects(members, "pods", pod), ()),
         place=await _noting(errors, _to_place(members, templates), ()),
+        path="place" if "place" in members else "pod",
         all_or_nothing=await _noting(
             errors, _all_or_nothing(members.get("policy")), otherwise=False
         ),

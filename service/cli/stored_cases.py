@@ -5,7 +5,6 @@ What is compared then is what counters kept through all of it say, not what a fr
 The road follows from the case's name, so that a failure can be walked again.
 """
 
-import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -83,12 +82,24 @@ class _Road:
         metadata = pod["metadata"]
         namespace = metadata.get("namespace", "default")
         path = self._cluster.path("namespaces", namespace, "pods", metadata["name"])
-        others = [] if _merges_labels(pod) else [_relabelled(pod)]
-        return lambda: self._put(path, pod, others)
+        return lambda: self._put(path, pod, [_relabelled(pod)], created=True)
 
-    def _put(self, path: str, final: Vector, others: list[Vector], *, gone: bool = True) -> None:
-        """The object, perhaps as another before, perhaps gone again in between."""
-        if others and self._takes_detour():
+    def _put(
+        self,
+        path: str,
+        final: Vector,
+        others: list[Vector],
+        *,
+        gone: bool = True,
+        created: bool = False,
+    ) -> None:
+        """The object, perhaps as another before, perhaps gone again in between.
+
+        One that is `created` as what it is keeps what its creation made of it.
+        """
+        if self._takes_detour():
+            if created:
+                self._cluster.put(path, final)
             self._cluster.put(path, self._random.choice(others))
             if gone and self._takes_detour():
                 self._cluster.delete(path)
@@ -99,11 +110,6 @@ class _Road:
 
     def _takes_detour(self) -> bool:
         return self._random.random() < DETOUR_SHARE
-
-
-def _merges_labels(pod: Vector) -> bool:
-    """Whether the pod's own labels become part of its terms, which are fixed once it is placed."""
-    return "LabelKeys" in json.dumps(pod.get("spec", {}).get("affinity"))
 
 
 def _relabelled(manifest: Vector) -> Vector:

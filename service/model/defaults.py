@@ -5,8 +5,7 @@ nothing more. Sources: `pkg/apis/core/v1/defaults.go` and `pkg/registry/core/pod
 `maxSkew`, `whenUnsatisfiable` and the policies have the defaults that their documentation states.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import cast
+from collections.abc import Iterator
 
 import msgspec
 
@@ -16,7 +15,6 @@ from service.model.requests import container_requests, is_pod_level
 from service.model.validation.rules import without_nulls
 
 Json = dict[str, object]
-LabelKeys = tuple[str, ...]
 
 _SPREAD_DEFAULTS: Json = {
     "maxSkew": 1,
@@ -24,15 +22,10 @@ _SPREAD_DEFAULTS: Json = {
     "nodeAffinityPolicy": "Honor",
     "nodeTaintsPolicy": "Ignore",
 }
-_REQUIRED = (
-    "requiredDuringSchedulingIgnoredDuringExecution",
-    "requiredDuringSchedulingRequiredDuringExecution",
-)
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-def fill_defaults(spec: Json, labels: Mapping[str, str]) -> None:
-    """Fill in everything, for a pod with these labels."""
+def fill_defaults(spec: Json) -> None:
+    """Fill in everything that does not depend on the pod's labels."""
     host_network = spec.get("hostNetwork") is True
     for container in _containers(spec):
         _requests_from_limits(container)
@@ -41,51 +34,6 @@ def fill_defaults(spec: Json, labels: Mapping[str, str]) -> None:
     _pod_requests_from_limits(spec)
     for constraint in _objects(spec.get("topologySpreadConstraints")):
         _set_absent(constraint, _SPREAD_DEFAULTS)
-    for term in pod_terms(spec):
-        _merge_label_keys(term, labels)
-
-
-def label_keys(spec: Json) -> LabelKeys:
-    """The labels whose values the result for this spec depends on.
-
-    A spread constraint's keys are not merged, but whether they are allowed can depend on the
-    pod's labels where the selector mentions them.
-    """
-    keys: dict[str, None] = {}
-    for term in pod_terms(spec):
-        keys |= dict.fromkeys([*_texts(term, "matchLabelKeys"), *_texts(term, "mismatchLabelKeys")])
-    for constraint in _objects(spec.get("topologySpreadConstraints")):
-        mentioned = _mentioned_keys(constraint.get("labelSelector"))
-        keys |= {key: None for key in _texts(constraint, "matchLabelKeys") if key in mentioned}
-    return tuple(keys)
-
-
-def pod_terms(spec: Json) -> Iterator[Json]:
-    """All terms in the six lists of pod affinity and anti-affinity."""
-    affinity = _object(spec.get("affinity"))
-    for side in ("podAffinity", "podAntiAffinity"):
-        lists = _object(affinity.get(side))
-        for name in _REQUIRED:
-            yield from _objects(lists.get(name))
-        for weighted in _objects(lists.get(_PREFERRED)):
-            yield _object(weighted.get("podAffinityTerm"))
-
-
-def _merge_label_keys(term: Json, labels: Mapping[str, str]) -> None:
-    selector = term.get("labelSelector")
-    if not isinstance(selector, dict):
-        return
-    wanted = [("In", key) for key in _texts(term, "matchLabelKeys")]
-    wanted += [("NotIn", key) for key in _texts(term, "mismatchLabelKeys")]
-    merged = [
-        {"key": key, "operator": operator, "values": [labels[key]]}
-        for operator, key in wanted
-        if key in labels
-    ]
-    present = list(_objects(selector.get("matchExpressions")))
-    missing = [requirement for requirement in merged if requirement not in present]
-    if missing:
-        selector["matchExpressions"] = present + missing
 
 
 def _requests_from_limits(container: Json) -> None:
@@ -131,12 +79,6 @@ def _containers(spec: Json) -> Iterator[Json]:
         yield from _objects(spec.get(field))
 
 
-def _mentioned_keys(selector: object) -> set[object]:
-    fields = _object(selector)
-    expressions = _objects(fields.get("matchExpressions"))
-    return {*_object(fields.get("matchLabels")), *(e.get("key") for e in expressions)}
-
-
 def _set_absent(target: Json, defaults: Json) -> None:
     for name, value in defaults.items():
         if target.get(name) is None:
@@ -151,7 +93,3 @@ def _objects(value: object) -> Iterator[Json]:
     return (
         (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
     )
-
-
-def _texts(value: Json, field: str) -> list[str]:
-    return cast("list[str]", value.get(field) or [])

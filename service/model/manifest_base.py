@@ -120,11 +120,7 @@ def open_draft(
         namespace: likewise.
     """
     fields = decode_object(raw)
-    metadata = entries_of(fields.get("metadata"))
-    sent = entries_of(metadata.get("labels"))
-    # Templates are looked up by label values, so a wrong value must not get that far.
-    labels = {key: value for key, value in sent.items() if isinstance(value, str)}
-    draft = Draft(kind, fields, Problems(limits, labels))
+    draft = Draft(kind, fields, Problems(limits))
     _expect(draft, "name", name)
     _expect(draft, "namespace", namespace)
     KINDS[kind].envelope(draft.fields, "", draft.problems)

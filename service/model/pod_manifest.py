@@ -6,7 +6,6 @@ is looked up by its bytes, the metadata is checked in a few steps, and nothing e
 the one that finds out what is wrong.
 """
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import ClassVar, cast
 
@@ -138,6 +137,26 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         """The decoded status, empty where there is none."""
         return entries_of(msgspec.json.decode(self.status)) if self.status is not None else {}
 
+    def created_now(self, templates: TemplateCache) -> "PodManifest":
+        """The pod as its creation makes it: its label keys merged into its terms.
+
+        One that has its uid already was created elsewhere, by an API server.
+
+        Raises `InvalidManifest` as `merge_label_keys`.
+        """
+        return self._with_template(
+            templates.created(self.template, self.pod.labels, elsewhere=bool(self.uid))
+        )
+
+    def keeping_terms(self, stored: "PodManifest", templates: TemplateCache) -> "PodManifest":
+        """This update with the terms of the stored pod as they were at its creation.
+
+        Raises `InvalidManifest` as `merge_label_keys`.
+        """
+        return self._with_template(
+            templates.updated(self.template, stored.template, self.pod.labels)
+        )
+
     def updating(self, stored: "PodManifest") -> "PodManifest":
         """This update with what an update can't remove from the stored pod.
 
@@ -169,9 +188,12 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
             spec_json = b'{"priority":%d,%b' % (priority, members[1:])
         else:
             spec_json = encode(_decode_object(members) | {"priority": priority})
-        template = templates.find(spec_json, self.pod.labels)
-        if template is None:
-            template = templates.add(spec_json, _decode_object(spec_json), self.pod.labels)
+        template = templates.find(spec_json) or templates.of(_decode_object(spec_json))
+        return self._with_template(template)
+
+    def _with_template(self, template: PodTemplate) -> "PodManifest":
+        if template is self.template:
+            return self
         return replace(self, pod=replace(self.pod, spec=template.spec), template=template)
 
     def with_status(self, status: Json) -> "PodManifest":
@@ -221,7 +243,7 @@ def _load_known(body: bytes, templates: TemplateCache) -> PodManifest | None:
     if plain is None or metadata is None or not plain.rest.startswith(_SPEC):
         return None
     spec, separator, status = plain.rest[len(_SPEC) :].rpartition(_STATUS)
-    found = _find_template(spec + b"}" if separator else status, metadata.labels, templates)
+    found = _find_template(spec + b"}" if separator else status, templates)
     if found is None:
         return None
     try:
@@ -236,9 +258,7 @@ def _load_any(body: bytes, templates: TemplateCache) -> PodManifest:
     cut = _cut_node_name(bytes(members.pop("spec")))
     assert cut is not None, "a spec that was rendered here is compact and its nodeName a name"
     sent, node_name = cut
-    template = templates.find(sent, metadata.labels)
-    if template is None:
-        template = templates.add(sent, _decode_object(sent), metadata.labels)
+    template = templates.find(sent) or templates.add(sent, _decode_object(sent))
     status = members.pop("status", None)
     rest = {n: v for n, v in members.items() if n not in ("apiVersion", "kind")}
     return _manifest(
@@ -260,19 +280,17 @@ def parse_plain_pod(plain: Plain, templates: TemplateCache) -> PodManifest | Non
     spec, status = plain.rest[len(_SPEC) :], None
     if spec.endswith(_NO_STATUS):  # clients in Go send it so
         spec, status = spec[: -len(_NO_STATUS)], b"{}"
-    found = _find_template(spec, metadata.labels, templates)
+    found = _find_template(spec, templates)
     if found is None or (found[1] and found[0].spec.scheduling_gates):
         return None
     return _manifest(metadata, *found, status=status)
 
 
-def _find_template(
-    spec: bytes, labels: Mapping[str, str], templates: TemplateCache
-) -> tuple[PodTemplate, str | None] | None:
+def _find_template(spec: bytes, templates: TemplateCache) -> tuple[PodTemplate, str | None] | None:
     """The known template of a spec, and the spec's `nodeName`; None where either is not plain."""
     begin = spec.find(_NODE_NAME)
     if begin < 0:
-        template = templates.find(spec, labels)
+        template = templates.find(spec)
         return (template, None) if template is not None else None
     end = spec.find(b'"', begin + len(_NODE_NAME))
     node_name = _node_name(spec[begin + len(_NODE_NAME) : end])
@@ -283,7 +301,7 @@ def _find_template(
     comma = spec[end + 1 : end + 2] if first else spec[gap:begin]
     if node_name is None or comma != b",":
         return None
-    template = templates.find(others, labels, gap=gap)
+    template = templates.find(others, gap=gap)
     return (template, node_name) if template is not None else None
 
 
@@ -318,15 +336,15 @@ def _read_any(
     raw: bytes | object, templates: TemplateCache, name: str | None, namespace: str | None
 ) -> PodManifest:
     draft = open_draft("Pod", raw, templates.limits, name, namespace)
-    fields, labels = draft.fields, draft.problems.labels
+    fields = draft.fields
     others, node_name = split_node_name(entries_of(fields.get("spec")))
     sent = encode(others)
-    template = None if node_name is not None else templates.find(sent, labels)
+    template = None if node_name is not None else templates.find(sent)
     if template is None:
         KINDS["Pod"].spec(fields.get("spec"), "spec", draft.problems)
     draft.problems.raise_any()
     metadata = draft.read_metadata()
-    template = template or templates.add(sent, others, metadata.labels)
+    template = template or templates.add(sent, others)
     rest = draft.other_fields()
     status = rest.pop("status", _ABSENT)
     del rest["spec"]

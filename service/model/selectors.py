@@ -13,7 +13,6 @@ from service.model.objects import (
     LabelSelectorRequirement,
     NodeSelectorRequirement,
     NodeSelectorTerm,
-    PodAffinityTerm,
     PodSpec,
     TopologySpreadConstraint,
 )
@@ -165,55 +164,20 @@ def required_node_affinity_matches(
     )
 
 
-def merge_label_keys(
-    selector: LabelSelector | None,
-    labels: Labels,
-    match_keys: Iterable[str],
-    mismatch_keys: Iterable[str] = (),
-) -> LabelSelector | None:
-    """The selector with `{key, In|NotIn, [the pod's own value]}` appended for each key.
+def spread_selector(constraint: TopologySpreadConstraint, labels: Labels) -> LabelSelector | None:
+    """A spread constraint's selector with `{key, In, [the pod's own value]}` for each label key.
 
-    Keys that the pod lacks are ignored and a nil selector stays nil. What is there already is
-    not appended twice, so merging again changes nothing.
+    Keys that the pod lacks are ignored, a nil selector stays nil, and what is there already is not
+    added twice. `{}` with a key that the pod carries is no longer empty, and counts.
     """
+    selector = constraint.label_selector
     if selector is None:
         return None
     present = list(selector.match_expressions or ())
-    for requirement in label_key_requirements(labels, match_keys, mismatch_keys):
-        if requirement not in present:
-            present.append(requirement)
+    for key in constraint.match_label_keys or ():
+        if key in labels:
+            own = LabelSelectorRequirement(key=key, operator="In", values=(labels[key],))
+            present += [own] if own not in present else []
     if len(present) == len(selector.match_expressions or ()):
         return selector
     return LabelSelector(match_labels=selector.match_labels, match_expressions=tuple(present))
-
-
-def label_key_requirements(
-    labels: Labels, match_keys: Iterable[str], mismatch_keys: Iterable[str] = ()
-) -> list[LabelSelectorRequirement]:
-    """What `matchLabelKeys` and `mismatchLabelKeys` stand for, for a pod with these labels."""
-    wanted = [(key, "In") for key in match_keys] + [(key, "NotIn") for key in mismatch_keys]
-    return [
-        LabelSelectorRequirement(
-            key=key, operator="In" if operator == "In" else "NotIn", values=(labels[key],)
-        )
-        for key, operator in wanted
-        if key in labels
-    ]
-
-
-def spread_selector(constraint: TopologySpreadConstraint, labels: Labels) -> LabelSelector | None:
-    """A spread constraint's selector with its `matchLabelKeys` merged, for a pod's labels.
-
-    `{}` with a key that the pod carries is no longer empty, and counts.
-    """
-    return merge_label_keys(constraint.label_selector, labels, constraint.match_label_keys or ())
-
-
-def term_selector(term: PodAffinityTerm, labels: Labels) -> LabelSelector | None:
-    """A pod (anti)affinity term's selector with its label keys merged, for a pod's labels.
-
-    Terms inside a `PodSpec` are merged already; for those this changes nothing.
-    """
-    return merge_label_keys(
-        term.label_selector, labels, term.match_label_keys or (), term.mismatch_label_keys or ()
-    )

@@ -1,6 +1,7 @@
 """Templates: what all pods with the same spec, or all nodes of a pool, share, worked out once.
 
-A cache maps the bytes of a spec to its decoded, validated, defaulted and merged form. Pods of one
+A cache maps the bytes of a spec to its decoded, validated and defaulted form, and that to what it
+becomes for a pod that is created with certain labels. Pods of one
 Deployment or Job differ in metadata only, so nearly every pod is a hit. Lookup needs compact JSON,
 which is what clients in Go and Rust and our own renderer send; other spellings are decoded, encoded
 compactly and looked up as that.
@@ -11,7 +12,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from service.model.defaults import Json, LabelKeys, fill_defaults, label_keys
+from service.model.defaults import Json, fill_defaults
+from service.model.label_keys import LabelKeys, label_keys, merge_label_keys
 from service.model.objects import ContainerImage, PodSpec, Quantities, Taint
 from service.model.quantity import INT64_MAX
 from service.model.requests import pod_requests
@@ -25,32 +27,38 @@ OVERHEAD_BYTES = 4 * 1024
 NODE_SHAPES_MAX = 1_024
 NODE_SHAPE_BYTES_MAX = 8 * 1024
 
-Labels = Mapping[str, object]
+Labels = Mapping[str, str]
 
 _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class PodTemplate(msgspec.Struct, frozen=True):
-    """What pods with the same spec (and the same values of its label keys) share.
+    """What pods with the same spec share.
 
     `spec_json` is the whole spec as it is returned: as sent, with defaults and merges, but without
     `nodeName`; a JSON object. It is never empty, for a pod has at least one container.
+    `label_keys` are the labels that decide what is merged into it at a pod's creation.
     """
 
     spec: PodSpec
     spec_json: bytes
+    label_keys: LabelKeys = ()
+
+    def decoded(self) -> Json:
+        """The whole spec."""
+        return msgspec.json.decode(self.spec_json, type=Json)
 
 
 class _Entry:
-    """The templates for one spec as sent, one for each combination of label values."""
+    """A template, and what it becomes in pods that are created, by their values of its keys."""
 
-    __slots__ = ("_gaps", "keys", "size", "variants")
+    __slots__ = ("_gaps", "created", "size", "template")
 
-    def __init__(self, keys: LabelKeys, size: int) -> None:
-        self.keys = keys
-        self.size = size
+    def __init__(self, template: PodTemplate) -> None:
+        self.template = template
+        self.size = 0
         self._gaps: frozenset[int] | None = None
-        self.variants: dict[tuple[object, ...], PodTemplate] = {}
+        self.created: dict[tuple[object, ...], PodTemplate] = {}
 
     def has_gap(self, sent: bytes, at: int) -> bool:
         """Whether another member of the spec itself could stand at this place of its bytes."""
@@ -101,7 +109,7 @@ class TemplateCache:
         self._bytes = 0
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
 
-    def find(self, sent: bytes, labels: Labels, *, gap: int = 0) -> PodTemplate | None:
+    def find(self, sent: bytes, *, gap: int = 0) -> PodTemplate | None:
         """The template for a spec as sent, without `nodeName`, if it is known to be valid.
 
         `gap` is where the member `nodeName` was cut out, 0 if it came first or was not there.
@@ -110,40 +118,71 @@ class TemplateCache:
         if entry is None or (gap and not entry.has_gap(sent, gap)):
             return None
         self._entries.move_to_end(sent)
-        return entry.variants.get(tuple(map(labels.get, entry.keys)))
+        return entry.template
 
-    def add(self, sent: bytes, spec: Json, labels: Mapping[str, str]) -> PodTemplate:
+    def add(self, sent: bytes, spec: Json) -> PodTemplate:
         """Work out the template for a spec that is valid; `spec` itself is changed.
 
         Raises `InvalidManifest` if the pod asks for more than can be counted.
         """
-        keys = label_keys(spec)
-        fill_defaults(spec, labels)
+        fill_defaults(spec)
         spec_json = encode(spec)
-        template = self.find(spec_json, labels) or _template(spec, spec_json)
-        self._remember(sent, keys, labels, template)
+        template = self.find(spec_json) or _template(spec, spec_json)
+        self._remember(sent, template)
         if sent != spec_json:
-            self._remember(spec_json, keys, labels, template)
+            self._remember(spec_json, template)
         return template
 
-    def _remember(
-        self, sent: bytes, keys: LabelKeys, labels: Labels, template: PodTemplate
-    ) -> None:
-        entry = self._entries.get(sent)
-        if entry is None:
-            entry = self._entries[sent] = _Entry(keys, 0)
-            self._grow(entry, len(sent))
-        variant = tuple(map(labels.get, entry.keys))
-        if variant not in entry.variants:
-            entry.variants[variant] = template
-            self._grow(entry, len(template.spec_json) + OVERHEAD_BYTES)
-        while self._bytes > self._bytes_max and len(self._entries) > 1:
-            _, oldest = self._entries.popitem(last=False)
-            self._bytes -= oldest.size
+    def of(self, spec: Json) -> PodTemplate:
+        """The template for a decoded spec that is valid; it may be changed."""
+        sent = encode(spec)
+        return self.find(sent) or self.add(sent, spec)
+
+    def created(
+        self, template: PodTemplate, labels: Labels, *, elsewhere: bool = False
+    ) -> PodTemplate:
+        """What a template becomes in a pod that is created with these labels.
+
+        Raises `InvalidManifest` as `merge_label_keys`.
+        """
+        if not template.label_keys:
+            return template
+        entry = self._entries.get(template.spec_json)
+        variant = (elsewhere, *map(labels.get, template.label_keys))
+        found = entry.created.get(variant) if entry is not None else None
+        if found is not None:
+            return found
+        spec = template.decoded()
+        merge_label_keys(spec, labels, elsewhere=elsewhere)
+        merged = self.of(spec)
+        if entry is not None:
+            entry.created[variant] = merged
+            self._grow(entry, OVERHEAD_BYTES)
+        return merged
+
+    def updated(self, template: PodTemplate, stored: PodTemplate, labels: Labels) -> PodTemplate:
+        """What a template becomes in a pod that is stored, whose terms stay as they were created.
+
+        Raises `InvalidManifest` as `merge_label_keys`.
+        """
+        if not template.label_keys or template.spec_json == stored.spec_json:
+            return template
+        spec = template.decoded()
+        merge_label_keys(spec, labels, stored.decoded())
+        return self.of(spec)
+
+    def _remember(self, sent: bytes, template: PodTemplate) -> None:
+        if sent in self._entries:
+            return
+        entry = self._entries[sent] = _Entry(template)
+        self._grow(entry, len(sent) + len(template.spec_json) + OVERHEAD_BYTES)
 
     def _grow(self, entry: _Entry, size: int) -> None:
         entry.size += size
         self._bytes += size
+        while self._bytes > self._bytes_max and len(self._entries) > 1:
+            _, oldest = self._entries.popitem(last=False)
+            self._bytes -= oldest.size
 
 
 def _gaps(sent: bytes) -> frozenset[int]:
@@ -158,7 +197,7 @@ def _gaps(sent: bytes) -> frozenset[int]:
 def _template(spec: Json, spec_json: bytes) -> PodTemplate:
     decoded = msgspec.convert(without_nulls(spec), PodSpec)
     _refuse_uncountable(decoded)
-    return PodTemplate(decoded, spec_json)
+    return PodTemplate(decoded, spec_json, label_keys(spec))
 
 
 def _refuse_uncountable(spec: PodSpec) -> None:

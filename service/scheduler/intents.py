@@ -125,8 +125,8 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
 
     pods: tuple[PodManifest, ...] = ()
     pod_refs: tuple[PodRef, ...] = ()
-    path: Literal["pods", "podRefs", "template", "place"] = "pods"
-    """The field of the request, for errors: `pods[3]`."""
+    path: Literal["pods", "podRefs", "template", "place", "pod"] = "pods"
+    """The field of the request, for errors: see `place_of`."""
     all_or_nothing: bool = False
     queue: bool = False
     """Keep what cannot be placed as pending pods."""
@@ -134,6 +134,10 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     explain: Literal["None", "Summary", "Full"] = "None"
     without_groups: bool = False
     """Nothing is known of PodGroups: their members are pods like all others."""
+
+    def place_of(self, index: int) -> str:
+        """Where the request says what a pod is: `pods[3]`, or `template` of all its replicas."""
+        return self.path if self.path in ("template", "pod") else f"{self.path}[{index}]"
 
 
 class PlacePending(Intent[PendingAnswer], frozen=True, kw_only=True):

@@ -1,10 +1,12 @@
 """Placing pods on a cluster that exists only in the request, by the same path as placements."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from service.model.config import ClusterConfig
+from service.model.errors import InvalidManifest
 from service.model.manifest import NamespaceManifest, NodeManifest, PodManifest, TemplateCache
 from service.scheduler.decide import decide
 from service.scheduler.desk import Decision, Desk
@@ -27,6 +29,8 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     pods: Sequence[PodManifest] = ()
     """What is there already; pods without a node wait and are not tried."""
     place: Sequence[PodManifest] = ()
+    path: Literal["place", "pod"] = "place"
+    """The field of the request that `place` comes from, for errors."""
     all_or_nothing: bool = False
 
 
@@ -39,7 +43,10 @@ def simulating(
         InvalidManifest, PodDiffers: as `placePods`.
     """
     replica = Replica(templates)
-    for index, manifest in enumerate(_objects(simulation)):
+    pods = [_created(pod, index, templates) for index, pod in enumerate(simulation.pods)]
+    config = ConfigManifest(config=simulation.config, body=b"{}")
+    objects: list[StoredManifest] = [config, *simulation.namespaces, *simulation.nodes, *pods]
+    for index, manifest in enumerate(objects):
         replica.put(manifest)
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
             yield
@@ -55,7 +62,7 @@ def simulating(
     )
     intent = PlacePods(
         pods=tuple(simulation.place),
-        path="place",
+        path=simulation.path,
         all_or_nothing=simulation.all_or_nothing,
         dry_run=True,
         explain="Full",
@@ -66,6 +73,8 @@ def simulating(
     return answer
 
 
-def _objects(simulation: Simulation) -> list[StoredManifest]:
-    config = ConfigManifest(config=simulation.config, body=b"{}")
-    return [config, *simulation.namespaces, *simulation.nodes, *simulation.pods]
+def _created(pod: PodManifest, index: int, templates: TemplateCache) -> PodManifest:
+    try:
+        return pod.created_now(templates)
+    except InvalidManifest as error:
+        raise error.under(f"pods[{index}]") from None

@@ -30,6 +30,7 @@ _SWEEP = """
 _ACQUIRE = """
     INSERT INTO lease AS l (cluster_id, name, holder, until)
     SELECT cluster_id, $2, $3, clock_timestamp() + $4::interval FROM cluster WHERE cluster_id = $1
+    FOR KEY SHARE
     ON CONFLICT (cluster_id, name) DO UPDATE SET holder = excluded.holder, until = excluded.until
     WHERE l.holder = excluded.holder OR l.until <= clock_timestamp()
     RETURNING cluster_id, name, holder, until

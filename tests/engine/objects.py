@@ -27,7 +27,7 @@ def namespace(manifest: Manifest) -> Namespace:
 
 def pod(manifest: Manifest, *, incoming: bool = False) -> Pod:
     """`incoming`: still to be placed, so that a `nodeName` is what the NodeName filter checks."""
-    return parse_pod(manifest, TEMPLATES, to_place=incoming).pod
+    return parse_pod(manifest, TEMPLATES, to_place=incoming).created_now(TEMPLATES).pod
 
 
 def cluster(

@@ -42,7 +42,8 @@ def shown(manifest: PodManifest | NodeManifest | NamespaceManifest) -> dict[str,
 
 def pod(spec: Any = None, **metadata: Any) -> PodManifest:
     sent = {"metadata": POD["metadata"] | metadata, "spec": POD["spec"] | (spec or {})}
-    return parse_pod(raw(sent), TemplateCache())
+    templates = TemplateCache()
+    return parse_pod(raw(sent), templates).created_now(templates)
 
 
 @given(st.data())
@@ -208,8 +209,17 @@ def test_pods_of_one_spec_with_different_values_of_a_label_key_are_merged_each_f
     spec = POD["spec"] | anti_affinity({"labelSelector": {}, "matchLabelKeys": ["app"]})
     for app in ("a", "b", "a"):
         sent = raw({"metadata": {"name": "p", "labels": {"app": app}}, "spec": spec})
-        values = merged_selector(parse_pod(sent, templates))["matchExpressions"][0]["values"]
+        created = parse_pod(sent, templates).created_now(templates)
+        values = merged_selector(created)["matchExpressions"][0]["values"]
         assert values == [app]
+
+
+def test_a_relabelled_pod_is_loaded_with_what_it_was_created_with():
+    term = {"labelSelector": {}, "matchLabelKeys": ["app"], "mismatchLabelKeys": ["rev"]}
+    body = pod(anti_affinity(term), labels={"app": "web", "rev": "1"}).render()
+    relabelled = body.replace(b'"labels":{"app":"web","rev":"1"}', b'"labels":{"rev":"2"}')
+    assert relabelled != body
+    assert load_pod(relabelled, TemplateCache()).render() == relabelled
 
 
 def test_label_keys_of_spread_constraints_are_not_merged_in_the_manifest():

@@ -7,7 +7,6 @@ from hypothesis import given, strategies as st
 from service.model.objects import (
     LabelSelector,
     NodeSelectorTerm,
-    PodAffinityTerm,
     PodSpec,
     TopologySpreadConstraint,
 )
@@ -18,7 +17,6 @@ from service.model.selectors import (
     parse_integer,
     required_node_affinity_matches,
     spread_selector,
-    term_selector,
 )
 
 LABELS = {"app": "web", "gen": "7"}
@@ -143,13 +141,6 @@ def test_match_label_keys_of_a_constraint_are_merged_for_keys_that_the_pod_carri
 
 def test_with_a_nil_selector_match_label_keys_are_ignored():
     assert spread_selector(constraint(None, "app"), LABELS) is None
-
-
-def test_mismatch_label_keys_of_a_term_exclude_the_pods_own_value():
-    term = PodAffinityTerm(
-        topology_key="zone", label_selector=LabelSelector(), mismatch_label_keys=("app",)
-    )
-    assert term_selector(term, LABELS) == selector("app", "NotIn", "web")
 
 
 @given(

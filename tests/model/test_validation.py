@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from service.model.errors import InvalidManifest
-from service.model.manifest import Limits, TemplateCache, parse_any, parse_node, parse_pod
+from service.model.manifest import (
+    Limits,
+    PodManifest,
+    TemplateCache,
+    parse_any,
+    parse_node,
+    parse_pod,
+)
 
 RDI = "requiredDuringSchedulingIgnoredDuringExecution"
 RDE = "requiredDuringSchedulingRequiredDuringExecution"
@@ -23,8 +30,11 @@ def node(**fields: Any) -> dict[str, Any]:
 
 def errors(manifest: Any, limits: Limits | None = None) -> dict[str, str]:
     """Field to message, empty if the manifest is valid."""
+    templates = TemplateCache(limits=limits)
     try:
-        parse_any(manifest, TemplateCache(limits=limits))
+        read = parse_any(manifest, templates)
+        if isinstance(read, PodManifest):
+            read.created_now(templates)
     except InvalidManifest as refused:
         return {error.field: error.message for error in refused.errors}
     return {}

@@ -451,3 +451,14 @@ async def test_deleting_a_cluster_under_commits_ends_them_all(
     for table in ("head", "floor", "commit", "change", "object", "idempotency", "lease", "cluster"):
         left = f"SELECT count(*) FROM {table} WHERE cluster_id = $1"
         assert await operator.fetchval(left, cluster_id) == 0
+
+
+async def test_a_lease_of_a_cluster_that_goes_at_that_moment_is_not_given(
+    postgres: PostgresStore, operator: asyncpg.Connection
+):
+    cluster_id = (await postgres.create_cluster("going", b"{}")).cluster_id
+    async with operator.transaction():
+        await operator.fetchval("SELECT delete_cluster_v1($1)", cluster_id)
+        asked = asyncio.create_task(postgres.acquire_lease(cluster_id, "queue", "w1", 60))
+        await waiting(operator, 1)
+    assert await asked is None

@@ -1,7 +1,8 @@
 """Which affinities and topology spread constraints are valid.
 
 Source: `pkg/apis/core/validation`, v1.35, with the variants `requiredDuringSchedulingRequired…` that
-Kubernetes never built, and with `matchLabelKeys` that may be merged into the selector already.
+Kubernetes never built. What a selector may say of its own `matchLabelKeys` depends on the pod's labels
+and on whether it is created: see `service.model.label_keys`.
 """
 
 from service.model.validation import names
@@ -28,7 +29,7 @@ _REQUIRED = (
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _WEIGHT = whole_number(1, 100, "must be in the range 1-100")
 _LABEL_KEYS = list_of(text(names.label_key))
-_IN_BOTH = "exists in both matchLabelKeys and labelSelector"
+IN_BOTH = "exists in both matchLabelKeys and labelSelector"
 
 
 def _own_keys(record_: Record, field: str) -> list[tuple[int, str]]:
@@ -36,7 +37,7 @@ def _own_keys(record_: Record, field: str) -> list[tuple[int, str]]:
     return [(index, key) for index, key in keys if isinstance(key, str)]
 
 
-def _mentions(selector: object, key: str) -> list[object]:
+def mentions(selector: object, key: str) -> list[object]:
     """What a selector says of a key: its expressions, and its equality as a pair."""
     entries = entries_of(selector)
     labels = entries_of(entries.get("matchLabels"))
@@ -51,34 +52,12 @@ def _needs_selector(term: Record, path: str, problems: Problems) -> None:
             problems.add(at(path, field), "must not be specified when labelSelector is not set")
 
 
-def _match_keys_are_free(term: Record, path: str, problems: Problems) -> None:
-    """The selector may say of such a key only what merging it adds.
-
-    Like kube-apiserver this looks at keys that the pod carries; others are not merged.
-    """
-    for index, key in _own_keys(term, "matchLabelKeys"):
-        if key in problems.labels:
-            _only_merged(term, key, f"{at(path, 'matchLabelKeys')}[{index}]", problems)
-
-
-def _only_merged(term: Record, key: str, path: str, problems: Problems) -> None:
-    merged = {"key": key, "operator": "In", "values": [problems.labels.get(key)]}
-    mentions = _mentions(term.get("labelSelector"), key)
-    if any(mention != merged for mention in mentions) or len(mentions) > 1:
-        problems.add(path, _IN_BOTH, key)
-
-
 def _keys_not_in_both(term: Record, path: str, problems: Problems) -> None:
     mismatched = {key for _, key in _own_keys(term, "mismatchLabelKeys")}
     for index, key in _own_keys(term, "matchLabelKeys"):
         if key in mismatched:
             where = f"{at(path, 'matchLabelKeys')}[{index}]"
             problems.add(where, "exists in both matchLabelKeys and mismatchLabelKeys", key)
-
-
-def _spread_keys_are_free(constraint: Record, path: str, problems: Problems) -> None:
-    for index, key in _own_keys(constraint, "matchLabelKeys"):
-        _only_merged(constraint, key, f"{at(path, 'matchLabelKeys')}[{index}]", problems)
 
 
 def _min_domains_is_hard(constraint: Record, path: str, problems: Problems) -> None:
@@ -100,7 +79,7 @@ _POD_TERM = record(
     _POD_TERM_FIELDS,
     required=("topologyKey",),
     hints={"selector": "labelSelector", "podAffinityTerm": "the term itself, without it"},
-    also=(_needs_selector, _match_keys_are_free, _keys_not_in_both),
+    also=(_needs_selector, _keys_not_in_both),
 )
 _WEIGHTED_POD_TERM = record(
     {"weight": _WEIGHT, "podAffinityTerm": _POD_TERM},
@@ -138,7 +117,7 @@ _SPREAD_CONSTRAINT = record(
     },
     required=("topologyKey",),
     hints={"selector": "labelSelector"},
-    also=(_needs_selector, _spread_keys_are_free, _min_domains_is_hard),
+    also=(_needs_selector, _min_domains_is_hard),
 )
 
 
@@ -160,6 +139,15 @@ _CONSTRAINTS = list_of(_SPREAD_CONSTRAINT)
 
 
 def spread_constraints(value: object, path: str, problems: Problems) -> None:
-    """The list `topologySpreadConstraints`, of a pod or of a cluster's defaults."""
+    """The list `topologySpreadConstraints` of a pod."""
     _CONSTRAINTS(value, path, problems)
     _not_repeated(value, path, problems)
+
+
+def default_spread_constraints(value: object, path: str, problems: Problems) -> None:
+    """The constraints of pods that have none; nothing has been merged into their selectors."""
+    spread_constraints(value, path, problems)
+    for i, constraint in enumerate(map(entries_of, items_of(value))):
+        for j, key in _own_keys(constraint, "matchLabelKeys"):
+            if mentions(constraint.get("labelSelector"), key):
+                problems.add(f"{path}[{i}].matchLabelKeys[{j}]", IN_BOTH, key)

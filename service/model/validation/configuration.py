@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from service.model.profiles import ALL, FILTERS, PLUGINS, WEIGHTS
 from service.model.validation import names
-from service.model.validation.affinity import NODE_AFFINITY, spread_constraints
+from service.model.validation.affinity import NODE_AFFINITY, default_spread_constraints
 from service.model.validation.rules import (
     INT32_MAX,
     Problems,
@@ -130,7 +130,10 @@ _ARGS: Mapping[str, Rule] = {
         }
     ),
     "PodTopologySpread": _args(
-        {"defaultConstraints": spread_constraints, "defaultingType": one_of("List", "System")},
+        {
+            "defaultConstraints": default_spread_constraints,
+            "defaultingType": one_of("List", "System"),
+        },
         _system_has_no_list,
     ),
     "NodeAffinity": _args({"addedAffinity": NODE_AFFINITY}),
@@ -255,7 +258,7 @@ CONFIG = record(
         "restrictAllNamespacesAntiAffinity": boolean,
         "nodeTopologyKeys": list_of(text(names.topology_key)),
         "trustedNamespaces": _NAMESPACES,
-        "defaultTopologySpreadConstraints": spread_constraints,
+        "defaultTopologySpreadConstraints": default_spread_constraints,
         "scoringStrategy": one_of(*_STRATEGIES),
         "requestedToCapacityRatio": _RATIO,
         "profiles": _distinct_list(_PROFILE, "schedulerName"),

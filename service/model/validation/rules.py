@@ -32,13 +32,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class Problems:
     """Collects what is wrong, and carries what rules need to know beside the value."""
 
-    def __init__(
-        self, limits: Limits | None = None, labels: Mapping[str, object] | None = None
-    ) -> None:
-        """`labels` are those of the pod at hand, as far as they can be read."""
+    def __init__(self, limits: Limits | None = None) -> None:
         self.errors: list[FieldError] = []
         self.limits = limits or Limits()
-        self.labels = labels or {}
 
     def add(self, path: str, message: str, value: object = None) -> None:
         """Note one wrong field; after `ERRORS_MAX` of them nobody reads on."""

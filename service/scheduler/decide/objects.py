@@ -171,7 +171,7 @@ def missing(kind: str, namespace: str, name: str) -> NotFound:
 
 def _create(desk: Desk, sent: AnyManifest) -> Written:
     if isinstance(sent, PodManifest):
-        sent = prioritized(desk, sent, None)
+        sent = prioritized(desk, sent.created_now(desk.templates), None)
         if sent.pod.node_name is None:
             # A pod with a node is a fact, which nobody can refuse.
             admit(desk.replica, sent.pod)
@@ -183,7 +183,7 @@ def _updated(desk: Desk, sent: AnyManifest, stored: Stored) -> AnyManifest:
     old = stored.manifest
     if isinstance(sent, PodManifest):
         assert isinstance(old, PodManifest)
-        return prioritized(desk, sent.updating(old), old)
+        return prioritized(desk, sent.keeping_terms(old, desk.templates).updating(old), old)
     assert isinstance(old, NodeManifest | NamespaceManifest | QuotaManifest | PodGroupManifest)
     return sent.with_identity(sent.uid or old.uid, old.created or sent.created)
 

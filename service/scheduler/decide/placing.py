@@ -46,7 +46,7 @@ def candidates_of(desk: Desk, intent: PlacePods) -> list[Candidate]:
     """The pods that an intent means, stored or new.
 
     Raises:
-        InvalidManifest: a pod is named twice.
+        InvalidManifest: a pod is named twice, or may not be created with its labels.
         NotFound: a `podRef` names no pod.
         PodDiffers: another pod is stored under the same name.
     """
@@ -68,14 +68,24 @@ def _referred(desk: Desk, namespace: str, name: str) -> Candidate:
 def _sent(desk: Desk, intent: PlacePods, index: int) -> Candidate:
     sent = intent.pods[index]
     stored = desk.replica.pod(sent.namespace, sent.name)
-    sent = prioritized(desk, sent, stored)
+    try:
+        sent = prioritized(desk, _with_terms(desk, sent, stored), stored)
+    except InvalidManifest as error:
+        raise error.under(intent.place_of(index)) from None
     if stored is None:
         return Candidate(sent, None)
     if not _is_same(sent, stored):
         raise PodDiffers(
-            f"{intent.path}[{index}]: another pod is stored as {sent.namespace}/{sent.name}."
+            f"{intent.place_of(index)}: another pod is stored as {sent.namespace}/{sent.name}."
         )
     return Candidate(stored, stored)
+
+
+def _with_terms(desk: Desk, sent: PodManifest, stored: PodManifest | None) -> PodManifest:
+    """The pod with its label keys merged, by its creation now or by that of the stored one."""
+    if stored is None:
+        return sent.created_now(desk.templates)
+    return sent.keeping_terms(stored, desk.templates)
 
 
 def _is_same(sent: PodManifest, stored: PodManifest) -> bool:
@@ -88,7 +98,7 @@ def _refuse_repeated(intent: PlacePods, names: list[tuple[str, str]]) -> None:
     if len(set(names)) == len(names):
         return
     errors = [
-        FieldError(f"{intent.path}[{index}]", "is the same pod as one before it", "/".join(name))
+        FieldError(intent.place_of(index), "is the same pod as one before it", "/".join(name))
         for index, name in enumerate(names)
         if names.index(name) < index
     ]

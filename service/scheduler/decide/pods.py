@@ -1,19 +1,34 @@
 """What may change in a pod that is stored."""
 
-import msgspec
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
 
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import PodManifest
+from service.model.objects import (
+    Affinity,
+    Container,
+    NodeAffinity,
+    PodAffinity,
+    PodSpec,
+    Quantities,
+    ResourceRequirements,
+    Toleration,
+)
+from service.model.quantity import parse_quantity
+from service.model.requests import host_ports
 
-_MUTABLE = frozenset({"tolerations", "schedulingGates"})
-_CONTAINERS = ("containers", "initContainers")
+FIXED = "may not change in a placed pod"
+NO_NODE_AFFINITY, NO_POD_AFFINITY = NodeAffinity(), PodAffinity()
 
 
 def check_update(stored: PodManifest, updated: PodManifest) -> None:
-    """Refuse changes of a placed pod's spec that would make another pod of it.
+    """Refuse changes of a placed pod's spec that would make another pod of it for scheduling.
 
-    Tolerations may be added, and container resources and gates may change. A pod that moved to
-    another node is an observed fact: anything may be different.
+    Tolerations may be added and gates taken away; the resources of containers and whatever
+    scheduling does not read may change. A pod that moved to another node is an observed fact:
+    anything may be different.
 
     Raises:
         InvalidManifest: naming the fields of `spec` that may not change so.
@@ -21,40 +36,82 @@ def check_update(stored: PodManifest, updated: PodManifest) -> None:
     old_node = stored.pod.node_name
     if old_node is None or updated.pod.node_name != old_node:
         return
-    if stored.template.spec_json == updated.template.spec_json:
+    old, new = stored.pod.spec, updated.pod.spec
+    if old is new:
         return
-    old = msgspec.json.decode(stored.template.spec_json, type=dict[str, object])
-    new = msgspec.json.decode(updated.template.spec_json, type=dict[str, object])
     errors = [
-        FieldError(f"spec.{field}", "may not change in a placed pod")
-        for field in sorted(old.keys() | new.keys())
-        if _fixed(field, old.get(field)) != _fixed(field, new.get(field))
+        FieldError(f"spec.{field}", _MESSAGES.get(field, FIXED))
+        for field, read in _FIXED.items()
+        if read(old) != read(new)
     ]
-    kept = set(map(_text, _list(new.get("tolerations"))))
-    if not kept.issuperset(map(_text, _list(old.get("tolerations")))):
+    if not set(map(_toleration, new.tolerations)).issuperset(map(_toleration, old.tolerations)):
         errors.append(FieldError("spec.tolerations", "may only be added to in a placed pod"))
+    if not set(old.scheduling_gates).issuperset(new.scheduling_gates):
+        errors.append(FieldError("spec.schedulingGates", "may only be removed in a placed pod"))
     if errors:
         raise InvalidManifest(errors)
 
 
-def _fixed(field: str, value: object) -> object:
-    """The part of a field of `spec` that may not change."""
-    if field in _MUTABLE:
-        return None
-    if field in _CONTAINERS:
-        return [_without_resources(container) for container in _list(value)]
-    return value
+def _containers(containers: tuple[Container, ...]) -> object:
+    """Which containers there are; what each requests may change, by a resize in place."""
+    return [(each.name, each.restart_policy == "Always", _host_ports(each)) for each in containers]
 
 
-def _without_resources(container: object) -> object:
-    if not isinstance(container, dict):
-        return container
-    return {name: value for name, value in container.items() if name != "resources"}
+def _host_ports(container: Container) -> object:
+    return sorted(host_ports(PodSpec(containers=(container,))))
 
 
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
+def _affinity(spec: PodSpec) -> object:
+    """Every list of rules; one that is absent says the same as one that is empty."""
+    affinity = spec.affinity or Affinity()
+    nodes = affinity.node_affinity or NO_NODE_AFFINITY
+    sides = (affinity.pod_affinity, affinity.pod_anti_affinity)
+    return (
+        nodes.required_during_scheduling_required_during_execution,
+        nodes.required_during_scheduling_ignored_during_execution,
+        nodes.preferred_during_scheduling_ignored_during_execution or (),
+        [_pod_affinity(side or NO_POD_AFFINITY) for side in sides],
+    )
 
 
-def _text(value: object) -> bytes:
-    return msgspec.json.encode(value, order="sorted")
+def _pod_affinity(side: PodAffinity) -> object:
+    return (
+        side.required_during_scheduling_required_during_execution or (),
+        side.required_during_scheduling_ignored_during_execution or (),
+        side.preferred_during_scheduling_ignored_during_execution or (),
+    )
+
+
+def _resources(spec: PodSpec) -> object:
+    own = spec.resources or ResourceRequirements()
+    return _amounts(own.requests), _amounts(own.limits)
+
+
+def _amounts(quantities: Quantities | None) -> object:
+    """However they are written: an API server writes 0.5 as 500m."""
+    return {name: parse_quantity(text) for name, text in (quantities or {}).items()}
+
+
+def _toleration(toleration: Toleration) -> Toleration:
+    """What a toleration tolerates; like kube-apiserver not for how long."""
+    operator = toleration.operator or "Equal"
+    return replace(toleration, operator=operator, toleration_seconds=None)
+
+
+_FIXED: Mapping[str, Callable[[PodSpec], object]] = {
+    "affinity": _affinity,
+    "containers": lambda spec: _containers(spec.containers),
+    "initContainers": lambda spec: _containers(spec.init_containers),
+    "nodeSelector": lambda spec: spec.node_selector or {},
+    "overhead": lambda spec: _amounts(spec.overhead),
+    "priority": lambda spec: spec.priority or 0,
+    "priorityClassName": lambda spec: spec.priority_class_name,
+    "resources": _resources,
+    "schedulerName": lambda spec: spec.scheduler_name,
+    "topologySpreadConstraints": lambda spec: spec.topology_spread_constraints,
+}
+"""What scheduling reads of a pod that has its node, and so may rest on."""
+_MESSAGES = dict.fromkeys(
+    ("containers", "initContainers"),
+    "may change in a placed pod only in resources and in what scheduling does not read",
+)
