@@ -1,7 +1,7 @@
 """`python -m bench`: the workloads, measured; `make bench` is the short form."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench import commits, engine, over_http
-from bench.figures import Figures, table, write
+from bench import chart, commits, engine, growth, over_http, ratios
+from bench.figures import Figures, append, table, write
 from bench.stack import NotDurableError, Postgres, postgres
 from bench.workloads import Workload, find, workloads
 
@@ -101,6 +101,46 @@ def short(*, size: Size = 5000, lines: Lines = None) -> None:
         layer(size=size, runs=1, lines=lines)
 
 
+@app.command("growth")
+def growing_worlds(
+    dimensions: Annotated[
+        list[str] | None,
+        typer.Argument(help=f"Of {', '.join(growth.DIMENSIONS)}; all by default."),
+    ] = None,
+    *,
+    lines: Lines = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the curves here, as SVG.")] = None,
+) -> None:
+    """The engine's cost a pod as the world grows."""
+    points = []
+    for dimension in _known(dimensions, growth.DIMENSIONS):
+        for point in growth.run(dimension):
+            append(lines, growth.record(point))
+            points.append(point)
+    console.print(growth.table(points).rich())
+    if picture is not None:
+        picture.write_text(chart.svg(points))
+
+
+@app.command("ratios")
+def ratios_of_cost(
+    comparisons: Annotated[
+        list[str] | None,
+        typer.Argument(help=f"Of {', '.join(ratios.COMPARISONS)}; all by default."),
+    ] = None,
+    *,
+    rounds: Annotated[int, typer.Option(min=4, help="How often the two take turns.")] = 41,
+    lines: Lines = None,
+) -> None:
+    """Ratios of CPU time a pod, the two alternated in one run: medians and quartiles."""
+    found = []
+    for comparison in _known(comparisons, ratios.COMPARISONS):
+        for ratio in ratios.run(comparison, rounds):
+            append(lines, ratios.record(ratio))
+            found.append(ratio)
+    console.print(ratios.table(found).rich())
+
+
 @contextmanager
 def _durable() -> Iterator[Postgres]:
     """A PostgreSQL that syncs; exit code 1 if it does not."""
@@ -111,6 +151,13 @@ def _durable() -> Iterator[Postgres]:
     except NotDurableError as error:
         console.print(error)
         raise typer.Exit(1) from None
+
+
+def _known(names: list[str] | None, known: Collection[str]) -> list[str]:
+    """The names, or all there are."""
+    if unknown := set(names or ()) - set(known):
+        raise typer.BadParameter(f"no {', '.join(unknown)}; there are {', '.join(known)}")
+    return names or [*known]
 
 
 def _chosen(names: list[str] | None, size: int, *, every: bool) -> list[Workload]:

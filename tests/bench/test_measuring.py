@@ -2,15 +2,17 @@
 
 import asyncio
 import json
+from xml.etree import ElementTree as ET
 
 import pytest
 
-from bench import engine
+from bench import chart, engine, growth, ratios, worlds
 from bench.__main__ import main
-from bench.figures import Figures, goal, spread, table
+from bench.figures import Figures, append, goal, spread, table
 from bench.stack import NotDurableError, durability, refuse_unsafe
 from bench.verify import violations
 from bench.workloads import find
+from service.model.manifest import TemplateCache
 
 ROW = Figures(
     layer="http",
@@ -143,3 +145,36 @@ def test_a_run_is_a_line_of_json_and_ends_in_a_count_of_violations(tmp_path, cap
     assert "0 violations in 2 runs." in capsys.readouterr().out
     runs = [json.loads(line) for line in lines.read_text().splitlines()]
     assert [(run["workload"], run["pods"]) for run in runs] == [("SchedulingBasic", 10)] * 2
+
+
+def test_a_ratio_is_the_median_of_neighbours_and_tells_its_quartiles():
+    case, base = iter([9.0, *[3.0] * 20]), iter([9.0, *[2.0] * 20])
+    found = ratios.alternated("x", lambda: next(case), lambda: next(base), 20, 1.2)
+    assert (found.median, found.first_quartile, found.third_quartile) == (1.5, 1.5, 1.5)
+    assert ratios.table([found]).rows[0][-1] == "not yet"
+
+
+def test_a_pod_that_finds_no_node_spoils_a_measurement():
+    cluster, huge = worlds.empty(2), worlds.pod("huge", millicores=10**9)
+    pods = worlds.replicas(worlds.parsed(huge, TemplateCache()), 2)
+    with pytest.raises(RuntimeError, match="found no node"):
+        worlds.cpu_seconds(cluster, pods)
+
+
+def test_a_round_leaves_the_cluster_as_it_was():
+    cluster, kind = worlds.empty(3), worlds.parsed(worlds.shaped(worlds.SPREAD), TemplateCache())
+    worlds.populate(cluster, [kind], range(6))
+    assert worlds.cpu_seconds(cluster, worlds.replicas(kind, 5)) > 0
+    assert sorted(pod.name for pod in cluster.pods()) == [f"placed-{i}" for i in range(6)]
+
+
+def test_growing_worlds_become_lines_and_a_picture(tmp_path):
+    lines = tmp_path / "points.jsonl"
+    points = list(growth.nodes(steps=(5, 50)))
+    for point in points:
+        append(lines, growth.record(point))
+    assert growth.read(lines) == points
+    assert [point.value for point in points] == [5] * 4 + [50] * 4
+    picture = ET.fromstring(chart.svg(points))
+    assert len(picture.findall(".//{*}polyline")) == 4
+    assert len(growth.table(points).rows) == 4

@@ -1,0 +1,193 @@
+"""Ratios of CPU time a pod inside one run: what must not cost more, whatever the machine.
+
+The two are measured in turn, many times, and each ratio is of two neighbours; told are their median
+and quartiles. A scan over pods, namespaces or terms shows as a ratio far from 1.
+"""
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from bench import worlds
+from bench.engine import collecting_as_workers_do, loaded
+from bench.figures import Table
+from bench.workloads import Manifest, Workload, find
+from service.engine import Cluster
+from service.model.manifest import TemplateCache
+from service.model.objects import Pod
+
+ROUNDS = 41
+ASKED = 401
+NODES = 5_000
+
+Sample = Callable[[], float]
+"""CPU seconds of one round."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """The cost a pod of one case as a share of another's."""
+
+    name: str
+    median: float
+    first_quartile: float
+    third_quartile: float
+    rounds: int
+    limit: float | None = None
+    """What it should not exceed."""
+
+
+def alternated(name: str, case: Sample, base: Sample, rounds: int, limit: float | None) -> Ratio:
+    """Both in turn, each first as often as second."""
+    case(), base()
+    ratios = []
+    for number in range(rounds):
+        if number % 2:
+            measured, compared = case(), base()
+        else:
+            compared, measured = base(), case()
+        ratios.append(measured / compared)
+    first, median, third = statistics.quantiles(ratios, n=4)
+    return Ratio(
+        name=name,
+        median=round(median, 4),
+        first_quartile=round(first, 4),
+        third_quartile=round(third, 4),
+        rounds=rounds,
+        limit=limit,
+    )
+
+
+def sample(cluster: Cluster, kind: Pod, count: int = ASKED) -> Sample:
+    """Rounds of placing so many pods of a kind on a cluster."""
+    asked = worlds.replicas(kind, count)
+    return lambda: worlds.cpu_seconds(cluster, asked)
+
+
+NAMESPACE_SELECTORS = (
+    "SchedulingRequiredPodAffinityWithNSSelector",
+    "SchedulingRequiredPodAntiAffinityWithNSSelector",
+    "SchedulingPreferredAffinityWithNSSelector",
+    "SchedulingPreferredAntiAffinityWithNSSelector",
+)
+
+
+def namespaces(rounds: int = ROUNDS) -> Iterator[Ratio]:
+    """Placed pods in a hundred namespaces that a namespace selector selects, against one."""
+    for name in NAMESPACE_SELECTORS:
+        workload = find(name, NODES)
+        many, one = _of_workload(workload), _of_workload(_in_one_namespace(workload))
+        title = f"{name}: 100 namespaces ÷ 1"
+        yield alternated(title, many, one, rounds, limit=1.10)
+
+
+def bystanders(rounds: int = ROUNDS) -> Iterator[Ratio]:
+    """Pods without affinity or spread, where others have them and nothing matches, against none."""
+    workload = find("MixedSchedulingBasePod", NODES)
+    mixed, plain = _of_workload(workload), _of_workload(_without_rules(workload))
+    title = "pods without rules: placed pods with affinity ÷ without"
+    yield alternated(title, mixed, plain, rounds, limit=1.02)
+    spread, bare = (
+        _of_world(kinds, worlds.pod("asked", labels={"app": "other"}))
+        for kinds in ([worlds.SPREAD], [worlds.PLAIN])
+    )
+    title = "pods without rules: placed pods with spread ÷ without"
+    yield alternated(title, spread, bare, rounds, limit=1.02)
+
+
+def placed(rounds: int = ROUNDS, many: int = 1_000_000, few: int = 5_000) -> Iterator[Ratio]:
+    """A million placed pods of all shapes against five thousand."""
+    clusters, kinds = [], _kinds()
+    for count in (many, few):
+        cluster = worlds.empty(NODES)
+        worlds.populate(cluster, list(kinds.values()), range(count))
+        clusters.append(cluster)
+    for shape, kind in kinds.items():
+        case, base = (sample(cluster, kind) for cluster in clusters)
+        title = f"{shape}: {many:,} placed pods ÷ {few:,}"
+        yield alternated(title, case, base, rounds, limit=1.20)
+
+
+def rules(rounds: int = ROUNDS) -> Iterator[Ratio]:
+    """What rules cost, beside pods that have none; for information."""
+    cluster, kinds = worlds.empty(NODES), _kinds()
+    worlds.populate(cluster, list(kinds.values()), range(NODES))
+    base = sample(cluster, kinds[worlds.PLAIN])
+    for shape in worlds.SHAPES[1:]:
+        title = f"{shape} ÷ no rules"
+        yield alternated(title, sample(cluster, kinds[shape]), base, rounds, limit=None)
+
+
+COMPARISONS: Mapping[str, Callable[[int], Iterator[Ratio]]] = {
+    "namespaces": namespaces,
+    "bystanders": bystanders,
+    "placed": placed,
+    "rules": rules,
+}
+
+
+def run(comparison: str, rounds: int = ROUNDS) -> Iterator[Ratio]:
+    """The ratios of one comparison, as they are measured."""
+    with collecting_as_workers_do():
+        yield from COMPARISONS[comparison](rounds)
+
+
+def record(ratio: Ratio) -> dict[str, object]:
+    """The ratio as a line of JSON."""
+    return {"layer": "ratio", **asdict(ratio)}
+
+
+def table(ratios: Sequence[Ratio]) -> Table:
+    """A row for each ratio."""
+    return Table(
+        ["CPU time a pod", "median", "quartiles", "rounds", "goal", ""],
+        [
+            [
+                ratio.name,
+                f"{ratio.median:.3f}",
+                f"{ratio.first_quartile:.3f} to {ratio.third_quartile:.3f}",
+                str(ratio.rounds),
+                f"≤ {ratio.limit:.2f}" if ratio.limit else "",
+                _verdict(ratio),
+            ]
+            for ratio in ratios
+        ],
+    )
+
+
+def _verdict(ratio: Ratio) -> str:
+    if ratio.limit is None:
+        return ""
+    return "reached" if ratio.median <= ratio.limit else "not yet"
+
+
+def _kinds() -> dict[str, Pod]:
+    cache = TemplateCache()
+    return {shape: worlds.parsed(worlds.shaped(shape), cache) for shape in worlds.SHAPES}
+
+
+def _of_workload(workload: Workload) -> Sample:
+    """Rounds of placing pods as the first of a workload's measured ones."""
+    cache = TemplateCache()
+    cluster = loaded(workload, cache)
+    return sample(cluster, worlds.parsed(next(workload.measured()), cache))
+
+
+def _of_world(shapes: Sequence[str], asked: Manifest) -> Sample:
+    """Rounds of placing such a pod where as many pods as nodes are placed, of these shapes."""
+    cache, cluster = TemplateCache(), worlds.empty(NODES)
+    kinds = [worlds.parsed(worlds.shaped(shape), cache) for shape in shapes]
+    worlds.populate(cluster, kinds, range(NODES))
+    return sample(cluster, worlds.parsed(asked, cache))
+
+
+def _in_one_namespace(workload: Workload) -> Workload:
+    """The same with all placed pods in the first of their namespaces."""
+    groups = [{**group, "namespaces": group["namespaces"][:1]} for group in workload.row["init"]]
+    return replace(workload, row={**workload.row, "init": groups})
+
+
+def _without_rules(workload: Workload) -> Workload:
+    """The same with placed pods that have neither rules nor labels."""
+    groups = [{**group, "template": "pod-default"} for group in workload.row["init"]]
+    return replace(workload, row={**workload.row, "init": groups})

@@ -1,0 +1,177 @@
+"""A scan that creeps in fails here: what a placement costs must not grow with what is there.
+
+Two guards, neither of which knows a second. The bytecodes that the interpreter runs are counted:
+exactly repeatable, but blind for loops within C. CPU times are compared inside one run, in turn and
+by their median, so a slow or busy machine changes both alike. Both are held against planted scans.
+"""
+
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+
+import pytest
+
+from bench import worlds
+from bench.ratios import sample
+from service.engine import Cluster
+from service.model.manifest import TemplateCache
+from service.model.objects import Pod
+
+NODES = 100
+FEW, TIMES = 1_000, 10
+ASKED = 12
+BYTECODES_RATIO_MAX = 1.1
+CPU_RATIO_MAX = 1.6
+CPU_ROUNDS = 9
+SHAPES = worlds.SHAPES
+
+
+def bytecodes(cluster: Cluster, asked: Sequence[Pod]) -> int:
+    """How many the interpreter runs while it places these pods and takes them back."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable[..., object]:
+        nonlocal count
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return trace
+
+    worlds.cpu_seconds(cluster, asked)
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        worlds.cpu_seconds(cluster, asked)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def kind(shape: str, namespace: str = "default", *, everywhere: bool = False) -> Pod:
+    manifest = worlds.shaped(shape, namespace=namespace, everywhere=everywhere)
+    return worlds.parsed(manifest, TemplateCache())
+
+
+def with_pods(count: int) -> Cluster:
+    """Placed pods of all shapes."""
+    cluster = worlds.empty(NODES)
+    worlds.populate(cluster, [kind(shape) for shape in SHAPES], range(count))
+    return cluster
+
+
+def with_namespaces(count: int) -> Cluster:
+    """As many pods throughout, in so many namespaces, and rules about all of these."""
+    names = [f"n{number}" for number in range(count)]
+    cluster = worlds.empty(NODES, names)
+    kinds = [kind(SHAPES[i % 4], name, everywhere=True) for i, name in enumerate(names)]
+    worlds.populate(cluster, kinds, range(FEW))
+    return cluster
+
+
+def with_other_rules(count: int) -> Cluster:
+    """As many pods throughout, with so many different rules that concern nobody who is placed."""
+    cluster, templates = worlds.empty(NODES), TemplateCache()
+    kinds = [kind(shape) for shape in SHAPES]
+    for number in range(count):
+        rules = worlds.preference("podAffinity", worlds.term(f"other-{number}", worlds.ZONE))
+        own = {"app": f"another-{number}"}
+        kinds.append(worlds.parsed(worlds.pod("x", rules, labels=own), templates))
+    worlds.populate(cluster, kinds, range(FEW))
+    return cluster
+
+
+GROWTH = {
+    "placed pods": (with_pods, FEW, kind),
+    "namespaces": (with_namespaces, 10, lambda shape: kind(shape, "n0", everywhere=True)),
+    "rules of others": (with_other_rules, 10, kind),
+}
+
+
+@pytest.fixture(scope="module", params=GROWTH, ids=lambda name: name.replace(" ", "-"))
+def grown(request: pytest.FixtureRequest) -> tuple[Cluster, Cluster, Callable[[str], Pod]]:
+    """A cluster, one in which one thing is ten times as many, and the pods to be placed in both."""
+    build, few, asked = GROWTH[request.param]
+    return build(few), build(few * TIMES), asked
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_placement_runs_as_many_bytecodes_with_ten_times_as_much_around(grown, shape):
+    small, large, asked = grown
+    pods = worlds.replicas(asked(shape), ASKED)
+    assert bytecodes(large, pods) <= BYTECODES_RATIO_MAX * bytecodes(small, pods)
+
+
+def cpu_ratio(case: Callable[[], float], base: Callable[[], float]) -> float:
+    case(), base()
+    return statistics.median(case() / base() for _ in range(CPU_ROUNDS))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_placement_takes_as_long_with_ten_times_as_much_around(grown, shape):
+    small, large, asked = grown
+    case, base = (sample(cluster, asked(shape), 4 * ASKED) for cluster in (large, small))
+    assert cpu_ratio(case, base) <= CPU_RATIO_MAX
+
+
+def test_ten_times_the_nodes_run_no_more_bytecodes():
+    """Nodes are columns: what grows with them is within NumPy."""
+    clusters = [worlds.empty(nodes) for nodes in (NODES, TIMES * NODES)]
+    for cluster in clusters:
+        worlds.populate(cluster, [kind(shape) for shape in SHAPES], range(NODES))
+    for shape in SHAPES:
+        small, large = (
+            bytecodes(cluster, worlds.replicas(kind(shape), ASKED)) for cluster in clusters
+        )
+        assert large <= BYTECODES_RATIO_MAX * small, shape
+
+
+def test_rules_cost_a_few_times_what_none_cost():
+    """Affinity ÷ plain: counters and masks, no look at the pods that they speak of."""
+    cluster = with_pods(FEW)
+    base = sample(cluster, kind(worlds.PLAIN), 4 * ASKED)
+    for shape in SHAPES[1:]:
+        assert cpu_ratio(sample(cluster, kind(shape), 4 * ASKED), base) < 6, shape
+
+
+def interpreted_scan(cluster: Cluster) -> None:
+    for _ in cluster.pods():
+        pass
+
+
+def compiled_scan(cluster: Cluster) -> None:
+    sorted(cluster._pods)
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Cluster], None]], None]:
+    """Plants a scan in front of every placement."""
+    place = worlds.place_one
+
+    def plant(scan: Callable[[Cluster], None]) -> None:
+        def scanning(cluster: Cluster, pod: Pod) -> bool:
+            scan(cluster)
+            return place(cluster, pod)
+
+        monkeypatch.setattr(worlds, "place_one", scanning)
+
+    return plant
+
+
+def test_a_planted_scan_in_python_is_seen_by_both(planted):
+    planted(interpreted_scan)
+    clusters = with_pods(FEW * TIMES), with_pods(FEW)
+    pods = worlds.replicas(kind(worlds.AFFINITY), ASKED)
+    large, small = (bytecodes(cluster, pods) for cluster in clusters)
+    assert large > 2 * BYTECODES_RATIO_MAX * small
+    assert (
+        cpu_ratio(*(sample(cluster, pods[0], 4 * ASKED) for cluster in clusters))
+        > 1.5 * CPU_RATIO_MAX
+    )
+
+
+def test_a_planted_scan_in_c_is_seen_by_the_cpu_time(planted):
+    planted(compiled_scan)
+    case, base = (
+        sample(with_pods(pods), kind(worlds.PLAIN), 4 * ASKED) for pods in (FEW * TIMES, FEW)
+    )
+    assert cpu_ratio(case, base) > 1.5 * CPU_RATIO_MAX
