@@ -34,6 +34,7 @@ _TAGS = {
     "namespaces": "What namespace selectors read.",
     "pods": "Pods, pending and placed.",
     "placements": "Deciding where pods go, and why.",
+    "events": "What happened to pods.",
     "bulk": "Many objects at once, in and out.",
     "server": "The server itself.",
 }

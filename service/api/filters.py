@@ -38,6 +38,13 @@ class _Status(msgspec.Struct, frozen=True):
     phase: str | None = None
 
 
+class _About(msgspec.Struct, frozen=True):
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
 class Listed(msgspec.Struct, frozen=True):
     """What filters read of a stored object."""
 
@@ -46,7 +53,16 @@ class Listed(msgspec.Struct, frozen=True):
     status: _Status | None = None
 
 
+class ListedEvent(Listed, frozen=True, rename="camel"):
+    """What filters read of an event."""
+
+    involved_object: _About = _About()
+    reason: str = ""
+    type: str = ""
+
+
 _listed = msgspec.json.Decoder(Listed)
+_listed_event = msgspec.json.Decoder(ListedEvent)
 
 Filter = Callable[[Listed], bool]
 
@@ -58,9 +74,10 @@ class Field(NamedTuple):
     kinds: frozenset[str]
 
 
-_ALL = frozenset({"Node", "Namespace", "Pod", "ResourceQuota", "PodGroup"})
+_ALL = frozenset({"Node", "Namespace", "Pod", "ResourceQuota", "PodGroup", "Event"})
 _POD = frozenset({"Pod"})
-_NAMESPACED = frozenset({"Pod", "ResourceQuota", "PodGroup"})
+_NAMESPACED = frozenset({"Pod", "ResourceQuota", "PodGroup", "Event"})
+_EVENT = frozenset({"Event"})
 
 
 def _phase(listed: Listed) -> str:
@@ -79,6 +96,12 @@ FIELDS: Mapping[str, Field] = {
         lambda o: "true" if o.spec and o.spec.unschedulable else "false", frozenset({"Node"})
     ),
     "status.phase": Field(_phase, _POD),
+    "involvedObject.kind": Field(attrgetter("involved_object.kind"), _EVENT),
+    "involvedObject.namespace": Field(attrgetter("involved_object.namespace"), _EVENT),
+    "involvedObject.name": Field(attrgetter("involved_object.name"), _EVENT),
+    "involvedObject.uid": Field(attrgetter("involved_object.uid"), _EVENT),
+    "reason": Field(attrgetter("reason"), _EVENT),
+    "type": Field(attrgetter("type"), _EVENT),
 }
 
 
@@ -95,8 +118,10 @@ def parse_filters(kind: str, parameters: Mapping[str, str]) -> Callable[[bytes],
     if not filters:
         return None
 
+    decoder: msgspec.json.Decoder[Any] = _listed_event if kind == "Event" else _listed
+
     def passes(body: bytes) -> bool:
-        listed = _listed.decode(body)
+        listed = decoder.decode(body)
         return all(each(listed) for each in filters)
 
     return passes

@@ -78,10 +78,25 @@ class Metrics:
             "Requests decided again after a lost race.",
             registry=registry,
         )
-        self._hints = Counter(
-            "moorage_hints_total",
-            "Nodes chosen before a lost race, by whether the pod was placed there after it.",
-            ("kept",),
+        self._revalidations = Counter(
+            "moorage_revalidations_total",
+            "Placements checked again after a lost race.",
+            registry=registry,
+        )
+        self._replans = Counter(
+            "moorage_replans_total",
+            "Those of them that got another node, or none.",
+            registry=registry,
+        )
+        self._evictions = Counter(
+            "moorage_evictions_total",
+            "Pods marked as to be stopped, by the kind of rule that does not hold.",
+            ("rule",),
+            registry=registry,
+        )
+        self._events_dropped = Counter(
+            "moorage_events_dropped_total",
+            "Events that were not stored: too many, or no database for long.",
             registry=registry,
         )
 
@@ -112,6 +127,7 @@ class Metrics:
             "scheduler_pending_pods", "Pods that wait, by queue.", "livesum", "queue"
         )
         self._inbox = gauge("moorage_inbox_requests", "Requests that wait.", "livesum")
+        self._watches = gauge("moorage_watch_streams", "Watches under way.", "livesum")
         self._lag_revisions = gauge(
             "moorage_replica_lag_revisions", "How far the last replica is behind.", "livemax"
         )
@@ -165,8 +181,8 @@ class Metrics:
     def decided_again(self, hints: int, kept: int) -> None:
         """A request was decided anew."""
         self._decided_again.inc()
-        self._hints.labels("true").inc(kept)
-        self._hints.labels("false").inc(hints - kept)
+        self._revalidations.inc(hints)
+        self._replans.inc(hints - kept)
 
     def executed(self, executions: Sequence[Execution]) -> None:
         """Plugins were timed for one pod."""
@@ -174,11 +190,20 @@ class Metrics:
             series = self._plugins.labels(each.plugin, each.extension_point, each.status)
             series.observe(each.seconds)
 
+    def evicted(self, rule: str) -> None:
+        """A pod was marked as to be stopped."""
+        self._evictions.labels(rule).inc()
+
+    def events_dropped(self, events: int) -> None:
+        """Events will never be stored."""
+        self._events_dropped.inc(events)
+
     def vitals(self, vitals: Vitals) -> None:
         """The present state of this process."""
         for queue in QUEUES:
             self._pending.labels(queue).set(vitals.pending.get(queue, 0))
         self._inbox.set(vitals.inbox)
+        self._watches.set(vitals.watches)
         self._lag_revisions.set(vitals.lag_revisions)
         self._lag_seconds.set(vitals.lag_seconds)
         self._log.set(vitals.log_changes)

@@ -71,9 +71,12 @@ _IF_NONE_MATCH = Parameter(
     description="Answer 304 if the object's ETag is still one of these.",
     example='"1042"',
 )
-_LIST_PARAMETERS = (
+LIMIT_AND_CONTINUE = (
     Parameter(name="limit", type=int, description="How many objects a page holds; all if absent."),
     Parameter(name="continue", description="The `metadata.continue` of the page before."),
+)
+_LIST_PARAMETERS = (
+    *LIMIT_AND_CONTINUE,
     Parameter(
         name="labelSelector",
         description="Only objects with such labels, in Kubernetes' syntax.",

@@ -103,15 +103,20 @@ async def get_object(
 async def list_objects(
     request: AnyRequest, services: Services, resource: Resource
 ) -> Response[Any]:
+    """The objects of a kind; see `list_of`."""
+    return await list_of(request, services, resource.kind)
+
+
+async def list_of(request: AnyRequest, services: Services, kind: str) -> Response[Any]:
     """Objects by namespace and name: one page with `limit`, else all of them, streamed."""
     parameters = query(request)
-    passes = parse_filters(resource.kind, parameters)
+    passes = parse_filters(kind, parameters)
     start = parse_continue(parameters["continue"]) if "continue" in parameters else None
     limit = number(parameters, "limit") or None
     rows = BATCH_ROWS if limit is None or passes else min(limit, LIST_LIMIT_MAX) + 1
-    pages = services.reads_of(resource.kind).batches(
+    pages = services.lists_of(kind).batches(
         request.path_params["cluster"],
-        resource.kind,
+        kind,
         namespace=request.path_params.get("namespace"),
         after=(start.namespace, start.name) if start else None,
         rows=rows,
@@ -121,7 +126,7 @@ async def list_objects(
     found = _Found(pages, passes)
     first = await found.start()
     revision = start.revision if start else first
-    list_kind = f"{resource.kind}List"
+    list_kind = f"{kind}List"
     if limit is None:
         return Streamed(
             _streamed(list_head(list_kind, revision, None), found),

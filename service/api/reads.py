@@ -10,7 +10,15 @@ from typing import Protocol, TypeVar
 
 from service.api.problems import RevisionNotReached
 from service.model.errors import MoorageError, NotFound
-from service.model.log import ClusterRow, Head, ObjectPage, ObjectRead, ReplicaReport, Snapshot
+from service.model.log import (
+    ClusterRow,
+    EventPage,
+    Head,
+    ObjectPage,
+    ObjectRead,
+    ReplicaReport,
+    Snapshot,
+)
 
 DEFAULT_CLUSTER = "default"
 """The cluster that is there from the start."""
@@ -20,7 +28,7 @@ BATCH_ROWS = 1_000
 _POLL_SECONDS = 0.05
 
 T = TypeVar("T")
-Answer = TypeVar("Answer", ObjectRead, ObjectPage)
+Answer = TypeVar("Answer", ObjectRead, ObjectPage, EventPage)
 
 
 class Reads(Protocol):
@@ -62,6 +70,17 @@ class Reads(Protocol):
         node_name: str | None = None,
     ) -> ObjectPage:
         """Up to `limit` objects of a kind, by namespace and name, from after a key on."""
+        ...
+
+    async def list_events(
+        self,
+        cluster_id: int,
+        *,
+        namespace: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int,
+    ) -> EventPage:
+        """Up to `limit` events, by namespace and name, from after a key on."""
         ...
 
     async def load(self, cluster_id: int) -> Snapshot:
@@ -111,6 +130,22 @@ class ClusterReads:
             if len(page.rows) < rows:
                 return
             after = (page.rows[-1].namespace, page.rows[-1].name)
+
+    async def list_events(
+        self,
+        cluster: str,
+        *,
+        namespace: str | None,
+        after: tuple[str, str] | None,
+        rows: int,
+        at_least: int = 0,
+    ) -> EventPage:
+        """Up to `rows` events, as of revision `at_least` or later."""
+
+        def read(cluster_id: int) -> Awaitable[EventPage]:
+            return self.store.list_events(cluster_id, namespace=namespace, after=after, limit=rows)
+
+        return await self._reading(cluster, read, at_least)
 
     async def head(self, cluster: str) -> Head:
         """Where the log of a cluster ends."""

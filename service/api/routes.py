@@ -10,6 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 from service.api.apply import APPLY_HANDLERS
 from service.api.clusters import CLUSTER_HANDLERS
 from service.api.document import build_document
+from service.api.events import EVENT_HANDLERS
 from service.api.objects import object_handlers
 from service.api.overview import OVERVIEW_HANDLERS
 from service.api.placements import PLACEMENT_HANDLERS
@@ -29,6 +30,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *VIOLATION_HANDLERS,
     *SIMULATION_HANDLERS,
     *WATCH_HANDLERS,
+    *EVENT_HANDLERS,
     *SERVER_HANDLERS,
 )
 

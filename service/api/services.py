@@ -3,6 +3,7 @@
 import msgspec
 
 from service.api.computed_reads import ComputedReads
+from service.api.event_reads import EVENT_KIND, EventReads
 from service.api.metrics import Metrics
 from service.api.reads import ClusterReads
 from service.api.requests import BodyReader
@@ -26,6 +27,12 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
         if kind in (QuotaManifest.kind, PodGroupManifest.kind):
             return ComputedReads(self.reads, self.scheduler)
         return self.reads
+
+    def lists_of(self, kind: str) -> ClusterReads | ComputedReads | EventReads:
+        """Where lists of a kind are read."""
+        if kind == EVENT_KIND:
+            return EventReads(self.reads, self.scheduler)
+        return self.reads_of(kind)
 
     @property
     def templates(self) -> TemplateCache:

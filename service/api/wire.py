@@ -12,6 +12,7 @@ import msgspec
 
 from service.model import objects
 from service.model.config import ClusterConfig, MatchScope
+from service.model.events import EventReason, EventType
 from service.model.objects import Quantities, Value
 from service.scheduler.placements import Explain, PodRef, Policy
 
@@ -124,6 +125,48 @@ class Node(Value, frozen=True, kw_only=True):
     """What the node has to give."""
 
 
+class EventObject(Value, frozen=True, kw_only=True):
+    """What an event is about."""
+
+    kind: Literal["Pod"] = "Pod"
+    namespace: str
+    name: str
+    uid: str
+    """Identity of the one pod that is meant."""
+    api_version: str = "v1"
+
+
+class EventSource(Value, frozen=True, kw_only=True):
+    """Who tells of an event."""
+
+    component: str
+    """`moorage`."""
+
+
+class Event(Value, frozen=True, kw_only=True):
+    """A Kubernetes Event: what happened to a pod, how often, and when."""
+
+    metadata: ObjectMeta
+    api_version: str = "v1"
+    kind: Literal["Event"] = "Event"
+    involved_object: EventObject
+    """The pod."""
+    type: EventType
+    """Normal, or Warning where somebody may want to act."""
+    reason: EventReason
+    """What happened, in one word."""
+    message: str
+    """What happened the last time, in a sentence; an eviction's names the rule."""
+    count: int
+    """How often it happened."""
+    first_timestamp: str
+    """When it happened first, RFC 3339 in UTC."""
+    last_timestamp: str
+    """When it happened last."""
+    source: EventSource
+    """Who tells of it."""
+
+
 class Namespace(Value, frozen=True, kw_only=True):
     """A Kubernetes Namespace; its labels are what namespace selectors read."""
 
@@ -233,6 +276,15 @@ class ListMeta(Value, frozen=True, kw_only=True):
     """Revision of the list's first page: watch from it to keep the list exact."""
     continue_: str | None = msgspec.field(default=None, name="continue")
     """Send it back as `continue` for the next page; absent on the last one."""
+
+
+class EventList(Value, frozen=True, kw_only=True):
+    """Events by namespace and name."""
+
+    metadata: ListMeta
+    items: list[Event]
+    api_version: str = "v1"
+    kind: Literal["EventList"] = "EventList"
 
 
 class PodList(Value, frozen=True, kw_only=True):

@@ -48,6 +48,8 @@ def get(
     parts = ["namespaces", namespace] if namespace and resource.namespaced else []
     path = session.client.path(*parts, resource.plural)
     items = [item for page in session.client.pages(path, filters) for item in page]
+    if resource.order is not None:
+        items.sort(key=resource.order)
     _print_items(session, resource, items)
 
 

@@ -20,6 +20,8 @@ class Resource:
     namespaced: bool = False
     columns: tuple[str, ...]
     row: Callable[[Item], Sequence[object]]
+    order: Callable[[Item], str] | None = None
+    """What a list is sorted by, where that is not namespace and name."""
 
 
 def find_resource(name: str) -> Resource:
@@ -164,7 +166,9 @@ RESOURCES = (
         plural="events",
         kind="Event",
         names=("events", "event", "ev"),
+        namespaced=True,
         columns=("time", "type", "reason", "object", "message"),
         row=_event_row,
+        order=lambda event: str(event.get("lastTimestamp")),
     ),
 )

@@ -15,6 +15,8 @@ from uuid import UUID
 
 import msgspec
 
+from service.model.events import Event, EventRow
+
 CHANGES_PER_COMMIT_MAX = 2_000
 """A commit beyond this is split, unless it is a group or a `List` (P6)."""
 BYTES_PER_COMMIT_MAX = 2_000_000
@@ -181,6 +183,8 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     idempotency: Sequence[IdempotencyRecord] = ()
     not_before: datetime | None = None
     """The due time, by the database's clock, that the commit acts on (P16)."""
+    events: Sequence[Event] = ()
+    """Kept with the changes, or not at all."""
 
     @property
     def last_revision(self) -> int:
@@ -241,6 +245,13 @@ class ObjectPage(msgspec.Struct, frozen=True):
 
     head: Head
     rows: list[ObjectRow]
+
+
+class EventPage(msgspec.Struct, frozen=True):
+    """Some events in the order of their keys, and the head of the same instant."""
+
+    head: Head
+    rows: list[EventRow]
 
 
 class ObjectRead(msgspec.Struct, frozen=True):

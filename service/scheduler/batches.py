@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from service.model.events import Event
 from service.model.log import Change, CommitRequest, IdempotencyRecord
 from service.model.manifest import PodManifest
 from service.scheduler.kinds import StoredManifest
@@ -23,6 +24,7 @@ class Batch:
         self.decided: list[tuple[Ticket, Outcome]] = []
         self.changes: list[Change] = []
         self.records: list[IdempotencyRecord] = []
+        self.events: list[Event] = []
         self.not_before: datetime | None = None
         """When the latest of the times has come that the decisions act on."""
         self._bytes = 0
@@ -72,6 +74,7 @@ class Batch:
             changes=self.changes,
             idempotency=self.records,
             not_before=self.not_before,
+            events=[event for event in self.events if event.audit],
         )
 
     def release(self) -> None:

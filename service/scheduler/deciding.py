@@ -94,9 +94,11 @@ class Decider:
             outcome = yield from decide(desk, ticket.intent)
         except MoorageError as error:
             replica.undo(mark)
+            desk.events.clear()
             outcome = error
         if ticket.attempts > 1:
             self._meter.decided_again(len(hints), kept_of(hints, ticket.hints))
         self._timer.sample(replica, outcome)
         batch.add(ticket, outcome, replica.since(mark))
         batch.hold_until(desk.not_before)
+        batch.events += desk.events

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
+from service.model.events import Event
 from service.model.manifest import TemplateCache
 from service.scheduler.intents import A
 from service.scheduler.limits import Limits
@@ -59,6 +60,8 @@ class Desk(msgspec.Struct, kw_only=True):
     """Whether a decision that can be left half done should come to its end."""
     not_before: datetime | None = None
     """Set by a decision that acts because a time has come: its commit must not be earlier (P16)."""
+    events: list[Event] = msgspec.field(default_factory=list)
+    """What is told of the decision, once it is committed."""
 
     def hint(self, namespace: str, name: str) -> str | None:
         """The node chosen for a pod last time, if that very node is still there."""

@@ -76,3 +76,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """A pod refused so often for lack of room has a node kept free for it."""
     pending_lease_seconds: float = 3.0
     """How soon another worker takes over the pending pods of one that died."""
+    events_seconds: float = 1.0
+    """How often events that are no audit are stored: a process that dies loses so much of them."""
+    events_burst: int = 5_000
+    """Events of one reason and cluster that are stored, however fast they come."""
+    events_per_second: float = 500.0
+    """Beyond that; more are dropped, and counted."""
+    events_keep_seconds: float = 3600.0
+    """How long an event is kept after it last happened."""
+    events_keep: int = 20_000
+    """Events of one reason that a cluster keeps."""

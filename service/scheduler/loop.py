@@ -28,6 +28,7 @@ from service.scheduler.batches import Batch
 from service.scheduler.commits import Announce, Committer
 from service.scheduler.decide import is_advisory
 from service.scheduler.deciding import Decider
+from service.scheduler.events import Record
 from service.scheduler.follower import Follower, Observer
 from service.scheduler.lag import Lag
 from service.scheduler.limits import Limits
@@ -68,6 +69,7 @@ class ClusterLoop:
         announce: Announce,
         observer: Observer,
         meter: Meter,
+        record: Record,
     ) -> None:
         self.cluster_id = cluster_id
         self.last_used = clock.monotonic()
@@ -82,6 +84,7 @@ class ClusterLoop:
             observer=observer,
         )
         self._meter = meter
+        self._record = record
         self._decider = Decider(clock, ids, limits, templates, meter)
         self._committer = Committer(cluster_id, store, clock, ids, limits, announce, meter)
         self._inbox: deque[Ticket] = deque()
@@ -358,6 +361,7 @@ class ClusterLoop:
                 self._losses = 0
                 batch.release()
                 measure(self._meter, batch, self._follower.replica, self._clock.monotonic())
+                self._record(self.cluster_id, batch.events)
             case DuplicateKey(records):
                 self._withdraw(batch)
                 self._requeue(_answer_from(records, batch.tickets, batch.start.revision))

@@ -33,6 +33,8 @@ class Vitals(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that wait for a decision."""
     pending: Mapping[str, int]
     """Pods that this process looks after, by the queue that they wait in."""
+    watches: int
+    """Watches under way."""
     lag_revisions: int
     """How far the replica that is furthest behind is behind its log."""
     lag_seconds: float
@@ -68,6 +70,14 @@ class Meter(Protocol):
         """Plugins were timed for one pod."""
         ...
 
+    def evicted(self, rule: str) -> None:
+        """A pod was marked as to be stopped, for one kind of rule, or because a client asked."""
+        ...
+
+    def events_dropped(self, events: int) -> None:
+        """So many events will never be stored: there were too many, or no database for long."""
+        ...
+
     def vitals(self, vitals: Vitals) -> None:
         """The present state, told every now and then."""
         ...
@@ -92,6 +102,12 @@ class NoMeter:
         """See `Meter`."""
 
     def executed(self, executions: Sequence[Execution]) -> None:
+        """See `Meter`."""
+
+    def evicted(self, rule: str) -> None:
+        """See `Meter`."""
+
+    def events_dropped(self, events: int) -> None:
         """See `Meter`."""
 
     def vitals(self, vitals: Vitals) -> None:

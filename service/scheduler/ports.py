@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from service.model.events import Event
 from service.model.log import (
     Behind,
     ClusterRow,
@@ -159,6 +160,14 @@ class Store(Protocol):
 
     async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
         """Delete idempotency records that are older; how many (ask again if any) (P11)."""
+        ...
+
+    async def add_events(self, cluster_id: int, events: Sequence[Event]) -> None:
+        """Add events, or count them where there are equal ones; none if the cluster is gone."""
+        ...
+
+    async def sweep_events(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
+        """Delete events that are older, or beyond so many of a reason; how many (ask again)."""
         ...
 
 

@@ -22,6 +22,7 @@ from service.model.errors import (
 from service.model.log import IdempotencyKey, ReplicaState
 from service.model.manifest import TemplateCache
 from service.scheduler.answers import Answer, ConfigAnswer, RecordedAnswer
+from service.scheduler.events import EventRecorder
 from service.scheduler.evictions import AllEvictions, Observers
 from service.scheduler.homes import Homes, NoHomes
 from service.scheduler.intents import A, Idempotency, Intent, PutConfig
@@ -84,6 +85,7 @@ class Scheduler:
             spawn=self._spawn,
             is_elsewhere=self._homes.is_elsewhere,
         )
+        self._events = EventRecorder(store, clock, self._limits, self._meter)
         self._loops: dict[str, ClusterLoop] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pulse_task: asyncio.Task[None] | None = None
@@ -95,7 +97,7 @@ class Scheduler:
         """Begin to follow the clusters in use."""
         self._pulse_task = asyncio.create_task(self._pulse())
         adopting = (self._pending.adopt(self._loop_of), self._evictions.adopt(self._loop_of))
-        work = (self._listen(), self._upkeep.run(), *adopting)
+        work = (self._listen(), self._upkeep.run(), self._events.run(), *adopting)
         self._background = [self._pulse_task, *map(asyncio.create_task, work)]
 
     async def stop(self) -> None:
@@ -111,6 +113,7 @@ class Scheduler:
             await asyncio.wait(waited_for)
         await self._pending.close()
         await self._evictions.close()
+        await self._events.flush()
         await self._upkeep.release()
 
     @property
@@ -198,6 +201,10 @@ class Scheduler:
                 await self._clock.sleep(0)
                 end = self._clock.monotonic() + self._limits.slice_seconds
 
+    async def store_events(self) -> None:
+        """Store what is to be told of decisions of this process now, as far as that can be."""
+        await self._events.flush()
+
     def replica_states(self) -> dict[int, ReplicaState | None]:
         """By cluster, what its replica holds; None of one that holds something tentative."""
         return {loop.cluster_id: loop.state for loop in self._loops.values() if not loop.ended}
@@ -225,6 +232,7 @@ class Scheduler:
         return Vitals(
             inbox=sum(loop.waiting for loop in loops),
             pending=pending,
+            watches=self.watching.watchers,
             lag_revisions=max((revisions for revisions, _ in lags), default=0),
             lag_seconds=max((seconds for _, seconds in lags), default=0.0),
             log_changes=self._upkeep.log_changes,
@@ -327,6 +335,7 @@ class Scheduler:
             announce=self._announce,
             observer=Observers(pending, evictions),
             meter=self._meter,
+            record=self._events.record,
         )
         pending.serve(loop.enqueue)
         evictions.serve(loop.enqueue)

@@ -1,4 +1,4 @@
-"""Keeping logs and idempotency records within bounds, in the background."""
+"""Keeping logs, idempotency records and events within bounds, in the background."""
 
 import logging
 
@@ -11,7 +11,7 @@ _log = logging.getLogger(__name__)
 
 
 class Upkeep:
-    """Compacts logs and sweeps old answers of all clusters.
+    """Compacts logs, sweeps old answers and events of all clusters.
 
     Each cluster is looked after by whoever holds its lease, so that not every process does it;
     two of them by mistake do no harm.
@@ -62,6 +62,7 @@ class Upkeep:
         try:
             await self._compact(cluster_id)
             await self._sweep(cluster_id)
+            await self._sweep_events(cluster_id)
         except NotFound:
             self._floors.pop(cluster_id, None)  # deleted meanwhile
 
@@ -88,4 +89,11 @@ class Upkeep:
     async def _sweep(self, cluster_id: int) -> None:
         seconds = self._limits.answers_keep_seconds
         while await self._store.sweep_answers(cluster_id, keep_seconds=seconds):
+            await self._clock.sleep(0)
+
+    async def _sweep_events(self, cluster_id: int) -> None:
+        limits = self._limits
+        while await self._store.sweep_events(
+            cluster_id, keep_seconds=limits.events_keep_seconds, keep_rows=limits.events_keep
+        ):
             await self._clock.sleep(0)

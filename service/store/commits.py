@@ -27,6 +27,7 @@ from service.model.log import (
     effects,
 )
 from service.store.connections import Connections, Driver
+from service.store.events import event_columns
 from service.store.failures import unavailable_on_failure
 from service.store.log import read_page
 
@@ -44,6 +45,10 @@ _MISTAKES = ("22", "23", "42", "MR")
 _COMMIT = """
     SELECT * FROM commit_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
         $17, $18, $19, $20, $21, $22)
+"""
+_COMMIT_WITH_EVENTS = """
+    SELECT * FROM commit_v2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+        $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)
 """
 _FENCE = "SELECT * FROM fence_v1($1, $2, $3, gen_random_uuid())"
 _FIND_COMMIT = """
@@ -102,14 +107,15 @@ class Commits:
             ReplicaMismatch: the objects stored are not those that the request changes.
             NotFound: there is no such cluster.
         """
-        arguments = _arguments(cluster_id, request)
-        return await self._to_its_end(self._commit(cluster_id, request, arguments))
+        call = _call(cluster_id, request)
+        return await self._to_its_end(self._commit(cluster_id, request, call))
 
     async def _commit(
-        self, cluster_id: int, request: CommitRequest, arguments: tuple[object, ...]
+        self, cluster_id: int, request: CommitRequest, call: tuple[str, tuple[object, ...]]
     ) -> CommitResult:
         try:
-            row = await self._write(_COMMIT, *arguments)
+            statement, arguments = call
+            row = await self._write(statement, *arguments)
         except _KeyTaken:
             return await self._duplicate(cluster_id, request.idempotency)
         return _result(cluster_id, row)
@@ -279,8 +285,9 @@ async def _commit_and_end(
     connection: Driver, cluster_id: int, request: CommitRequest
 ) -> CommitResult:
     """Commit within an open transaction; only the COMMIT itself can have an unknown outcome."""
+    statement, arguments = _call(cluster_id, request)
     try:
-        row = await connection.fetchrow(_COMMIT, *_arguments(cluster_id, request))
+        row = await connection.fetchrow(statement, *arguments)
     except asyncpg.PostgresError as error:
         refusal = _refusal(error)
         if refusal is None:
@@ -293,6 +300,14 @@ async def _commit_and_end(
         except Exception as error:
             raise _failed_commit(error) from error
     return result
+
+
+def _call(cluster_id: int, request: CommitRequest) -> tuple[str, tuple[object, ...]]:
+    """The statement and its arguments; only who has events to keep pays for them."""
+    arguments = _arguments(cluster_id, request)
+    if not request.events:
+        return _COMMIT, arguments
+    return _COMMIT_WITH_EVENTS, (*arguments, *event_columns(request.events))
 
 
 def _arguments(cluster_id: int, request: CommitRequest) -> tuple[object, ...]:

@@ -4,11 +4,13 @@ No call waits for anything, so each is one instant: that is all the isolation th
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from service.model.errors import Conflict, NotFound, OutcomeUnknown
+from service.model.events import Event, EventRow
 from service.model.log import (
     CLUSTER_KIND,
     CLUSTER_NAME,
@@ -25,6 +27,7 @@ from service.model.log import (
     Counts,
     Diverged,
     DuplicateKey,
+    EventPage,
     Head,
     IdempotencyKey,
     IdempotencyRecord,
@@ -352,6 +355,46 @@ class MemoryStore:
         old = [key for key, (at, _) in own.answers.items() if at < before]
         for key in old:
             del own.answers[key]
+        return len(old)
+
+    async def add_events(self, cluster_id: int, events: Sequence[Event]) -> None:
+        """Add events, or count them where there are equal ones; none if the cluster is gone."""
+        own = self._clusters.get(cluster_id)
+        if own is not None:
+            own.add_events(events)
+
+    async def list_events(
+        self,
+        cluster_id: int,
+        *,
+        namespace: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int,
+    ) -> EventPage:
+        """At most `limit` events by namespace and name, those beyond the key `after`."""
+        own = self._cluster(cluster_id)
+        rows = [
+            EventRow(name=key[1], event=event)
+            for key, event in sorted(own.events.items())
+            if (namespace is None or key[0] == namespace) and (after is None or key > after)
+        ]
+        return EventPage(own.head, rows[:limit])
+
+    async def sweep_events(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
+        """Delete events that are older, or beyond so many of a reason; how many."""
+        own = self._clusters.get(cluster_id)
+        if own is None:
+            return 0
+        before = self._clock() - timedelta(seconds=keep_seconds)
+        newest = sorted(own.events.items(), key=lambda each: each[1].last, reverse=True)
+        places: Counter[str] = Counter()
+        old = []
+        for key, event in newest:
+            places[event.reason] += 1
+            if datetime.fromisoformat(event.last) < before or places[event.reason] > keep_rows:
+                old.append(key)
+        for key in old:
+            del own.events[key]
         return len(old)
 
     async def lift_revision(self, cluster_id: int) -> None:

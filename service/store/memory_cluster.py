@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from service.model.events import Event, merged, rows_of
 from service.model.log import (
     CLUSTER_KIND,
     CLUSTER_NAME,
@@ -44,6 +45,8 @@ class ClusterState:
     objects: dict[ObjectKey, ObjectRow] = field(default_factory=dict)
     answers: dict[IdempotencyKey, tuple[datetime, IdempotencyRecord]] = field(default_factory=dict)
     leases: dict[str, Lease] = field(default_factory=dict)
+    events: dict[tuple[str, str], Event] = field(default_factory=dict)
+    """By namespace and name."""
 
     def append(self, request: CommitRequest, at: datetime) -> None:
         acting = effects(request.changes)
@@ -56,6 +59,13 @@ class ClusterState:
             elif effect != "None":
                 self.objects[change.key] = _row(change)
         self.record(request.idempotency, at)
+        self.add_events(request.events)
+
+    def add_events(self, events: Sequence[Event]) -> None:
+        for row in rows_of(events):
+            key = (row.event.namespace, row.name)
+            known = self.events.get(key)
+            self.events[key] = merged(known, row.event) if known else row.event
 
     def _check(self, changes: Sequence[Change], acting: Sequence[str]) -> None:
         for change, effect in zip(changes, acting, strict=True):

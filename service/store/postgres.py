@@ -11,12 +11,13 @@ from service.store.connections import (
     HistoryGuard,
     connector,
 )
+from service.store.events import Events
 from service.store.hints import Hints
 from service.store.reads import Reads
 from service.store.upkeep import Upkeep
 
 
-class PostgresStore(Clusters, Commits, Reads, Upkeep):
+class PostgresStore(Clusters, Commits, Events, Reads, Upkeep):
     """All clusters of one database.
 
     `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are made when they are
@@ -33,6 +34,7 @@ class PostgresStore(Clusters, Commits, Reads, Upkeep):
         self.hints = Hints(connector(url, {}, self._guard))
         Clusters.__init__(self, commits, reads)
         Commits.__init__(self, commits)
+        Events.__init__(self, commits, reads)
         Reads.__init__(self, reads)
         Upkeep.__init__(self, commits)
 

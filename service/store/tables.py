@@ -167,6 +167,25 @@ idempotency = Table(
 )
 Index("idempotency_recorded_at_idx", idempotency.c.cluster_id, idempotency.c.recorded_at)
 
+event = Table(
+    "event",
+    metadata,
+    _number("cluster_id"),
+    _key("namespace"),
+    _key("name"),
+    _text("pod"),
+    _text("uid"),
+    _text("type"),
+    _key("reason"),
+    _text("message"),
+    _number("revision"),
+    _number("count"),
+    _time("first_at"),
+    _time("last_at"),
+    PrimaryKeyConstraint("cluster_id", "namespace", "name", name="event_pkey"),
+)
+Index("event_last_at_idx", event.c.cluster_id, event.c.reason, event.c.last_at)
+
 replica_report = Table(
     "replica_report",
     metadata,

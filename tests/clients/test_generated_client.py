@@ -104,6 +104,11 @@ def test_a_typed_client_loads_a_cluster_and_places_pods(generated: SimpleNamespa
     assert [pod.metadata.name for pod in listed.items] == ["web-0", "web-1"]
     assert {pod.spec.node_name for pod in listed.items} == {"n1", "n2"}
 
+    happened = call("events.list_events", field_selector="reason=Scheduled")
+    assert isinstance(happened, models.EventList)
+    assert [event.involved_object.name for event in happened.items] == ["web-0", "web-1"]
+    assert {event.type_ for event in happened.items} == {models.EventType.NORMAL}
+
 
 def request(models: Any) -> Any:
     """Three pods of which no two may share a zone, for two zones."""

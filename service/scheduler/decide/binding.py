@@ -6,6 +6,7 @@ from service.model.manifest import PodManifest
 from service.scheduler.answers import ObjectAnswer
 from service.scheduler.decide.admission import admit, knows_scheduler
 from service.scheduler.decide.conditions import GATED, bound, evicted
+from service.scheduler.decide.events import tell_evicted, tell_forced, tell_scheduled
 from service.scheduler.decide.objects import answer_with, check_preconditions, missing
 from service.scheduler.decide.placing import unknown_scheduler
 from service.scheduler.desk import Desk
@@ -37,10 +38,12 @@ def bind_pod(desk: Desk, intent: BindPod) -> ObjectAnswer:
     if desk.replica.get("Node", "", intent.node_name) is None:
         raise missing("Node", "", intent.node_name)
     admit(desk.replica, manifest.pod, manifest.pod)
-    if not intent.force:
-        _check(desk, manifest, intent.node_name)
-    placed = bound(desk, manifest, intent.node_name, manifest.uid)
-    return _put(desk, placed)
+    reasons = _reasons(desk, manifest, intent)
+    answer = _put(desk, bound(desk, manifest, intent.node_name, manifest.uid))
+    tell_scheduled(desk, manifest, intent.node_name, manifest.uid)
+    if reasons:
+        tell_forced(desk, manifest, intent.node_name, reasons)
+    return answer
 
 
 def evict_pod(desk: Desk, intent: EvictPod) -> ObjectAnswer:
@@ -53,7 +56,9 @@ def evict_pod(desk: Desk, intent: EvictPod) -> ObjectAnswer:
     stored, manifest = _stored_pod(desk, intent.namespace, intent.name, intent.uid)
     if manifest.pod.terminating:
         return answer_with(desk, stored)
-    return _put(desk, evicted(desk, manifest, EVICTION_REASON, EVICTION_MESSAGE))
+    answer = _put(desk, evicted(desk, manifest, EVICTION_REASON, EVICTION_MESSAGE))
+    tell_evicted(desk, manifest, "EvictionAPI", EVICTION_MESSAGE)
+    return answer
 
 
 def _stored_pod(
@@ -67,16 +72,20 @@ def _stored_pod(
     return stored, stored.manifest
 
 
-def _check(desk: Desk, manifest: PodManifest, node_name: str) -> None:
+def _reasons(desk: Desk, manifest: PodManifest, intent: BindPod) -> dict[str, list[str]]:
+    """What the filters have against it, which only force overrules."""
     pod, cluster = manifest.pod, desk.replica.cluster
     if not knows_scheduler(cluster, pod):
+        if intent.force:
+            return {"SchedulerName": [f"{pod.spec.scheduler_name} is no profile"]}
         raise unknown_scheduler(cluster, pod)
-    reasons = check(cluster, pod, node_name)
+    reasons = check(cluster, pod, intent.node_name)
     if pod.spec.scheduling_gates:
         reasons["SchedulingGates"] = [GATED]
-    if reasons:
+    if reasons and not intent.force:
         told = ", ".join(reason for each in reasons.values() for reason in each)
-        raise BindingRefused(f"{node_name} does not fit the pod: {told}.", reasons)
+        raise BindingRefused(f"{intent.node_name} does not fit the pod: {told}.", reasons)
+    return reasons
 
 
 def _put(desk: Desk, manifest: PodManifest) -> ObjectAnswer:

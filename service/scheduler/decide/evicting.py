@@ -14,6 +14,7 @@ from service.engine.violations import Inspection, Violation, key_of
 from service.model.errors import Overloaded
 from service.scheduler.answers import EvictionsAnswer
 from service.scheduler.decide.conditions import evicted
+from service.scheduler.decide.events import Rule, tell_evicted
 from service.scheduler.decide.victims import Cause, Conflicts
 from service.scheduler.desk import Decision, Desk
 from service.scheduler.intents import EvictViolating
@@ -106,7 +107,7 @@ class _Sweep:
         """Node affinity before anti-affinity before affinity, each on what the former leave."""
         for violation in self._broken:
             if violation.breach.rule.plugin == "NodeAffinity":
-                yield key_of(violation.pod), _cause("NodeAffinityViolated", violation)
+                yield key_of(violation.pod), _cause("NodeAffinity", violation)
         for violation in self._broken:
             if violation.breach.crowd is not None:
                 self._conflicts.add(violation)
@@ -121,7 +122,7 @@ class _Sweep:
         for timer in sorted(late, key=lambda each: each.since):
             violation = reasons[key_of_timer(timer)]
             self._act_on(timer.since + self._grace)
-            yield key_of(violation.pod), _cause("PodAffinityViolated", violation)
+            yield key_of(violation.pod), _cause("PodAffinity", violation)
 
     def _act_on(self, time: datetime) -> None:
         """What is decided from here on rests on that time having come (P16)."""
@@ -131,6 +132,7 @@ class _Sweep:
         manifest = self._desk.replica.pod(*key)
         assert manifest is not None
         self._desk.replica.put(evicted(self._desk, manifest, cause.reason, cause.message))
+        tell_evicted(self._desk, manifest, cause.rule, cause.message)
         self._gone.add(key)
 
     def _running_timers(self) -> Iterator[ViolationTimer]:
@@ -175,9 +177,9 @@ def _is_affinity(violation: Violation) -> bool:
     return breach.rule.plugin == "InterPodAffinity" and breach.crowd is None
 
 
-def _cause(reason: str, violation: Violation) -> Cause:
-    rule = violation.breach.rule.path
-    return Cause(reason, f"{rule} does not hold on node {violation.pod.node_name}.")
+def _cause(rule: Rule, violation: Violation) -> Cause:
+    path = violation.breach.rule.path
+    return Cause(rule, f"{path} does not hold on node {violation.pod.node_name}.")
 
 
 def watches(cluster: Cluster, state: EvictionState) -> bool:

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from service.engine import GroupRefusal, Placement, place_group
 from service.scheduler.decide.conditions import GATED_REASON
+from service.scheduler.decide.events import tell_failed
 from service.scheduler.decide.gangs import denials
 from service.scheduler.decide.membership import members_of, shortage
 from service.scheduler.decide.placing import (
@@ -124,6 +125,8 @@ class _Group:
         if result is None:
             result = self._result(candidate, "GroupRefused", self._failure.message)
         if not self._intent.queue or result.outcome == "Denied":
+            if candidate.stored is not None and result.outcome != "Denied":
+                tell_failed(self._desk, candidate.stored, self._failure.message)
             return result
         gated = candidate.pod.spec.scheduling_gates
         uid = keep_waiting(

@@ -9,6 +9,7 @@ from service.model.manifest import PodManifest
 from service.model.objects import Pod, PodSpec
 from service.scheduler.answers import PendingAnswer
 from service.scheduler.decide.conditions import GATED, GATED_REASON, waiting
+from service.scheduler.decide.events import tell_failed
 from service.scheduler.decide.gangs import Gang
 from service.scheduler.decide.membership import members_of, waits_with
 from service.scheduler.decide.placing import Candidate, bind, refusal_of
@@ -103,6 +104,7 @@ class _Turn:
         if manifest is not None:
             self.refused[key] = refused
             self._write(manifest, "Unschedulable", refused.message)
+            tell_failed(self._desk, manifest, refused.message)
 
     def _refused_together(self, gang: Gang, refusal: Refusal) -> Refused:
         reasons = {plugin: tuple(each) for plugin, each in refusal.reasons.items()}
@@ -118,7 +120,9 @@ class _Turn:
         """Have a pod's condition say why it waits."""
         manifest = self._waiting_pod(tell.key)
         if manifest is not None:
-            self._write(manifest, tell.reason, tell.message or GATED)
+            message = tell.message or GATED
+            if self._write(manifest, tell.reason, message):
+                tell_failed(self._desk, manifest, message)
 
     def _waiting_pod(self, key: Key) -> PodManifest | None:
         manifest = self._desk.replica.pod(*key)
@@ -191,10 +195,12 @@ class _Turn:
             )
         return self._stand_in if self._stand_in.node_name is not None else None
 
-    def _write(self, manifest: PodManifest, reason: WaitReason, message: str) -> None:
+    def _write(self, manifest: PodManifest, reason: WaitReason, message: str) -> bool:
+        """Whether the condition said something else before."""
         told = waiting(self._desk, manifest, reason, message)
         if told is not manifest:
             self._desk.replica.put(told)
+        return told is not manifest
 
 
 def _refused_for(desk: Desk, denied: Denied) -> Refused:

@@ -22,5 +22,6 @@ def place_pods(desk: Desk, intent: PlacePods) -> Decision[PlacementAnswer]:
     answer = yield from place(desk, intent, candidates)
     if intent.dry_run:
         desk.replica.undo(mark)
+        desk.events.clear()
         return replace(answer, revision=desk.replica.revision)
     return replace(answer, committed=desk.replica.revision > mark.revision)

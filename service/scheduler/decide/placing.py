@@ -10,6 +10,7 @@ from service.model.manifest import PodManifest
 from service.model.objects import Pod
 from service.scheduler.decide.admission import admit, knows_scheduler, prioritized
 from service.scheduler.decide.conditions import GATED, GATED_REASON, bound, waiting
+from service.scheduler.decide.events import tell_failed, tell_scheduled
 from service.scheduler.decide.objects import missing
 from service.scheduler.decide.togetherness import end_waiting
 from service.scheduler.desk import Desk
@@ -176,6 +177,7 @@ def bind(desk: Desk, candidate: Candidate, node_name: str) -> str:
     desk.replica.put(bound(desk, candidate.manifest, node_name, uid))
     desk.remember(pod.namespace, pod.name, node_name)
     end_waiting(desk.replica, candidate.key)
+    tell_scheduled(desk, candidate.manifest, node_name, uid)
     return uid
 
 
@@ -192,6 +194,8 @@ def left_waiting(
     planned, uid = desk.replica.revision, candidate.pod.uid or None
     if intent.queue:
         uid = keep_waiting(desk, candidate, message, reason)
+    elif candidate.stored is not None:
+        tell_failed(desk, candidate.stored, message)
     result = result_of(
         desk,
         candidate,
@@ -213,6 +217,7 @@ def keep_waiting(
     kept = waiting(desk, manifest, reason, message)
     if kept is not candidate.stored:
         desk.replica.put(kept)
+    tell_failed(desk, kept, message)
     return kept.uid
 
 

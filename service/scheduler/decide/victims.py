@@ -8,13 +8,19 @@ from service.engine.cluster import PodKey
 from service.engine.violations import Crowd, Inspection, Violation, key_of
 from service.model.config import ClusterConfig
 from service.model.objects import Pod
+from service.scheduler.decide.events import Rule
 
 
 class Cause(NamedTuple):
-    """Why a pod is evicted; `message` names the rule."""
+    """Why a pod is evicted; `message` names the rule and where it does not hold."""
 
-    reason: str
+    rule: Rule
     message: str
+
+    @property
+    def reason(self) -> str:
+        """The condition's reason."""
+        return f"{self.rule}Violated"
 
 
 class _Quarrel:
@@ -114,7 +120,7 @@ class Conflicts:
 
 
 def _cause(message: str) -> Cause:
-    return Cause("PodAntiAffinityViolated", message)
+    return Cause("PodAntiAffinity", message)
 
 
 def _priority(config: ClusterConfig, pod: Pod) -> int:

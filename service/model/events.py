@@ -1,0 +1,72 @@
+"""What happened to pods, for people to read: Kubernetes' Events.
+
+Nothing is decided by them. Equal ones are one row that counts: the same pod (by uid), reason and
+words.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Literal
+
+import msgspec
+
+EventType = Literal["Normal", "Warning"]
+EventReason = Literal["Scheduled", "FailedScheduling", "BindingForced", "Evicted"]
+
+_POD_NAME_LENGTH_MAX = 253 - 17
+"""An event's name is its pod's and a hash of 16 digits, together a valid name."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Something that happened to a pod, `count` times between two moments."""
+
+    namespace: str
+    pod: str
+    uid: str
+    type: EventType
+    reason: EventReason
+    message: str
+    words: str = ""
+    """What tells it from other events of this pod and reason; absent: the message."""
+    revision: int
+    """The revision that the last of them was decided on, or made."""
+    first: str
+    """RFC 3339 in UTC, whole seconds."""
+    last: str
+    count: int = 1
+    audit: bool = False
+    """Whether it is kept by the commit that it is about; else soon after, if nothing fails."""
+    rule: str = ""
+    """The kind of rule that an eviction is for."""
+
+    @property
+    def name(self) -> str:
+        """What identifies it in its namespace."""
+        digest = blake2b(digest_size=8)
+        for part in (self.uid, self.reason, self.words or self.message):
+            digest.update(part.encode())
+            digest.update(b"\0")
+        return f"{self.pod[:_POD_NAME_LENGTH_MAX].rstrip('.-')}.{digest.hexdigest()}"
+
+
+def merged(first: Event, second: Event) -> Event:
+    """Two equal events as one; the message is that of the second."""
+    return msgspec.structs.replace(
+        second, first=min(first.first, second.first), count=first.count + second.count
+    )
+
+
+class EventRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An event as it is stored, under its name."""
+
+    name: str
+    event: Event
+
+
+def rows_of(events: Sequence[Event]) -> list[EventRow]:
+    """Events under their names, equal ones merged, in the order of their keys."""
+    found: dict[tuple[str, str], Event] = {}
+    for event in events:
+        key = (event.namespace, event.name)
+        found[key] = merged(found[key], event) if key in found else event
+    return [EventRow(name=name, event=found[namespace, name]) for namespace, name in sorted(found)]

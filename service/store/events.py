@@ -1,0 +1,121 @@
+"""Events on PostgreSQL: added in bulk, listed by key, swept when they are old or too many."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+
+from service.model.errors import NotFound
+from service.model.events import Event, EventRow, rows_of
+from service.model.log import EventPage, Head
+from service.store.connections import Connections
+from service.store.failures import unavailable_on_failure
+
+SWEEP_EVENTS_MAX = 5_000
+"""Events that one step of the sweeper deletes."""
+
+_ADD = "SELECT add_events_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+_LIST = """
+    SELECT h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
+        e.namespace, e.name, e.pod, e.uid, e.type, e.reason, e.message, e.revision, e.count,
+        e.first_at, e.last_at
+    FROM head AS h
+    LEFT JOIN LATERAL (
+        SELECT * FROM event
+        WHERE cluster_id = h.cluster_id AND ($2::text IS NULL OR namespace = $2)
+            AND ($3::text IS NULL OR (namespace, name) > ($3, $4))
+        ORDER BY namespace, name LIMIT $5
+    ) AS e ON true
+    WHERE h.cluster_id = $1
+    ORDER BY e.namespace, e.name
+"""
+_SWEEP = """
+    DELETE FROM event WHERE (cluster_id, namespace, name) IN (
+        SELECT cluster_id, namespace, name FROM (
+            SELECT cluster_id, namespace, name, last_at,
+                row_number() OVER (PARTITION BY reason ORDER BY last_at DESC) AS place
+            FROM event WHERE cluster_id = $1
+        ) AS e
+        WHERE last_at < clock_timestamp() - $2::interval OR place > $3 LIMIT $4
+    )
+"""
+
+
+class Events:
+    """The part of the store that keeps events. Every call raises StorageUnavailable."""
+
+    def __init__(self, writer: Connections, reader: Connections) -> None:
+        self._event_writer = writer
+        self._event_reader = reader
+
+    async def add_events(self, cluster_id: int, events: Sequence[Event]) -> None:
+        """Add events, or count them where there are equal ones; none if the cluster is gone."""
+        with unavailable_on_failure():
+            async with self._event_writer.driver() as connection:
+                await connection.execute(_ADD, cluster_id, *event_columns(events))
+
+    async def list_events(
+        self,
+        cluster_id: int,
+        *,
+        namespace: str | None = None,
+        after: tuple[str, str] | None = None,
+        limit: int,
+    ) -> EventPage:
+        """At most `limit` events by namespace and name, those beyond the key `after`."""
+        key = after or (None, None)
+        with unavailable_on_failure():
+            async with self._event_reader.driver() as connection:
+                rows = await connection.fetch(_LIST, cluster_id, namespace, *key, limit)
+        if not rows:
+            raise NotFound(f"There is no cluster {cluster_id}.")
+        head = Head(rows[0]["head_revision"], rows[0]["head_tip"], rows[0]["head_at"])
+        return EventPage(head, [_row(row) for row in rows if row["name"] is not None])
+
+    async def sweep_events(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
+        """Delete events that are older, or beyond so many of a reason; how many (ask again)."""
+        age = timedelta(seconds=keep_seconds)
+        with unavailable_on_failure():
+            async with self._event_writer.driver() as connection:
+                status = await connection.execute(
+                    _SWEEP, cluster_id, age, keep_rows, SWEEP_EVENTS_MAX
+                )
+        return int(status.rpartition(" ")[2])
+
+
+def event_columns(events: Sequence[Event]) -> tuple[list[object], ...]:
+    """Events as the arrays that the functions of the database take."""
+    rows = rows_of(events)
+    return (
+        [row.event.namespace for row in rows],
+        [row.name for row in rows],
+        [row.event.pod for row in rows],
+        [row.event.uid for row in rows],
+        [row.event.type for row in rows],
+        [row.event.reason for row in rows],
+        [row.event.message for row in rows],
+        [row.event.revision for row in rows],
+        [row.event.count for row in rows],
+        [datetime.fromisoformat(row.event.first) for row in rows],
+        [datetime.fromisoformat(row.event.last) for row in rows],
+    )
+
+
+def _row(row: asyncpg.Record) -> EventRow:
+    event = Event(
+        namespace=row["namespace"],
+        pod=row["pod"],
+        uid=row["uid"],
+        type=row["type"],
+        reason=row["reason"],
+        message=row["message"],
+        revision=row["revision"],
+        first=_told(row["first_at"]),
+        last=_told(row["last_at"]),
+        count=row["count"],
+    )
+    return EventRow(name=row["name"], event=event)
+
+
+def _told(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
