@@ -90,9 +90,9 @@ def remove(desk: Desk, stored: Stored) -> int:
         emptied = replica.in_namespace(manifest.name)
         keys = emptied if manifest.name == DEFAULT_NAMESPACE else [*emptied, *keys]
     for kind, key in keys:
-        replica.delete(kind, *key)
         if kind == PodManifest.kind:
             leave_waiting(replica, key)
+        replica.delete(kind, *key)
     return len(keys)
 
 

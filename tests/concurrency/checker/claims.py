@@ -18,6 +18,8 @@ from tests.concurrency.checker.history import Call, History, Key, Violation
 MARK = "simulation/call"
 DISTINGUISHED_BY = "evictionsPerMinute"
 """The setting that is different in each configuration that clients ask for."""
+WAITING_GROUP = "WaitingGroup"
+"""The note of a group that waits as a whole, which is written with its pods."""
 Claims = dict[int, Call]
 """The call that made each revision."""
 
@@ -154,6 +156,8 @@ class _Attribution:
                 continue
             if self._queue_works_at(change.revision) and _is_of_queue(old, change):
                 continue
+            if change.kind == WAITING_GROUP and self._concerns_its_commit(old, change):
+                continue
             calls = list(self._candidates(old, change))
             if calls:
                 commit = self._commit_of(change.revision)
@@ -190,6 +194,14 @@ class _Attribution:
         } - {commit}
         is_partial = bool(call.asked.get("group")) and not _objects(call) <= self._keys_in(commit)
         return bool(elsewhere), is_partial, commit not in self._effects[call.number], -call.called
+
+    def _concerns_its_commit(self, before: Change | None, change: Change) -> bool:
+        """Whether a note of who waits together changes with a pod that it is about."""
+        bodies = [each.body for each in (before, change) if each is not None]
+        members = {
+            ("Pod", *member) for body in bodies for member in msgspec.json.decode(body)["members"]
+        }
+        return not members.isdisjoint(self._keys_in(self._commit_of(change.revision)))
 
     def _keys_in(self, commit: int) -> set[Key]:
         """What the commit that begins there changes."""
@@ -349,7 +361,9 @@ def _is_of_namespace(call: Call) -> bool:
 
 
 def _is_delete_in(change: Change, namespace: str) -> bool:
-    return change.verb == "Delete" and change.namespace == namespace
+    return change.kind == WAITING_GROUP or (
+        change.verb == "Delete" and change.namespace == namespace
+    )
 
 
 def _is_asked_config(call: Call, change: Change) -> bool:
@@ -361,6 +375,8 @@ def _is_asked_config(call: Call, change: Change) -> bool:
 
 def _mismatch(call: Call, change: Change) -> str | None:
     """Why a change can't be this call's doing."""
+    if change.kind == WAITING_GROUP and call.action in ("place", "delete"):
+        return None
     verb = "Delete" if call.action == "delete" else "Put"
     if change.verb != verb:
         return f"the log has {change.verb} {change.key}"
