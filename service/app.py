@@ -49,6 +49,9 @@ _ANSWER_SECONDS = 5.0
 """How long after its time is up another worker's answer to a request is waited for."""
 
 _log = logging.getLogger(__name__)
+
+WARM_UP_AFTER_SECONDS = 10.0
+
 Handler = Callable[[int, FrameType | None], object] | int | None
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
@@ -134,10 +137,12 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         if neighbours is not None:
             await neighbours.start(app)
         on_stop_signal(scheduler.watching.close)
-        reporting = asyncio.create_task(reporter.run()) if settings.debug else None
+        background = [asyncio.create_task(_warm_up(store))]
+        if settings.debug:
+            background.append(asyncio.create_task(reporter.run()))
         yield
-        if reporting is not None:
-            reporting.cancel()
+        for task in background:
+            task.cancel()
         if neighbours is not None:
             await neighbours.stop()
         await scheduler.stop()
@@ -191,6 +196,12 @@ class _Neighbours:
         if self._listener is not None:
             await self._listener.close()
         await self._peers.close()
+
+
+async def _warm_up(store: PostgresStore) -> None:
+    """Import what was left out for a quick start, once the replicas are loaded as a rule."""
+    await asyncio.sleep(WARM_UP_AFTER_SECONDS)
+    await asyncio.to_thread(store.warm_up)
 
 
 def on_stop_signal(act: Callable[[], None]) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import asyncpg
-from sqlalchemy.exc import DBAPIError
 
 from service.model.errors import StorageUnavailable
 
@@ -31,8 +30,8 @@ def is_unavailable(error: BaseException) -> bool:
     Half of the errors after a terminated backend are asyncpg's InternalClientError, which is no
     PostgresError and no InterfaceError.
     """
-    if isinstance(error, DBAPIError):
-        return error.connection_invalidated or _original_is_unavailable(error)
+    if type(error).__module__.startswith("sqlalchemy."):
+        return _sqlalchemy_is_unavailable(error)
     if isinstance(error, asyncpg.PostgresError):
         return (error.sqlstate or "08").startswith(_UNAVAILABLE_CLASSES)
     return isinstance(
@@ -44,11 +43,15 @@ def is_unavailable(error: BaseException) -> bool:
     )
 
 
-def _original_is_unavailable(error: DBAPIError) -> bool:
-    """SQLAlchemy wraps the driver's error twice."""
+def _sqlalchemy_is_unavailable(error: BaseException) -> bool:
+    """SQLAlchemy, which only migrations use, wraps the driver's error twice."""
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - it is loaded by now, or not needed
+
+    if not isinstance(error, DBAPIError):
+        return False
     original = error.orig
     cause = original.__cause__ if original is not None else None
-    return cause is not None and is_unavailable(cause)
+    return error.connection_invalidated or (cause is not None and is_unavailable(cause))
 
 
 @contextmanager
@@ -56,9 +59,7 @@ def unavailable_on_failure() -> Iterator[None]:
     """Tell a failing database as StorageUnavailable: nothing was, or will be, committed."""
     try:
         yield
-    except (DBAPIError, asyncpg.PostgresError) as error:
+    except Exception as error:
         if not is_unavailable(error):
             raise
-        raise StorageUnavailable("The database cannot be reached.") from error
-    except (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, EOFError) as error:
         raise StorageUnavailable("The database cannot be reached.") from error

@@ -3,23 +3,13 @@
 import asyncio
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import Connection, text
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.pool import NullPool
+import asyncpg
 
 import migrations
 from service.store.connections import connector
 from service.store.failures import unavailable_on_failure
 
-STARTERS_WAIT_SECONDS = 60
-"""How long a starter waits for another one that is migrating already."""
-LOCK_SECONDS = 5
-"""How long a migration waits for a table: longer would hold up all who come after it."""
-STATEMENT_SECONDS = 600
-
-_STARTERS_LOCK = 0x4D4F4F52414745  # "MOORAGE" in ASCII
+_APPLIED = "SELECT version_num FROM alembic_version"
 
 
 def upgrade(url: str) -> None:
@@ -33,31 +23,30 @@ def upgrade(url: str) -> None:
 
 async def upgrade_async(url: str) -> None:
     """What `upgrade` does, for callers that have an event loop."""
-    engine = create_async_engine(
-        "postgresql+asyncpg://", async_creator=connector(url, {}), poolclass=NullPool
-    )
+    if not await is_current(url):
+        from service.store import upgrading  # noqa: PLC0415 - see there
+
+        await upgrading.upgrade(url)
+
+
+async def is_current(url: str) -> bool:
+    """Whether the database has the newest migration.
+
+    Raises:
+        StorageUnavailable: it cannot be reached.
+    """
     with unavailable_on_failure():
+        connection = await connector(url, {})()
         try:
-            async with engine.begin() as connection:
-                await connection.run_sync(_upgrade)
+            applied: str | None = await connection.fetchval(_APPLIED)
+        except asyncpg.UndefinedTableError:
+            applied = None
         finally:
-            await engine.dispose()
+            await connection.close()
+    return applied == newest()
 
 
-def _upgrade(connection: Connection) -> None:
-    """One transaction for everything: the database is at its old version or at the new one."""
-    _limit(connection, lock_seconds=STARTERS_WAIT_SECONDS)
-    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _STARTERS_LOCK})
-    _limit(connection, lock_seconds=LOCK_SECONDS)
-    config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
-    command.upgrade(config, "head")
-
-
-def _limit(connection: Connection, *, lock_seconds: int) -> None:
-    limits = text(
-        "SELECT set_config('lock_timeout', :lock, true),"
-        " set_config('statement_timeout', :statement, true)"
-    )
-    times = {"lock": f"{lock_seconds}s", "statement": f"{STATEMENT_SECONDS}s"}
-    connection.execute(limits, times)
+def newest() -> str:
+    """The last migration, by the numbers that their files begin with."""
+    versions = Path(migrations.__file__).parent / "versions"
+    return max(path.name.partition("_")[0] for path in versions.glob("[0-9]*.py"))

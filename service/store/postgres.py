@@ -1,5 +1,6 @@
 """The store on PostgreSQL, put together from its parts."""
 
+import importlib
 from collections.abc import AsyncGenerator
 
 from service.store.clusters import Clusters
@@ -50,6 +51,10 @@ class PostgresStore(Clusters, Commits, Events, Reads, Upkeep):
     def listen(self) -> AsyncGenerator[frozenset[int], None]:
         """Clusters whose logs have grown, as far as anybody said so: see `Hints.listen`."""
         return self.hints.listen()
+
+    def warm_up(self) -> None:
+        """Import what only lists need; for a thread of its own, as it takes half a second."""
+        importlib.import_module("service.store.queries")
 
     async def close(self) -> None:
         """Let commits that still run come to their end, and close all connections."""

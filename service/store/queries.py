@@ -1,13 +1,35 @@
-"""Statements of SQLAlchemy Core, compiled once and sent by the driver itself."""
+"""Statements of SQLAlchemy Core, compiled once and sent by the driver itself.
+
+Importing SQLAlchemy takes as long as all else together, and a server can place pods without, so
+this module is imported when a statement of it is needed, or some time after the start.
+"""
 
 from collections.abc import Callable
-from typing import Any, cast
+from functools import cache
+from typing import Any, Literal, cast
 
 import asyncpg
-from sqlalchemy import Dialect, Select
+from sqlalchemy import (
+    ColumnElement,
+    Dialect,
+    Integer,
+    ScalarSelect,
+    Select,
+    Text,
+    bindparam,
+    func,
+    select,
+    true,
+    tuple_,
+)
 from sqlalchemy.dialects.postgresql.asyncpg import PGDialect_asyncpg
 
+from service.model.log import CLUSTER_KIND, CLUSTER_NAME
 from service.store.connections import Driver
+from service.store.tables import cluster, head, object_
+
+After = Literal["Start", "Name", "Key"]
+"""Where a list begins: at its start, after a name of its namespace, after any key."""
 
 _DIALECT: Dialect = cast(Callable[[], Dialect], PGDialect_asyncpg)()
 
@@ -28,3 +50,80 @@ class Query:
         """All rows; `values` are the parameters by name, any others being ignored."""
         given = self._constants | values
         return await connection.fetch(self._sql, *(given[name] for name in self._names))
+
+
+@cache
+def object_list(by_namespace: bool, by_node: bool, after: After) -> Query:  # noqa: FBT001
+    """The head and a page of objects, in one statement.
+
+    Within a namespace the start is given by name alone: with a whole key PostgreSQL would begin
+    at the namespace's first object.
+    """
+    wanted = [object_.c.cluster_id == head.c.cluster_id, object_.c.kind == bindparam("kind")]
+    if by_namespace:
+        wanted.append(object_.c.namespace == bindparam("namespace"))
+    if by_node:
+        wanted.append(object_.c.node_name == bindparam("node_name"))
+    if after == "Name":
+        wanted.append(object_.c.name > bindparam("after_name"))
+    if after == "Key":
+        start = tuple_(
+            bindparam("after_namespace", type_=Text), bindparam("after_name", type_=Text)
+        )
+        wanted.append(tuple_(object_.c.namespace, object_.c.name) > start)
+    found = (
+        select(object_)
+        .where(*wanted)
+        .order_by(object_.c.namespace, object_.c.name)
+        .limit(bindparam("limit", type_=Integer))
+        .correlate(head)
+        .lateral("found")
+    )
+    present = [
+        column.label(f"head_{column.name}") for column in (head.c.revision, head.c.tip, head.c.at)
+    ]
+    columns = [column for column in found.c if column.name != "cluster_id"]
+    return Query(
+        select(*present, *columns)
+        .select_from(head.outerjoin(found, true()))
+        .where(head.c.cluster_id == bindparam("cluster"))
+        .order_by(found.c.namespace, found.c.name)
+    )
+
+
+@cache
+def clusters(by: Literal["", "name", "number"] = "") -> Query:
+    """All clusters by name, or the one with the given name or number."""
+    match by:
+        case "name":
+            return Query(_all_clusters().where(cluster.c.name == bindparam("name")))
+        case "number":
+            return Query(_all_clusters().where(cluster.c.cluster_id == bindparam("number")))
+        case _:
+            return Query(_all_clusters().order_by(cluster.c.name))
+
+
+def _all_clusters() -> Select[Any]:
+    """One row per cluster."""
+    config = _objects(object_.c.kind == CLUSTER_KIND, object_.c.name == CLUSTER_NAME)
+    return select(
+        cluster.c.cluster_id,
+        cluster.c.name,
+        head.c.revision,
+        head.c.tip,
+        head.c.at,
+        config.with_only_columns(object_.c.body).scalar_subquery().label("config"),
+        _count(object_.c.kind == "Node").label("nodes"),
+        _count(object_.c.kind == "Pod").label("pods"),
+        # Only pods have one; the narrow index on it counts quickly.
+        _count(object_.c.node_name.is_not(None)).label("placed"),
+    ).join(head, head.c.cluster_id == cluster.c.cluster_id)
+
+
+def _objects(*which: ColumnElement[bool]) -> Select[Any]:
+    own = object_.c.cluster_id == cluster.c.cluster_id
+    return select(object_).where(own, *which).correlate(cluster)
+
+
+def _count(*which: ColumnElement[bool]) -> ScalarSelect[int]:
+    return _objects(*which).with_only_columns(func.count()).scalar_subquery()

@@ -3,12 +3,9 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import cache
-from typing import Literal
 from uuid import UUID
 
 import asyncpg
-from sqlalchemy import Integer, Text, bindparam, select, true, tuple_
 
 from service.model.errors import NotFound
 from service.model.log import (
@@ -23,8 +20,6 @@ from service.model.log import (
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 from service.store.log import read_page
-from service.store.queries import Query
-from service.store.tables import head, object_
 
 FETCH_ROWS = 2_000
 """Rows taken from a cursor at once, and rows decoded before others get a turn."""
@@ -45,9 +40,6 @@ _OBJECT = """
         AND o.name = $4
     WHERE h.cluster_id = $1
 """
-
-After = Literal["Start", "Name", "Key"]
-"""Where a list begins: at its start, after a name of its namespace, after any key."""
 
 
 class Reads:
@@ -130,10 +122,12 @@ class Reads:
         limit: int,
     ) -> ObjectPage:
         """At most `limit` objects by namespace and name, those beyond the key `after`."""
-        start: After = "Start" if after is None else "Key"
+        from service.store import queries  # noqa: PLC0415 - see there
+
+        start: queries.After = "Start" if after is None else "Key"
         if after is not None and after[0] == namespace:
             start = "Name"
-        query = _list_query(namespace is not None, node_name is not None, start)
+        query = queries.object_list(namespace is not None, node_name is not None, start)
         after_namespace, after_name = after or ("", "")
         with unavailable_on_failure():
             async with self._reads.driver() as connection:
@@ -148,45 +142,6 @@ class Reads:
                     limit=limit,
                 )
         return ObjectPage(*_split(cluster_id, rows))
-
-
-@cache
-def _list_query(by_namespace: bool, by_node: bool, after: After) -> Query:  # noqa: FBT001
-    """The head and a page of objects, in one statement.
-
-    Within a namespace the start is given by name alone: with a whole key PostgreSQL would begin
-    at the namespace's first object.
-    """
-    wanted = [object_.c.cluster_id == head.c.cluster_id, object_.c.kind == bindparam("kind")]
-    if by_namespace:
-        wanted.append(object_.c.namespace == bindparam("namespace"))
-    if by_node:
-        wanted.append(object_.c.node_name == bindparam("node_name"))
-    if after == "Name":
-        wanted.append(object_.c.name > bindparam("after_name"))
-    if after == "Key":
-        start = tuple_(
-            bindparam("after_namespace", type_=Text), bindparam("after_name", type_=Text)
-        )
-        wanted.append(tuple_(object_.c.namespace, object_.c.name) > start)
-    found = (
-        select(object_)
-        .where(*wanted)
-        .order_by(object_.c.namespace, object_.c.name)
-        .limit(bindparam("limit", type_=Integer))
-        .correlate(head)
-        .lateral("found")
-    )
-    present = [
-        column.label(f"head_{column.name}") for column in (head.c.revision, head.c.tip, head.c.at)
-    ]
-    columns = [column for column in found.c if column.name != "cluster_id"]
-    return Query(
-        select(*present, *columns)
-        .select_from(head.outerjoin(found, true()))
-        .where(head.c.cluster_id == bindparam("cluster"))
-        .order_by(found.c.namespace, found.c.name)
-    )
 
 
 def _split(cluster_id: int, rows: Sequence[asyncpg.Record]) -> tuple[Head, list[ObjectRow]]:

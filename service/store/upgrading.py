@@ -1,0 +1,57 @@
+"""Runs the migrations that a database lacks.
+
+Apart from `migrate`, because Alembic takes longer to import than a server has to start, and as a
+rule nothing is lacking.
+"""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+import migrations
+from service.store.connections import connector
+from service.store.failures import unavailable_on_failure
+
+STARTERS_WAIT_SECONDS = 60
+"""How long a starter waits for another one that is migrating already."""
+LOCK_SECONDS = 5
+"""How long a migration waits for a table: longer would hold up all who come after it."""
+STATEMENT_SECONDS = 600
+
+_STARTERS_LOCK = 0x4D4F4F52414745  # "MOORAGE" in ASCII
+
+
+async def upgrade(url: str) -> None:
+    """Apply all that is lacking; raises StorageUnavailable."""
+    engine = create_async_engine(
+        "postgresql+asyncpg://", async_creator=connector(url, {}), poolclass=NullPool
+    )
+    with unavailable_on_failure():
+        try:
+            async with engine.begin() as connection:
+                await connection.run_sync(_upgrade)
+        finally:
+            await engine.dispose()
+
+
+def _upgrade(connection: Connection) -> None:
+    """One transaction for everything: the database is at its old version or at the new one."""
+    _limit(connection, lock_seconds=STARTERS_WAIT_SECONDS)
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _STARTERS_LOCK})
+    _limit(connection, lock_seconds=LOCK_SECONDS)
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    command.upgrade(config, "head")
+
+
+def _limit(connection: Connection, *, lock_seconds: int) -> None:
+    limits = text(
+        "SELECT set_config('lock_timeout', :lock, true),"
+        " set_config('statement_timeout', :statement, true)"
+    )
+    times = {"lock": f"{lock_seconds}s", "statement": f"{STATEMENT_SECONDS}s"}
+    connection.execute(limits, times)
