@@ -35,7 +35,7 @@ from service.scheduler.ports import Clock, Store
 from service.scheduler.reporting import Reporter
 from service.scheduler.service import Scheduler
 from service.settings import InvalidSettings, Settings, settings_of_this_process
-from service.store.postgres import PostgresStore
+from service.store.postgres import PostgresStore, warm_up
 
 __all__ = [
     "RandomIds",
@@ -137,7 +137,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         if neighbours is not None:
             await neighbours.start(app)
         on_stop_signal(scheduler.watching.close)
-        background = [asyncio.create_task(_warm_up(store))]
+        background = [asyncio.create_task(_warm_up())]
         if settings.debug:
             background.append(asyncio.create_task(reporter.run()))
         yield
@@ -198,10 +198,10 @@ class _Neighbours:
         await self._peers.close()
 
 
-async def _warm_up(store: PostgresStore) -> None:
+async def _warm_up() -> None:
     """Import what was left out for a quick start, once the replicas are loaded as a rule."""
     await asyncio.sleep(WARM_UP_AFTER_SECONDS)
-    await asyncio.to_thread(store.warm_up)
+    await asyncio.to_thread(warm_up)
 
 
 def on_stop_signal(act: Callable[[], None]) -> None:

@@ -52,13 +52,14 @@ class PostgresStore(Clusters, Commits, Events, Reads, Upkeep):
         """Clusters whose logs have grown, as far as anybody said so: see `Hints.listen`."""
         return self.hints.listen()
 
-    def warm_up(self) -> None:
-        """Import what only lists need; for a thread of its own, as it takes half a second."""
-        importlib.import_module("service.store.queries")
-
     async def close(self) -> None:
         """Let commits that still run come to their end, and close all connections."""
         await self.finish()
         await self.hints.close()
         for pool in self._pools:
             await pool.close()
+
+
+def warm_up() -> None:
+    """Import what only lists need; for a thread of its own, as it takes a while."""
+    importlib.import_module("service.store.queries")

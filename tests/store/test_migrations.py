@@ -1,17 +1,23 @@
 """The migrations make exactly the tables that are declared, once, whoever starts first."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import asyncpg
 import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
+import migrations
 from service.model.errors import StorageUnavailable
 from service.store.connections import data_source_name
-from service.store.migrate import upgrade, upgrade_async
+from service.store.migrate import is_current, newest, upgrade, upgrade_async
 from service.store.tables import metadata
 
 # What pg_dump would print, checks included; Alembic's own comparison overlooks those.
@@ -96,3 +102,28 @@ async def _clusters(url: str) -> list[tuple[int, str]]:
     rows = await connection.fetch("SELECT cluster_id, name FROM cluster ORDER BY cluster_id")
     await connection.close()
     return [tuple(row) for row in rows]
+
+
+async def test_a_database_is_current_once_it_has_the_newest_migration(empty_database_url):
+    assert not await is_current(empty_database_url)
+    await upgrade_async(empty_database_url)
+    assert await is_current(empty_database_url)
+    connection = await asyncpg.connect(data_source_name(empty_database_url))
+    await connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    await connection.close()
+    assert not await is_current(empty_database_url)
+
+
+def test_the_newest_migration_is_the_one_that_alembic_would_end_at():
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    assert ScriptDirectory.from_config(config).get_heads() == [newest()]
+
+
+def test_a_server_that_lacks_no_migration_starts_without_what_migrations_need():
+    program = (
+        "import sys, service.app, service.cli.server; "
+        "print({'alembic', 'sqlalchemy'} & sys.modules.keys() or 'lean')"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert printed.stdout.strip() == b"lean"
