@@ -157,7 +157,8 @@ async def patch_cluster(
             id="deleteCluster",
             tag="clusters",
             summary="Delete a cluster with all that is in it",
-            description="A cluster created later under the same name is another one.",
+            description="A cluster created later under the same name is another one. `default` is "
+            "no exception: once deleted it is not there until a PUT makes it again.",
             answers={200: _cluster("The cluster as it was.")},
             problems=("OutcomeUnknown",),
         )

@@ -10,7 +10,8 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.values import MultiProcessValue, MutexValue
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+CONTENT_TYPE = "text/plain; version=0.0.4"
+"""Litestar adds the charset."""
 DIRECTORY_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Where the client library looks for the shared folder."""
 

@@ -65,6 +65,12 @@ IF_MATCH = Parameter(
     description="Only if the object's ETag is still one of these.",
     example='"1042"',
 )
+IF_NONE_MATCH = Parameter(
+    name="If-None-Match",
+    place="header",
+    description="`*`: only if there is no such object, so that it is created and not replaced.",
+    example="*",
+)
 _IF_NONE_MATCH = Parameter(
     name="If-None-Match",
     place="header",
@@ -155,7 +161,7 @@ def put_operation(resource: Resource) -> Operation:
         summary=f"Create or replace a {resource.kind}",
         description="`metadata.resourceVersion`, where given, has to be the stored object's. "
         "Name and namespace may be left to the path.",
-        parameters=(IF_MATCH,),
+        parameters=(IF_MATCH, IF_NONE_MATCH),
         request=_one(resource, "The manifest."),
         answers={200: _one(resource, "Replaced."), 201: _one(resource, "Created.")},
         problems=(*_WRITE_PROBLEMS, "PodDiffers") if resource.kind == "Pod" else _WRITE_PROBLEMS,

@@ -21,7 +21,15 @@ from service.api.object_operations import (
 from service.api.operations import JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, described
 from service.api.paging import Continue, parse_continue
 from service.api.reads import BATCH_ROWS
-from service.api.requests import AnyRequest, converted, if_match, media_type, number, query
+from service.api.requests import (
+    AnyRequest,
+    converted,
+    if_match,
+    if_none_match,
+    media_type,
+    number,
+    query,
+)
 from service.api.responses import (
     items,
     json_response,
@@ -111,7 +119,8 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     """Objects by namespace and name: one page with `limit`, else all of them, streamed."""
     parameters = query(request)
     passes = parse_filters(kind, parameters)
-    start = parse_continue(parameters["continue"]) if "continue" in parameters else None
+    own = _list_named(request, kind)
+    start = parse_continue(parameters["continue"], own) if "continue" in parameters else None
     limit = number(parameters, "limit") or None
     rows = BATCH_ROWS if limit is None or passes else min(limit, LIST_LIMIT_MAX) + 1
     pages = services.lists_of(kind).batches(
@@ -134,7 +143,7 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
             media_type=JSON,
         )
     taken, more = await found.take(min(limit, LIST_LIMIT_MAX))
-    token = Continue(revision, taken[-1].namespace, taken[-1].name).token() if more else None
+    token = Continue(own, revision, taken[-1].namespace, taken[-1].name).token() if more else None
     body = list_head(list_kind, revision, token) + items(taken) + b"]}"
     return json_response(body, first, etag=f'W/"{first}"')
 
@@ -153,7 +162,9 @@ async def put_object(
         PutObject(
             manifest=manifest,
             preconditions=Preconditions(
-                resource_version=manifest.resource_version or None, if_match=if_match(request)
+                resource_version=manifest.resource_version or None,
+                if_match=if_match(request),
+                if_none_match=if_none_match(request),
             ),
         ),
     )
@@ -263,6 +274,12 @@ async def _streamed(head: bytes, found: _Found) -> Pieces:
 def _place(request: AnyRequest) -> tuple[str, str]:
     """Namespace and name that the path gives; the namespace is empty where it gives none."""
     return request.path_params.get("namespace", ""), request.path_params["name"]
+
+
+def _list_named(request: AnyRequest, kind: str) -> str:
+    """What tells a list from others: its cluster, kind and namespace."""
+    scope = request.path_params.get("namespace", "")
+    return f"{request.path_params['cluster']}/{kind}/{scope}"
 
 
 def _named(namespace: str, name: str) -> str:

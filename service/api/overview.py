@@ -10,7 +10,9 @@ from service.api.requests import AnyRequest, query, wrong_parameter
 from service.api.responses import encoded_response, items, list_head, revision_headers
 from service.api.services import Services
 from service.api.streams import Pieces, Streamed
+from service.model.errors import FieldError, InvalidManifest
 from service.model.log import ObjectRow
+from service.model.validation.names import topology_key
 from service.scheduler.answers import TopologyAnswer
 from service.scheduler.intents import ReadTopology
 from service.scheduler.kinds import INTERNAL_KINDS
@@ -50,7 +52,7 @@ _TOPOLOGY = Operation(
             },
         )
     },
-    problems=("Overloaded",),
+    problems=("InvalidManifest", "Overloaded"),
 )
 
 
@@ -60,6 +62,8 @@ async def get_topology(request: AnyRequest, services: NamedDependency[Services])
     key = query(request).get("key")
     if not key:
         raise wrong_parameter("key", "has to name a node label", "")
+    if message := topology_key(key):
+        raise InvalidManifest([FieldError("key", message, key[:200])])
     answer = await services.scheduler.submit(request.path_params["cluster"], ReadTopology(key=key))
     return encoded_response(answer, answer.revision)
 

@@ -1,6 +1,6 @@
 """Reading the bodies of placements: each pod stays bytes until its template is looked up."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Literal
 
@@ -9,6 +9,7 @@ import msgspec
 from service.api.manifests import Pause, items_in, parse_items, unknown_field
 from service.api.requests import converted
 from service.model.errors import FieldError, InvalidManifest
+from service.model.manifest import AnyManifest
 from service.model.pod_manifest import PodManifest, parse_pod
 from service.model.strict_json import decode_members, decode_strict
 from service.model.templates import TemplateCache
@@ -61,8 +62,7 @@ async def parse_pods(raw: bytes, field: str, templates: TemplateCache) -> tuple[
     pods = await parse_items(
         items_in(raw, field), field, partial(parse_pod, templates=templates, to_place=True)
     )
-    if errors := _repeated(pods, field):
-        raise InvalidManifest(errors)
+    refuse_repeated(pods, field)
     return tuple(pods)
 
 
@@ -135,12 +135,23 @@ def _later(references: list[PodRef]) -> Iterator[tuple[int, PodRef]]:
         seen.add((reference.namespace, reference.name))
 
 
-def _repeated(pods: list[PodManifest], field: str) -> list[FieldError]:
-    references = [PodRef(namespace=pod.namespace, name=pod.name) for pod in pods]
-    return [
-        FieldError(f"{field}[{index}].metadata.name", "names a pod that is there before", pod.name)
-        for index, pod in _later(references)
+def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
+    """Refuse an object that is in a list twice.
+
+    Raises:
+        InvalidManifest: naming each but the first.
+    """
+    references = [PodRef(namespace=each.namespace, name=each.name) for each in manifests]
+    errors = [
+        FieldError(
+            f"{field}[{index}].metadata.name",
+            f"names a {manifests[index].kind.lower()} that is there before",
+            again.name,
+        )
+        for index, again in _later(references)
     ]
+    if errors:
+        raise InvalidManifest(errors)
 
 
 def _read_options(members: Mapping[str, bytes]) -> tuple[_Options, list[FieldError]]:

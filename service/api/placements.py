@@ -5,19 +5,19 @@ from litestar import Response, get, post
 from litestar.di import NamedDependency
 
 from service.api import wire
+from service.api.bindings import parse_binding, parse_eviction
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
 from service.api.object_operations import CLUSTER_PATH
 from service.api.operations import JSON, Body, Operation, described
 from service.api.placement_requests import parse_placement
-from service.api.requests import AnyRequest, converted, media_type, query
+from service.api.requests import AnyRequest, media_type, query
 from service.api.resources import POD_EXAMPLE, PODS
 from service.api.responses import json_response, tag_of
 from service.api.services import Services
 from service.engine.explanation import Explanation
 from service.model.manifest_base import with_resource_version
-from service.model.strict_json import decode_strict
 from service.scheduler.answers import ObjectAnswer
-from service.scheduler.intents import BindPod, EvictPod, ExplainPod
+from service.scheduler.intents import ExplainPod
 from service.scheduler.placements import PlacementAnswer
 
 _encode = msgspec.json.Encoder().encode
@@ -111,14 +111,7 @@ async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> 
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
-    binding = converted(decode_strict(body), wire.Binding)
-    intent = BindPod(
-        namespace=request.path_params["namespace"],
-        name=request.path_params["name"],
-        node_name=binding.target.name,
-        force=binding.force,
-        uid=(binding.metadata.uid if binding.metadata else None) or None,
-    )
+    intent = parse_binding(body, request.path_params["namespace"], request.path_params["name"])
     return await submit_once(request, services, intent, body, rendered_object)
 
 
@@ -152,13 +145,7 @@ async def evict_pod(request: AnyRequest, services: NamedDependency[Services]) ->
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
-    eviction = converted(decode_strict(body) if body.strip() else {}, wire.Eviction)
-    preconditions = eviction.delete_options and eviction.delete_options.preconditions
-    intent = EvictPod(
-        namespace=request.path_params["namespace"],
-        name=request.path_params["name"],
-        uid=(preconditions.uid if preconditions else None) or None,
-    )
+    intent = parse_eviction(body, request.path_params["namespace"], request.path_params["name"])
     return await submit_once(request, services, intent, body, _evicted)
 
 

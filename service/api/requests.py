@@ -121,6 +121,12 @@ def if_match(request: AnyRequest) -> tuple[str, ...] | None:
     return None if value is None else entity_tags("If-Match", value)
 
 
+def if_none_match(request: AnyRequest) -> tuple[str, ...] | None:
+    """The entity tags of the If-None-Match of a write; None where it has none."""
+    value = request.headers.get("if-none-match")
+    return None if value is None else entity_tags("If-None-Match", value)
+
+
 def converted(value: object, type_: type[T], prefix: str = "") -> T:
     """A decoded value as a type.
 

@@ -11,19 +11,20 @@ from litestar.di import NamedDependency
 from service.api import wire
 from service.api.manifests import items_in, parse_items, unknown_field
 from service.api.operations import JSON, Body, Operation, described
-from service.api.placement_requests import parse_pods
+from service.api.placement_requests import parse_pods, refuse_repeated
 from service.api.requests import AnyRequest, converted, media_type, query
 from service.api.resources import NODES, POD_EXAMPLE
 from service.api.services import Services
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
-from service.model.manifest import PodManifest, parse_namespace, parse_node, parse_pod
+from service.model.manifest import AnyManifest, PodManifest, parse_namespace, parse_node, parse_pod
 from service.model.strict_json import decode_members, decode_strict
 from service.model.templates import TemplateCache
 from service.scheduler.placements import PlacementAnswer, Policy
 from service.scheduler.simulating import Simulation
 
-T = TypeVar("T")
+T = TypeVar("T", bound=AnyManifest)
+P = TypeVar("P")
 
 _KNOWN = tuple(field.encode_name for field in msgspec.structs.fields(wire.SimulationRequest))
 
@@ -86,7 +87,7 @@ async def parse_simulation(raw: bytes, templates: TemplateCache) -> Simulation:
     return simulation
 
 
-async def _noting(errors: list[FieldError], part: Awaitable[T], otherwise: T) -> T:
+async def _noting(errors: list[FieldError], part: Awaitable[P], otherwise: P) -> P:
     """A part of the request; where it is invalid, what is wrong goes to `errors`."""
     try:
         return await part
@@ -120,7 +121,9 @@ async def _all_or_nothing(raw: bytes | None) -> bool:
 async def _objects(
     members: Mapping[str, bytes], field: str, parse: Callable[[bytes], T]
 ) -> tuple[T, ...]:
-    return tuple(await parse_items(items_in(members.get(field, b"[]"), field), field, parse))
+    found = await parse_items(items_in(members.get(field, b"[]"), field), field, parse)
+    refuse_repeated(found, field)
+    return tuple(found)
 
 
 async def _to_place(

@@ -477,6 +477,8 @@ class Eviction(Value, frozen=True, kw_only=True):
 class BindingTarget(Value, frozen=True, kw_only=True):
     """The node to bind to."""
 
+    kind: Literal["Node"] | None = None
+    """Nothing else can be bound to."""
     name: str
     """Name of the node."""
 
@@ -484,6 +486,10 @@ class BindingTarget(Value, frozen=True, kw_only=True):
 class BindingMeta(Value, frozen=True, kw_only=True):
     """Identity of the pod to bind."""
 
+    name: str | None = None
+    """The pod's name; it has to be that of the path."""
+    namespace: str | None = None
+    """The pod's namespace; it has to be that of the path."""
     uid: str | None = None
     """Only if the pod's `metadata.uid` is still this one."""
 
@@ -495,7 +501,7 @@ class Binding(Value, frozen=True, kw_only=True):
     """Where the pod goes."""
     metadata: BindingMeta | None = None
     """Which pod is meant."""
-    force: bool = False
+    force: bool | None = False
     """Bind even where a filter refuses."""
 
 

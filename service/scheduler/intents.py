@@ -44,6 +44,8 @@ class Preconditions(msgspec.Struct, frozen=True, kw_only=True):
     """`metadata.uid`; RevisionConflict."""
     if_match: tuple[str, ...] | None = None
     """The entity tags of `If-Match` without their quotes, `("*",)` for any; PreconditionFailed."""
+    if_none_match: tuple[str, ...] | None = None
+    """Likewise of `If-None-Match`: with `*` only if there is no such object; PreconditionFailed."""
 
 
 NO_PRECONDITIONS = Preconditions()
@@ -162,6 +164,7 @@ class EvictPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
     namespace: str
     name: str
     uid: str | None = None
+    resource_version: str | None = None
 
 
 class ExplainPod(Intent[ExplanationAnswer], frozen=True, kw_only=True):

@@ -193,7 +193,7 @@ def _plugin_set(*checks: TextCheck) -> Rule:
 
 _PROFILE = record(
     {
-        "schedulerName": text(_not_empty, names.scheduler_name),
+        "schedulerName": text(names.dns_subdomain),
         "plugins": record(
             {
                 "filter": _plugin_set(_extends("filter", frozenset(FILTERS))),

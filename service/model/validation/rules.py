@@ -114,13 +114,15 @@ def one_of(*choices: str) -> Rule:
 
 def whole_number(low: int, high: int, message: str | None = None) -> Rule:
     """An integer within bounds, both included."""
-    wording = message or f"must be between {low} and {high}, inclusive"
+    both = f"must be between {low} and {high}, inclusive"
+    too_low = message or both
+    too_high = message if message and str(high) in message else both
 
     def rule(value: object, path: str, problems: Problems) -> None:
         if not isinstance(value, int) or isinstance(value, bool):
             problems.add(path, "must be an integer", value)
         elif not low <= value <= high:
-            problems.add(path, wording, value)
+            problems.add(path, too_low if value < low else too_high, value)
 
     return rule
 

@@ -24,8 +24,11 @@ def apply_objects(desk: Desk, intent: ApplyObjects) -> Decision[ApplyAnswer]:
     _refuse_too_many(len(intent.manifests), desk.limits.apply_objects_max)
     newest = desk.replica.revision if intent.prune_before is None else intent.prune_before
     effects: Counter[str] = Counter()
+    replaced = 0
     for index, manifest in enumerate(intent.manifests):
-        effects[_item(desk, index, manifest)] += 1
+        written = _item(desk, index, manifest)
+        effects[written.effect] += 1
+        replaced += written.replaced
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
             yield
     deleted = _prune(desk, intent, newest)
@@ -34,7 +37,7 @@ def apply_objects(desk: Desk, intent: ApplyObjects) -> Decision[ApplyAnswer]:
         created=effects["Created"],
         changed=effects["Changed"],
         unchanged=effects["Unchanged"],
-        deleted=deleted,
+        deleted=deleted + replaced,
     )
 
 
@@ -60,9 +63,9 @@ def _write(desk: Desk, sent: Applicable) -> Written:
     return upsert(desk, sent, replaces_uid=True)
 
 
-def _item(desk: Desk, index: int, manifest: Applicable) -> str:
+def _item(desk: Desk, index: int, manifest: Applicable) -> Written:
     try:
-        return _write(desk, manifest).effect
+        return _write(desk, manifest)
     except InvalidManifest as error:
         raise error.under(f"items[{index}]") from None
     except Denied as denied:

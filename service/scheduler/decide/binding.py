@@ -51,9 +51,10 @@ def evict_pod(desk: Desk, intent: EvictPod) -> ObjectAnswer:
 
     Raises:
         NotFound: no such pod.
-        RevisionConflict: it has another uid.
+        RevisionConflict: it has another uid or resourceVersion.
     """
     stored, manifest = _stored_pod(desk, intent.namespace, intent.name, intent.uid)
+    check_preconditions(Preconditions(resource_version=intent.resource_version), stored)
     if manifest.pod.terminating:
         return answer_with(desk, stored)
     answer = _put(desk, evicted(desk, manifest, EVICTION_REASON, EVICTION_MESSAGE))

@@ -33,6 +33,8 @@ class Written(NamedTuple):
 
     effect: Effect
     stored: Stored
+    replaced: bool = False
+    """Whether another object was deleted for it."""
 
 
 def put_object(desk: Desk, intent: PutObject) -> ObjectAnswer:
@@ -111,7 +113,7 @@ def upsert(
     stored = desk.replica.get(sent.kind, sent.namespace, sent.name)
     if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
         desk.replica.delete(sent.kind, sent.namespace, sent.name)
-        stored = None
+        return _create(desk, sent)._replace(replaced=True)
     if stored is None:
         return _create(desk, sent)
     updated = _updated(desk, sent, stored)
@@ -137,13 +139,16 @@ def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> 
     """Refuse a write to an object that is not the one that was meant.
 
     Raises:
-        PreconditionFailed: If-Match does not hold.
+        PreconditionFailed: If-Match or If-None-Match does not hold.
         RevisionConflict: resourceVersion or uid is another one.
     """
     revision = None if stored is None else str(stored.revision)
     tags = preconditions.if_match
     if tags is not None and (revision is None or not {"*", revision}.intersection(tags)):
         raise PreconditionFailed(f"The object's entity tag is {_tag(revision)}.")
+    unwanted = preconditions.if_none_match
+    if unwanted is not None and revision is not None and {"*", revision}.intersection(unwanted):
+        raise PreconditionFailed(f"The object is there; its entity tag is {_tag(revision)}.")
     if preconditions.resource_version not in (None, revision):
         raise RevisionConflict(
             f"metadata.resourceVersion is {revision or 'none: there is no such object'}, "

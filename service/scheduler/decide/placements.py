@@ -23,5 +23,6 @@ def place_pods(desk: Desk, intent: PlacePods) -> Decision[PlacementAnswer]:
     if intent.dry_run:
         desk.replica.undo(mark)
         desk.events.clear()
-        return replace(answer, revision=desk.replica.revision)
+        results = [replace(result, uid=None) for result in answer.results]
+        return replace(answer, revision=desk.replica.revision, results=results)
     return replace(answer, committed=desk.replica.revision > mark.revision)

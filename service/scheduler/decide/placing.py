@@ -111,7 +111,9 @@ def place_pod(desk: Desk, intent: PlacePods, candidate: Candidate) -> PlacementR
     if candidate.is_placed:
         return already_placed(desk, intent, candidate)
     refused = refusal_of(desk, candidate)
-    explanation = explanation_of(desk, intent, candidate.pod)
+    explanation = _saying(
+        explanation_of(desk, intent, candidate.pod), _held_back(refused, candidate.pod)
+    )
     if refused is not None:
         return denied(desk, candidate, refused, explanation)
     if candidate.pod.spec.scheduling_gates:
@@ -132,6 +134,26 @@ def place_pod(desk: Desk, intent: PlacePods, candidate: Candidate) -> PlacementR
         planned_revision=planned,
         explanation=explanation,
     )
+
+
+def held_back_by(desk: Desk, candidate: Candidate) -> str | None:
+    """Why a pod is not even tried, whatever the nodes: admission, a quota, or its gates."""
+    return _held_back(refusal_of(desk, candidate), candidate.pod)
+
+
+def _held_back(refused: Denied | None, pod: Pod) -> str | None:
+    if refused is not None:
+        return refused.detail
+    return GATED if pod.spec.scheduling_gates else None
+
+
+def _saying(
+    explanation: Explanation | Summary | None, message: str | None
+) -> Explanation | Summary | None:
+    """The explanation with another message, where there is one."""
+    if explanation is None or message is None:
+        return explanation
+    return replace(explanation, message=message)
 
 
 def refusal_of(desk: Desk, candidate: Candidate) -> Denied | None:

@@ -11,7 +11,7 @@ from service.scheduler.answers import TopologyAnswer, TopologyDomain
 from service.scheduler.decide.admission import knows_scheduler
 from service.scheduler.decide.membership import waits_for_members
 from service.scheduler.decide.objects import missing
-from service.scheduler.decide.placing import unknown_scheduler
+from service.scheduler.decide.placing import Candidate, held_back_by, unknown_scheduler
 from service.scheduler.desk import Decision, Desk
 from service.scheduler.intents import ExplainPod, ReadTopology
 from service.scheduler.placements import ExplanationAnswer
@@ -24,6 +24,9 @@ _NANOS_PER_UNIT = 1_000_000_000
 
 def explain_pod(desk: Desk, intent: ExplainPod) -> ExplanationAnswer:
     """What every plugin says of every node for a stored pod, with the pod itself taken out.
+
+    Of a waiting pod that is not tried at all, because of its gates, admission or a quota, the
+    message says so, whatever nodes would be feasible.
 
     Raises:
         NotFound: no such pod.
@@ -39,8 +42,9 @@ def explain_pod(desk: Desk, intent: ExplainPod) -> ExplanationAnswer:
     cluster.delete_pod(intent.namespace, intent.name)
     explanation = explain(cluster, manifest.pod)
     cluster.undo(mark)
-    if manifest.pod.wants_node:
-        told = waits_for_members(desk.replica, manifest)
+    if manifest.pod.node_name is None:
+        told = held_back_by(desk, Candidate(manifest, manifest))
+        told = told or waits_for_members(desk.replica, manifest)
         explanation = replace(explanation, message=told or explanation.message)
     return ExplanationAnswer(revision=desk.replica.revision, explanation=explanation)
 
