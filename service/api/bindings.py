@@ -1,12 +1,10 @@
 """Reading the bodies of bindings and evictions: which pod, which node, under which conditions.
 
-Nothing in them is passed over: a misspelt `force`, or the name of another pod than the path's, would
-do something else than was meant.
+No field of theirs is passed over: a misspelt `force`, or in a binding the name of another pod than
+the path's, would do something else than was meant. Of an eviction the path alone says which pod.
 """
 
 from collections.abc import Mapping
-
-import msgspec
 
 from service.model.strict_json import decode_strict
 from service.model.validation import names
@@ -54,13 +52,6 @@ _EVICTION = record(
 )
 
 
-class _Pod(msgspec.Struct, frozen=True):
-    """The pod that the path names."""
-
-    namespace: str
-    name: str
-
-
 def parse_binding(body: bytes, namespace: str, name: str) -> BindPod:
     """The intent that the body of `bindPod` asks for, of the pod in the path.
 
@@ -68,7 +59,7 @@ def parse_binding(body: bytes, namespace: str, name: str) -> BindPod:
         MalformedJSON: the body is no JSON that Moorage reads.
         InvalidManifest: a field is wrong, or unknown, or speaks of another pod.
     """
-    fields = _read(body, _BINDING, _Pod(namespace, name))
+    fields = _read(body, _BINDING, namespace=namespace, name=name)
     return BindPod(
         namespace=namespace,
         name=name,
@@ -79,8 +70,13 @@ def parse_binding(body: bytes, namespace: str, name: str) -> BindPod:
 
 
 def parse_eviction(body: bytes, namespace: str, name: str) -> EvictPod:
-    """The intent that the body of `evictPod` asks for, which may be empty; as `parse_binding`."""
-    fields = _read(body, _EVICTION, _Pod(namespace, name)) if body.strip() else {}
+    """The intent that the body of `evictPod` asks for, which may be empty.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: a field is wrong or unknown.
+    """
+    fields = _read(body, _EVICTION) if body.strip() else {}
     preconditions = entries_of(fields.get("deleteOptions")).get("preconditions")
     return EvictPod(
         namespace=namespace,
@@ -90,11 +86,11 @@ def parse_eviction(body: bytes, namespace: str, name: str) -> EvictPod:
     )
 
 
-def _read(body: bytes, rule: Rule, pod: _Pod) -> Mapping[str, object]:
+def _read(body: bytes, rule: Rule, **pod: str) -> Mapping[str, object]:
     fields, problems = decode_strict(body), Problems()
     rule(fields, "", problems)
     metadata = entries_of(entries_of(fields).get("metadata"))
-    for field, expected in msgspec.structs.asdict(pod).items():
+    for field, expected in pod.items():
         sent = metadata.get(field)
         if isinstance(sent, str) and sent not in ("", expected):
             problems.add(f"metadata.{field}", f"must be {expected}, as in the address", sent)

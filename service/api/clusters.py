@@ -22,7 +22,7 @@ from service.api.operations import (
 from service.api.requests import AnyRequest, converted, if_match, media_type, query
 from service.api.responses import json_response, tag_of
 from service.api.services import Services
-from service.model.config import parse_config
+from service.model.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
 from service.model.log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow
 from service.model.patches import PatchType
@@ -30,6 +30,7 @@ from service.model.strict_json import decode_strict
 from service.scheduler.intents import PatchConfig, PutConfig
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_SETTINGS = frozenset(field.encode_name for field in msgspec.structs.fields(ClusterConfig))
 _EXAMPLE = {
     "name": "default",
     "config": {"semantics": "Kubernetes", "placePendingPods": True},
@@ -220,7 +221,7 @@ def _config_in(decoded: object) -> dict[str, Any]:
     if not isinstance(decoded, dict):
         raise InvalidManifest([FieldError("", "must be an object")])
     unknown = decoded.keys() - {"config", "name", "revision", "counts"}
-    errors = [FieldError(name, "is unknown") for name in sorted(unknown)]
+    errors = [FieldError(name, _unknown(name)) for name in sorted(unknown)]
     config = decoded.get("config")
     if not isinstance(config, dict):
         errors.append(FieldError("config", "must be an object", config))
@@ -228,6 +229,10 @@ def _config_in(decoded: object) -> dict[str, Any]:
     if errors:
         raise InvalidManifest(errors)
     return config
+
+
+def _unknown(name: str) -> str:
+    return f"is unknown; did you mean config.{name}?" if name in _SETTINGS else "is unknown"
 
 
 def _config_patch(patch: object, patch_type: PatchType) -> object:

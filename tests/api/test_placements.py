@@ -128,7 +128,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "pod no object": ({"pods": ["web"]}, ["pods[0]"]),
     "the same pod twice": ({"pods": [pod("a"), pod("a")]}, ["pods[1].metadata.name"]),
     "reference twice": ({"podRefs": [{"name": "a"}, {"name": "a"}]}, ["podRefs[1]"]),
-    "reference without name": ({"podRefs": [{}]}, ["podRefs[0]"]),
+    "reference without name": ({"podRefs": [{}]}, ["podRefs[0].name"]),
     "one uid for all replicas": (
         {"template": {**pod("web"), "metadata": {"name": "web", "uid": "u"}}, "replicas": 2},
         ["template.metadata.uid"],

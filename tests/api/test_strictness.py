@@ -80,12 +80,8 @@ async def test_a_kubernetes_binding_is_taken_and_null_is_absent(harness: Harness
     assert answer.json()["spec"]["nodeName"] == "n1"
 
 
-async def test_an_eviction_of_another_pod_or_of_an_older_one_is_refused(harness: Harness):
+async def test_an_eviction_with_a_misspelt_field_or_of_an_older_pod_is_refused(harness: Harness):
     created = await harness.put_pod("a", nodeName="n1")
-    other = {"kind": "Eviction", "metadata": {"name": "b"}}
-    assert list(wrong_fields(await harness.client.post(f"{POD}/eviction", json=other))) == [
-        "metadata.name"
-    ]
     misspelt = {"deleteOption": {}}
     assert list(wrong_fields(await harness.client.post(f"{POD}/eviction", json=misspelt))) == [
         "deleteOption"
@@ -213,3 +209,23 @@ async def test_the_default_cluster_can_be_deleted_and_made_again(harness: Harnes
     assert problem(await harness.client.get(CLUSTER), 404) == "NotFound"
     assert (await harness.client.put(CLUSTER, json={"config": {}})).status_code == 201
     assert (await harness.client.get(f"{CLUSTER}/nodes")).json()["items"] == []
+
+
+async def test_options_are_complained_of_in_plain_words(harness: Harness):
+    options = {"pods": [pod("a")], "dryRun": "yes", "explain": 5}
+    answer = await harness.client.post(f"{CLUSTER}/placements", json=options)
+    assert wrong_fields(answer) == {
+        "dryRun": "must be true or false",
+        "explain": "must be a string",
+    }
+    template = {"template": pod("a"), "replicas": 0}
+    answer = await harness.client.post(f"{CLUSTER}/placements", json=template)
+    assert wrong_fields(answer) == {"replicas": "must be an integer of at least 1"}
+    answer = await harness.client.post(f"{CLUSTER}/placements", json={"podRefs": [{"nam": "x"}]})
+    assert wrong_fields(answer).popitem()[0].startswith("podRefs[0].na")
+
+
+async def test_a_setting_outside_of_config_is_told_where_it_belongs(harness: Harness):
+    answer = await harness.client.patch(CLUSTER, json={"hardPodAffinityWeight": 5})
+    told = wrong_fields(answer)["hardPodAffinityWeight"]
+    assert told == "is unknown; did you mean config.hardPodAffinityWeight?"
