@@ -1,0 +1,246 @@
+"""Whoever is cancelled, at whichever await: a commit is whole or not there, and nothing is left in a half state.
+
+Each test goes through the awaits of some work one by one, cancels there, and looks at what remains.
+"""
+
+import asyncio
+import itertools
+
+import asyncpg
+import msgspec
+import pytest
+
+from service.model.errors import MoorageError
+from service.model.log import Committed, Lost
+from service.model.manifest import TemplateCache
+from service.scheduler.replica import Replica, loading
+from service.store.connections import data_source_name
+from service.store.postgres import PostgresStore
+from tests.api.conftest import each_database_url, make_harness, over_each_store
+from tests.api.harness import CLUSTER, pod
+from tests.concurrency.cancelling import cancelled_at
+from tests.store.history import answer, commit_on, create, put, rows
+
+__all__ = ["each_database_url", "make_harness", "over_each_store"]
+
+MOMENTS = ["while it waits", "as it goes on"]
+AWAITS_MAX = 200
+
+
+def request(harness, method, path, body, **headers):
+    """One request to the application itself, as its server makes it."""
+    incoming = [{"type": "http.request", "body": body, "more_body": False}]
+    fields = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": f"{CLUSTER}/{path}",
+        "raw_path": f"{CLUSTER}/{path}".encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.replace("_", "-").encode(), v.encode()) for name, v in fields.items()],
+        "client": None,
+        "server": None,
+    }
+
+    async def receive():
+        await asyncio.sleep(0)
+        return incoming.pop() if incoming else {"type": "http.disconnect"}
+
+    async def send(message):
+        await asyncio.sleep(0)
+
+    return harness.app(scope, receive, send)
+
+
+def placing(*names):
+    return msgspec.json.encode({"pods": [pod(name) for name in names], "policy": "AllOrNothing"})
+
+
+def applying(*names):
+    return msgspec.json.encode({"kind": "List", "items": [pod(name) for name in names]})
+
+
+async def settled(harness):
+    """Wait for whatever was begun: a later request is answered only once it stands on that."""
+    while harness.scheduler._running_keys:  # noqa: ASYNC110 - there is nothing to wait on
+        await asyncio.sleep(0)
+    await harness.client.delete(f"{CLUSTER}/nodes/nobody")
+    if isinstance(harness.store, PostgresStore):
+        await harness.store.finish()
+
+
+async def names_of_pods(harness):
+    return {row.name for row in await rows(harness.store, 1) if row.kind == "Pod"}
+
+
+async def assert_replica_is_the_tables(harness):
+    snapshot = await harness.store.load(1)
+    fresh = Replica(TemplateCache())
+    for _ in loading(fresh, snapshot):
+        pass
+    async with asyncio.timeout(20):
+        while harness.scheduler.replicas() != {"default": (fresh.revision, fresh.digest())}:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)  # it follows the log when it next looks
+
+
+def assert_all_connections_are_back(store):
+    for pool in store._pools if isinstance(store, PostgresStore) else ():
+        assert pool._free._value == 8
+        for connection in pool._idle:
+            assert not connection.is_closed()
+            assert not connection.is_in_transaction()
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize(("path", "body_of"), [("placements", placing), ("apply", applying)])
+async def test_a_client_that_hangs_up_leaves_all_or_nothing(
+    over_each_store, path, body_of, keyed, moment
+):
+    """P7, P11: not half a group, no change without its record, no key that stays taken."""
+    harness = over_each_store
+    await harness.put_node("n", zone="a")
+    for number in itertools.count():
+        assert number < AWAITS_MAX
+        names = (f"a{number}", f"b{number}")
+        body = body_of(*names)
+        headers = {"idempotency_key": f"k{number}"} if keyed else {}
+        reached, _ = await cancelled_at(
+            request(harness, "POST", path, body, **headers), number, moment
+        )
+        await settled(harness)
+        stored = await names_of_pods(harness) & set(names)
+        assert stored in (set(), set(names)), number
+        again = await harness.client.post(
+            f"{CLUSTER}/{path}",
+            content=body,
+            headers={"content-type": "application/json"}
+            | {name.replace("_", "-"): value for name, value in headers.items()},
+        )
+        assert again.status_code == 200
+        assert set(names) <= await names_of_pods(harness)
+        for name in names:
+            await harness.client.delete(f"{CLUSTER}/namespaces/shop/pods/{name}")
+        if not reached:
+            break
+    assert number > 3
+    assert_all_connections_are_back(harness.store)
+    await assert_replica_is_the_tables(harness)
+
+
+# The store's own calls
+
+
+@pytest.fixture
+async def postgres(database_url):
+    store = PostgresStore(database_url)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def operator(database_url):
+    """A connection of somebody else."""
+    connection = await asyncpg.connect(data_source_name(database_url))
+    yield connection
+    await connection.close()
+
+
+async def commit_one(store, head, name, *, inner):
+    request = commit_on(head, create(name), idempotency=[answer(name)])
+    if inner:
+        # Not even the shield around it: as if the task that runs the commit were cancelled itself.
+        from service.store.commits import _arguments  # noqa: PLC0415
+
+        return request, store._commit(1, request, _arguments(1, request))
+    return request, store.commit(1, request)
+
+
+async def commit_locked_one(store, head, name, *, inner):
+    request = commit_on(head, create(name), idempotency=[answer(name)])
+    call = store._commit_locked if inner else store.commit_locked
+    return request, call(1, head.revision, head.tip, lambda _: request)
+
+
+async def settle_one(store, head, name, *, inner):
+    request = commit_on(head, create(name), idempotency=[answer(name)])
+    call = store._settle if inner else store.settle_unknown
+    return request, call(1, request)
+
+
+async def record_one(store, head, name, *, inner):
+    request = commit_on(head, create(name), idempotency=[answer(name)])
+    call = store._record if inner else store.record_answers
+    return request, call(1, head, request.idempotency)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("inner", [False, True], ids=["the caller", "the commit's own task"])
+@pytest.mark.parametrize(
+    "begin", [commit_one, commit_locked_one, settle_one, record_one], ids=lambda f: f.__name__
+)
+async def test_p4_a_call_that_is_cancelled_at_any_await_leaves_no_connection_in_a_half_state(
+    postgres, operator, begin, inner, moment
+):
+    """P4, P6: whatever it did is settled for good, and the next commit finds a connection."""
+    for number in itertools.count():
+        assert number < AWAITS_MAX
+        if number % 3 == 0:  # with a new connection, whose making has awaits of its own
+            for pool in postgres._pools:
+                while pool._idle:
+                    await pool._idle.pop().close()
+        head, name = await postgres.head(1), f"p{number}"
+        request, work = await begin(postgres, head, name, inner=inner)
+        reached, outcome = await cancelled_at(work, number, moment)
+        await postgres.finish()
+        assert not isinstance(outcome, MoorageError | asyncpg.PostgresError), outcome
+        verdict = await postgres.settle_unknown(1, request)
+        stored = {row.name for row in await rows(postgres, 1)}
+        kept = await postgres.find_answers(1, [record.id for record in request.idempotency])
+        if isinstance(verdict, Committed):
+            assert name in stored
+            assert kept
+        else:
+            assert isinstance(verdict, Lost)
+            assert name not in stored
+            assert bool(kept) <= (begin is record_one)
+        assert_all_connections_are_back(postgres)
+        present = await postgres.head(1)
+        after = await postgres.commit(1, commit_on(present, create(f"after-{name}")))
+        assert isinstance(after, Committed)
+        if not reached:
+            break
+    assert number >= (1 if inner else 0)
+    open_ones = await operator.fetch(
+        "SELECT state FROM pg_stat_activity WHERE datname = current_database()"
+        " AND application_name = 'moorage' AND state <> 'idle'"
+    )
+    assert open_ones == []
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("call", ["head", "load", "read_log", "list_objects", "get_object"])
+async def test_a_read_that_is_cancelled_at_any_await_gives_its_connection_back(
+    postgres, call, moment
+):
+    calls = {
+        "head": lambda: postgres.head(1),
+        "load": lambda: postgres.load(1),
+        "read_log": lambda: postgres.read_log(1, 0, None, 100),
+        "list_objects": lambda: postgres.list_objects(1, "Pod", limit=10),
+        "get_object": lambda: postgres.get_object(1, "Pod", "default", "p"),
+    }
+    head = await postgres.head(1)
+    await postgres.commit(1, commit_on(head, create("p"), put("p", body=b"{}")))
+    for number in itertools.count():
+        assert number < AWAITS_MAX
+        reached, _ = await cancelled_at(calls[call](), number, moment)
+        assert_all_connections_are_back(postgres)
+        assert (await postgres.head(1)).revision == head.revision + 2
+        if not reached:
+            break
+    assert number > 0
