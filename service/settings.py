@@ -35,7 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """`postgresql://…`; without it `moorage serve` starts the embedded PostgreSQL."""
     token: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     """The bearer token that every request below `/v1` must then carry."""
-    hand_over: bool = False
+    hand_over: bool = True
     """Whether the workers of a server hand a cluster's requests to the one of them that decides them."""
     hand_over_dir: str | None = None
     """Where these workers find each other; `moorage serve` sets it."""

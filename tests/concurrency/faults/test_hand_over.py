@@ -32,7 +32,7 @@ async def test_p19_workers_that_stand_still_or_are_killed_cost_no_answer_and_dou
             worker.kill()
             await asyncio.sleep(0.5)
 
-    async with site(servers=1, workers=2, hand_over="true") as made:
+    async with site(servers=1, workers=2) as made:
         calls = await made.place_while(upset)
     assert outcomes["answered"] > 0
     assert sum(each.outcome == "ok" for each in calls) > CALLERS
