@@ -105,6 +105,11 @@ class PodBuilder(Builder):
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         return copy
 
+    def priority(self, priority: int) -> Self:
+        copy, spec = self._changed("spec")
+        spec["priority"] = priority
+        return copy
+
     def phase(self, phase: str) -> Self:
         copy, status = self._changed("status")
         status["phase"] = phase

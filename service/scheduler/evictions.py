@@ -100,7 +100,7 @@ class Evictions:
     def tick(self) -> None:
         """Look after the lease, and at timers that have ended. Called every now and then."""
         if self._lease.held and self._lease.due and not self._asking:
-            self._ask(self._renew())
+            self._ask(self._renew)
         self._advance()
 
     async def close(self) -> None:
@@ -121,7 +121,7 @@ class Evictions:
             return
         if not self._lease.held:
             if self._lease.due and not self._asking:
-                self._ask(self._acquire())
+                self._ask(self._acquire)
         elif self._changed or self._is_due:
             self._sweep()
 
@@ -133,7 +133,7 @@ class Evictions:
         self._sweeping, self._changed = True, False
         began = self._clock.monotonic()
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        intent = EvictViolating(now=self._lease.database_time())
+        intent = EvictViolating(clock=self._lease.database_time)
         try:
             assert self._enqueue is not None
             deadline = began + self._limits.request_seconds_max
@@ -159,13 +159,13 @@ class Evictions:
 
     # The lease
 
-    def _ask(self, work: Coroutine[Any, Any, None]) -> None:
+    def _ask(self, work: Callable[[], Awaitable[None]]) -> None:
         self._asking = True
         self._spawn(self._asked(work))
 
-    async def _asked(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _asked(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await work
+            await work()
         except MoorageError:
             _log.debug("The lease could not be asked for.", exc_info=True)
         finally:

@@ -198,8 +198,9 @@ class EvictViolating(Intent[EvictionsAnswer], frozen=True, kw_only=True):
     Nobody asked for it: whoever looks after the cluster's evictions found that it may be time.
     """
 
-    now: datetime
-    """The database's time, or a moment ago (P16)."""
+    clock: Callable[[], datetime]
+    """The database's time, or a moment ago (P16). It is looked at each time this is decided, for a
+    rule that broke meanwhile has not been broken for longer than that."""
 
 
 class Idempotency(msgspec.Struct, Generic[A], frozen=True, kw_only=True):

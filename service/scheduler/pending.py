@@ -96,7 +96,7 @@ class PendingPods:
             self._swept = now
             self.queue.sweep(now)
         if self._lease.held and self._lease.due and not self._asking:
-            self._ask(self._renew())
+            self._ask(self._renew)
         self._advance()
 
     async def close(self) -> None:
@@ -119,7 +119,7 @@ class PendingPods:
         if self._lease.held:
             self._take_turn(now)
         elif self._lease.due and not self._asking:
-            self._ask(self._acquire())
+            self._ask(self._acquire)
 
     def _take_turn(self, now: float) -> None:
         turn = self.queue.take(self._limits.pending_pods_per_turn, now)
@@ -151,13 +151,13 @@ class PendingPods:
 
     # The lease
 
-    def _ask(self, work: Coroutine[Any, Any, None]) -> None:
+    def _ask(self, work: Callable[[], Awaitable[None]]) -> None:
         self._asking = True
         self._spawn(self._asked(work))
 
-    async def _asked(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _asked(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await work
+            await work()
         except MoorageError:
             _log.debug("The lease could not be asked for.", exc_info=True)
         finally:

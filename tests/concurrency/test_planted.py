@@ -7,7 +7,7 @@ from tests.concurrency.planted.hunt import hunt
 
 # A run is cut off at its end: what had been started for later never begins.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-SEEDS_MAX = 100
+SEEDS_MAX = 300
 
 
 @pytest.mark.parametrize("name", BUGS)

@@ -63,9 +63,9 @@ def swept(pods, config):
     for each in (*NODES, *pods):
         replica.put(parse_any(encoded(kinded(each)), templates))
     before = terminating(replica)
-    run(replica, EvictViolating(now=START))
+    run(replica, EvictViolating(clock=lambda: START))
     after = terminating(replica)
-    run(replica, EvictViolating(now=START + timedelta(hours=1)))
+    run(replica, EvictViolating(clock=lambda: START + timedelta(hours=1)))
     assert terminating(replica) == after, "one sweep is enough"
     return after - before
 

@@ -47,14 +47,14 @@ def evict_violating(desk: Desk, intent: EvictViolating) -> Decision[EvictionsAns
     """
     if desk.attempts > _ATTEMPTS_MAX:
         raise Overloaded("Pods could not be evicted in time.")
-    inspection = Inspection(desk.replica.cluster)
+    now, inspection = intent.clock(), Inspection(desk.replica.cluster)
     broken: list[Violation] = []
     for index, pod_class in enumerate(desk.replica.cluster.enduring_classes()):
         if not pod_class.terminating:
             broken += [v for v in inspection.of(pod_class) if v.breach.rule.execution == "Required"]
         if index % _STEP_CLASSES == _STEP_CLASSES - 1:
             yield
-    sweep = _Sweep(desk, intent.now, inspection, broken)
+    sweep = _Sweep(desk, now, inspection, broken)
     sweep.run()
     return EvictionsAnswer(revision=desk.replica.revision, due=sweep.due())
 

@@ -13,10 +13,16 @@ from typing import Any
 import msgspec
 
 from service.model.log import Change
+from tests.concurrency.checker.evicting import (
+    STATE_KIND,
+    eviction_of,
+    is_new_eviction,
+    without_mark,
+)
 from tests.concurrency.checker.history import Call, History, Key, Violation
 
 MARK = "simulation/call"
-DISTINGUISHED_BY = "evictionsPerMinute"
+DISTINGUISHED_BY = "groupSearchSteps"
 """The setting that is different in each configuration that clients ask for."""
 WAITING_GROUP = "WaitingGroup"
 """The note of a group that waits as a whole, which is written with its pods."""
@@ -128,6 +134,8 @@ class _Attribution:
         owner = self._claims.get(revision)
         if owner is not None and owner.action != "evict":
             return ()
+        if eviction_of(self._changes[revision - 1]) is not None:
+            return ()
         return self._unless_older(call, revision)
 
     def configured(self, call: Call) -> Iterable[int]:
@@ -157,6 +165,8 @@ class _Attribution:
             if self._queue_works_at(change.revision) and _is_of_queue(old, change):
                 continue
             if change.kind == WAITING_GROUP and self._concerns_its_commit(old, change):
+                continue
+            if _is_of_evictions(old, change):
                 continue
             calls = list(self._candidates(old, change))
             if calls:
@@ -308,6 +318,7 @@ _CLAIMS: dict[str, Callable[[_Attribution, Call], Iterable[int]]] = {
     "config": _Attribution.configured,
     "get": _Attribution.nothing,
     "topology": _Attribution.nothing,
+    "quotas": _Attribution.nothing,
 }
 
 
@@ -326,6 +337,18 @@ def _is_of_queue(before: Change | None, change: Change) -> bool:
     if before.node_name is not None or before.uid != change.uid:
         return False
     return _without_outcome(before) == _without_outcome(change)
+
+
+def _is_of_evictions(before: Change | None, change: Change) -> bool:
+    """The service's own doing: a placed pod is evicted; what is to be remembered of that."""
+    if change.kind == STATE_KIND:
+        return True
+    if before is None or "Delete" in (before.verb, change.verb) or before.node_name is None:
+        return False
+    if (before.uid, before.node_name) != (change.uid, change.node_name):
+        return False
+    same = without_mark(before.body) == without_mark(change.body) if change.kind == "Pod" else False
+    return same and is_new_eviction(before.body, change)
 
 
 def _without_outcome(change: Change) -> dict[str, Any]:
@@ -390,6 +413,13 @@ def _mismatch(call: Call, change: Change) -> str | None:
         return f"the log has {key}"
     if call.action in ("put", "apply") and mark_of(change) != call.operation:
         return "the log has somebody else's content"
+    return _wrong_mark(call, change)
+
+
+def _wrong_mark(call: Call, change: Change) -> str | None:
+    """Whether a pod is marked as to be stopped, and by whom."""
     if call.action == "evict" and b"deletionTimestamp" not in change.body:
         return "the pod is not marked"
+    if call.action in ("evict", "place") and eviction_of(change) is not None:
+        return "the service evicts the pod"
     return None

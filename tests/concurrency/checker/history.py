@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from service.model.log import Change, CommitInfo
 
 Key = tuple[str, str, str]
 """Kind, namespace and name."""
-Action = Literal["place", "put", "apply", "delete", "evict", "config", "get", "topology"]
+Action = Literal["place", "put", "apply", "delete", "evict", "config", "get", "topology", "quotas"]
 Outcome = Literal["ok", "fail", "unknown"]
 """Unknown: no answer, a reset connection, or an answer that says that it is not known."""
 
@@ -24,6 +25,7 @@ class Call:
     - `put`, `delete`, `evict`, `get`: `object` (its key); of a put also `resource_version`
     - `apply`: `objects` (their keys)
     - `config`, `topology`: the patch, the key
+    - `quotas`: nothing
 
     `body` is the answer as a client reads it: a placement's JSON; for an object `resourceVersion`,
     `created` and `object`.
@@ -123,6 +125,8 @@ class History:
     """Changes up to this revision were made before the run: the cluster itself is the first."""
     storage_fails: bool = False
     """Whether workers could not reach the database at times: what only tells may then be old."""
+    ended: datetime | None = None
+    """The database's time at the end, after some quiet; None where there was none."""
     healed: list[str] = field(default_factory=list)
     """What did not work although all trouble was over."""
 

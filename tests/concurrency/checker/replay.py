@@ -7,8 +7,10 @@ import msgspec
 
 from service.model.log import Change, CommitInfo
 from tests.concurrency.checker.claims import Claims
+from tests.concurrency.checker.evicting import EvictionCheck
 from tests.concurrency.checker.history import Call, History, Key, Violation
 from tests.concurrency.checker.state import State, objections, overcommitted
+from tests.reference.resources import amounts
 from tests.reference.view import Manifest, labels_of
 
 SCORES_CHECKED = 2
@@ -29,6 +31,9 @@ class Replay:
         self._absences: defaultdict[Key, list[tuple[int, int | None]]] = defaultdict(list)
         """When each object got which revision; None: when it went."""
         self._scores_left = SCORES_CHECKED
+        self._waiting: dict[str, list[Key]] = {}
+        """The members of groups that wait, as they were when one of them got its node."""
+        self._evictions = EvictionCheck(self.state, lambda message: self._report("A14", message))
         for call in history.calls:
             self._expect(call)
 
@@ -37,6 +42,9 @@ class Replay:
         changes = self._history.changes
         for commit in self._history.commits:
             self._replay(commit, changes[commit.first - 1 : commit.last])
+            self._evictions.settle(commit.at)
+        if self._history.ended is not None:
+            self._evictions.finish(self._history.ended)
         for call in self._history.calls:
             if call.outcome == "fail":
                 self._check_refusal(call)
@@ -55,26 +63,50 @@ class Replay:
 
     def _replay(self, commit: CommitInfo, changes: list[Change]) -> None:
         groups: dict[int, list[Change]] = {}
-        placed_on: dict[str, int] = {}
+        gangs: dict[str, list[Change]] = {}
         for change in changes:
             self._check_change(change)
+            self._evictions.see(change, commit.at)
             call = self._claims.get(change.revision)
             is_placement = self._is_placement(change)
             if is_placement and call is not None and call.action == "place":
-                assert change.node_name is not None
-                placed_on[change.node_name] = change.revision
                 if call.asked["group"]:
                     groups.setdefault(call.number, []).append(change)
                 else:
                     self._check_placement(change)
+            elif is_placement and call is None:
+                self._see_from_queue(change, gangs)
             self._apply(change)
+            self._check_quota(change)
             self._check_emptied(change)
             if call is not None and call.number in groups and self._ends(call, change):
                 self._check_group(call, groups.pop(call.number))
             self._check_capacity(change, is_placement=is_placement)
+            self._check_gangs(change, gangs)
             self._check_answers()
         for number, members in groups.items():
             self._check_group(self._history.calls[number], members)
+
+    def _check_gangs(self, change: Change, gangs: dict[str, list[Change]]) -> None:
+        """Those that wait together get their nodes together: one directly after the other."""
+        for name, members in list(gangs.items()):
+            following = self._history.changes[change.revision : change.revision + 1]
+            if any(tuple(each.key) in self._waiting[name] for each in following):
+                continue
+            self._check_members(gangs.pop(name))
+            absent = [key for key in self._waiting[name] if self.state.node_of(key) is None]
+            if absent:
+                self._report("A9", f"{members[0].revision}: {absent} have no node, others have")
+
+    def _see_from_queue(self, change: Change, gangs: dict[str, list[Change]]) -> None:
+        """A pending pod gets a node by itself, or with all those that it waits with."""
+        for key in [key for key in self.state.bodies if key[0] == "WaitingGroup"]:
+            members = msgspec.json.decode(self.state.bodies[key][1])["members"]
+            if [change.namespace, change.name] in members:
+                self._waiting[key[2]] = [("Pod", *each) for each in members]
+                gangs.setdefault(key[2], []).append(change)
+                return
+        self._check_placement(change)
 
     def _apply(self, change: Change) -> None:
         self.state.apply(change)
@@ -117,6 +149,14 @@ class Replay:
             if left:
                 self._report("A6", f"revision {change.revision} deletes a namespace with {left}")
 
+    def _check_quota(self, change: Change) -> None:
+        """A pod that comes in finds room in each quota, others that came at the same time or not."""
+        if change.kind == "Pod" and change.created:
+            pod = self.state.pod(tuple(change.key))
+            assert pod is not None
+            for excess in self.state.quotas(change.namespace).excess(pod):
+                self._report("A2", f"revision {change.revision} creates {change.name}: {excess}")
+
     def _check_move(self, change: Change) -> None:
         node_name = self.state.node_of(tuple(change.key))
         if node_name is not None and change.node_name != node_name:
@@ -136,6 +176,9 @@ class Replay:
         absent = [key for key in call.asked["pods"] if self.state.node_of(tuple(key)) is None]
         if absent:
             self._report("A9", f"{call}: {absent} have no node at {self.state.revision}")
+        self._check_members(members)
+
+    def _check_members(self, members: list[Change]) -> None:
         for change in members:
             pod = msgspec.json.decode(change.body)
             assert change.node_name is not None
@@ -175,10 +218,21 @@ class Replay:
                 self._report("A12", f"{call}: {key} is on {node_name} at {self.state.revision}")
         elif node_name is not None:
             self._report("A12", f"{call}: {key} is {outcome}, but on {node_name}")
-        elif not call.asked["group"] and outcome != "Denied":
+        elif not call.asked["group"]:
+            self._check_admission(call, key, result)
+            if outcome == "Denied":
+                return
             if self._every > 1 and self.state.revision % self._every:
                 return
             self._check_plan(call, key, result)
+
+    def _check_admission(self, call: Call, key: Key, result: dict[str, Any]) -> None:
+        """What quotas have against a new pod; one that is stored has been charged."""
+        pod = None if self.state.pod(key) else _asked_pod(call, key)
+        refused = None if pod is None else self.state.quotas(key[1]).refusal(pod)
+        told = result["message"] if result.get("reason") == "QuotaExceeded" else None
+        if told != refused and (result["outcome"] != "Denied" or told is not None):
+            self._report("A15", f"{call}: {key} is told {told!r} of quotas, expected {refused!r}")
 
     def _check_plan(self, call: Call, key: Key, result: dict[str, Any]) -> None:
         pod = _asked_pod(call, key) or self.state.pod(key)
@@ -215,8 +269,32 @@ class Replay:
 
     def _check_shown(self, call: Call, stored: tuple[int, bytes] | None) -> None:
         shown = call.body and (call.body["resourceVersion"], call.body["object"])
+        if shown and call.action != "get" and call.asked["object"][0] == "ResourceQuota":
+            shown = (shown[0], self._check_status(call, shown[1]))
         if shown != stored:
             self._report("A12", f"{call} shows {shown}, but there was {stored}")
+
+    def _check_quotas(self, call: Call) -> None:
+        told = {
+            ("ResourceQuota", each["namespace"], each["name"]): (
+                each["resourceVersion"],
+                self._check_status(call, each["object"]),
+            )
+            for each in call.body
+        }
+        stored = {k: v for k, v in self.state.bodies.items() if k[0] == "ResourceQuota"}
+        if told != stored:
+            self._report("A12", f"{call} shows {told}, but there was {stored}")
+
+    def _check_status(self, call: Call, shown: bytes) -> bytes:
+        """The quota without its status, which says exactly what its pods are charged."""
+        body, found, _ = shown.rpartition(b',"status":')
+        quota = msgspec.json.decode(shown)
+        used = self.state.quotas(quota["metadata"]["namespace"]).used(quota)
+        told = amounts(quota["status"]["used"])
+        if not found or told != used:
+            self._report("A13", f"{call} says that {told} is used, not {used}")
+        return body + b"}"
 
     def _check_topology(self, call: Call) -> None:
         pods: defaultdict[str, int] = defaultdict(int)

@@ -10,6 +10,7 @@ from tests.concurrency.checker.history import Key
 from tests.reference import ReferenceCluster
 from tests.reference.fit import allocatable_of
 from tests.reference.pipeline import FILTERS, evaluate_view
+from tests.reference.quota import Quotas
 from tests.reference.resources import requests
 from tests.reference.view import Manifest, View, spec_of
 
@@ -24,6 +25,7 @@ class State:
         self.revision = 0
         self.bodies: dict[Key, tuple[int, bytes]] = {}
         self.cluster = ReferenceCluster({})
+        self._quotas: dict[tuple[str, str], Manifest] = {}
         self._view: View | None = None
 
     def apply(self, change: Change) -> None:
@@ -47,6 +49,9 @@ class State:
                 self.cluster.put_namespace(manifest)
             case "Pod":
                 self.cluster.put_pod(manifest)
+            case "ResourceQuota":
+                metadata = manifest["metadata"]
+                self._quotas[metadata["namespace"], metadata["name"]] = manifest
 
     def _delete(self, change: Change) -> None:
         match change.kind:
@@ -56,12 +61,22 @@ class State:
                 self.cluster.delete_namespace(change.name)
             case "Pod":
                 self.cluster.delete_pod(change.namespace, change.name)
+            case "ResourceQuota":
+                del self._quotas[change.namespace, change.name]
 
     @property
     def view(self) -> View:
         if self._view is None:
             self._view = self.cluster.view()
         return self._view
+
+    def quotas(self, namespace: str) -> Quotas:
+        """Those of a namespace, with the pods there."""
+        return Quotas(
+            self.cluster.config,
+            [quota for key, quota in self._quotas.items() if key[0] == namespace],
+            [pod for key, pod in self.cluster.pods.items() if key[0] == namespace],
+        )
 
     def pod(self, key: Key) -> Manifest | None:
         return self.cluster.pods.get(key[1:])

@@ -53,6 +53,8 @@ class Result(msgspec.Struct, frozen=True):
     lost_answers: int
     crashes: int
     restarts: int
+    evictions: int
+    denials: int
     seconds: float
 
 
@@ -69,6 +71,8 @@ def run_seed(seed: int) -> Result:
         lost_answers=run.lost_answers,
         crashes=run.crashes,
         restarts=run.restarts,
+        evictions=run.evictions,
+        denials=run.denials,
         seconds=time.monotonic() - started,
     )
 
@@ -93,6 +97,8 @@ class Summary:
     lost_answers: int = 0
     crashes: int = 0
     restarts: int = 0
+    evictions: int = 0
+    denials: int = 0
 
     def add(self, result: Result) -> None:
         self.results += 1
@@ -102,6 +108,8 @@ class Summary:
         self.lost_answers += result.lost_answers
         self.crashes += result.crashes
         self.restarts += result.restarts
+        self.evictions += result.evictions
+        self.denials += result.denials
 
     @property
     def missed(self) -> list[str]:
@@ -115,6 +123,7 @@ class Summary:
         lines = (
             f"{self.results} seeds, {sum(self.conflicts)} conflicts (median {middle:g} a seed)",
             f"{trouble}, {self.restarts} restarts",
+            f"{self.evictions} evictions, {self.denials} pods denied by quotas",
             passed + (f"; missed: {', '.join(self.missed)}" if self.missed else ""),
             f"failed: {', '.join(map(str, self.failed)) or 'none'}",
         )

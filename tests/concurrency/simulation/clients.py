@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from service.model.errors import MoorageError, OutcomeUnknown
-from service.scheduler.answers import ObjectAnswer, RecordedAnswer
+from service.scheduler.answers import ComputedAnswer, ObjectAnswer, RecordedAnswer
 from service.scheduler.intents import (
     ApplyObjects,
     DeleteObject,
@@ -19,6 +19,7 @@ from service.scheduler.intents import (
     PlacePods,
     Preconditions,
     PutObject,
+    ReadComputed,
     ReadTopology,
 )
 from service.scheduler.placements import PodRef
@@ -31,10 +32,14 @@ from tests.concurrency.simulation.workload import NAMESPACES, marked
 ACTIONS = (
     ("place", 46),
     ("place group", 10),
-    ("relabel node", 10),
+    ("relabel node", 14),
     ("relabel namespace", 6),
     ("delete pod", 9),
     ("evict pod", 3),
+    ("confirm eviction", 5),
+    ("put quota", 4),
+    ("delete quota", 1),
+    ("read quotas", 2),
     ("delete node", 4),
     ("delete namespace", 1),
     ("apply nodes", 3),
@@ -67,7 +72,15 @@ class Crowd:
         self.zones = source.choice((2, 3))
         self.nodes = [f"n{index}" for index in range(source.randrange(3, 8))]
         self.apps = [f"app-{index}" for index in range(source.randrange(2, 4))]
-        self.shapes = source.sample(range(workload.SHAPES), 5)
+        self.shapes = [
+            *source.sample(range(workload.LASTING.start), 4),
+            *source.sample(workload.LASTING, source.choice((1, 3, 5))),
+        ]
+        self.actions = dict(ACTIONS)
+        if source.random() < 0.3:
+            # What is placed does not stay right for long, and may soon be right again.
+            self.nodes = self.nodes[:3]
+            self.actions |= {"relabel node": 50, "delete pod": 2, "delete node": 1}
         self.pods: list[tuple[str, str]] = []
         """Namespace and name of what was ever asked for."""
         self._operations = 0
@@ -88,6 +101,10 @@ class Crowd:
             "relabel namespace": lambda n: self._put(n, "Namespace"),
             "delete pod": self._delete_pod,
             "evict pod": self._evict_pod,
+            "confirm eviction": self._confirm_eviction,
+            "put quota": self._put_quota,
+            "delete quota": lambda n: self._delete(n, *self._some_quota()),
+            "read quotas": self._read_quotas,
             "delete node": lambda n: self._delete(n, "Node", "", self.random.choice(self.nodes)),
             "delete namespace": lambda n: self._delete(n, "Namespace", "", NAMESPACES[1]),
             "apply nodes": self._apply,
@@ -98,9 +115,20 @@ class Crowd:
         return make[action](self.next_number())
 
     def without_queue(self) -> Operation:
-        """Leave pending pods alone, so that every change is some client's."""
-        number = self.next_number()
-        patch = {"placePendingPods": False, "evictionsPerMinute": number + 1}
+        """Leave pending pods alone, so that every placement is some client's."""
+        return self._patching(self.next_number(), {"placePendingPods": False})
+
+    def evicting_soon(self) -> Operation:
+        """A run is short: what has to go must go within it."""
+        settings = {
+            "affinityViolationGraceSeconds": self.random.choice((0, 1, 2)),
+            "antiAffinityVictim": self.random.choice(("RuleOwner", "LowestPriority")),
+            "evictionsPerMinute": self.random.choice((2, 60, 60)),
+        }
+        return self._patching(self.next_number(), settings)
+
+    def _patching(self, number: int, settings: dict[str, Any]) -> Operation:
+        patch = settings | workload.numbered(number)
         intent = PatchConfig(patch_type="merge", patch=patch)
         return Operation(number=number, action="config", asked=patch, intent=intent)
 
@@ -171,7 +199,17 @@ class Crowd:
 
     def _put(self, number: int, kind: str) -> Operation:
         manifest = marked(self.manifest(kind), number)
-        key = (kind, "", manifest["metadata"]["name"])
+        return self._putting(number, manifest, (kind, "", manifest["metadata"]["name"]))
+
+    def _put_quota(self, number: int) -> Operation:
+        key = self._some_quota()
+        manifest = workload.quota_manifest(self.random, key[2], key[1])
+        return self._putting(number, marked(manifest, number), key)
+
+    def _some_quota(self) -> tuple[str, str, str]:
+        return "ResourceQuota", self.random.choice(NAMESPACES[:2]), self.random.choice(("q0", "q1"))
+
+    def _putting(self, number: int, manifest: Any, key: tuple[str, str, str]) -> Operation:
         wanted = None
         if self.random.random() < 0.2:
             present = self.database.store._clusters[1].objects.get(key)  # type: ignore[call-overload]
@@ -198,6 +236,22 @@ class Crowd:
         asked = {"object": ("Pod", inside, name)}
         return Operation(number=number, action="evict", asked=asked, intent=intent)
 
+    def _confirm_eviction(self, number: int) -> Operation:
+        """As an orchestrator does that has stopped the pod."""
+        marked = [
+            key
+            for key, row in self.database.store._clusters[1].objects.items()
+            if key.kind == "Pod" and b"deletionTimestamp" in row.body
+        ]
+        if not marked:
+            return self._delete_pod(number)
+        return self._delete(number, *self.random.choice(sorted(marked)))
+
+    def _read_quotas(self, number: int) -> Operation:
+        return Operation(
+            number=number, action="quotas", asked={}, intent=ReadComputed(kind="ResourceQuota")
+        )
+
     def _apply(self, number: int) -> Operation:
         manifests = [
             marked(self.manifest("Node"), number),
@@ -208,9 +262,7 @@ class Crowd:
         return Operation(number=number, action="apply", asked={"objects": keys}, intent=intent)
 
     def _configure(self, number: int) -> Operation:
-        patch = workload.config_patch(self.random, number)
-        intent = PatchConfig(patch_type="merge", patch=patch)
-        return Operation(number=number, action="config", asked=patch, intent=intent)
+        return self._patching(number, workload.config_patch(self.random))
 
     def _read_topology(self, number: int) -> Operation:
         intent = ReadTopology(key=workload.ZONE)
@@ -235,7 +287,7 @@ class Client:
         self._mean_pause = crowd.random.choice((0.0, 0.01, 0.05))
 
     async def run(self, operations: int) -> None:
-        names, weights = zip(*ACTIONS, strict=True)
+        names, weights = list(self._crowd.actions), list(self._crowd.actions.values())
         for _ in range(operations):
             action = self._random.choices(names, weights)[0]
             operation = self._crowd.reused_key() or self._crowd.operation(action)
@@ -360,4 +412,14 @@ def _body(answer: Any) -> Any:
             "created": answer.created,
             "object": answer.body,
         }
+    if isinstance(answer, ComputedAnswer):
+        return [
+            {
+                "namespace": each.namespace,
+                "name": each.name,
+                "resourceVersion": each.resource_version,
+                "object": each.body,
+            }
+            for each in answer.objects
+        ]
     return msgspec.json.decode(msgspec.json.encode(answer))

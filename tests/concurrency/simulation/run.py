@@ -12,6 +12,7 @@ import msgspec
 
 from service.model.errors import Compacted
 from service.scheduler.intents import PlacePods, PutObject
+from tests.concurrency.checker.evicting import eviction_of
 from tests.concurrency.checker.history import (
     History,
     Key,
@@ -57,11 +58,29 @@ class Run(msgspec.Struct, kw_only=True):
             if point.endswith((": answer lost", ": late"))
         )
 
+    @property
+    def evictions(self) -> int:
+        """By the service itself; a pod that is marked is not changed again."""
+        return sum(
+            each.verb == "Put" and eviction_of(each) is not None for each in self.history.changes
+        )
+
+    @property
+    def denials(self) -> int:
+        """Pods that quotas had no room for."""
+        return sum(
+            result.get("reason") == "QuotaExceeded"
+            for call in self.history.calls
+            if call.action == "place" and call.outcome == "ok"
+            for result in call.body["results"]
+        )
+
     def __str__(self) -> str:
         return (
             f"seed {self.seed}: {len(self.history.calls)} calls, {len(self.history.changes)} changes, "
             f"{self.conflicts} conflicts, {self.lost_answers} lost answers, {self.crashes} crashes, "
-            f"{self.restarts} restarts, {self.steps} steps, {self.seconds:.1f} s simulated"
+            f"{self.restarts} restarts, {self.evictions} evictions, {self.denials} denials, "
+            f"{self.steps} steps, {self.seconds:.1f} s simulated"
         )
 
 
@@ -133,6 +152,7 @@ class _Simulation:
         await asyncio.gather(*trouble)
         await asyncio.sleep(QUIET_SECONDS)
         await self._probe()
+        self.left.ended = self.database.store._clock()
         self.leave()
         for worker in self.workers:
             await worker.run(worker.scheduler.stop())
@@ -159,6 +179,7 @@ class _Simulation:
         operations = [self._crowd.operation("apply nodes") for _ in range(2)]
         if self._random.random() < 0.5:
             operations.append(self._crowd.without_queue())
+        operations.append(self._crowd.evicting_soon())
         operations += [self._crowd.operation("relabel node") for _ in range(len(self._crowd.nodes))]
         for operation in operations:
             await client.ask(operation)

@@ -38,6 +38,7 @@ def some_limits(source: random.Random) -> Limits:
         upkeep_seconds=2.0,
         upkeep_lease_seconds=5.0,
         home_lease_seconds=2.0,
+        evictions_lease_seconds=source.choice((0.6, 1.5)),
     )
 
 

@@ -7,7 +7,17 @@ from typing import Any
 import msgspec
 
 from service.model.manifest import TemplateCache, parse_any, parse_pod
-from tests.builders import Manifest, PodBuilder, matching, namespace, node, pod, requirement, where
+from tests.builders import (
+    REQUIRED_DURING_EXECUTION,
+    Manifest,
+    PodBuilder,
+    matching,
+    namespace,
+    node,
+    pod,
+    requirement,
+    where,
+)
 
 HOST, ZONE = "host", "zone"
 NAMESPACES = ("shop", "lab", "kube-system")
@@ -47,6 +57,7 @@ def shape(number: int, app: str) -> PodBuilder:
     """A pod without a name, of one of the kinds that races could break."""
     bare = pod("x").label(app=app).request(cpu="200m")
     itself = matching(app=app)
+    lasting = {"execution": REQUIRED_DURING_EXECUTION}
     shapes = (
         bare.require_affinity(ZONE, itself),
         bare.require_anti_affinity(HOST, itself),
@@ -63,11 +74,22 @@ def shape(number: int, app: str) -> PodBuilder:
         bare.host_port(8080),
         bare.spread(2, ZONE, minDomains=2).prefer_affinity(10, ZONE, itself),
         bare.tolerate("dedicated").node_selector(team="red"),
+        bare.require_node(requirement("disk", "In", "ssd"), **lasting),
+        bare.require_affinity(ZONE, where("app", "In", "app-0", "app-1"), **lasting),
+        bare.require_anti_affinity(ZONE, matching(app="app-1"), **lasting),
+        bare.priority(5).require_anti_affinity(
+            ZONE, itself, namespaceSelector=matching(team="red"), **lasting
+        ),
+        bare.require_node(requirement("disk", "In", "ssd")).require_affinity(
+            ZONE, itself, **lasting
+        ),
     )
     return shapes[number % len(shapes)]
 
 
-SHAPES = 11
+SHAPES = 16
+LASTING = range(11, SHAPES)
+"""Those with rules that are required during execution."""
 
 
 @cache
@@ -125,8 +147,28 @@ def parsed(manifest: Manifest) -> Any:
     return parse_any(msgspec.json.encode(dict(manifest)), TEMPLATES)
 
 
-def config_patch(source: random.Random, number: int) -> dict[str, Any]:
-    """A setting that changes what may go where; the number makes each one different."""
+def quota_manifest(source: random.Random, name: str, inside: str) -> Manifest:
+    """Sometimes for some pods only, and often full."""
+    hard, scopes = source.choice(
+        (
+            ({"pods": str(source.randrange(2, 9))}, []),
+            ({"requests.cpu": source.choice(("800m", "1600m")), "count/pods": "12"}, []),
+            ({"cpu": "1200m", "pods": "20"}, ["NotBestEffort"]),
+            ({"pods": source.choice(("0", "3"))}, ["CrossNamespacePodAffinity"]),
+            ({"pods": "1"}, ["BestEffort"]),
+        )
+    )
+    metadata = {"name": name, "namespace": inside}
+    spec: Manifest = {"hard": hard} | ({"scopes": scopes} if scopes else {})
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec}
+
+
+def config_patch(source: random.Random) -> dict[str, Any]:
+    """A setting that changes what may go where."""
+    crossing = {
+        "resource": "pods",
+        "matchScopes": [{"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}],
+    }
     spread = {
         "topologyKey": ZONE,
         "maxSkew": 1,
@@ -140,5 +182,16 @@ def config_patch(source: random.Random, number: int) -> dict[str, Any]:
         {"requiredAffinityTerms": "PerTerm"},
         {"requiredAffinityTerms": None},
         {"scoringStrategy": "MostAllocated"},
+        {"limitedResources": [crossing]},
+        {"limitedResources": []},
+        {"antiAffinityVictim": "LowestPriority"},
+        {"antiAffinityVictim": "RuleOwner"},
+        {"affinityViolationGraceSeconds": source.choice((0, 1, 3))},
+        {"evictionsPerMinute": source.choice((1, 3, 60))},
     )
-    return source.choice(changes) | {"evictionsPerMinute": number + 1}
+    return source.choice(changes)
+
+
+def numbered(number: int) -> dict[str, Any]:
+    """A setting that changes nothing here, by which each patch is known."""
+    return {"groupSearchSteps": 10_000 + number}

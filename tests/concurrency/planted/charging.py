@@ -1,0 +1,107 @@
+"""Mistakes in what quotas are charged."""
+
+from service.scheduler.decide import placing
+from service.scheduler.quotas import refusals
+from service.scheduler.quotas.ledger import Ledger, _Account
+from service.scheduler.quotas.tariff import Tariff
+from service.scheduler.replica import Replica
+from tests.concurrency.planted.registry import bug
+
+
+@bug("A2", "_Account.charge")
+def nothing_charged(patch):
+    """What is used is what was used when somebody looked first."""
+    patch.setattr(_Account, "charge", lambda self, tariff, pod, sign: None)
+
+
+@bug("A13", "_Account.charge")
+def nothing_given_back(patch):
+    """Pods that are gone are still charged."""
+    charge = _Account.charge
+
+    def only_charge(self, tariff, pod, sign):
+        if sign > 0:
+            charge(self, tariff, pod, sign)
+
+    patch.setattr(_Account, "charge", only_charge)
+
+
+@bug("A2", "Replica.put")
+def charged_late(patch):
+    """Pods are charged when the log has them: who comes at the same time sees room."""
+    account = Replica._account
+
+    def only_settled(self, before, after):
+        new = before is None and after is not None and after.manifest.kind == "Pod"
+        if not new:
+            account(self, before, after)
+
+    settle = Replica.settle
+
+    def settle_and_charge(self, mark):
+        entries = self._journal[: mark.position - self._settled]
+        for entry in entries:
+            if entry.kind == "Pod" and entry.before is None and entry.after is not None:
+                self.ledger.change(None, entry.after.manifest)
+        settle(self, mark)
+
+    patch.setattr(Replica, "_account", only_settled)
+    patch.setattr(Replica, "settle", settle_and_charge)
+
+
+@bug("P7, A13", "Replica.undo")
+def charge_not_undone(patch):
+    """What was undone is still charged."""
+    undo, account = Replica.undo, Replica._account
+
+    def undo_but_charges(self, mark):
+        patch.setattr(Replica, "_account", lambda self, before, after: None)
+        undo(self, mark)
+        patch.setattr(Replica, "_account", account)
+
+    patch.setattr(Replica, "undo", undo_but_charges)
+
+
+@bug("P9, A2", "placing.refusal_of")
+def quota_not_asked_again(patch):
+    """After a lost race quotas are not looked at again."""
+    refusal_of = placing.refusal_of
+
+    def only_at_first(desk, candidate):
+        refused = refusal_of(desk, candidate)
+        late = desk.attempts > 1 and refused is not None and refused.reason == "QuotaExceeded"
+        return None if late else refused
+
+    patch.setattr(placing, "refusal_of", only_at_first)
+
+
+@bug("A2", "Tariff.covers")
+def scopes_ignored(patch):
+    """A quota is for all pods of its namespace."""
+    patch.setattr(Tariff, "covers", lambda self, quota, pod: True)
+
+
+@bug("A13", "Ledger._swap")
+def new_quotas_begin_at_nothing(patch):
+    """What was there before a quota is not charged to it."""
+    swap = Ledger._swap
+
+    def swap_in_empty(self, before, after):
+        swap(self, before, after)
+        if after is not None:
+            self._accounts[after.namespace][after.name].used = {}
+
+    patch.setattr(Ledger, "_swap", swap_in_empty)
+
+
+@bug("A2", "refusals._Asked.exceeded")
+def one_too_many(patch):
+    """A quota that is full takes one more."""
+    exceeded = refusals._Asked.exceeded
+
+    def exceeded_by_far(self, quota):
+        used = self._ledger.usage(quota.namespace, quota.name).used
+        full = all(used[each] < limit for each, limit in quota.hard.items())
+        return None if full else exceeded(self, quota)
+
+    patch.setattr(refusals._Asked, "exceeded", exceeded_by_far)
