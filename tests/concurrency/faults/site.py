@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from pathlib import Path
 
 import asyncpg
@@ -104,12 +104,20 @@ class Site:
 
 @asynccontextmanager
 async def site(
-    *, servers: int = 2, workers: int = 1, quiet: bool = False, **settings: str
+    *,
+    servers: int = 2,
+    workers: int = 1,
+    quiet: bool = False,
+    disk: AbstractContextManager[Path] | None = None,
+    **settings: str,
 ) -> AsyncIterator[Site]:
-    """A running site. Whatever happened at it, everything acknowledged is stored, once."""
+    """A running site. Whatever happened at it, everything acknowledged is stored, once.
+
+    Its data is in a folder of `disk`, or in a temporary one.
+    """
     environment = {f"MOORAGE_{name.upper()}": value for name, value in settings.items()}
     environment["MOORAGE_TOKEN"] = TOKEN
-    with temporary_folder() as folder, ExitStack() as stack:
+    with disk or temporary_folder() as folder, ExitStack() as stack:
         running = [
             LocalServer(folder / "data", workers=workers, environment=environment, quiet=quiet)
             for _ in range(servers)

@@ -1,0 +1,68 @@
+"""The disk is full: commits fail and say so, nothing is lost, and with room again all goes on."""
+
+import asyncio
+import contextlib
+import subprocess
+
+import asyncpg
+import pytest
+
+from service.cli.local import temporary_folder
+from service.store.embedded import EmbeddedPostgres
+from tests.concurrency.faults.site import connect, site
+from tests.concurrency.racing import CALLERS
+
+DISK_BYTES = 320_000_000
+FULL_SECONDS = 2.0
+PIECE = bytes(1 << 16)
+
+
+@contextlib.contextmanager
+def small_disk():
+    """An empty folder with a limit of its own."""
+    with temporary_folder() as folder:
+        options = f"size={DISK_BYTES},mode=0711"
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+        mounted = subprocess.run(command, capture_output=True, check=False)
+        if mounted.returncode:
+            pytest.skip("full disk: a small tmpfs may not be mounted here")
+        try:
+            yield folder
+        finally:
+            subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(path):
+    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
+        while file.write(PIECE):
+            pass
+
+
+async def ask_for_more_log(data_dir):
+    """PostgreSQL panics where it has no room for a new file of its log."""
+    postgres = EmbeddedPostgres(data_dir)
+    for _ in range(20):
+        with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            connection = await connect(postgres.url)
+            try:
+                await connection.execute("SELECT pg_logical_emit_message(true, 'full', 'disk')")
+                await connection.execute("SELECT pg_switch_wal()")
+            finally:
+                connection.terminate()
+
+
+async def test_a_full_disk_refuses_commits_until_there_is_room_again():
+    async def fill_for_a_while(site):
+        filler = site.data_dir.parent / "filler"
+        await asyncio.to_thread(fill, filler)
+        await asyncio.sleep(FULL_SECONDS)
+        await ask_for_more_log(site.data_dir)
+        await asyncio.sleep(FULL_SECONDS)
+        filler.unlink()
+
+    async with site(disk=small_disk(), quiet=True) as made:
+        calls = await made.place_while(fill_for_a_while)
+    refused = {each.status for each in calls if each.outcome != "ok"}
+    assert refused
+    assert refused <= {"StorageUnavailable", "OutcomeUnknown", "Overloaded"}
+    assert sum(each.outcome == "ok" for each in calls) > CALLERS
