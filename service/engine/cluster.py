@@ -231,11 +231,13 @@ class Cluster:
         pod_class = self.class_of(pod)
         self._compiler.hold(pod_class)
         resident = Resident(pod, pod_class)
-        self.nodes.track(resource for resource, _ in resident.use.amounts)
-        self._pods[pod.namespace, pod.name] = resident
+        if pod.resize is not None:
+            self.nodes.track(resource for resource, _ in resident.use.amounts)
+        key = (pod.namespace, pod.name)
+        self._pods[key] = resident
         if pod.node_name is None:
             return
-        self._by_node.setdefault(pod.node_name, {})[pod.namespace, pod.name] = resident
+        self._by_node.setdefault(pod.node_name, {})[key] = resident
         slot = self.nodes.slots.get(pod.node_name)
         if slot is not None:
             self._attach(resident, slot)
@@ -274,9 +276,7 @@ class Cluster:
     # What decisions ask
 
     def class_of(self, pod: Pod) -> PodClass:
-        pod_class = self._compiler.class_of(pod)
-        self.nodes.track(resource for resource, _ in pod_class.template.rules.amounts)
-        return pod_class
+        return self._compiler.class_of(pod)
 
     def pipeline(self, scheduler_name: str) -> Pipeline | None:
         """The plugins of a profile; None if there is no such profile."""
@@ -289,14 +289,17 @@ class Cluster:
         if cache is None:
             cache = self._row_caches[key] = RowCache(self.nodes, rules, pipeline)
         else:
-            self._row_cache_bytes -= cache.size_in_bytes
             self._row_caches.move_to_end(key)
-        cache.refresh()
-        self._row_cache_bytes += cache.size_in_bytes
+        before = cache.size_in_bytes
+        if cache.refresh():
+            self._row_cache_bytes += cache.size_in_bytes - before
+            self._evict_rows()
+        return cache
+
+    def _evict_rows(self) -> None:
         while self._row_cache_bytes > ROW_CACHE_BYTES_MAX and len(self._row_caches) > 1:
             _, oldest = self._row_caches.popitem(last=False)
             self._row_cache_bytes -= oldest.size_in_bytes
-        return cache
 
 
 _NEVER_COMPILED = frozenset(

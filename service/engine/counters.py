@@ -9,41 +9,34 @@ from collections.abc import Iterable
 import numpy as np
 from typing_extensions import override
 
-from service.engine.columns import Column, DirtyLog, Ints, Mask
+from service.engine.columns import VETO, Column, DirtyLog, Ints, Mask
 from service.engine.topology import NO_DOMAIN, TopologyKey
-
-REPAIR_LIMIT = 64
-"""More crossed domains than this are cheaper to read anew."""
 
 
 class DomainCounter:
     """How many pods (or owners of a term) each domain of a key holds."""
 
-    __slots__ = ("_counts", "_crossed", "_key_version", "_presence", "_seen", "key", "total")
+    __slots__ = ("_cells", "_counts", "changed", "key", "total")
 
     def __init__(self, key: TopologyKey) -> None:
         self.key = key
         self.total = 0
         """Pods on nodes that have the key."""
-        self._counts: Ints = np.zeros(key.capacity + 1, dtype=np.int64)
-        self._crossed = DirtyLog(limit=256)
-        self._presence: Mask | None = None
-        self._key_version = -1
-        self._seen = 0
+        self._keep(np.zeros(key.capacity + 1, dtype=np.int64))
+        self.changed = DirtyLog(limit=256)
+        """Domains whose count changed."""
 
     def add(self, slot: int, pods: int) -> None:
-        domain = int(self.key.domain_of[slot])
+        domain = self.key.cells[slot]
         if domain == NO_DOMAIN:
             return
-        if domain >= len(self._counts) - 1:
+        if domain >= len(self._cells) - 1:
             self._grow()
-        before = int(self._counts[domain])
-        after = before + pods
+        after = self._cells[domain] + pods
         assert after >= 0
-        self._counts[domain] = after
+        self._cells[domain] = after
         self.total += pods
-        if (before == 0) != (after == 0):
-            self._crossed.append(domain)
+        self.changed.append(domain)
 
     @property
     def counts(self) -> Ints:
@@ -52,35 +45,22 @@ class DomainCounter:
             self._grow()
         return self._counts
 
-    def per_node(self) -> Ints:
-        """Shape (nodes,): the count of each node's domain, 0 without the key."""
-        return self.counts.take(self.key.domain_of)
+    def in_domain(self, domain: int) -> int:
+        return self._cells[domain] if domain < len(self._cells) else 0
 
-    def presence(self) -> Mask:
-        """Shape (nodes,), read-only: whether the node's domain holds any.
-
-        Repaired for the domains that became empty or occupied since the last call.
-        """
-        crossed = self._crossed.since(self._seen)
-        if (
-            self._presence is None
-            or self._key_version != self.key.version
-            or crossed is None
-            or len(crossed) > REPAIR_LIMIT
-        ):
-            self._presence = self.per_node() > 0
-            self._key_version = self.key.version
-        else:
-            for domain in crossed:
-                self._presence[self.key.members[domain]] = self._counts[domain] > 0
-        self._seen = self._crossed.position
-        return self._presence
+    def held_domains(self) -> list[int]:
+        """Per domain `VETO` if it holds any, else 0; last, 0 for nodes without the key."""
+        return [VETO if pods else 0 for pods in self.counts.tolist()]
 
     def _grow(self) -> None:
         grown = np.zeros(self.key.capacity + 1, dtype=np.int64)
         kept = len(self._counts) - 1
         grown[:kept] = self._counts[:kept]
-        self._counts = grown
+        self._keep(grown)
+
+    def _keep(self, counts: Ints) -> None:
+        self._counts = counts
+        self._cells = counts.data
 
 
 class Eligibility:
@@ -100,18 +80,21 @@ class Eligibility:
     def mask(self) -> Mask:
         return self._mask.values
 
+    def admits(self, slot: int) -> bool:
+        return bool(self._mask.cells[slot])
+
     def resize(self, size: int) -> None:
         self._mask.resize(size)
 
     def enter(self, slot: int) -> None:
-        self._mask.values[slot] = True
+        self._mask.cells[slot] = True
         for counter in self.nodes_of.values():
             counter.add(slot, 1)
 
     def leave(self, slot: int) -> None:
-        if not self._mask.values[slot]:
+        if not self._mask.cells[slot]:
             return
-        self._mask.values[slot] = False
+        self._mask.cells[slot] = False
         for counter in self.nodes_of.values():
             counter.add(slot, -1)
 
@@ -127,5 +110,5 @@ class SpreadCounter(DomainCounter):
 
     @override
     def add(self, slot: int, pods: int) -> None:
-        if self.eligibility.mask[slot]:
+        if self.eligibility.admits(slot):
             super().add(slot, pods)

@@ -171,9 +171,9 @@ def _scores(
         if raw is not None:
             scores[raw_plugin.name] = raw_plugin.normalize(raw, infeasible)[slots]
     affinity = pipeline.inter_pod_affinity
-    raw = affinity.raw(nodes, pod_class) if affinity.name in pipeline.weights else None
-    if raw is not None:
-        scores[affinity.name] = affinity.normalize(raw, infeasible)[slots]
+    terms = affinity.scoring_terms(pod_class) if affinity.name in pipeline.weights else ()
+    if terms:
+        scores[affinity.name] = affinity.normalize(affinity.raw(nodes, terms), infeasible)[slots]
     spread = pipeline.topology_spread
     if spread.name in pipeline.weights and pod_class.template.soft_spread:
         scores[spread.name] = spread_scores(cluster, pod_class, pipeline, infeasible)[slots]

@@ -14,15 +14,16 @@ from msgspec.structs import replace
 
 from service.engine.classes import PodClass
 from service.engine.cluster import Cluster
-from service.engine.columns import Ints, Mask
+from service.engine.columns import VETO, Ints, Mask
 from service.engine.explanation import check
 from service.engine.placement import (
+    Candidates,
     Placement,
     best_placement,
-    masked,
     pipeline_of,
     place,
-    relation_mask,
+    relation_vetoes,
+    vetoed,
 )
 from service.engine.refusal import Refusal, refuse
 from service.engine.rows import RowCache
@@ -148,8 +149,8 @@ class _GroupSearch:
     def _choice(self, index: int, allowed: Mask) -> Placement | None:
         pod, pod_class = self._pods[index], self._classes[index]
         rows = self._rows(index)
-        ranks = masked(self._hopeful_ranks(index), allowed)
-        return best_placement(self._cluster, pod, pod_class, rows, ranks)
+        ranks = np.where(allowed, self._hopeful_ranks(index), VETO)
+        return best_placement(self._cluster, pod, pod_class, Candidates(rows, ranks))
 
     def _rows(self, index: int) -> RowCache:
         pipeline = pipeline_of(self._cluster, self._pods[index])
@@ -159,9 +160,9 @@ class _GroupSearch:
         """Ranks under the rules that later members can only make worse, never mend."""
         pod, pod_class = self._pods[index], self._classes[index]
         pipeline = pipeline_of(self._cluster, pod)
-        ranks = self._rows(index).ranks
-        mask = relation_mask(self._cluster, pod_class, pipeline, expected=self._classes)
-        return masked(ranks, mask)
+        nodes = self._cluster.nodes
+        vetoes = relation_vetoes(nodes, pod_class, pipeline, expected=self._classes)
+        return vetoed(self._rows(index).ranks, vetoes)
 
     def _searched(self) -> list[Placement] | None:
         """Depth first over all nodes, like members in the order of their nodes."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from service.engine.columns import Column, DirtyLog, Ids, Interner, Ints, Mask
 from service.engine.topology import NodeItself, TopologyKey
+from service.engine.views import NodeViews
 from service.model.objects import Node, Taint
 from service.model.quantity import amounts
 
@@ -50,7 +51,8 @@ class NodeTable:
         self._allowed_pods = self._column(np.int64)
         self._pods = self._column(np.int64)
         self._taint_set = self._column(np.int32)
-        self._scored = {"cpu": self._column(np.int64), "memory": self._column(np.int64)}
+        self._scored_cpu, self._scored_memory = self._column(np.int64), self._column(np.int64)
+        self._scored = {"cpu": self._scored_cpu, "memory": self._scored_memory}
         self._allocatable: dict[str, Column] = {}
         self._requested: dict[str, Column] = {}
         for resource in ("cpu", "memory"):
@@ -60,6 +62,7 @@ class NodeTable:
         self._taint_users: Counter[tuple[Taint, ...]] = Counter()
         self.keys: dict[str, TopologyKey] = {}
         self.itself = NodeItself(0)
+        self.views = NodeViews()
         self.ports: list[Counter[HostPort] | None] = []
         self.port_users: dict[tuple[str, int], Counter[int]] = {}
         self.images: dict[str, dict[int, int]] = {}
@@ -119,6 +122,23 @@ class NodeTable:
     def scored(self, resource: str) -> Ints:
         """Requested cpu or memory where a container without a request counts a default."""
         return self._scored[resource].values
+
+    # The same of one node, in plain integers.
+
+    def tie_at(self, slot: int) -> int:
+        return self._tie.cells[slot]
+
+    def has_room_for_pod(self, slot: int) -> bool:
+        return self._pods.cells[slot] < self._allowed_pods.cells[slot]
+
+    def allocatable_at(self, resource: str, slot: int) -> int:
+        return self._allocatable[resource].cells[slot]
+
+    def requested_at(self, resource: str, slot: int) -> int:
+        return self._requested[resource].cells[slot]
+
+    def scored_at(self, resource: str, slot: int) -> int:
+        return self._scored[resource].cells[slot]
 
     def key(self, name: str) -> TopologyKey:
         """The label key as a column; built on first use."""
@@ -226,10 +246,10 @@ class NodeTable:
     ) -> None:
         """Add (pods = 1) or take back (pods = -1) what one pod uses of a node."""
         for resource, amount in amounts:
-            self._requested[resource].values[slot] += pods * amount
-        self._scored["cpu"].values[slot] += pods * scored[0]
-        self._scored["memory"].values[slot] += pods * scored[1]
-        self._pods.values[slot] += pods
+            self._requested[resource].cells[slot] += pods * amount
+        self._scored_cpu.cells[slot] += pods * scored[0]
+        self._scored_memory.cells[slot] += pods * scored[1]
+        self._pods.cells[slot] += pods
         self.usage_log.append(slot)
 
     def use_ports(self, slot: int, ports: Iterable[HostPort], pods: int) -> None:

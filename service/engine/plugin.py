@@ -1,12 +1,17 @@
 """What plugins share: the shapes of their answers. Plugins know nothing of each other."""
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from service.engine.columns import Ints, Mask, Rows
+import numpy as np
+
+from service.engine.columns import VETO, Ints, Mask, Rows
 from service.engine.nodes import NodeTable
 from service.engine.rules import NodeRules
+from service.engine.topology import TopologyKey
 
 MAX_NODE_SCORE = 100
+SIGN_BIT = 63
 
 
 class Failure(NamedTuple):
@@ -59,19 +64,73 @@ class RawScore(Protocol):
         """Shape (rows,), before normalisation; None where Kubernetes skips the score."""
         ...
 
-    def normalize(self, raw: Ints, infeasible: Ints) -> Ints:
-        """Shape (nodes,): 0 to 100; `infeasible` is -1 for nodes that don't count, else 0."""
+    def normalize(self, raw: Ints, ranks: Ints) -> Ints:
+        """Shape (nodes,): 0 to 100; nodes whose rank is negative don't count."""
         ...
 
+
+class Vetoes(NamedTuple):
+    """Where one rule on other pods excludes nodes: `VETO`, else 0."""
+
+    nodes: Ints
+    """Shape (nodes,), read-only."""
+    key: TopologyKey
+    by_domain: list[int] | None = None
+    """The same per domain, for a key of few domains; the last entry is of nodes without it."""
+
+
+def domain_vetoes(key: TopologyKey, by_domain: list[int]) -> Vetoes:
+    """The vetoes of a rule whose key has few domains."""
+    return Vetoes(key.vetoes(by_domain), key, by_domain)
+
+
+def label_vetoes(key: TopologyKey) -> Vetoes:
+    """Excludes the nodes that lack the label."""
+    if key.has_few_domains:
+        return domain_vetoes(key, [0] * key.capacity + [VETO])
+    return Vetoes(np.where(key.keyed, 0, VETO), key)
+
+
+class DomainScores(NamedTuple):
+    """0 to 100 per domain of a key of few domains; the last entry is of nodes without it."""
+
+    key: TopologyKey
+    scores: list[int]
+
+
+Vacant = Callable[[TopologyKey], list[bool]]
+"""Per domain of a key of few: whether no feasible node is in it; last, of those without it."""
 
 FAR = 2**61
 """Beyond every score before normalisation."""
 
 
-def bounds_of(raw: Ints, infeasible: Ints) -> tuple[int, int] | None:
-    """The least and the greatest over the feasible nodes; None if there is none."""
+class Bounds(NamedTuple):
+    """The least and the greatest raw score of the nodes that count."""
+
+    least: int
+    greatest: int
+    others: Ints | None
+    """Shape (nodes,): -1 for nodes that don't count, else 0; None if all are within the bounds."""
+
+    def capped(self, raw: Ints) -> Ints:
+        """Shape (nodes,): at most the greatest on every node."""
+        return raw if self.others is None else np.minimum(raw, self.greatest)
+
+    def above(self, raw: Ints) -> Ints:
+        """Shape (nodes,): how far above the least, within the bounds on every node."""
+        above = raw - self.least if self.least else raw
+        return above if self.others is None else above & ~self.others
+
+
+def bounds_of(raw: Ints, ranks: Ints) -> Bounds | None:
+    """The bounds over the nodes whose rank is not negative; None if there is none."""
     if not len(raw):
         return None
-    aside = infeasible & FAR
+    low, high = raw.argmin(), raw.argmax()
+    if ranks[low] >= 0 and ranks[high] >= 0:
+        return Bounds(int(raw[low]), int(raw[high]), None)
+    others = ranks >> SIGN_BIT
+    aside = others & FAR
     least, greatest = int((raw + aside).min()), int((raw - aside).max())
-    return None if least > greatest else (least, greatest)
+    return None if least > greatest else Bounds(least, greatest, others)

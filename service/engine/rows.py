@@ -1,6 +1,6 @@
 """Masks and scores that depend on the node alone, cached per rules and repaired node by node.
 
-`ranks` combines what is final: score above tie-break, -1 where a filter fails. After a placement
+`ranks` combines what is final: score above tie-break, negative where a filter fails. After a placement
 one entry changes; everything else stays.
 """
 
@@ -8,14 +8,14 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from service.engine.columns import ALL, Ints, Mask, Rows
+from service.engine.columns import ALL, VETO, Ints, Mask, Rows
 from service.engine.nodes import TIE_BITS, NodeTable
 from service.engine.pipeline import Pipeline
 from service.engine.rules import NodeRules
 from service.engine.selectors import named_nodes
+from service.engine.topology import TopologyKey
 
 V = TypeVar("V", Ints, Mask)
-INFEASIBLE = -1
 SCALAR_REPAIRS_MAX = 6
 """Up to so many nodes plain integers are quicker than short arrays."""
 REBUILD_SHARE = 8
@@ -26,11 +26,14 @@ class RowCache:
     """One `NodeRules` under one `Pipeline`."""
 
     __slots__ = (
+        "_cells",
+        "_feasible",
         "_images",
         "_named",
         "_nodes",
         "_pipeline",
         "_rules",
+        "_scores",
         "_spec_seen",
         "_static",
         "_usage_seen",
@@ -44,11 +47,15 @@ class RowCache:
         self._rules = rules
         self._pipeline = pipeline
         self._named = named_nodes(rules.required) if "NodeAffinity" in pipeline.filters else None
+        self._scores = [each for each in pipeline.node_scores if each[0].applies(rules)]
         self._static: Mask = np.zeros(0, dtype=np.bool_)
         self._images: Ints | None = None
         """Weighted ImageLocality; None where it is 0 everywhere."""
         self.ranks: Ints = np.zeros(0, dtype=np.int64)
-        """Shape (nodes,): local score << TIE_BITS | tie hash, or -1."""
+        """Shape (nodes,): local score << TIE_BITS | tie hash, or `VETO`."""
+        self._cells = self.ranks.data
+        self._feasible: dict[TopologyKey, tuple[int, list[int]]] = {}
+        """Per key, and its version: the feasible nodes of each domain, last of those without."""
         self.raw: dict[str, Ints] = {}
         """Shape (nodes,): scores still to be normalised, for those that are not 0 everywhere."""
         self.constant = 0
@@ -60,9 +67,9 @@ class RowCache:
     def size_in_bytes(self) -> int:
         return int(self._static.nbytes + self.ranks.nbytes + 8 * len(self.ranks) * len(self.raw))
 
-    def refresh(self) -> None:
-        """Bring everything up to the present state of the nodes."""
-        nodes = self._nodes
+    def refresh(self) -> bool:
+        """Bring everything up to the present state of the nodes. True if all was made anew."""
+        nodes, anew = self._nodes, False
         spec_dirty = nodes.spec_log.since(self._spec_seen)
         usage_dirty = nodes.usage_log.since(self._usage_seen)
         if (
@@ -73,16 +80,29 @@ class RowCache:
             or len(usage_dirty) * REBUILD_SHARE > nodes.size + REBUILD_SHARE
         ):
             self._rebuild(keep_static=spec_dirty == [] and len(self.ranks) == nodes.size)
+            anew = True
         elif usage_dirty:
             self._repair_all(set(usage_dirty))
         self._spec_seen = nodes.spec_log.position
         self._usage_seen = nodes.usage_log.position
+        return anew
+
+    def feasible_in(self, key: TopologyKey) -> list[int]:
+        """Feasible nodes per domain of a key of few; the last entry is of nodes without it."""
+        found = self._feasible.get(key)
+        if found is None or found[0] != key.version:
+            domains = key.domain_of[self.ranks >= 0] + 1
+            counts = np.bincount(domains, minlength=key.capacity + 1).tolist()
+            found = self._feasible[key] = (key.version, [*counts[1:], counts[0]])
+        return found[1]
 
     def _rebuild(self, *, keep_static: bool) -> None:
+        self._feasible.clear()
         rows = self._rows()
         if not keep_static:
             self._rebuild_static(rows)
-        self.ranks = self._widened(rows, self._ranks_of(rows), INFEASIBLE)
+        self.ranks = self._widened(rows, self._ranks_of(rows), VETO)
+        self._cells = self.ranks.data
 
     def _ranks_of(self, rows: Rows) -> Ints:
         """Shape (rows,)."""
@@ -91,11 +111,10 @@ class RowCache:
         for plugin in self._pipeline.usage_filters:
             mask = mask & plugin.admits(nodes, rules, rows)
         total = np.zeros(len(mask), dtype=np.int64) if self._images is None else self._images[rows]
-        for score, weight in self._pipeline.node_scores:
-            if score.applies(rules):
-                total = total + weight * score.scores(nodes, rules, rows)
+        for score, weight in self._scores:
+            total = total + weight * score.scores(nodes, rules, rows)
         ranks: Ints = (total << TIE_BITS) | nodes.tie[rows]
-        return ranks | (mask.astype(np.int64) - 1)
+        return np.where(mask, ranks, VETO)
 
     def _rows(self) -> Rows:
         """All nodes, or only those that node affinity names: a daemon's pod looks at one node."""
@@ -148,24 +167,27 @@ class RowCache:
             for slot in dirty:
                 self._repair(slot)
             return
+        self._feasible.clear()
         rows = np.fromiter(dirty, dtype=np.intp, count=len(dirty))
         self.ranks[rows] = self._ranks_of(rows)
 
     def _repair(self, slot: int) -> None:
         """One node whose pods changed, in plain integers."""
-        nodes, rules, pipeline = self._nodes, self._rules, self._pipeline
         if not self._static[slot]:
             return
-        if not self._fits(slot):
-            self.ranks[slot] = INFEASIBLE
-            return
-        total = 0
-        for score, weight in pipeline.node_scores:
-            if score.applies(rules):
-                total += weight * score.score(nodes, rules, slot)
-        if self._images is not None:
-            total += int(self._images[slot])
-        self.ranks[slot] = (total << TIE_BITS) | int(nodes.tie[slot])
+        before = self._cells[slot]
+        after = self._rank_of(slot) if self._fits(slot) else VETO
+        self._cells[slot] = after
+        if (before < 0) != (after < 0):
+            for key, (_, counts) in self._feasible.items():
+                counts[key.cells[slot]] += 1 if before < 0 else -1
+
+    def _rank_of(self, slot: int) -> int:
+        nodes, rules = self._nodes, self._rules
+        total = 0 if self._images is None else int(self._images[slot])
+        for score, weight in self._scores:
+            total += weight * score.score(nodes, rules, slot)
+        return (total << TIE_BITS) | nodes.tie_at(slot)
 
     def _fits(self, slot: int) -> bool:
         nodes, rules, pipeline = self._nodes, self._rules, self._pipeline

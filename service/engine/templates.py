@@ -134,12 +134,16 @@ class Compiler:
         self._profiles = config.scheduler_profiles()
         self._templates: dict[object, Template] = {}
         self._classes: dict[object, PodClass] = {}
+        self._last: tuple[Pod, PodClass] | None = None
+        """The last pod asked about: it is mostly asked about again at once, bound to a node."""
         self._idle: OrderedDict[PodClass, object] = OrderedDict()
         self.enduring: dict[PodClass, None] = {}
         """Classes of known pods with rules that are required during execution."""
 
     def class_of(self, pod: Pod) -> PodClass:
         """The class of a pod; compiled on first sight."""
+        if self._last is not None and _alike(self._last[0], pod):
+            return self._last[1]
         labels = pod.labels
         identity = (
             id(pod.spec),
@@ -157,6 +161,7 @@ class Compiler:
             self._rest(found, identity)
         elif found in self._idle:
             self._idle.move_to_end(found)
+        self._last = (pod, found)
         return found
 
     def hold(self, pod_class: PodClass) -> None:
@@ -178,6 +183,7 @@ class Compiler:
         self._idle[pod_class] = identity
         if len(self._idle) > IDLE_CLASSES_MAX:
             oldest, name = self._idle.popitem(last=False)
+            self._last = None
             del self._classes[name]
             self._acquaintance.leave(oldest)
             self._release(oldest.template)
@@ -204,6 +210,7 @@ class Compiler:
             template = Template(spec, pod.namespace, rules, identity)
             builder = _TemplateBuilder(self._config, self._nodes, self._acquaintance, template)
             builder.build(pod, self._eligibilities, self._defaults(spec), self._daemons)
+            self._nodes.track(name for name, _ in (*rules.amounts, *template.use.amounts))
             self._templates[identity] = template
         template.classes += 1
         return template
@@ -219,6 +226,17 @@ class Compiler:
         """The constraints of the pod's profile for pods that have none of their own."""
         profile = self._profiles.get(spec.scheduler_name)
         return profile.default_constraints if profile else ()
+
+
+def _alike(one: Pod, other: Pod) -> bool:
+    """Whether two pods are certainly of one class, by the identity of what they share."""
+    return (
+        one.spec is other.spec
+        and one.labels is other.labels
+        and one.namespace == other.namespace
+        and one.terminating == other.terminating
+        and one.required_node_name == other.required_node_name
+    )
 
 
 class _TemplateBuilder:
@@ -269,7 +287,7 @@ class _TemplateBuilder:
             *(self._owned(Role.REPELS, m, key, -weight) for m, key, weight in unwanted),
         )
         own = pod.spec.topology_spread_constraints
-        self._spread(pod, own or _alike(defaults, pod), eligibilities)
+        self._spread(pod, own or _selecting_alike(defaults, pod), eligibilities)
 
     def _matchers(
         self, terms: Sequence[PodAffinityTerm], daemons: frozenset[str]
@@ -385,7 +403,7 @@ def _required(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:
     )
 
 
-def _alike(
+def _selecting_alike(
     constraints: tuple[TopologySpreadConstraint, ...], pod: Pod
 ) -> tuple[TopologySpreadConstraint, ...]:
     """Default constraints for one pod: where they have no selector they count pods labelled alike.

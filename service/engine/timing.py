@@ -11,8 +11,10 @@ from service.engine.cluster import Cluster
 from service.engine.columns import ALL, Ints, Mask
 from service.engine.nodes import NodeTable
 from service.engine.pipeline import Pipeline
-from service.engine.placement import pipeline_of, spread_scores
+from service.engine.placement import pipeline_of, spread_scores, vetoed
 from service.engine.plugin import RawScore
+from service.engine.plugins.inter_pod_affinity import InterPodAffinity
+from service.engine.plugins.pod_topology_spread import PodTopologySpread
 from service.engine.rules import NodeRules
 from service.model.objects import Pod
 
@@ -42,7 +44,7 @@ def time_plugins(cluster: Cluster, pod: Pod, now: Callable[[], float]) -> list[E
         started = now()
         mask = admits()
         seconds = now() - started
-        status: Status = "Success" if mask is None or mask.any() else "Unschedulable"
+        status: Status = "Success" if mask.any() else "Unschedulable"
         executions.append(Execution(name, "Filter", status, seconds))
     for name, score in _scores(cluster, pipeline, pod_class):
         started = now()
@@ -53,13 +55,13 @@ def time_plugins(cluster: Cluster, pod: Pod, now: Callable[[], float]) -> list[E
 
 def _filters(
     nodes: NodeTable, pipeline: Pipeline, pod_class: PodClass
-) -> Iterator[tuple[str, Callable[[], Mask | None]]]:
+) -> Iterator[tuple[str, Callable[[], Mask]]]:
     rules = pod_class.template.rules
     for plugin in (*pipeline.static_filters, *pipeline.usage_filters):
         yield plugin.name, partial(plugin.admits, nodes, rules, ALL)
     for relation in (pipeline.topology_spread, pipeline.inter_pod_affinity):
         if pipeline.filters_with(relation.name) and relation.concerns(pod_class):
-            yield relation.name, partial(relation.admits, nodes, pod_class)
+            yield relation.name, partial(_vetoed, relation, nodes, pod_class)
 
 
 def _scores(
@@ -91,5 +93,16 @@ def _normalized(plugin: RawScore, nodes: NodeTable, rules: NodeRules) -> Ints | 
 
 def _affinity(pipeline: Pipeline, nodes: NodeTable, pod_class: PodClass) -> Ints | None:
     plugin = pipeline.inter_pod_affinity
-    raw = plugin.raw(nodes, pod_class)
-    return None if raw is None else plugin.normalize(raw, np.zeros_like(raw))
+    terms = plugin.scoring_terms(pod_class)
+    if not terms:
+        return None
+    raw = plugin.raw(nodes, terms)
+    return plugin.normalize(raw, np.zeros_like(raw))
+
+
+def _vetoed(
+    plugin: InterPodAffinity | PodTopologySpread, nodes: NodeTable, pod_class: PodClass
+) -> Mask:
+    everywhere = np.zeros(nodes.size, dtype=np.int64)
+    passing: Mask = vetoed(everywhere, plugin.vetoes(nodes, pod_class)) == 0
+    return passing

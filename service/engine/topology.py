@@ -4,13 +4,17 @@ Arrays over domains have one slot more than there are domains, always zero, so t
 "no such label" (-1) reads it: `counts[domain_of]` needs no mask.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from typing_extensions import override
 
-from service.engine.columns import Column, Interner, Mask, Slots
+from service.engine.columns import Column, Interner, Ints, Mask, Slots
 
 NO_DOMAIN = -1
-FEW_DOMAINS = 8
+FEW_DOMAINS = 32
+"""Up to so many domains plain integers are quicker than short arrays."""
+_VETOES_KEPT = 16
 
 
 class TopologyKey:
@@ -26,13 +30,22 @@ class TopologyKey:
         # The index type itself: looking up by any narrower one costs several times as much.
         self._column = Column(np.intp, NO_DOMAIN, size)
         self._keyed: tuple[int, Mask] | None = None
-        self._sets: dict[bytes, Mask] = {}
-        self._sets_version = -1
+        self._vetoes: dict[tuple[int, ...], Ints] = {}
+        self._vetoes_version = -1
 
     @property
     def domain_of(self) -> Slots:
         """Shape (nodes,): the domain of each node, -1 without the label."""
         return self._column.values
+
+    @property
+    def cells(self) -> "memoryview[int]":
+        """`domain_of` for one node at a time."""
+        return self._column.cells
+
+    @property
+    def has_few_domains(self) -> bool:
+        return self.capacity <= FEW_DOMAINS
 
     @property
     def keyed(self) -> Mask:
@@ -41,19 +54,32 @@ class TopologyKey:
             self._keyed = (self.version, self.domain_of >= 0)
         return self._keyed[1]
 
-    def nodes_in(self, domains: Mask) -> Mask:
-        """Shape (nodes,), read-only: the nodes whose domain is among `domains` (capacity + 1,).
+    def on_nodes(self, per_domain: Ints) -> Ints:
+        """Shape (nodes,): of each node's domain; `per_domain` has the shape (capacity + 1,)."""
+        return per_domain.take(self._column.values)
 
-        Remembered for a key of few domains, where the same sets come again and again.
+    def write(self, per_node: Ints, domain: int, value: int) -> None:
+        """Set the entries of a domain's nodes in an array of the shape (nodes,)."""
+        members = self.members[domain]
+        if len(members) == 1:
+            per_node.data[members[0]] = value
+        else:
+            per_node[members] = value
+
+    def vetoes(self, per_domain: Sequence[int]) -> Ints:
+        """Shape (nodes,), read-only: the same for a key of few domains, each entry `VETO` or 0.
+
+        The last ones are remembered: as pods come and go, the same sets of domains recur.
         """
-        if self.capacity > FEW_DOMAINS:
-            return domains.take(self.domain_of)
-        if self._sets_version != self.version:
-            self._sets, self._sets_version = {}, self.version
-        name = domains.tobytes()
-        if name not in self._sets:
-            self._sets[name] = domains.take(self.domain_of)
-        return self._sets[name]
+        if self._vetoes_version != self.version:
+            self._vetoes, self._vetoes_version = {}, self.version
+        name = tuple(per_domain)
+        found = self._vetoes.get(name)
+        if found is None:
+            if len(self._vetoes) == _VETOES_KEPT:
+                self._vetoes.clear()
+            found = self._vetoes[name] = self.on_nodes(np.array(name, dtype=np.int64))
+        return found
 
     def resize(self, size: int) -> None:
         self._column.resize(size)

@@ -16,7 +16,7 @@ from tests.engine.machine import EngineAgainstReference
 from tests.strategies import NODE_FEATURES, POD_FEATURES
 
 NIGHTLY = settings.get_current_profile_name() == "nightly"
-pytestmark = pytest.mark.timeout(0 if NIGHTLY else 120)
+pytestmark = pytest.mark.timeout(0 if NIGHTLY else 400)
 SETTINGS = settings(
     max_examples=500 if NIGHTLY else 80,
     stateful_step_count=50 if NIGHTLY else 25,
@@ -35,7 +35,8 @@ class ShortLog(DirtyLog):
 TINY = {
     "service.engine.nodes.DirtyLog": ShortLog,
     "service.engine.counters.DirtyLog": ShortLog,
-    "service.engine.counters.REPAIR_LIMIT": 1,
+    "service.engine.views.REPAIRS_MAX": 1,
+    "service.engine.views.VIEWS_BYTES_MAX": 100,
     "service.engine.templates.IDLE_CLASSES_MAX": 1,
     "service.engine.cluster.ROW_CACHE_BYTES_MAX": 100,
 }
@@ -61,17 +62,32 @@ class EverythingMeets(EngineAgainstReference):
     features: ClassVar = POD_FEATURES + NODE_FEATURES
 
 
-class MemoryIsShort(EngineAgainstReference):
-    """Logs that forget and caches that evict at once, as large clusters make them do."""
+class Patched(EngineAgainstReference):
+    """With other limits than small clusters ever meet."""
+
+    limits: ClassVar[dict[str, object]] = {}
 
     def __init__(self) -> None:
         super().__init__()
         self.patches = ExitStack()
-        for target, value in TINY.items():
+        for target, value in self.limits.items():
             self.patches.enter_context(patch(target, value))
 
     def teardown(self) -> None:
         self.patches.close()
+
+
+class MemoryIsShort(Patched):
+    """Logs that forget and caches that evict at once, as large clusters make them do."""
+
+    limits: ClassVar = TINY
+
+
+class KeysHaveManyDomains(Patched):
+    """Every key is treated as one of many domains."""
+
+    features: ClassVar = POD_FEATURES
+    limits: ClassVar = {"service.engine.topology.FEW_DOMAINS": 0}
 
 
 def case_of(machine: type[EngineAgainstReference]) -> type[TestCase]:
@@ -86,3 +102,4 @@ TestPodsSpread = case_of(PodsSpread)
 TestNodesTakePods = case_of(NodesTakePods)
 TestEverythingMeets = case_of(EverythingMeets)
 TestMemoryIsShort = case_of(MemoryIsShort)
+TestKeysHaveManyDomains = case_of(KeysHaveManyDomains)

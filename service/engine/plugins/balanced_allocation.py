@@ -41,12 +41,12 @@ class BalancedAllocation:
     def score(self, nodes: NodeTable, rules: NodeRules, slot: int) -> int:
         if not self._plain:
             return int(self.scores(nodes, rules, np.array([slot]))[0])
-        cpu = int(nodes.allocatable("cpu")[slot])
-        memory = int(nodes.allocatable("memory")[slot])
+        cpu = nodes.allocatable_at("cpu", slot)
+        memory = nodes.allocatable_at("memory", slot)
         if cpu == 0 or memory == 0:
             return MAX_NODE_SCORE
-        one = min((int(nodes.requested("cpu")[slot]) + rules.cpu) / cpu, 1.0)
-        other = min((int(nodes.requested("memory")[slot]) + rules.memory) / memory, 1.0)
+        one = min((nodes.requested_at("cpu", slot) + rules.cpu) / cpu, 1.0)
+        other = min((nodes.requested_at("memory", slot) + rules.memory) / memory, 1.0)
         return int((1 - abs((one - other) / 2)) * MAX_NODE_SCORE)
 
 

@@ -4,18 +4,32 @@ Every question is a read of counters: how many matching pods, or owners of a mat
 node's domain holds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from service.engine.classes import OwnedTerm, PodClass, Role
-from service.engine.columns import Ints, Mask
+from service.engine.columns import VETO, Ints
 from service.engine.counters import DomainCounter
 from service.engine.nodes import NodeTable
-from service.engine.plugin import MAX_NODE_SCORE, Failure, bounds_of
+from service.engine.plugin import (
+    MAX_NODE_SCORE,
+    DomainScores,
+    Failure,
+    Vacant,
+    Vetoes,
+    bounds_of,
+    domain_vetoes,
+    label_vetoes,
+)
 from service.engine.profile import AffinityArguments
+from service.engine.topology import TopologyKey
+from service.engine.views import Weighed
 
 NAME = "InterPodAffinity"
+TABLE_MAX = 1024
+"""Up to such a span between the raw scores their scale is looked up."""
 AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
@@ -32,27 +46,28 @@ class InterPodAffinity:
         template = pod_class.template
         return bool(template.affinity or template.anti_affinity or _forbidding(pod_class))
 
-    def admits(
+    def vetoes(
         self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
-    ) -> Mask | None:
-        """Shape (nodes,): the nodes that pass; None if all do.
+    ) -> Iterator[Vetoes]:
+        """What each term excludes.
 
         Required affinity to pods of an `expected` class only asks for the topology key.
         """
-        mask: Mask | None = None
-        if pod_class.template.affinity:
-            mask = _affinity(nodes, pod_class, expected)
+        yield from _lacking(nodes, pod_class, expected)
         for counter in _repelling(pod_class):
-            free = ~counter.presence()
-            mask = free if mask is None else mask & free
-        return mask
+            if counter.key.has_few_domains:
+                yield domain_vetoes(counter.key, counter.held_domains())
+            else:
+                yield Vetoes(nodes.views.held(counter), counter.key)
 
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
         """One reason a node: affinity before anti-affinity before others' anti-affinity."""
         open_nodes = np.ones(nodes.size, dtype=np.bool_)
         failures = []
         if pod_class.template.affinity:
-            passing = _affinity(nodes, pod_class)
+            passing = np.ones(nodes.size, dtype=np.bool_)
+            for vetoes in _lacking(nodes, pod_class):
+                passing &= vetoes.nodes == 0
             failures.append(Failure(AFFINITY, ~passing, unresolvable=True))
             open_nodes &= passing
         own = [term.counter for term in pod_class.template.anti_affinity]
@@ -60,46 +75,65 @@ class InterPodAffinity:
         for reason, counters in ((ANTI_AFFINITY, own), (EXISTING, others)):
             held = np.zeros(nodes.size, dtype=np.bool_)
             for counter in counters:
-                held |= counter.presence()
+                held |= counter.key.on_nodes(counter.counts) > 0
             failures.append(Failure(reason, held & open_nodes, unresolvable=False))
             open_nodes &= ~held
         return failures
 
-    def raw(self, nodes: NodeTable, pod_class: PodClass) -> Ints | None:
-        """Shape (nodes,): the weights of all pods that attract less those that repel.
-
-        None where nothing matched at all, and the score is skipped.
-        """
+    def scoring_terms(self, pod_class: PodClass) -> tuple[Weighed, ...]:
+        """Every term that scores; none where nothing matched at all, and the score is skipped."""
         arguments = self._arguments
         if arguments.ignore_preferred_of_existing and not pod_class.template.preferred:
-            return None
-        per_node = [
-            term.weight * self._counts(term.counter)
+            return ()
+        per_term = arguments.weight_per_term
+        answer = [
+            Weighed(term.counter, term.weight, once=per_term)
             for term in pod_class.template.preferred
             if term.counter.total
         ]
-        for owned in _owned_terms(pod_class):
-            weight = self._weight(owned)
-            if weight and owned.counter.total:
-                per_node.append(weight * owned.counter.per_node())
-        return sum(per_node[1:], per_node[0]) if per_node else None
+        for entry in pod_class.matched:
+            for owned in entry.terms:
+                weight = self._weight(owned) if owned.counter.total else 0
+                if weight:
+                    answer.append(Weighed(owned.counter, weight, once=False))
+        return tuple(answer)
 
-    def _counts(self, counter: DomainCounter) -> Ints:
-        """Shape (nodes,): matching pods in the node's domain, or 1 for any."""
-        if self._arguments.weight_per_term:
-            return counter.presence().astype(np.int64)
-        return counter.per_node()
+    def by_domain(self, terms: Sequence[Weighed], vacant: Vacant) -> DomainScores | None:
+        """The scores where all terms share a key of few domains; None where they do not."""
+        key = terms[0].counter.key
+        if not key.has_few_domains or any(each.counter.key is not key for each in terms):
+            return None
+        raw = terms[0].per_domain().tolist()
+        for more in terms[1:]:
+            raw = [one + other for one, other in zip(raw, more.per_domain().tolist(), strict=True)]
+        vacancies = vacant(key)
+        present = [each for each, nobody in zip(raw, vacancies, strict=True) if not nobody]
+        if not present or min(present) == max(present):
+            return DomainScores(key, [0] * len(raw))
+        least, span = min(present), max(present) - min(present)
+        return DomainScores(
+            key,
+            [
+                0 if nobody else int(MAX_NODE_SCORE * ((each - least) / span))
+                for each, nobody in zip(raw, vacancies, strict=True)
+            ],
+        )
 
-    def normalize(self, raw: Ints, infeasible: Ints) -> Ints:
+    def raw(self, nodes: NodeTable, terms: tuple[Weighed, ...]) -> Ints:
+        """Shape (nodes,), read-only: the weights of pods that attract less of those that repel."""
+        by_key: dict[TopologyKey, tuple[Weighed, ...]] = {}
+        for each in terms:
+            by_key[each.counter.key] = (*by_key.get(each.counter.key, ()), each)
+        per_node = [nodes.views.weighed(each) for each in by_key.values()]
+        return sum(per_node[1:], per_node[0])
+
+    def normalize(self, raw: Ints, ranks: Ints) -> Ints:
         """Shape (nodes,): 0 to 100 between the least and the greatest; all 0 if they are equal."""
-        bounds = bounds_of(raw, infeasible)
-        if bounds is None or bounds[0] == bounds[1]:
+        bounds = bounds_of(raw, ranks)
+        if bounds is None or bounds.least == bounds.greatest:
             return np.zeros_like(raw)
-        least, greatest = bounds
-        above = (raw - least) & ~infeasible
-        if greatest - least > len(raw):
-            return _scaled(above, greatest - least)
-        return _scaled(np.arange(greatest - least + 1), greatest - least).take(above)
+        above, span = bounds.above(raw), bounds.greatest - bounds.least
+        return _scaled(above, span) if span > TABLE_MAX else _scale(span).take(above)
 
     def _weight(self, term: OwnedTerm) -> int:
         arguments = self._arguments
@@ -120,21 +154,29 @@ def _scaled(above: Ints, span: int) -> Ints:
     return scaled
 
 
-def _affinity(nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()) -> Mask:
-    """All terms met, or the first-pod rule: nobody matches yet and the pod matches itself."""
+@lru_cache(maxsize=128)
+def _scale(span: int) -> Ints:
+    """Shape (span + 1,), read-only: the score of each distance from the least."""
+    return _scaled(np.arange(span + 1), span)
+
+
+def _lacking(
+    nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
+) -> Iterator[Vetoes]:
+    """Where terms are not met; by the first-pod rule they are where nobody matches any yet.
+
+    That rule is for pods that match themselves, on nodes with the keys.
+    """
     terms = pod_class.template.affinity
-    nobody = not any(term.counter.total for term in terms)
-    first = nobody and pod_class.matches_all(terms)
-    mask = nodes.alive
+    first = not any(term.counter.total for term in terms) and pod_class.matches_all(terms)
     for term in terms:
-        hoped_for = any(each in term.matcher.classes for each in expected)
-        keyed_is_enough = first or hoped_for
-        mask = mask & (term.counter.key.keyed if keyed_is_enough else term.counter.presence())
-    return mask
-
-
-def _owned_terms(pod_class: PodClass) -> list[OwnedTerm]:
-    return [term for entry in pod_class.matched for term in entry.terms]
+        key = term.counter.key
+        if first or any(each in term.matcher.classes for each in expected):
+            yield label_vetoes(key)
+        elif key.has_few_domains:
+            yield domain_vetoes(key, [held ^ VETO for held in term.counter.held_domains()])
+        else:
+            yield Vetoes(nodes.views.held(term.counter) ^ VETO, key)
 
 
 def _forbidding(pod_class: PodClass) -> list[OwnedTerm]:

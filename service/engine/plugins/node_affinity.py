@@ -4,7 +4,7 @@ import numpy as np
 
 from service.engine.columns import ALL, Ints, Mask, Rows
 from service.engine.nodes import NodeTable
-from service.engine.plugin import MAX_NODE_SCORE, Failure
+from service.engine.plugin import MAX_NODE_SCORE, Failure, bounds_of
 from service.engine.rules import NodeRules
 from service.engine.selectors import required_mask, term_mask
 
@@ -43,6 +43,8 @@ class NodeAffinity:
             total += term.weight * term_mask(nodes, term.preference, rows, empty=False)
         return total
 
-    def normalize(self, raw: Ints, infeasible: Ints) -> Ints:
-        greatest = int((raw & ~infeasible).max(initial=0))
-        return raw * MAX_NODE_SCORE // greatest if greatest else raw & 0
+    def normalize(self, raw: Ints, ranks: Ints) -> Ints:
+        bounds = bounds_of(raw, ranks)
+        if bounds is None or not bounds.greatest:
+            return np.zeros_like(raw)
+        return bounds.capped(raw) * MAX_NODE_SCORE // bounds.greatest

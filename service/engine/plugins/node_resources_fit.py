@@ -30,13 +30,10 @@ class NodeResourcesFit:
 
     def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
         """`admits` for one node, in plain integers."""
-        if nodes.pods[slot] >= nodes.allowed_pods[slot]:
-            return False
-        for resource, amount in rules.amounts:
-            free = nodes.allocatable(resource)[slot] - nodes.requested(resource)[slot]
-            if amount > free:
-                return False
-        return True
+        return nodes.has_room_for_pod(slot) and all(
+            nodes.requested_at(resource, slot) + amount <= nodes.allocatable_at(resource, slot)
+            for resource, amount in rules.amounts
+        )
 
     def failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
         """A node may fail for several resources.
@@ -70,11 +67,11 @@ class NodeResourcesFit:
             return int(self.scores(nodes, rules, np.array([slot]))[0])
         total = count = 0
         for resource, amount in zip(("cpu", "memory"), rules.scored, strict=True):
-            capacity = int(nodes.allocatable(resource)[slot])
+            capacity = nodes.allocatable_at(resource, slot)
             if capacity == 0:
                 continue
             count += 1
-            wanted = int(nodes.scored(resource)[slot]) + amount
+            wanted = nodes.scored_at(resource, slot) + amount
             if wanted <= capacity:
                 total += (capacity - wanted) * MAX_NODE_SCORE // capacity
         return total // count if count else 0

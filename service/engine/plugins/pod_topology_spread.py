@@ -1,15 +1,24 @@
 """PodTopologySpread: hard constraints bound the skew between domains, soft ones score it."""
 
 from collections.abc import Iterator, Sequence
-from math import log
+from math import floor, log
 
 import numpy as np
 import numpy.typing as npt
 
 from service.engine.classes import PodClass
-from service.engine.columns import Ints, Mask
+from service.engine.columns import VETO, Ints, Mask
 from service.engine.nodes import NodeTable
-from service.engine.plugin import MAX_NODE_SCORE, Failure, bounds_of
+from service.engine.plugin import (
+    MAX_NODE_SCORE,
+    DomainScores,
+    Failure,
+    Vacant,
+    Vetoes,
+    bounds_of,
+    domain_vetoes,
+    label_vetoes,
+)
 from service.engine.spread import SpreadRule
 from service.engine.topology import TopologyKey
 
@@ -26,22 +35,22 @@ class PodTopologySpread:
         """False where the filter passes every node."""
         return bool(pod_class.template.hard_spread)
 
-    def admits(
+    def vetoes(
         self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
-    ) -> Mask | None:
-        """Shape (nodes,): the nodes that pass; None if all do.
+    ) -> Iterator[Vetoes]:
+        """What each hard constraint excludes.
 
         A constraint that counts pods of an `expected` class only asks for the topology key.
         """
-        mask: Mask | None = None
         for rule, self_matches in _hard(pod_class):
+            key = rule.key
             if _counts_any(rule, pod_class, expected):
-                passing = rule.key.keyed
+                yield label_vetoes(key)
+            elif key.has_few_domains:
+                yield domain_vetoes(key, _vetoed_domains(rule, self_matches=self_matches))
             else:
                 allowed = _allowed_domains(rule, self_matches=self_matches)
-                passing = rule.key.nodes_in(allowed)
-            mask = passing if mask is None else mask & passing
-        return mask
+                yield Vetoes(key.on_nodes(np.where(allowed, 0, VETO)), key)
 
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
         """Constraints in order; the first that a node fails gives its reason."""
@@ -50,7 +59,8 @@ class PodTopologySpread:
         skewed = np.zeros(nodes.size, dtype=np.bool_)
         for rule, self_matches in _hard(pod_class):
             keyed = rule.key.keyed
-            passing = rule.key.nodes_in(_allowed_domains(rule, self_matches=self_matches))
+            allowed = _allowed_domains(rule, self_matches=self_matches)
+            passing = allowed.take(rule.key.domain_of)
             missing |= open_nodes & ~keyed
             skewed |= open_nodes & keyed & ~passing
             open_nodes &= passing
@@ -58,6 +68,27 @@ class PodTopologySpread:
             Failure(MISSING, missing, unresolvable=True),
             Failure(SKEW, skewed, unresolvable=False),
         ]
+
+    def by_domain(self, pod_class: PodClass, vacant: Vacant) -> DomainScores | None:
+        """The scores of a single soft constraint on a key of few domains; None for others."""
+        rules = pod_class.template.soft_spread
+        if len(rules) != 1 or rules[0].per_node or not rules[0].key.has_few_domains:
+            return None
+        rule = rules[0]
+        vacancies = vacant(rule.key)
+        vacancies[-1] = True
+        weight = log(vacancies.count(False) + 2)
+        counts = _counts(rule).tolist()
+        raw = [floor(count * weight + (rule.max_skew - 1) + 0.5) for count in counts]
+        scored = [each for each, nobody in zip(raw, vacancies, strict=True) if not nobody]
+        both = (min(scored), max(scored)) if scored else (0, 0)
+        return DomainScores(
+            rule.key,
+            [
+                0 if nobody else _reversed(each, *both)
+                for each, nobody in zip(raw, vacancies, strict=True)
+            ],
+        )
 
     def raw(
         self, nodes: NodeTable, pod_class: PodClass, infeasible: Ints
@@ -86,12 +117,16 @@ class PodTopologySpread:
         bounds = bounds_of(raw, ignored)
         if bounds is None:
             return np.zeros_like(raw)
-        least, greatest = bounds
+        least, greatest, _ = bounds
         if greatest == 0:
             return MAX_NODE_SCORE & ~ignored
         steps = np.arange(greatest - least + 1)
         table = MAX_NODE_SCORE * (greatest - steps) // greatest
         return table.take((raw - least) & ~ignored) & ~ignored
+
+
+def _reversed(raw: int, least: int, greatest: int) -> int:
+    return MAX_NODE_SCORE * (greatest + least - raw) // greatest if greatest else MAX_NODE_SCORE
 
 
 def _hard(pod_class: PodClass) -> Iterator[tuple[SpreadRule, bool]]:
@@ -101,8 +136,7 @@ def _hard(pod_class: PodClass) -> Iterator[tuple[SpreadRule, bool]]:
 def _allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
     """Shape (capacity + 1,): domains where one more pod keeps the skew; False for "no label"."""
     existing = rule.eligibility.nodes_of[rule.key.name].counts[:-1] > 0
-    no_pods = np.zeros(rule.key.capacity, dtype=np.int64)
-    counts = no_pods if rule.counter is None else rule.counter.counts[:-1]
+    counts = _counts(rule)[:-1]
     eligible = counts[existing]
     least = int(eligible.min()) if 0 < len(eligible) >= rule.min_domains else 0
     allowed = np.zeros(rule.key.capacity + 1, dtype=np.bool_)
@@ -110,14 +144,30 @@ def _allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
     return allowed
 
 
+def _vetoed_domains(rule: SpreadRule, *, self_matches: bool) -> list[int]:
+    """`_allowed_domains` in plain integers, as vetoes."""
+    existing = rule.eligibility.nodes_of[rule.key.name].counts.tolist()
+    counts = _counts(rule).tolist()
+    eligible = [count for count, nodes in zip(counts, existing, strict=True) if nodes]
+    least = min(eligible) if 0 < len(eligible) >= rule.min_domains else 0
+    greatest = rule.max_skew + least - int(self_matches)
+    vetoes = [0 if count <= greatest else VETO for count in counts]
+    vetoes[-1] = VETO
+    return vetoes
+
+
+def _counts(rule: SpreadRule) -> Ints:
+    """Shape (capacity + 1,): pods that count, per domain."""
+    if rule.counter is None:
+        return np.zeros(rule.key.capacity + 1, dtype=np.int64)
+    return rule.counter.counts
+
+
 def _weighed(rule: SpreadRule, ignored: Ints) -> tuple[Floats, TopologyKey]:
     """What each domain adds to the score, shape (capacity + 1,), and the key of the domains."""
     weight = log(_size(rule, ignored) + 2)
-    if rule.counter is None:
-        return np.full(rule.key.capacity + 1, rule.max_skew - 1, dtype=np.float64), rule.key
-    weighed: Floats = rule.counter.counts.astype(np.float64)
-    weighed = weighed * weight + (rule.max_skew - 1)
-    return weighed, rule.counter.key
+    weighed: Floats = _counts(rule).astype(np.float64) * weight + (rule.max_skew - 1)
+    return weighed, rule.key if rule.counter is None else rule.counter.key
 
 
 def _rounded(scores: Floats) -> Ints:

@@ -1,8 +1,10 @@
 """TaintToleration: untolerated hard taints exclude a node, untolerated soft ones lower its score."""
 
+import numpy as np
+
 from service.engine.columns import ALL, Ints, Mask, Rows
 from service.engine.nodes import NodeTable
-from service.engine.plugin import MAX_NODE_SCORE, Failure
+from service.engine.plugin import MAX_NODE_SCORE, Failure, bounds_of
 from service.engine.rules import NodeRules
 from service.engine.taints import untolerated_hard, untolerated_soft
 
@@ -23,7 +25,9 @@ class TaintToleration:
     def raw(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
         return untolerated_soft(nodes, rules.tolerations, rows)
 
-    def normalize(self, raw: Ints, infeasible: Ints) -> Ints:
+    def normalize(self, raw: Ints, ranks: Ints) -> Ints:
         """Reversed: no such taint gives 100, the most of them 0."""
-        greatest = int((raw & ~infeasible).max(initial=0))
-        return MAX_NODE_SCORE - (raw * MAX_NODE_SCORE // greatest if greatest else raw & 0)
+        bounds = bounds_of(raw, ranks)
+        if bounds is None or not bounds.greatest:
+            return np.full_like(raw, MAX_NODE_SCORE)
+        return MAX_NODE_SCORE - bounds.capped(raw) * MAX_NODE_SCORE // bounds.greatest
