@@ -14,8 +14,6 @@ Rows = npt.NDArray[np.intp] | slice
 """Which nodes to compute: an index array, or a slice over all of them."""
 
 ALL = slice(None)
-VETO = -(2**62)
-"""Or-ed to a rank it makes it negative, and no score that is added makes it positive again."""
 
 
 class Column:

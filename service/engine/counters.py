@@ -9,7 +9,8 @@ from collections.abc import Iterable
 import numpy as np
 from typing_extensions import override
 
-from service.engine.columns import VETO, Column, DirtyLog, Ints, Mask
+from service.engine.columns import Column, DirtyLog, Ints, Mask
+from service.engine.ranks import VETO
 from service.engine.topology import NO_DOMAIN, TopologyKey
 
 

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
+from service.engine.candidates import Candidates
 from service.engine.classes import PodClass
 from service.engine.cluster import Cluster
-from service.engine.columns import VETO, Ints, Mask
 from service.engine.explanation import check
 from service.engine.placement import (
-    Candidates,
     Placement,
     best_placement,
     pipeline_of,
     place,
     relation_vetoes,
-    vetoed,
 )
+from service.engine.plugin import Vetoes
+from service.engine.ranks import VETO
 from service.engine.refusal import Refusal, refuse
 from service.engine.rows import RowCache
 from service.model.objects import Pod
@@ -123,8 +123,8 @@ class _GroupSearch:
             names.append(answer.node_name)
         return self._checked(names)
 
-    def _domains(self) -> Iterator[Mask]:
-        """The nodes of each domain of each key that members require of each other."""
+    def _domains(self) -> Iterator[Vetoes]:
+        """For each domain of each key that members require of each other: it excludes the rest."""
         keys = dict.fromkeys(
             term.counter.key
             for pod_class in self._classes
@@ -133,9 +133,9 @@ class _GroupSearch:
         )
         for key in keys:
             for _, domain in sorted(key.values.items()):
-                yield key.domain_of == domain
+                yield Vetoes(key, nodes=np.where(key.domain_of == domain, 0, VETO))
 
-    def _one_by_one_in(self, domain: Mask) -> list[Placement] | None:
+    def _one_by_one_in(self, domain: Vetoes) -> list[Placement] | None:
         names = []
         for index, pod in enumerate(self._pods):
             choice = self._choice(index, domain)
@@ -146,23 +146,21 @@ class _GroupSearch:
             names.append(choice.node_name)
         return self._checked(names)
 
-    def _choice(self, index: int, allowed: Mask) -> Placement | None:
+    def _choice(self, index: int, domain: Vetoes) -> Placement | None:
         pod, pod_class = self._pods[index], self._classes[index]
-        rows = self._rows(index)
-        ranks = np.where(allowed, self._hopeful_ranks(index), VETO)
-        return best_placement(self._cluster, pod, pod_class, Candidates(rows, ranks))
+        return best_placement(self._cluster, pod, pod_class, self._hopeful(index, domain))
 
     def _rows(self, index: int) -> RowCache:
         pipeline = pipeline_of(self._cluster, self._pods[index])
         return self._cluster.rows(self._classes[index].template.rules, pipeline)
 
-    def _hopeful_ranks(self, index: int) -> Ints:
-        """Ranks under the rules that later members can only make worse, never mend."""
+    def _hopeful(self, index: int, *more: Vetoes) -> Candidates:
+        """Candidates under the rules that later members can only make worse, never mend."""
         pod, pod_class = self._pods[index], self._classes[index]
         pipeline = pipeline_of(self._cluster, pod)
         nodes = self._cluster.nodes
         vetoes = relation_vetoes(nodes, pod_class, pipeline, expected=self._classes)
-        return vetoed(self._rows(index).ranks, vetoes)
+        return Candidates(nodes, self._rows(index), [*vetoes, *more])
 
     def _searched(self) -> list[Placement] | None:
         """Depth first over all nodes, like members in the order of their nodes."""
@@ -185,7 +183,7 @@ class _GroupSearch:
 
     def _candidates(self, index: int, slots: list[int]) -> list[int]:
         """Feasible slots, best first; of like members the later takes no earlier slot."""
-        ranks = self._hopeful_ranks(index)
+        ranks = self._hopeful(index).ranks
         feasible = np.flatnonzero(ranks >= 0)
         same = index > 0 and self._classes[index] is self._classes[index - 1]
         if same:

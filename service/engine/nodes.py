@@ -2,18 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from hashlib import blake2b
 
 import numpy as np
 
+from service.engine.blocks import Blocks
 from service.engine.columns import Column, DirtyLog, Ids, Interner, Ints, Mask
+from service.engine.ranks import TIE_BITS, tie_hash
 from service.engine.topology import NodeItself, TopologyKey
 from service.engine.views import NodeViews
 from service.model.objects import Node, Taint
 from service.model.quantity import amounts
-
-TIE_BITS = 40
-"""A total score is shifted by this much above the hash that breaks ties."""
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -23,11 +21,6 @@ int64. Exact up to four petabytes and two thousand pods a node."""
 
 HostPort = tuple[str, str, int]
 """Host IP ("0.0.0.0" for all), protocol, port."""
-
-
-def tie_hash(text: str) -> int:
-    """A stable hash below 2**TIE_BITS, the same in every process."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=TIE_BITS // 8).digest(), "big")
 
 
 def image_name(image: str) -> str:
@@ -45,6 +38,7 @@ class NodeTable:
         self.nodes: list[Node | None] = []
         self._free: list[int] = []
         self._columns: list[Column] = []
+        self.blocks = Blocks()
         self._alive = self._column(np.bool_)
         self._tie = self._column(np.int64)
         self._unschedulable = self._column(np.bool_)
@@ -159,7 +153,9 @@ class NodeTable:
         self.count += 1
         self._alive.values[slot] = True
         # Complemented, so that the greatest rank has the smallest hash.
-        self._tie.values[slot] = tie_hash(node.name) ^ (2**TIE_BITS - 1)
+        tie = tie_hash(node.name) ^ (2**TIE_BITS - 1)
+        self._tie.cells[slot] = tie
+        self.blocks.enter(slot, tie)
         self.describe(slot, node)
         return slot
 
@@ -172,6 +168,7 @@ class NodeTable:
         self.nodes[slot] = None
         del self.slots[node.name]
         self._alive.values[slot] = False
+        self.blocks.leave(slot, self.tie_at(slot))
         self._free.append(slot)
         self.count -= 1
         self.spec_log.append(slot)

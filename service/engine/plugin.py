@@ -5,13 +5,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from service.engine.columns import VETO, Ints, Mask, Rows
+from service.engine.columns import Ints, Mask, Rows, Slots
 from service.engine.nodes import NodeTable
+from service.engine.ranks import SIGN_BIT, VETO
 from service.engine.rules import NodeRules
 from service.engine.topology import TopologyKey
 
 MAX_NODE_SCORE = 100
-SIGN_BIT = 63
 
 
 class Failure(NamedTuple):
@@ -69,33 +69,54 @@ class RawScore(Protocol):
         ...
 
 
-class Vetoes(NamedTuple):
+class Vetoes:
     """Where one rule on other pods excludes nodes: `VETO`, else 0."""
 
-    nodes: Ints
-    """Shape (nodes,), read-only."""
-    key: TopologyKey
-    by_domain: list[int] | None = None
-    """The same per domain, for a key of few domains; the last entry is of nodes without it."""
+    __slots__ = ("_nodes", "by_domain", "key")
 
+    def __init__(
+        self, key: TopologyKey, by_domain: list[int] | None = None, nodes: Ints | None = None
+    ) -> None:
+        """Given per domain for a key of few, the last entry for nodes without it, or per node."""
+        self.key = key
+        self.by_domain = by_domain
+        self._nodes = nodes
 
-def domain_vetoes(key: TopologyKey, by_domain: list[int]) -> Vetoes:
-    """The vetoes of a rule whose key has few domains."""
-    return Vetoes(key.vetoes(by_domain), key, by_domain)
+    @property
+    def nodes(self) -> Ints:
+        """Shape (nodes,), read-only."""
+        if self._nodes is None:
+            self._nodes = self.key.vetoes(self.by_domain or ())
+        return self._nodes
+
+    def of(self, slots: Slots) -> Ints:
+        """Shape (slots,)."""
+        if self.by_domain is None:
+            return self.nodes.take(slots)
+        return np.array(self.by_domain).take(self.key.domain_of.take(slots))
+
+    def at(self, slot: int) -> int:
+        """Of one node."""
+        if self.by_domain is None:
+            return int(self.nodes[slot])
+        return self.by_domain[self.key.cells[slot]]
 
 
 def label_vetoes(key: TopologyKey) -> Vetoes:
     """Excludes the nodes that lack the label."""
     if key.has_few_domains:
-        return domain_vetoes(key, [0] * key.capacity + [VETO])
-    return Vetoes(np.where(key.keyed, 0, VETO), key)
+        return Vetoes(key, [0] * key.capacity + [VETO])
+    return Vetoes(key, nodes=np.where(key.keyed, 0, VETO))
 
 
 class DomainScores(NamedTuple):
-    """0 to 100 per domain of a key of few domains; the last entry is of nodes without it."""
+    """A score per domain of a key of few domains; the last entry is of nodes without it."""
 
     key: TopologyKey
     scores: list[int]
+
+    def weighed(self, weight: int) -> "DomainScores":
+        return DomainScores(self.key, [weight * each for each in self.scores])
 
 
 Vacant = Callable[[TopologyKey], list[bool]]

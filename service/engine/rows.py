@@ -8,9 +8,11 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from service.engine.columns import ALL, VETO, Ints, Mask, Rows
-from service.engine.nodes import TIE_BITS, NodeTable
+from service.engine.blocks import Tops
+from service.engine.columns import ALL, Ints, Mask, Rows
+from service.engine.nodes import NodeTable
 from service.engine.pipeline import Pipeline
+from service.engine.ranks import TIE_BITS, VETO
 from service.engine.rules import NodeRules
 from service.engine.selectors import named_nodes
 from service.engine.topology import TopologyKey
@@ -36,6 +38,7 @@ class RowCache:
         "_scores",
         "_spec_seen",
         "_static",
+        "_tops",
         "_usage_seen",
         "constant",
         "ranks",
@@ -56,6 +59,7 @@ class RowCache:
         self._cells = self.ranks.data
         self._feasible: dict[TopologyKey, tuple[int, list[int]]] = {}
         """Per key, and its version: the feasible nodes of each domain, last of those without."""
+        self._tops: dict[TopologyKey | None, Tops] = {}
         self.raw: dict[str, Ints] = {}
         """Shape (nodes,): scores still to be normalised, for those that are not 0 everywhere."""
         self.constant = 0
@@ -96,8 +100,17 @@ class RowCache:
             found = self._feasible[key] = (key.version, [*counts[1:], counts[0]])
         return found[1]
 
+    def tops(self, key: TopologyKey | None) -> Tops:
+        """The greatest scores per block, and per domain of a key of few."""
+        found = self._tops.get(key)
+        if found is None or (key is not None and found.version != key.version):
+            nodes = self._nodes
+            found = self._tops[key] = Tops(key, nodes.tie, nodes.blocks, self.ranks)
+        return found
+
     def _rebuild(self, *, keep_static: bool) -> None:
         self._feasible.clear()
+        self._tops.clear()
         rows = self._rows()
         if not keep_static:
             self._rebuild_static(rows)
@@ -168,6 +181,7 @@ class RowCache:
                 self._repair(slot)
             return
         self._feasible.clear()
+        self._tops.clear()
         rows = np.fromiter(dirty, dtype=np.intp, count=len(dirty))
         self.ranks[rows] = self._ranks_of(rows)
 
@@ -178,6 +192,8 @@ class RowCache:
         before = self._cells[slot]
         after = self._rank_of(slot) if self._fits(slot) else VETO
         self._cells[slot] = after
+        for tops in self._tops.values():
+            tops.repair(slot, before, after)
         if (before < 0) != (after < 0):
             for key, (_, counts) in self._feasible.items():
                 counts[key.cells[slot]] += 1 if before < 0 else -1

@@ -6,12 +6,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from service.engine.candidates import vetoed
 from service.engine.classes import PodClass
 from service.engine.cluster import Cluster
 from service.engine.columns import ALL, Ints, Mask
 from service.engine.nodes import NodeTable
 from service.engine.pipeline import Pipeline
-from service.engine.placement import pipeline_of, spread_scores, vetoed
+from service.engine.placement import pipeline_of, spread_scores
 from service.engine.plugin import RawScore
 from service.engine.plugins.inter_pod_affinity import InterPodAffinity
 from service.engine.plugins.pod_topology_spread import PodTopologySpread
@@ -104,5 +105,7 @@ def _vetoed(
     plugin: InterPodAffinity | PodTopologySpread, nodes: NodeTable, pod_class: PodClass
 ) -> Mask:
     everywhere = np.zeros(nodes.size, dtype=np.int64)
-    passing: Mask = vetoed(everywhere, plugin.vetoes(nodes, pod_class)) == 0
+    passing: Mask = (
+        vetoed(everywhere, (each.nodes for each in plugin.vetoes(nodes, pod_class))) == 0
+    )
     return passing

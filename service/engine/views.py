@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from typing_extensions import override
 
-from service.engine.columns import VETO, Ints
+from service.engine.columns import Ints
 from service.engine.counters import DomainCounter
+from service.engine.ranks import VETO
 
 REPAIRS_MAX = 64
 """More changed domains than this are cheaper to read anew."""

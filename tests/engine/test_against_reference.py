@@ -90,6 +90,16 @@ class KeysHaveManyDomains(Patched):
     limits: ClassVar = {"service.engine.topology.FEW_DOMAINS": 0}
 
 
+class ClusterIsLarge(Patched):
+    """Nodes are looked for by blocks, of which there are two."""
+
+    features: ClassVar = POD_FEATURES
+    limits: ClassVar = {
+        "service.engine.candidates.LARGE": 0,
+        "service.engine.blocks.BLOCK_SHIFT": 39,
+    }
+
+
 def case_of(machine: type[EngineAgainstReference]) -> type[TestCase]:
     case = machine.TestCase
     case.settings = SETTINGS
@@ -103,3 +113,4 @@ TestNodesTakePods = case_of(NodesTakePods)
 TestEverythingMeets = case_of(EverythingMeets)
 TestMemoryIsShort = case_of(MemoryIsShort)
 TestKeysHaveManyDomains = case_of(KeysHaveManyDomains)
+TestClusterIsLarge = case_of(ClusterIsLarge)

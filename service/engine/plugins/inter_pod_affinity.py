@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from service.engine.classes import OwnedTerm, PodClass, Role
-from service.engine.columns import VETO, Ints
+from service.engine.columns import Ints
 from service.engine.counters import DomainCounter
 from service.engine.nodes import NodeTable
 from service.engine.plugin import (
@@ -20,10 +20,10 @@ from service.engine.plugin import (
     Vacant,
     Vetoes,
     bounds_of,
-    domain_vetoes,
     label_vetoes,
 )
 from service.engine.profile import AffinityArguments
+from service.engine.ranks import VETO
 from service.engine.topology import TopologyKey
 from service.engine.views import Weighed
 
@@ -56,9 +56,9 @@ class InterPodAffinity:
         yield from _lacking(nodes, pod_class, expected)
         for counter in _repelling(pod_class):
             if counter.key.has_few_domains:
-                yield domain_vetoes(counter.key, counter.held_domains())
+                yield Vetoes(counter.key, counter.held_domains())
             else:
-                yield Vetoes(nodes.views.held(counter), counter.key)
+                yield Vetoes(counter.key, nodes=nodes.views.held(counter))
 
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
         """One reason a node: affinity before anti-affinity before others' anti-affinity."""
@@ -174,9 +174,9 @@ def _lacking(
         if first or any(each in term.matcher.classes for each in expected):
             yield label_vetoes(key)
         elif key.has_few_domains:
-            yield domain_vetoes(key, [held ^ VETO for held in term.counter.held_domains()])
+            yield Vetoes(key, [held ^ VETO for held in term.counter.held_domains()])
         else:
-            yield Vetoes(nodes.views.held(term.counter) ^ VETO, key)
+            yield Vetoes(key, nodes=nodes.views.held(term.counter) ^ VETO)
 
 
 def _forbidding(pod_class: PodClass) -> list[OwnedTerm]:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from service.engine.classes import PodClass
-from service.engine.columns import VETO, Ints, Mask
+from service.engine.columns import Ints, Mask
 from service.engine.nodes import NodeTable
 from service.engine.plugin import (
     MAX_NODE_SCORE,
@@ -16,9 +16,9 @@ from service.engine.plugin import (
     Vacant,
     Vetoes,
     bounds_of,
-    domain_vetoes,
     label_vetoes,
 )
+from service.engine.ranks import VETO
 from service.engine.spread import SpreadRule
 from service.engine.topology import TopologyKey
 
@@ -47,10 +47,10 @@ class PodTopologySpread:
             if _counts_any(rule, pod_class, expected):
                 yield label_vetoes(key)
             elif key.has_few_domains:
-                yield domain_vetoes(key, _vetoed_domains(rule, self_matches=self_matches))
+                yield Vetoes(key, _vetoed_domains(rule, self_matches=self_matches))
             else:
                 allowed = _allowed_domains(rule, self_matches=self_matches)
-                yield Vetoes(key.on_nodes(np.where(allowed, 0, VETO)), key)
+                yield Vetoes(key, nodes=key.on_nodes(np.where(allowed, 0, VETO)))
 
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
         """Constraints in order; the first that a node fails gives its reason."""
