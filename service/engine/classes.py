@@ -116,14 +116,16 @@ class Template:
         "use",
     )
 
-    def __init__(self, spec: PodSpec, namespace: str, rules: NodeRules, identity: object) -> None:
+    def __init__(
+        self, spec: PodSpec, namespace: str, rules: NodeRules, use: Use, identity: object
+    ) -> None:
         self.spec = spec
         self.identity = identity
         self.classes = 0
         self.entries: list[MatcherEntry] = []
         self.namespace = namespace
         self.rules = rules
-        self.use = Use.of(spec)
+        self.use = use
         self.affinity: tuple[AffinityTerm, ...] = ()
         self.enduring = _endures(spec.affinity)
         """Whether any rule is required during execution."""

@@ -18,7 +18,7 @@ from service.engine.selectors import named_nodes
 from service.engine.topology import TopologyKey
 
 V = TypeVar("V", Ints, Mask)
-SCALAR_REPAIRS_MAX = 6
+SCALARS_MAX = 6
 """Up to so many nodes plain integers are quicker than short arrays."""
 REBUILD_SHARE = 8
 """With more than a eighth of the nodes dirty, rebuilding whole is cheaper than repairing."""
@@ -120,6 +120,8 @@ class RowCache:
     def _ranks_of(self, rows: Rows) -> Ints:
         """Shape (rows,)."""
         nodes, rules = self._nodes, self._rules
+        if not isinstance(rows, slice) and len(rows) <= SCALARS_MAX:
+            return np.array([self._rank_at(slot) for slot in rows.tolist()], dtype=np.int64)
         mask = self._static[rows]
         for plugin in self._pipeline.usage_filters:
             mask = mask & plugin.admits(nodes, rules, rows)
@@ -176,7 +178,7 @@ class RowCache:
         """Nodes whose pods changed; from a few on, as columns."""
         if self._named is not None:
             dirty &= set(self._named_slots(self._named))
-        if len(dirty) <= SCALAR_REPAIRS_MAX:
+        if len(dirty) <= SCALARS_MAX:
             for slot in dirty:
                 self._repair(slot)
             return
@@ -187,10 +189,8 @@ class RowCache:
 
     def _repair(self, slot: int) -> None:
         """One node whose pods changed, in plain integers."""
-        if not self._static[slot]:
-            return
         before = self._cells[slot]
-        after = self._rank_of(slot) if self._fits(slot) else VETO
+        after = self._rank_at(slot)
         self._cells[slot] = after
         for tops in self._tops.values():
             tops.repair(slot, before, after)
@@ -198,8 +198,10 @@ class RowCache:
             for key, (_, counts) in self._feasible.items():
                 counts[key.cells[slot]] += 1 if before < 0 else -1
 
-    def _rank_of(self, slot: int) -> int:
+    def _rank_at(self, slot: int) -> int:
         nodes, rules = self._nodes, self._rules
+        if not self._static[slot] or not self._fits(slot):
+            return VETO
         total = 0 if self._images is None else int(self._images[slot])
         for score, weight in self._scores:
             total += weight * score.score(nodes, rules, slot)

@@ -86,6 +86,20 @@ def _scored(requests: PodRequests) -> tuple[int, int]:
     return min(requests.nonzero_cpu, AMOUNT_MAX), min(requests.nonzero_memory, AMOUNT_MAX)
 
 
+class Needs(NamedTuple):
+    """What follows from a spec's containers alone, which many specs have in common."""
+
+    requests: PodRequests
+    """Of a pod that is still to be placed."""
+    use: Use
+    """Of one that is placed."""
+    ports: tuple[HostPort, ...]
+    images: tuple[str, ...]
+
+
+NEEDS_KEPT = 1024
+
+
 class RulesInterner:
     """One `NodeRules` per distinct value, for as long as somebody uses it."""
 
@@ -93,6 +107,7 @@ class RulesInterner:
         self._rules: dict[object, NodeRules] = {}
         self._keys: dict[NodeRules, object] = {}
         self._users: Counter[NodeRules] = Counter()
+        self._needs: dict[bytes, Needs] = {}
         self._empty_term_matches_all = empty_term_matches_all
 
     def rules_of(self, pod: Pod, added: NodeAffinity | None = None) -> NodeRules:
@@ -100,12 +115,25 @@ class RulesInterner:
 
         `added` is what its profile asks of nodes for all pods.
         """
-        compiled = _compile(pod, added, empty_term_matches_all=self._empty_term_matches_all)
+        needs = self.needs_of(pod.spec)
+        compiled = _compile(pod, needs, added, self._empty_term_matches_all)
         key = _identity(compiled)
         rules = self._rules.setdefault(key, compiled)
         self._keys[rules] = key
         self._users[rules] += 1
         return rules
+
+    def needs_of(self, spec: PodSpec) -> Needs:
+        """What the containers need; the last ones are remembered."""
+        identity = msgspec.json.encode(
+            (spec.containers, spec.init_containers, spec.overhead, spec.resources)
+        )
+        found = self._needs.get(identity)
+        if found is None:
+            if len(self._needs) == NEEDS_KEPT:
+                self._needs.clear()
+            found = self._needs[identity] = _needs(spec)
+        return found
 
     def release(self, rules: NodeRules) -> None:
         """One user less; forget a value that nothing uses any more."""
@@ -149,13 +177,26 @@ def _preferred(
     return own if more is None else (*(own or ()), *more)
 
 
-def _compile(pod: Pod, added: NodeAffinity | None, *, empty_term_matches_all: bool) -> NodeRules:
-    spec = pod.spec
-    requests: PodRequests = pod_requests(spec)
+def _needs(spec: PodSpec) -> Needs:
+    containers = (*spec.init_containers, *spec.containers)
+    return Needs(
+        requests=pod_requests(spec),
+        use=Use.of(spec),
+        ports=tuple(sorted(host_ports(spec))),
+        images=tuple(image_name(each.image) if each.image else "" for each in containers),
+    )
+
+
+def _compile(
+    pod: Pod,
+    needs: Needs,
+    added: NodeAffinity | None,
+    empty_term_matches_all: bool,  # noqa: FBT001
+) -> NodeRules:
+    spec, requests = pod.spec, needs.requests
     affinity = (spec.affinity.node_affinity if spec.affinity else None) or NodeAffinity()
     added = added or NodeAffinity()
     amounts = _bounded(requests.amounts)
-    containers = (*spec.init_containers, *spec.containers)
     return NodeRules(
         amounts=tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0)),
         requests_nothing=not any(amounts.values()),
@@ -163,8 +204,8 @@ def _compile(pod: Pod, added: NodeAffinity | None, *, empty_term_matches_all: bo
         cpu=amounts.get("cpu", 0),
         memory=amounts.get("memory", 0),
         scored=_scored(requests),
-        ports=tuple(sorted(host_ports(spec))),
-        images=tuple(image_name(each.image) if each.image else "" for each in containers),
+        ports=needs.ports,
+        images=needs.images,
         tolerations=spec.tolerations,
         required=_required_nodes(
             spec.node_selector, affinity, empty_term_matches_all=empty_term_matches_all

@@ -207,7 +207,8 @@ class Compiler:
         if template is None:
             profile = self._profiles.get(spec.scheduler_name)
             rules = self._rules.rules_of(pod, profile.added_affinity if profile else None)
-            template = Template(spec, pod.namespace, rules, identity)
+            use = self._rules.needs_of(spec).use
+            template = Template(spec, pod.namespace, rules, use, identity)
             builder = _TemplateBuilder(self._config, self._nodes, self._acquaintance, template)
             builder.build(pod, self._eligibilities, self._defaults(spec), self._daemons)
             self._nodes.track(name for name, _ in (*rules.amounts, *template.use.amounts))

@@ -47,7 +47,9 @@ SCOPES = (
 )
 """Names of quota scopes; the last two mean the same, and the last is the one that is shown."""
 _HARD_WEIGHT = whole_number(0, 100)
-_WEIGHT_MAX = 1_000_000
+_WEIGHT_MAX = 5_000
+"""Of a plugin: the sum over all of them, times 100, keeps within what the engine's ranks hold."""
+_EVICTIONS_A_MINUTE_MAX = 1_000_000
 _DAY_SECONDS = 86_400
 
 
@@ -274,7 +276,7 @@ CONFIG = record(
         "opportunityCostBasis": one_of("Largest", "Average"),
         "affinityViolationGraceSeconds": whole_number(0, _DAY_SECONDS),
         "antiAffinityVictim": one_of("RuleOwner", "LowestPriority"),
-        "evictionsPerMinute": whole_number(1, _WEIGHT_MAX),
+        "evictionsPerMinute": whole_number(1, _EVICTIONS_A_MINUTE_MAX),
     },
     also=(_ratio_needs_shape("scoringStrategy"),),
 )
