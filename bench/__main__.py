@@ -9,7 +9,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from bench import chart, commits, engine, growth, over_http, ratios
+from bench import (
+    chart,
+    commits,
+    engine,
+    growth,
+    memory,
+    over_http,
+    profiling,
+    ratios,
+    report,
+    trace,
+)
 from bench.figures import Figures, append, table, write
 from bench.stack import NotDurableError, Postgres, postgres
 from bench.workloads import Workload, find, workloads
@@ -139,6 +150,84 @@ def ratios_of_cost(
             append(lines, ratios.record(ratio))
             found.append(ratio)
     console.print(ratios.table(found).rich())
+
+
+@app.command("memory")
+def memory_of_a_worker(
+    *,
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes.")] = 5_000,
+    pods: Annotated[int, typer.Option(min=1, help="Placed pods.")] = 50_000,
+    lines: Lines = None,
+) -> None:
+    """A worker's memory, the rate of `apply`, and the time of a start, in clusters of any size."""
+    with _durable() as database:
+        figures = memory.run(database, nodes, pods)
+    append(lines, memory.record(figures))
+    console.print(memory.table([figures]).rich())
+
+
+@app.command("trace")
+def production_trace(
+    folder: Annotated[Path, typer.Argument(help="With nodes.json and pods.jsonl.gz.")],
+    *,
+    batch: Batch = 200,
+    runs: Runs = 3,
+    lines: Lines = None,
+) -> None:
+    """A production trace with arrivals and departures, over HTTP; its violations counted."""
+    found = []
+    with _durable() as database:
+        for _ in range(runs):
+            found.append(trace.run(database, folder, batch=batch))
+            append(lines, trace.record(found[-1]))
+    console.print(trace.table(found).rich())
+    if any(run.violations for run in found):
+        raise typer.Exit(1)
+
+
+@app.command("profile")
+def where_the_time_goes(
+    name: Annotated[str, typer.Argument(help="The workload.")],
+    *,
+    layer: Annotated[str, typer.Option(help="engine or http.")] = "engine",
+    size: Size = 5000,
+    batch: Batch = 100,
+    clients: Clients = 8,
+    pods: Annotated[int, typer.Option(min=1, help="Pods to place.")] = 4_000,
+    picture: Annotated[Path | None, typer.Option(help="The flame graph, as SVG.")] = None,
+) -> None:
+    """A profile by py-spy: the dearest functions, and a flame graph."""
+    (workload,) = _chosen([name], size, every=False)
+    if layer == "engine":
+        stacks = profiling.of_engine(workload, pods)
+    else:
+        with _durable() as database:
+            stacks = profiling.of_server(
+                database, workload, batch=batch, clients=clients, pods=pods
+            )
+    console.print(profiling.table(stacks).rich())
+    if picture is not None:
+        picture.write_text(profiling.flame_graph(f"{name}, {layer}", stacks))
+
+
+@app.command("report")
+def all_figures(
+    sections: Annotated[
+        list[str] | None, typer.Argument(help=f"Of {', '.join(report.SECTIONS)}; all by default.")
+    ] = None,
+    *,
+    folder: Annotated[
+        Path | None, typer.Option("--trace", help="A production trace; left out without.")
+    ] = None,
+    lines: Lines = None,
+) -> None:
+    """Measure what bench/RESULTS.md tells, and write it there; about a quarter of an hour."""
+    names = _known(sections, report.SECTIONS)
+    if folder is None:
+        names = [name for name in names if name != "trace"]
+    with _durable() as database:
+        for name, seconds in report.run(names, report.Means(database, lines, folder)):
+            console.print(f"{name}: {seconds:.0f} s")
 
 
 @contextmanager

@@ -6,7 +6,8 @@ Refuses to report unless PostgreSQL syncs; counts violations of the final state.
 import asyncio
 import json
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from time import perf_counter
 
@@ -19,7 +20,11 @@ from bench.workloads import Workload
 CLUSTER = "/v1/clusters/default"
 
 
-def run(
+During = Callable[[Server], AbstractContextManager[None]]
+"""Surrounds the placing of the measured pods."""
+
+
+def run(  # noqa: PLR0913 - all by name
     postgres: Postgres,
     workload: Workload,
     *,
@@ -28,25 +33,32 @@ def run(
     pods: int | None = None,
     workers: int = 1,
     options: Sequence[str] = (),
+    during: During = nullcontext,
 ) -> Figures:
     """Load the cluster through apply, place the measured pods in batches, check all rules."""
     with server(postgres, postgres.new_database(), workers=workers, options=options) as serving:
-        found, acknowledged = asyncio.run(_measure(serving, workload, batch, clients, pods))
+        found, acknowledged = asyncio.run(_measure(serving, workload, batch, clients, pods, during))
         items = json.loads(serving.get(f"{CLUSTER}/export"))["items"]
     broken = violations(items, acknowledged)
     return replace(found, workers=workers, violations=len(broken))
 
 
 async def _measure(
-    server: Server, workload: Workload, batch: int, clients: int, pods: int | None
+    server: Server,
+    workload: Workload,
+    batch: int,
+    clients: int,
+    pods: int | None,
+    during: During,
 ) -> tuple[Figures, dict[tuple[str, str], str]]:
     """The figures without the violations, and what was acknowledged."""
     objects, load_seconds = await _load(server, workload)
     bodies = list(_bodies(workload, batch, pods))
     before, conflicts = server.cpu_seconds(), server.conflicts()
-    began = perf_counter()
-    answers = await _drive(server, bodies, clients)
-    seconds = perf_counter() - began
+    with during(server):
+        began = perf_counter()
+        answers = await _drive(server, bodies, clients)
+        seconds = perf_counter() - began
     after = server.cpu_seconds()
     results = [each for _, answer in answers for each in json.loads(answer)["results"]]
     acknowledged = {

@@ -53,7 +53,7 @@ def _lost(cluster: Cluster, acknowledged: Placements) -> list[str]:
 
 
 def _broken(cluster: Cluster, pod: Pod) -> str | None:
-    if pod.node_name is None or pod.node_name not in cluster.nodes.slots:
+    if pod.finished or pod.node_name not in cluster.nodes.slots:
         return None
     mark = cluster.mark()
     cluster.delete_pod(pod.namespace, pod.name)

@@ -1,0 +1,160 @@
+"""What a worker holds in memory, how fast objects come in, and how soon a server is back.
+
+A real server takes all objects through `apply`, then starts anew on the same PostgreSQL and loads
+them. Pods are of all shapes and placed; each has its own name and node.
+"""
+
+import asyncio
+import json
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from bench import worlds
+from bench.client import Connection
+from bench.figures import Table
+from bench.over_http import CLUSTER
+from bench.stack import Postgres, Server, server
+
+LINES_PER_REQUEST = 20_000
+SIZES = ((5_000, 50_000), (100_000, 1_000_000))
+MEGABYTES_MAX = {SIZES[0]: 250, SIZES[1]: 1_500}
+STARTS = {SIZES[0]: 3}
+NAME, ON = "name-of-the-pod", "name-of-the-node"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryFigures:
+    """One cluster: sizes in megabytes, times in seconds."""
+
+    nodes: int
+    pods: int
+    objects_per_second: float
+    """Through `apply`, in NDJSON, from one client."""
+    applied_megabytes: float
+    """Of the worker that took them in."""
+    applied_peak_megabytes: float
+    ready_seconds: float
+    """From exec to the first 200 of `/readyz`, PostgreSQL running."""
+    placing_seconds: float
+    """From exec to the answer to the first placement, the cluster loaded for it."""
+    loaded_megabytes: float
+    """Of the worker that loaded them."""
+    loaded_peak_megabytes: float
+
+
+def run(postgres: Postgres, nodes: int, pods: int) -> MemoryFigures:
+    """Take in so many nodes and placed pods, then start anew; the median of some starts."""
+    url = postgres.new_database()
+    with server(postgres, url) as first:
+        seconds = asyncio.run(_apply(first, nodes, pods))
+        asyncio.run(_ask(first))
+        applied = first.megabytes(), first.peak_megabytes()
+    starts = [_start(postgres, url) for _ in range(STARTS.get((nodes, pods), 1))]
+    ready, placing, loaded, peak = (statistics.median(each) for each in zip(*starts, strict=True))
+    return MemoryFigures(
+        nodes=nodes,
+        pods=pods,
+        objects_per_second=(nodes + pods) / seconds,
+        applied_megabytes=applied[0],
+        applied_peak_megabytes=applied[1],
+        ready_seconds=ready,
+        placing_seconds=placing,
+        loaded_megabytes=loaded,
+        loaded_peak_megabytes=peak,
+    )
+
+
+def _start(postgres: Postgres, url: str) -> tuple[float, float, float, float]:
+    """Seconds to be ready, and to have placed; megabytes then, and at most."""
+    with server(postgres, url) as again:
+        placing = again.start_seconds + asyncio.run(_ask(again))
+        return again.start_seconds, placing, again.megabytes(), again.peak_megabytes()
+
+
+def record(figures: MemoryFigures) -> dict[str, object]:
+    """The figures as a line of JSON."""
+    return {"layer": "memory", **asdict(figures)}
+
+
+def table(found: Sequence[MemoryFigures]) -> Table:
+    """A row for each size."""
+    return Table(
+        [
+            "cluster",
+            "objects/s in `apply`",
+            "worker MB (peak) after it",
+            "s to `/readyz`",
+            "s to the first placement",
+            "worker MB (peak) then",
+            "goal",
+            "",
+        ],
+        [_row(figures) for figures in found],
+    )
+
+
+def _row(figures: MemoryFigures) -> list[str]:
+    goal = MEGABYTES_MAX.get((figures.nodes, figures.pods))
+    greatest = max(figures.applied_megabytes, figures.loaded_megabytes)
+    return [
+        f"{figures.nodes:,} nodes, {figures.pods:,} pods",
+        f"{figures.objects_per_second:,.0f}",
+        f"{figures.applied_megabytes:,.0f} ({figures.applied_peak_megabytes:,.0f})",
+        f"{figures.ready_seconds:.1f}",
+        f"{figures.placing_seconds:.1f}",
+        f"{figures.loaded_megabytes:,.0f} ({figures.loaded_peak_megabytes:,.0f})",
+        f"≤ {goal:,} MB" if goal else "",
+        "" if goal is None else "reached" if greatest <= goal else "not yet",
+    ]
+
+
+async def _apply(server: Server, nodes: int, pods: int) -> float:
+    """Seconds that the server takes for all objects, the client's own work left out."""
+    seconds = 0.0
+    lines: list[str] = []
+    async with Connection(server.host, server.port) as connection:
+        for line in _lines(nodes, pods):
+            lines.append(line)
+            if len(lines) == LINES_PER_REQUEST:
+                seconds += await _send(connection, lines)
+                lines.clear()
+        if lines:
+            seconds += await _send(connection, lines)
+    return seconds
+
+
+async def _send(connection: Connection, lines: Sequence[str]) -> float:
+    body = "\n".join(lines).encode()
+    began = time.perf_counter()
+    status, answer = await connection.post(f"{CLUSTER}/apply", body, "application/x-ndjson")
+    seconds = time.perf_counter() - began
+    if status != 200 or answer.count(b'"Created"') != len(lines):
+        raise RuntimeError(f"apply: {status} {answer[:500]!r}")
+    return seconds
+
+
+def _lines(nodes: int, pods: int) -> Iterator[str]:
+    for number in range(nodes):
+        yield json.dumps({"kind": "Node", **worlds.node(number)})
+    kinds = []
+    for shape in worlds.SHAPES:
+        pod = worlds.shaped(shape, NAME)
+        pod["spec"] = {"nodeName": ON, **pod["spec"]}
+        kinds.append(json.dumps({"kind": "Pod", **pod}, separators=(",", ":")))
+    for number in range(pods):
+        on = f"node-{number * worlds.STRIDE % nodes}"
+        kind = kinds[number % len(kinds)]
+        yield kind.replace(NAME, f"placed-{number}", 1).replace(ON, on, 1)
+
+
+async def _ask(server: Server) -> float:
+    """Seconds for a placement that is not kept."""
+    body = {"pods": [worlds.shaped(worlds.AFFINITY)], "dryRun": True}
+    began = time.perf_counter()
+    async with Connection(server.host, server.port) as connection:
+        answer = await connection.post_json(f"{CLUSTER}/placements", body)
+    if answer["results"][0]["outcome"] != "Placed":
+        raise RuntimeError(f"not placed: {answer}")
+    return time.perf_counter() - began

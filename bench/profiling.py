@@ -1,0 +1,165 @@
+"""Where the time goes: stacks sampled by py-spy, as a table and as a flame graph.
+
+py-spy is no dependency: it is run if it is installed, or else by `uv tool run`. It samples from outside, so
+functions that are called often don't look dearer than they are.
+"""
+
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from bench import over_http
+from bench.figures import Table
+from bench.stack import Postgres, Server
+from bench.workloads import Workload
+
+RATE = 200
+CHECKOUT = Path(__file__).resolve().parents[1]
+PLACING = "place_one"
+"""The function of `bench.engine` below which the engine's own time is."""
+ROWS = 25
+WIDTH, ROW_HEIGHT, CHARACTER = 1200, 18, 6.6
+SHARE_MIN = 0.002
+"""Narrower frames are left out of the picture."""
+
+Stacks = Mapping[tuple[str, ...], int]
+"""Samples by stack, the outermost function first."""
+
+
+def of_engine(workload: Workload, pods: int) -> Stacks:
+    """The engine alone, in a process of its own; only what is below the placing of a pod."""
+    measured = [sys.executable, "-m", "bench", "engine", workload.name, "--runs", "1"]
+    chosen = ["--size", str(workload.size), "--pods", str(pods)]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "stacks"
+        command = [*_py_spy(), *_options(file), "--", *measured, *chosen]
+        subprocess.run(command, check=True, cwd=CHECKOUT, capture_output=True)
+        return _below(PLACING, _read(file))
+
+
+def of_server(
+    postgres: Postgres, workload: Workload, *, batch: int, clients: int, pods: int
+) -> Stacks:
+    """A worker while it places pods over HTTP."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "stacks"
+
+        @contextmanager
+        def sampled(server: Server) -> Iterator[None]:
+            with _attached(server.workers()[0].pid, file):
+                yield
+
+        over_http.run(postgres, workload, batch=batch, clients=clients, pods=pods, during=sampled)
+        return _read(file)
+
+
+def table(stacks: Stacks) -> Table:
+    """The functions in which most time is spent: in themselves, and with what they call."""
+    own, whole = Counter[str](), Counter[str]()
+    for stack, samples in stacks.items():
+        own[stack[-1]] += samples
+        whole.update(dict.fromkeys(stack, samples))
+    total = sum(stacks.values())
+    rows = [
+        [name, f"{samples / total:.1%}", f"{whole[name] / total:.1%}"]
+        for name, samples in own.most_common(ROWS)
+    ]
+    return Table(["function", "itself", "with what it calls"], rows)
+
+
+def flame_graph(title: str, stacks: Stacks) -> str:
+    """SVG: each frame as wide as its share of the samples, callers below what they call."""
+    depth = max(map(len, stacks))
+    height = (depth + 2) * ROW_HEIGHT
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        'font-family="ui-monospace, monospace" font-size="11">'
+    )
+    body = [
+        head,
+        f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
+        f'<text x="4" y="13" fill="#333">{escape(title)}</text>',
+        *_frames(stacks, 0, 0.0, sum(stacks.values()), height),
+    ]
+    return "\n".join([*body, "</svg>", ""])
+
+
+def _frames(stacks: Stacks, level: int, start: float, total: int, height: int) -> Iterator[str]:
+    """The frames at one level and above, of stacks that are alike below it."""
+    children: dict[str, dict[tuple[str, ...], int]] = {}
+    for stack, samples in stacks.items():
+        if len(stack) > level:
+            children.setdefault(stack[level], {})[stack] = samples
+    for name, own in sorted(children.items()):
+        share = sum(own.values()) / total
+        if share >= SHARE_MIN:
+            yield _frame(name, start, share, height - (level + 1) * ROW_HEIGHT)
+            yield from _frames(own, level + 1, start, total, height)
+        start += share
+
+
+def _frame(name: str, start: float, share: float, y: int) -> str:
+    x, width = start * WIDTH, share * WIDTH
+    hue = 20 + sum(name.encode()) % 35
+    shown = name[: int(width / CHARACTER)] if width > 4 * CHARACTER else ""
+    return (
+        f'<g><title>{escape(name)}: {share:.1%}</title><rect x="{x:.1f}" y="{y}" width="{width:.1f}" '
+        f'height="{ROW_HEIGHT - 1}" fill="hsl({hue},85%,70%)"/>'
+        f'<text x="{x + 2:.1f}" y="{y + 12}">{escape(shown)}</text></g>'
+    )
+
+
+def _py_spy() -> list[str]:
+    if installed := shutil.which("py-spy"):
+        return [installed, "record"]
+    uv = shutil.which("uv") or str(CHECKOUT / ".uv" / "bin" / "uv")
+    return [uv, "tool", "run", "py-spy", "record"]
+
+
+def _options(file: Path) -> list[str]:
+    return ["--rate", str(RATE), "--format", "raw", "--function", "--output", str(file)]
+
+
+@contextmanager
+def _attached(pid: int, file: Path) -> Iterator[None]:
+    """Sample a process for as long as this lasts."""
+    command = [*_py_spy(), *_options(file), "--duration", "600", "--pid", str(pid)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if "Sampling process" in line:
+                break
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.stdout.read()
+            process.wait(60)
+
+
+def _read(file: Path) -> Stacks:
+    stacks = Counter[tuple[str, ...]]()
+    for line in file.read_text().splitlines():
+        stack, _, samples = line.rpartition(" ")
+        stacks[tuple(stack.split(";"))] += int(samples)
+    return stacks
+
+
+def _below(function: str, stacks: Stacks) -> Stacks:
+    """The stacks that pass through a function, from it on."""
+    found = Counter[tuple[str, ...]]()
+    for stack, samples in stacks.items():
+        for depth, name in enumerate(stack):
+            if name.split(" ")[0] == function:
+                found[stack[depth:]] += samples
+                break
+    return found

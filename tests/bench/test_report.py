@@ -1,0 +1,108 @@
+"""What is published is what was measured, between its marks and nowhere else."""
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+from msgspec.structs import replace
+
+from bench import memory, profiling, report, trace, worlds
+from bench.verify import broken
+from service.model.manifest import TemplateCache
+
+PAGE = "before\n<!-- begin a -->\nold\n<!-- end a -->\nbetween\n<!-- begin b -->\n<!-- end b -->\n"
+STACKS = {("place_one", "place", "mask"): 30, ("place_one", "put_pod"): 70}
+
+
+def test_a_section_is_written_between_its_marks():
+    written = report.between(PAGE, "a", r"| \1 |")
+    assert written == PAGE.replace("old", r"| \1 |")
+    assert report.between(written, "b", "x").count("<!-- end b -->") == 1
+
+
+def test_a_page_without_the_section_is_no_place_for_it():
+    with pytest.raises(ValueError, match="no section c"):
+        report.between(PAGE, "c", "x")
+
+
+def test_the_results_have_a_place_for_every_section():
+    page = report.RESULTS.read_text()
+    begun, ended = (re.findall(rf"<!-- {word} (\w+) -->", page) for word in ("begin", "end"))
+    assert begun == ended
+    assert set(begun) == set(report.SECTIONS)
+
+
+def test_a_report_writes_what_its_sections_found(tmp_path, monkeypatch):
+    page = tmp_path / "RESULTS.md"
+    page.write_text(PAGE)
+    monkeypatch.setitem(report.SECTIONS, "b", lambda means: f"found {means}")
+    assert [name for name, _ in report.run(["b"], "this", page)] == ["b"]
+    assert "<!-- begin b -->\nfound this\n<!-- end b -->" in page.read_text()
+
+
+def test_a_profile_tells_own_time_and_time_with_what_is_called():
+    rows = {row[0]: row[1:] for row in profiling.table(STACKS).rows}
+    assert rows == {"put_pod": ["70.0%", "70.0%"], "mask": ["30.0%", "30.0%"]}
+    frames = ET.fromstring(profiling.flame_graph("t", STACKS)).findall(".//{*}title")
+    assert [frame.text for frame in frames] == [
+        "place_one: 100.0%",
+        "place: 30.0%",
+        "mask: 30.0%",
+        "put_pod: 70.0%",
+    ]
+
+
+def test_only_what_is_below_the_placing_of_a_pod_is_the_engines():
+    stacks = {("main", "run", "place_one (engine.py)", "place"): 3, ("main", "loaded"): 5}
+    assert profiling._below("place_one", stacks) == {("place_one (engine.py)", "place"): 3}
+
+
+def event(name: str, came: int, went: int) -> dict:
+    annotations = {trace.CAME: str(came), trace.WENT: str(went)}
+    return {"metadata": {"namespace": "n", "name": name, "annotations": annotations}}
+
+
+def test_pods_of_a_trace_leave_before_those_come_that_came_later():
+    pods = [
+        event("a", 0, 5),
+        event("b", 1, 9),
+        event("c", 5, 6),
+        event("d", 7, 99),
+        event("e", 9, 9),
+    ]
+    told = [
+        ([pod["metadata"]["name"] for pod in gone], [pod["metadata"]["name"] for pod in come])
+        for gone, come in trace.batches(pods, 2)
+    ]
+    assert told == [([], ["a", "b"]), (["a"], ["c", "d"]), (["b", "c"], ["e"])]
+
+
+def test_memory_is_judged_by_the_greater_of_both_ways_to_get_there():
+    figures = memory.MemoryFigures(
+        nodes=5_000,
+        pods=50_000,
+        objects_per_second=20_000,
+        applied_megabytes=251,
+        applied_peak_megabytes=300,
+        ready_seconds=1,
+        placing_seconds=2,
+        loaded_megabytes=200,
+        loaded_peak_megabytes=220,
+    )
+    assert memory.table([figures]).rows[0][-2:] == ["≤ 250 MB", "not yet"]
+
+
+def test_the_objects_to_load_are_those_that_are_counted():
+    lines = list(memory._lines(3, 8))
+    assert len(lines) == 11
+    assert memory.NAME not in "".join(lines)
+    assert memory.ON not in "".join(lines)
+
+
+@pytest.mark.parametrize(("finished", "lines"), [(False, 1), (True, 0)])
+def test_pods_that_ended_break_no_rule(finished, lines):
+    """They hold nothing, and what they needed may be gone."""
+    cluster = worlds.empty(1)
+    kind = worlds.parsed(worlds.pod("x", {"nodeSelector": {"disk": "ssd"}}), TemplateCache())
+    worlds.populate(cluster, [replace(kind, finished=finished)], range(1))
+    assert len(broken(cluster)) == lines
