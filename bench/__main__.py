@@ -193,7 +193,7 @@ def where_the_time_goes(
     size: Size = 5000,
     batch: Batch = 100,
     clients: Clients = 8,
-    pods: Annotated[int, typer.Option(min=1, help="Pods to place.")] = 4_000,
+    pods: Annotated[int, typer.Option(min=1, help="Pods to place.")] = 20_000,
     picture: Annotated[Path | None, typer.Option(help="The flame graph, as SVG.")] = None,
 ) -> None:
     """A profile by py-spy: the dearest functions, and a flame graph."""

@@ -20,7 +20,7 @@ from service.model.objects import Pod
 
 NODES, PODS = 5_000, 5_000
 ASKED = 201
-ROUNDS = 5
+ROUNDS = 9
 NODE_STEPS = (500, 5_000, 50_000, 100_000)
 POD_STEPS = (0, 5_000, 50_000, 500_000, 1_000_000)
 NAMESPACE_STEPS = (1, 10, 100, 1_000)

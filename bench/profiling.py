@@ -4,6 +4,7 @@ py-spy is no dependency: it is run if it is installed, or else by `uv tool run`.
 functions that are called often don't look dearer than they are.
 """
 
+import os
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from bench.figures import Table
 from bench.stack import Postgres, Server
 from bench.workloads import Workload
 
-RATE = 200
+RATE = 400
 CHECKOUT = Path(__file__).resolve().parents[1]
 PLACING = "place_one"
 """The function of `bench.engine` below which the engine's own time is."""
@@ -57,7 +58,7 @@ def of_server(
                 yield
 
         over_http.run(postgres, workload, batch=batch, clients=clients, pods=pods, during=sampled)
-        return _read(file)
+        return _busy(_read(file))
 
 
 def table(stacks: Stacks) -> Table:
@@ -119,8 +120,9 @@ def _frame(name: str, start: float, share: float, y: int) -> str:
 def _py_spy() -> list[str]:
     if installed := shutil.which("py-spy"):
         return [installed, "record"]
-    uv = shutil.which("uv") or str(CHECKOUT / ".uv" / "bin" / "uv")
-    return [uv, "tool", "run", "py-spy", "record"]
+    if uv := shutil.which("uv", path=f"{CHECKOUT / '.uv' / 'bin'}:{os.environ['PATH']}"):  # noqa: TID251
+        return [uv, "tool", "run", "py-spy", "record"]
+    raise RuntimeError("neither py-spy nor uv is installed: `make setup` brings uv")
 
 
 def _options(file: Path) -> list[str]:
@@ -152,6 +154,15 @@ def _read(file: Path) -> Stacks:
         stack, _, samples = line.rpartition(" ")
         stacks[tuple(stack.split(";"))] += int(samples)
     return stacks
+
+
+def _busy(stacks: Stacks) -> Stacks:
+    """Without threads that wait for work, and without those that are none of Python's."""
+    return {
+        stack: samples
+        for stack, samples in stacks.items()
+        if stack[-1] and not stack[-1].startswith("_worker (concurrent/futures")
+    }
 
 
 def _below(function: str, stacks: Stacks) -> Stacks:

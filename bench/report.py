@@ -23,7 +23,7 @@ FLAMES = CHECKOUT / "docs" / "flame-{layer}.svg"
 RUNS = 3
 BATCH, CLIENTS, PODS = 100, 8, 4_000
 TRACE_BATCH = 200
-PROFILED, PROFILED_PODS = "SchedulingPodAffinity", 4_000
+PROFILED, PROFILED_PODS = "SchedulingPodAffinity", 20_000
 LAYERS = ("SchedulingPodAffinity", "SchedulingPodAntiAffinity", "TopologySpreading")
 FULL = {"SchedulingRequiredPodAntiAffinityWithNSSelector"}
 """With more than their own pods there would be no node left."""
@@ -134,7 +134,7 @@ def profiles(means: Means) -> str:
     stacks = {
         "engine": profiling.of_engine(workload, PROFILED_PODS),
         "http": profiling.of_server(
-            means.postgres, workload, batch=BATCH, clients=CLIENTS, pods=2 * PROFILED_PODS
+            means.postgres, workload, batch=BATCH, clients=CLIENTS, pods=PROFILED_PODS
         ),
     }
     parts = []

@@ -6,13 +6,12 @@ by their median, so a slow or busy machine changes both alike. Both are held aga
 """
 
 import statistics
-import sys
-from collections.abc import Callable, Sequence
-from types import FrameType
+from collections.abc import Callable
 
 import pytest
 
 from bench import worlds
+from bench.bytecodes import bytecodes
 from bench.ratios import sample
 from service.engine import Cluster
 from service.model.manifest import TemplateCache
@@ -25,26 +24,6 @@ BYTECODES_RATIO_MAX = 1.1
 CPU_RATIO_MAX = 1.6
 CPU_ROUNDS = 9
 SHAPES = worlds.SHAPES
-
-
-def bytecodes(cluster: Cluster, asked: Sequence[Pod]) -> int:
-    """How many the interpreter runs while it places these pods and takes them back."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, _: object) -> Callable[..., object]:
-        nonlocal count
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        count += event == "opcode"
-        return trace
-
-    worlds.cpu_seconds(cluster, asked)
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        worlds.cpu_seconds(cluster, asked)
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def kind(shape: str, namespace: str = "default", *, everywhere: bool = False) -> Pod:
@@ -99,6 +78,17 @@ def test_a_placement_runs_as_many_bytecodes_with_ten_times_as_much_around(grown,
     small, large, asked = grown
     pods = worlds.replicas(asked(shape), ASKED)
     assert bytecodes(large, pods) <= BYTECODES_RATIO_MAX * bytecodes(small, pods)
+
+
+@pytest.mark.parametrize("shape", SHAPES[1:])
+def test_a_pod_without_rules_runs_the_same_bytecodes_whether_or_not_others_have_rules(shape):
+    """As long as none of these rules concerns it."""
+    asked = worlds.parsed(worlds.pod("asked", labels={"app": "other"}), TemplateCache())
+    pods, clusters = worlds.replicas(asked, ASKED), (worlds.empty(NODES), worlds.empty(NODES))
+    worlds.populate(clusters[0], [kind(shape)], range(FEW))
+    worlds.populate(clusters[1], [kind(worlds.PLAIN)], range(FEW))
+    with_rules, without = (bytecodes(cluster, pods) for cluster in clusters)
+    assert with_rules == without
 
 
 def cpu_ratio(case: Callable[[], float], base: Callable[[], float]) -> float:

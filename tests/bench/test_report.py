@@ -57,6 +57,15 @@ def test_only_what_is_below_the_placing_of_a_pod_is_the_engines():
     assert profiling._below("place_one", stacks) == {("place_one (engine.py)", "place"): 3}
 
 
+def test_threads_that_wait_for_work_are_no_part_of_a_profile():
+    stacks = {
+        ("run", "place"): 3,
+        ("run", "_worker (concurrent/futures/thread.py:69)"): 5,
+        ("",): 2,
+    }
+    assert profiling._busy(stacks) == {("run", "place"): 3}
+
+
 def event(name: str, came: int, went: int) -> dict:
     annotations = {trace.CAME: str(came), trace.WENT: str(went)}
     return {"metadata": {"namespace": "n", "name": name, "annotations": annotations}}
