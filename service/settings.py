@@ -9,6 +9,8 @@ from typing import Annotated
 
 import msgspec
 
+from service.model.wording import worded
+
 PREFIX = "MOORAGE_"
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -111,6 +113,6 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
 
 
 def _in_words_of_the_environment(message: str) -> str:
-    """`Expected int … - at $.port` names the field; people set the variable."""
-    reason, _, path = message.partition(" - at `$.")
-    return f"{PREFIX}{path.rstrip('`').upper()}: {reason}." if path else message
+    """Msgspec names the field; people set the variable."""
+    wrong = worded(message)
+    return f"{PREFIX}{wrong.field.upper()}: {wrong.message}." if wrong.field else message

@@ -17,7 +17,7 @@ from service.api.problems import (
     UnsupportedMediaType,
 )
 from service.model.errors import FieldError, InvalidManifest
-from service.model.validation.rules import REQUIRED, at
+from service.model.wording import worded
 from service.settings import Settings
 
 T = TypeVar("T")
@@ -137,34 +137,7 @@ def converted(value: object, type_: type[T], prefix: str = "") -> T:
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
-        raise InvalidManifest([_worded(str(error))]).under(prefix) from None
-
-
-_TYPES = {
-    "array": "a list",
-    "bool": "true or false",
-    "float": "a number",
-    "int": "an integer",
-    "object": "an object",
-    "str": "a string",
-}
-_EXPECTED = re.compile(r"Expected `([^`]*)`(?: (<=|>=|of length <=|of length >=) (\d+))?.*")
-_MEMBER = re.compile(r"Object (missing required|contains unknown) field `([^`]*)`")
-_BOUNDS = {"<=": "of at most", ">=": "of at least"}
-
-
-def _worded(error: str) -> FieldError:
-    """What msgspec says of a value, in the words of all other errors."""
-    reason, _, path = error.partition(" - at `$")
-    field = path.rstrip("`").removeprefix(".")
-    if match := _MEMBER.fullmatch(reason):
-        message = REQUIRED if match[1].startswith("missing") else "unknown field"
-        return FieldError(at(field, match[2]), message)
-    if match := _EXPECTED.fullmatch(reason):
-        types = [_TYPES.get(each, each) for each in match[1].split(" | ") if each != "null"]
-        bound = f" {_BOUNDS[match[2]]} {match[3]}" if match[2] in _BOUNDS else ""
-        return FieldError(field, f"must be {' or '.join(types)}{bound}")
-    return FieldError(field, reason[:1].lower() + reason[1:])
+        raise InvalidManifest([worded(str(error))]).under(prefix) from None
 
 
 class BodyReader:

@@ -37,10 +37,11 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
 
 def _options_handlers(handlers: Iterable[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
     """Answers to OPTIONS for each path; Litestar's own know only the path's first method."""
-    methods: dict[str, set[str]] = defaultdict(lambda: {"HEAD", "OPTIONS"})
+    methods: dict[str, set[str]] = defaultdict(lambda: {"OPTIONS"})
     for handler in handlers:
+        also = {"HEAD"} if "GET" in handler.http_methods else set()
         for path in handler.paths:
-            methods[path] |= set(handler.http_methods)
+            methods[path] |= {*handler.http_methods, *also}
     return [_options_handler(path, sorted(allowed)) for path, allowed in methods.items()]
 
 

@@ -9,6 +9,7 @@ import typer
 
 from service.cli.errors import WrongUsage
 from service.cli.output import Output
+from service.model.wording import worded
 from service.settings import InvalidSettings, Settings, settings_of_this_process
 
 CLIENT_VARIABLES = ("MOORAGE_URL", "MOORAGE_CLUSTER")
@@ -113,8 +114,11 @@ def server_settings(**given: object) -> Settings:
         settings = settings_of_this_process()
         chosen = {name: value for name, value in given.items() if value is not None}
         return msgspec.convert({**msgspec.structs.asdict(settings), **chosen}, Settings)
-    except (InvalidSettings, msgspec.ValidationError) as error:
+    except InvalidSettings as error:
         raise WrongUsage(str(error)) from None
+    except msgspec.ValidationError as error:
+        wrong = worded(str(error))
+        raise WrongUsage(f"--{wrong.field.replace('_', '-')}: {wrong.message}.") from None
 
 
 def refuse_open_door(settings: Settings) -> None:

@@ -206,3 +206,5 @@ async def test_options_are_answered(harness: Harness) -> None:
     answer = await harness.client.options(POD)
     assert answer.status_code == 204
     assert answer.headers["allow"] == "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"
+    answer = await harness.client.options(f"{CLUSTER}/placements")
+    assert answer.headers["allow"] == "OPTIONS, POST"

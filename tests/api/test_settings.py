@@ -40,7 +40,7 @@ def test_a_bad_value_names_its_variable(name: str, value: str) -> None:
 
 def test_every_setting_can_be_handed_down() -> None:
     settings = msgspec.structs.asdict(
-        Settings(token="x", database_url="postgresql://", metrics_dir="m")
+        Settings(token="x", database_url="postgresql://", metrics_dir="m", hand_over_dir="h")
     )
     environment = {f"MOORAGE_{n.upper()}": str(v).lower() for n, v in settings.items()}
     assert msgspec.structs.asdict(read_settings(environment)) == settings

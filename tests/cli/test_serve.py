@@ -33,7 +33,7 @@ def test_a_misspelt_or_bad_variable_is_wrong_usage(monkeypatch, name, value):
 
 
 def test_a_bad_option_is_wrong_usage():
-    with pytest.raises(WrongUsage):
+    with pytest.raises(WrongUsage, match=r"^--port: must be an integer of at most 65535\.$"):
         server_settings(port=70_000)
 
 

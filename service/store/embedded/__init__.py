@@ -21,7 +21,6 @@ from service.store.embedded.errors import (
     StartFailedError,
     VersionMismatchError,
 )
-from service.store.embedded.folder import default_data_dir
 from service.store.embedded.supervisor import EmbeddedPostgres
 
 __all__ = [
@@ -30,5 +29,4 @@ __all__ = [
     "FolderUnusableError",
     "StartFailedError",
     "VersionMismatchError",
-    "default_data_dir",
 ]

@@ -19,11 +19,10 @@ import logging
 import os
 import stat
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.store.embedded.account import ROOT, Account
+from service.store.embedded.account import Account
 from service.store.embedded.errors import FolderUnusableError
 
 SYSTEM_DIR = Path("/var/lib/moorage")
@@ -84,15 +83,6 @@ class DataFolder:
     def server_lock(self) -> Path:
         """Held by PostgreSQL's own processes; its content is the postmaster's id."""
         return self.root / "server.lock"
-
-
-def default_data_dir(environ: Mapping[str, str]) -> Path:
-    """Where the data goes if nobody says: by the XDG base directories, or for root in /var/lib."""
-    if os.geteuid() == ROOT:
-        return SYSTEM_DIR / "data"
-    configured = environ.get("XDG_DATA_HOME", "")
-    base = Path(configured) if configured.startswith("/") else Path.home() / ".local" / "share"
-    return base / "moorage"
 
 
 def owner(data_dir: Path) -> int | None:

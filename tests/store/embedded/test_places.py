@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from service.store.embedded import EmbeddedPostgres, FolderUnusableError, binaries, default_data_dir
+from service.store.embedded import EmbeddedPostgres, FolderUnusableError, binaries
 from service.store.embedded.account import Account
 from service.store.embedded.folder import DataFolder
 from service.store.embedded.serverlog import limit
@@ -174,15 +174,6 @@ def test_an_account_enters_by_the_mode_of_each_folder(tmp_path):
     inner.parent.chmod(0o700)
     assert not stranger.reaches(inner)
     inner.parent.chmod(0o755)
-
-
-def test_the_default_folder_follows_the_base_directories(monkeypatch):
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
-    assert default_data_dir({"XDG_DATA_HOME": "/data"}) == Path("/data/moorage")
-    assert default_data_dir({"XDG_DATA_HOME": "relative"}) == default_data_dir({})
-    assert default_data_dir({}) == Path.home() / ".local/share/moorage"
-    monkeypatch.setattr("os.geteuid", lambda: 0)
-    assert default_data_dir({"XDG_DATA_HOME": "/data"}) == Path("/var/lib/moorage/data")
 
 
 def test_the_log_keeps_to_its_bound(tmp_path, monkeypatch):
