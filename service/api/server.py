@@ -57,6 +57,8 @@ async def readyz(services: NamedDependency[Services]) -> Response[bytes]:
             await services.reads.ping()
     except TimeoutError:
         raise StorageUnavailable("The database does not answer in time.") from None
+    if not services.scheduler.running:
+        raise ReplicaLags("This process has ceased to follow the logs; it has to be started again.")
     lag_seconds = services.scheduler.vitals().lag_seconds
     if lag_seconds > services.settings.ready_lag_seconds_max:
         raise ReplicaLags(f"A replica has been behind its log for {lag_seconds:.1f} s.")

@@ -100,6 +100,7 @@ async def test_delete_answers_with_the_object(over_each_store: Harness) -> None:
 
 
 async def test_delete_takes_a_uid_as_its_precondition(harness: Harness) -> None:
+    """P17: who confirms that a pod is gone means that very pod."""
     uid = (await harness.put_node("n1")).json()["metadata"]["uid"]
 
     async def delete(expected: str):

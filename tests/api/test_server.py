@@ -1,5 +1,6 @@
 """Health, metrics, and what is left when the database is gone."""
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -17,6 +18,13 @@ async def test_health(over_each_store: Harness) -> None:
     for path in ("/livez", "/readyz"):
         answer = await over_each_store.client.get(path)
         assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+async def test_readiness_tells_that_nobody_follows_the_logs_any_more(harness: Harness) -> None:
+    """Then no replica would ever be seen to lag."""
+    harness.scheduler._pulse_task.cancel()
+    await asyncio.wait([harness.scheduler._pulse_task])
+    assert problem(await harness.client.get("/readyz"), 503) == "ReplicaLags"
 
 
 @pytest.fixture

@@ -285,6 +285,7 @@ async def test_a_new_pod_of_the_same_name_has_a_grace_of_its_own():
 
 
 async def test_one_wrong_label_cannot_empty_the_cluster():
+    """P17: how many may go in a minute is state under a revision, so it is kept by all workers."""
     async with world() as w:
         await configure(w, evictionsPerMinute=2)
         await apply(w, N1, *(ON_SSD.named(f"p{i}").on("n1") for i in range(5)))
@@ -337,6 +338,7 @@ async def test_a_timer_goes_on_with_another_worker_from_where_it_was():
 
 
 async def test_timers_are_stored_and_stopped_by_commits():
+    """P17: the commit that makes a rule false begins its timer, the one that makes it true ends it."""
     async with world() as w:
         await apply(w, N1, BESIDE.on("n1"), S2.on("n1"))
         await delete(w, "s2")
@@ -351,7 +353,7 @@ async def test_timers_are_stored_and_stopped_by_commits():
 
 @pytest.mark.parametrize("seed", range(12))
 async def test_several_workers_evict_nobody_twice_and_nobody_in_vain(seed):
-    """Each relabels and applies at the same time; whoever holds the lease sweeps in between."""
+    """P17: each relabels and applies at the same time; whoever holds the lease sweeps in between."""
     async with world(workers=3, seed=seed) as w:
         pods = [alone(f"p{i}").on("n1" if i % 2 else "n2") for i in range(2)]
         await apply(w, N1, N2, *pods)
