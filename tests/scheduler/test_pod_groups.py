@@ -420,3 +420,15 @@ async def test_a_dry_run_of_a_group_leaves_nothing_behind():
         assert {each.uid for each in answer.results} == {None}
         assert await waiting_groups(w) == []
         assert await w.nodes_of_pods() == {}
+
+
+async def test_a_group_of_which_nobody_was_let_in_leaves_nothing_that_waits():
+    async with world() as w:
+        spec = {"hard": {"pods": "0"}}
+        metadata = {"name": "full", "namespace": "default"}
+        await put(w, {"kind": "ResourceQuota", "metadata": metadata, "spec": spec})
+        pods = [pod(f"w-{i}").request(cpu="1") for i in range(2)]
+        answer = await w.place(*pods, all_or_nothing=True, queue=True)
+        assert {each.outcome for each in answer.results} == {"Denied"}
+        assert not answer.committed
+        assert await waiting_groups(w) == []

@@ -13,7 +13,7 @@ from service.scheduler.replica import Replica
 def wait_together(desk: Desk, keys: Sequence[Key]) -> None:
     """Note that these pods wait for each other, and no more for those that they waited with.
 
-    Members may be absent. The same pods asked for again stay the group that they are.
+    Members may be absent, but not all of them. The same pods asked for again stay the group that they are.
     """
     replica, members = desk.replica, tuple(keys)
     groups = {each.name: each for key in keys if (each := replica.groups.waiting_with(key))}
@@ -22,7 +22,7 @@ def wait_together(desk: Desk, keys: Sequence[Key]) -> None:
     for key in keys:
         leave_waiting(replica, key)
     _forget_abandoned(replica)
-    if len(members) > 1:
+    if len(members) > 1 and _somebody_waits(replica, members):
         replica.put(WaitingGroup(name=desk.ids.uid(), members=members))
 
 
