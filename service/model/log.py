@@ -27,6 +27,9 @@ COMPACTION_STEP_ROWS_MAX = 1_000
 RESTORE_LIFT_REVISIONS = 1_000_000_000
 """How far a restored cluster's revision is lifted over all that can have been seen (P3)."""
 
+LEASE_SECONDS_MAX = 600
+"""No lease is longer: one that ends later was taken before the database's clock went back."""
+
 CLUSTER_KIND = "Cluster"
 CLUSTER_NAME = "config"
 """A cluster's configuration is the object (`Cluster`, "", `config`)."""

@@ -15,6 +15,7 @@ from service.model.log import (
     CLUSTER_KIND,
     CLUSTER_NAME,
     COMPACTION_STEP_ROWS_MAX,
+    LEASE_SECONDS_MAX,
     LOCKED_LAG_CHANGES_MAX,
     REPORT_SECONDS_MAX,
     RESTORE_LIFT_REVISIONS,
@@ -275,7 +276,7 @@ class MemoryStore:
         if own is None:
             return None
         held = own.leases.get(name)
-        if held is not None and held.holder != holder and held.until > now:
+        if held is not None and held.holder != holder and _lasts(held, now):
             return None
         until = now + timedelta(seconds=seconds)
         own.leases[name] = Lease(cluster_id=cluster_id, name=name, holder=holder, until=until)
@@ -293,7 +294,7 @@ class MemoryStore:
         """The clusters of which nobody prolonged the lease of this name, and nobody gave it back."""
         now = self._clock()
         leases = {own.name: own.leases.get(name) for own in self._clusters.values()}
-        return sorted(name for name, lease in leases.items() if lease and lease.until <= now)
+        return sorted(name for name, lease in leases.items() if lease and not _lasts(lease, now))
 
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
         """Give a lease back, if the holder still has it."""
@@ -442,6 +443,10 @@ class _Listener:
         heard = frozenset(self._heard)
         self._heard.clear()
         return heard
+
+
+def _lasts(lease: Lease, now: datetime) -> bool:
+    return now < lease.until <= now + timedelta(seconds=LEASE_SECONDS_MAX)
 
 
 def _key(row: ObjectRow) -> ObjectKey:

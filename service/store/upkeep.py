@@ -6,6 +6,7 @@ from datetime import timedelta
 from service.model.errors import NotFound
 from service.model.log import (
     COMPACTION_STEP_ROWS_MAX,
+    LEASE_SECONDS_MAX,
     REPORT_SECONDS_MAX,
     RESTORE_LIFT_REVISIONS,
     Lease,
@@ -27,14 +28,15 @@ _SWEEP = """
         ORDER BY recorded_at LIMIT $3
     ))
 """
-_ACQUIRE = """
+_ACQUIRE = f"""
     INSERT INTO lease AS l (cluster_id, name, holder, until)
     SELECT cluster_id, $2, $3, clock_timestamp() + $4::interval FROM cluster WHERE cluster_id = $1
     FOR KEY SHARE
     ON CONFLICT (cluster_id, name) DO UPDATE SET holder = excluded.holder, until = excluded.until
-    WHERE l.holder = excluded.holder OR l.until <= clock_timestamp()
+    WHERE l.holder = excluded.holder
+        OR l.until NOT BETWEEN clock_timestamp() AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
     RETURNING cluster_id, name, holder, until
-"""
+"""  # noqa: S608 - put together from constants
 # Who holds it is seen as of the statement's begin: if it was taken for the first time just then, by nobody.
 _CLAIM = f"""
     WITH taken AS ({_ACQUIRE})
@@ -43,10 +45,12 @@ _CLAIM = f"""
     SELECT cluster_id, name, holder, until FROM lease
     WHERE cluster_id = $1 AND name = $2 AND NOT EXISTS (SELECT FROM taken)
 """  # noqa: S608 - put together from constants
-_EXPIRED = """
+_EXPIRED = f"""
     SELECT c.name FROM lease AS l JOIN cluster AS c USING (cluster_id)
-    WHERE l.name = $1 AND l.until <= clock_timestamp() ORDER BY c.name
-"""
+    WHERE l.name = $1
+        AND l.until NOT BETWEEN clock_timestamp() AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
+    ORDER BY c.name
+"""  # noqa: S608 - put together from constants
 _RELEASE = "DELETE FROM lease WHERE cluster_id = $1 AND name = $2 AND holder = $3"
 _REPORT = """
     WITH gone AS (

@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from service.model.errors import Conflict, NotFound
-from service.model.log import Counts, IdempotencyKey, ReplicaState
+from service.model.log import LEASE_SECONDS_MAX, Counts, IdempotencyKey, ReplicaState
 from tests.store.history import AnyStore, answer, committed, create, whole_log
 
 
@@ -130,6 +130,18 @@ async def test_a_lease_is_held_by_one_until_it_ends_or_is_given_back(
 async def test_a_lease_that_has_ended_can_be_taken(store: AnyStore, cluster_id: int):
     await store.acquire_lease(cluster_id, "queue", "w1", 0)
     assert await store.acquire_lease(cluster_id, "queue", "w2", 60)
+
+
+async def test_a_lease_from_before_the_clock_went_back_can_be_taken(
+    store: AnyStore, cluster_id: int
+):
+    """P16: who holds it may be dead, and nobody else would work until the clock is there again."""
+    await store.acquire_lease(cluster_id, "upkeep", "a", 2 * LEASE_SECONDS_MAX)
+    assert await store.expired_leases("upkeep") != []
+    lease = await store.acquire_lease(cluster_id, "upkeep", "b", 60)
+    assert lease is not None
+    assert lease.holder == "b"
+    assert await store.expired_leases("upkeep") == []
 
 
 async def test_a_cluster_that_is_gone_has_no_leases(store: AnyStore):
