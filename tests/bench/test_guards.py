@@ -82,7 +82,7 @@ def test_a_placement_runs_as_many_bytecodes_with_ten_times_as_much_around(grown,
 
 @pytest.mark.parametrize("shape", SHAPES[1:])
 def test_a_pod_without_rules_runs_the_same_bytecodes_whether_or_not_others_have_rules(shape):
-    """As long as none of these rules concerns it."""
+    """Q01: as long as none of these rules concerns it."""
     asked = worlds.parsed(worlds.pod("asked", labels={"app": "other"}), TemplateCache())
     pods, clusters = worlds.replicas(asked, ASKED), (worlds.empty(NODES), worlds.empty(NODES))
     worlds.populate(clusters[0], [kind(shape)], range(FEW))
