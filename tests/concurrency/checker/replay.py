@@ -8,6 +8,7 @@ import msgspec
 from service.model.log import Change, CommitInfo
 from tests.concurrency.checker.claims import Claims
 from tests.concurrency.checker.evicting import EvictionCheck
+from tests.concurrency.checker.gangs import Gangs
 from tests.concurrency.checker.history import Call, History, Key, Violation
 from tests.concurrency.checker.state import State, objections, overcommitted
 from tests.reference.resources import amounts
@@ -25,6 +26,7 @@ class Replay:
         self._history = history
         self._claims = claims
         self.state = State()
+        self._gangs = Gangs(self.state)
         self._found: list[Violation] = []
         self._answers: defaultdict[int, list[tuple[Call, Any]]] = defaultdict(list)
         """Answers by the revision that they were decided on; of a placement, each result."""
@@ -69,6 +71,8 @@ class Replay:
             self._evictions.see(change, commit.at)
             call = self._claims.get(change.revision)
             is_placement = self._is_placement(change)
+            for told in self._gangs.see(change, is_placement=is_placement):
+                self._report("A9", f"before revision {change.revision}: {told}")
             if is_placement and call is not None and call.action == "place":
                 if call.asked["group"]:
                     groups.setdefault(call.number, []).append(change)
@@ -84,6 +88,8 @@ class Replay:
             self._check_capacity(change, is_placement=is_placement)
             self._check_gangs(change, gangs)
             self._check_answers()
+        for told in self._gangs.end():
+            self._report("A9", f"at revision {self.state.revision}: {told}")
         for number, members in groups.items():
             self._check_group(self._history.calls[number], members)
 

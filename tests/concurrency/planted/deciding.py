@@ -3,7 +3,7 @@
 from service.engine import GroupPlacement, Placement
 from service.model.errors import RevisionConflict
 from service.scheduler import decide as decide_module, deciding as deciding_module
-from service.scheduler.decide import best_effort, groups, objects, placements, placing
+from service.scheduler.decide import best_effort, gangs, groups, objects, placements, placing
 from service.scheduler.decide.placing import Candidate
 from service.scheduler.replica import Replica
 from service.scheduler.service import Scheduler
@@ -39,6 +39,22 @@ def group_kept_without_a_check(patch):
 def groups_placed_one_by_one(patch):
     """AllOrNothing places those that it can."""
     patch.setattr(placements, "place_as_group", best_effort.place_one_by_one)
+
+
+@bug("A9", "gangs.Gang._search")
+def pod_group_starts_with_one(patch):
+    """Of a pod group that is complete the first member that fits is placed, and others later."""
+
+    search = gangs.Gang._search
+
+    def first_that_fits(self, ready, need):
+        for candidate in ready:
+            found = self._together([candidate])
+            if isinstance(found, list):
+                return found
+        return search(self, ready, need)
+
+    patch.setattr(gangs.Gang, "_search", first_that_fits)
 
 
 @bug("A9", "groups._Group.bind")

@@ -261,6 +261,20 @@ class Crowd:
         intent = ApplyObjects(manifests=tuple(map(workload.parsed, manifests)))
         return Operation(number=number, action="apply", asked={"objects": keys}, intent=intent)
 
+    def gather(self, source: random.Random) -> Operation:
+        """A member or two of a pod group, the group itself, or one member less."""
+        number, name = self.next_number(), source.choice(("gang-0", "gang-1"))
+        if source.random() < 0.2:
+            return self._delete(number, "Pod", NAMESPACES[0], f"{name}-m{source.randrange(6)}")
+        if source.random() < 0.25:
+            manifests = [workload.pod_group_manifest(source, name, NAMESPACES[0])]
+        else:
+            manifests = [workload.member_manifest(source, name, NAMESPACES[0])]
+        manifests = [marked(each, number) for each in manifests]
+        keys = [(each["kind"], NAMESPACES[0], each["metadata"]["name"]) for each in manifests]
+        intent = ApplyObjects(manifests=tuple(map(workload.parsed, manifests)))
+        return Operation(number=number, action="apply", asked={"objects": keys}, intent=intent)
+
     def _configure(self, number: int) -> Operation:
         return self._patching(number, workload.config_patch(self.random))
 
@@ -294,6 +308,12 @@ class Client:
             await self.perform(operation)
             if self._mean_pause and self._random.random() < 0.5:
                 await asyncio.sleep(self._random.expovariate(1 / self._mean_pause))
+
+    async def gather(self, source: random.Random, operations: int) -> None:
+        """Have pod groups grow and shrink while others work."""
+        for _ in range(operations):
+            await self.perform(self._crowd.gather(source))
+            await asyncio.sleep(source.expovariate(20))
 
     async def perform(self, operation: Operation, attempts: int = 4) -> Call | None:
         """Ask until the outcome is known, or patience ends."""

@@ -89,7 +89,8 @@ def simulate(seed: int) -> Run:
     loop = SimulatedLoop(random.Random(f"loop {seed}"))
     with alarms() as heard, closing(loop):
         handing = random.Random(f"hand over {seed}")
-        simulation = _Simulation(loop, random.Random(f"world {seed}"), handing, heard)
+        gathering = random.Random(f"gather {seed}")
+        simulation = _Simulation(loop, random.Random(f"world {seed}"), handing, gathering, heard)
         try:
             loop.run_until_complete(simulation.main())
         except Stuck as stuck:
@@ -115,10 +116,13 @@ class _Simulation:
         loop: SimulatedLoop,
         source: random.Random,
         handing: random.Random,
+        gathering: random.Random,
         alarms: list[str],
     ) -> None:
         self._loop = loop
         self._random = source
+        self._gathering = gathering
+        """In some runs pod groups come and go."""
         self._alarms = alarms
         self._limits = some_limits(source)
         self.database = Database(loop, source, _some_trouble(source))
@@ -145,7 +149,10 @@ class _Simulation:
         ]
         clients = [Client(self._crowd, f"client-{n}") for n in range(self._random.randrange(3, 7))]
         share = 48 // len(clients)
-        await asyncio.gather(*(client.run(share) for client in clients))
+        work = [client.run(share) for client in clients]
+        if self._gathering.random() < 0.3:
+            work.append(Client(self._crowd, "gatherer").gather(self._gathering, 24))
+        await asyncio.gather(*work)
         self._over = True
         self.database.trouble = Trouble()
         self._bring_back()

@@ -22,6 +22,7 @@ from tests.builders import (
 HOST, ZONE = "host", "zone"
 NAMESPACES = ("shop", "lab", "kube-system")
 MARK = "simulation/call"
+POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 TEMPLATES = TemplateCache()
 """Shared by all seeds: what a template means does not depend on the run."""
 OTHER_CLUSTER = "other"
@@ -135,6 +136,22 @@ def group_manifests(number: int, app: str, name: str, inside: str) -> list[Manif
         _named(_json_of(number, app, member), f"{name}-{member}", inside)
         for member in range(len(group_shape(number, app)))
     ]
+
+
+def pod_group_manifest(source: random.Random, name: str, inside: str) -> Manifest:
+    return {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": inside},
+        "spec": {"minMember": source.choice((2, 2, 3, 4))},
+    }
+
+
+def member_manifest(source: random.Random, group: str, inside: str) -> Manifest:
+    made = pod(f"{group}-m{source.randrange(6)}", inside).label({POD_GROUP_LABEL: group})
+    sized = made.label(app=group).request(cpu=source.choice(("100m", "300m", "900m")))
+    apart = sized.require_anti_affinity(HOST, matching(app=group))
+    return {"kind": "Pod", **source.choice((sized, sized, apart))}
 
 
 def parsed_pods(manifests: list[Manifest]) -> tuple[Any, ...]:
