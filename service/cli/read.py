@@ -25,7 +25,10 @@ def get(
     session: Session,
     *,
     kind: Annotated[
-        str, typer.Argument(help="nodes, namespaces, pods, resourcequotas, events, clusters.")
+        str,
+        typer.Argument(
+            help="nodes, namespaces, pods, resourcequotas, podgroups, events, clusters."
+        ),
     ],
     name: Annotated[
         str | None, typer.Argument(help="One object; namespace/name for a pod.")

@@ -45,6 +45,28 @@ def test_pods_are_shown_with_where_they_are_or_why_they_wait(moorage, stub):
     assert stub.requests[0].url.params["labelSelector"] == "app=web"
 
 
+def test_pod_groups_are_shown_with_how_their_members_fare(moorage, stub):
+    group = {
+        "metadata": {"name": "train", "namespace": "shop"},
+        "spec": {"minMember": 3},
+        "status": {"phase": "Scheduling", "members": 4, "scheduled": 3, "running": 0},
+    }
+    stub.on("GET", f"{CLUSTER}/podgroups", page(group))
+
+    lines = moorage("get", "pg").out.splitlines()
+
+    assert lines[0].split() == [
+        "NAMESPACE",
+        "NAME",
+        "PHASE",
+        "MIN",
+        "MEMBER",
+        "SCHEDULED",
+        "RUNNING",
+    ]
+    assert lines[1].split() == ["shop", "train", "Scheduling", "3", "3", "0"]
+
+
 def test_names_and_manifests_can_be_had_for_scripts(moorage, stub):
     stub.on("GET", f"{CLUSTER}/pods", page(PLACED, WAITING))
 

@@ -367,6 +367,34 @@ async def test_a_refused_group_that_is_queued_waits_as_one():
         assert await waiting_groups(w) == []
 
 
+async def test_another_worker_finds_a_queued_group_as_it_was_left():
+    async with world(workers=2) as w:
+        await w.apply(small("n1"))
+        pods = [pod(f"w-{n}").request(cpu="1") for n in range(2)]
+        await w.place(*pods, all_or_nothing=True, queue=True)
+        await settled(w)
+        await w.schedulers[0].stop()
+        await w.apply(node("n2").label(host="n2").taint("dedicated", "db"), worker=1)
+        for _ in range(3):
+            await w.pass_time(5)
+            assert set((await settled(w)).values()) == {None}
+        await w.apply(small("n2"), worker=1)
+        await w.pass_time(5)
+        assert set((await settled(w)).values()) == {"n1", "n2"}
+        assert len(commits_of(w, "w-0", "w-1")) == 1
+
+
+async def test_a_member_of_another_scheduler_is_left_to_that():
+    async with world() as w:
+        await w.apply(node("n1"), pod_group(least=2))
+        await w.apply(with_spec(member("m-0"), schedulerName="other"), member("m-1"))
+        assert set((await settled(w)).values()) == {None}
+        assert "status" not in (await w.stored("Pod", "default", "m-0"))
+        assert (await condition(w, "m-1"))[2].startswith("group train fails at m-0: ")
+        await put(w, member("m-0").on("n1"))
+        assert set((await settled(w)).values()) == {"n1"}
+
+
 async def test_a_queued_group_says_of_each_member_why_it_waits():
     async with world() as w:
         await w.apply(node("n1"))

@@ -12,7 +12,7 @@ from service.scheduler.decide.conditions import GATED, GATED_REASON, waiting
 from service.scheduler.decide.events import tell_failed
 from service.scheduler.decide.gangs import Gang
 from service.scheduler.decide.membership import members_of, waits_with
-from service.scheduler.decide.placing import Candidate, bind, refusal_of
+from service.scheduler.decide.placing import UNKNOWN_SCHEDULER, Candidate, bind, refusal_of
 from service.scheduler.desk import Decision, Desk
 from service.scheduler.groups import GroupRef
 from service.scheduler.intents import PlacePending
@@ -94,7 +94,7 @@ class _Turn:
         for candidate in gang.alone:
             self._try_alone(candidate.manifest, behind=behind)
         for denied_key, denied in gang.denied.items():
-            if denied.reason != GATED_REASON:
+            if denied.reason not in (GATED_REASON, UNKNOWN_SCHEDULER):
                 self._refuse(denied_key, _refused_for(self._desk, denied))
         if gang.refusal is not None and key not in self.refused:
             self._refuse(key, self._refused_together(gang, gang.refusal))
