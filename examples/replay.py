@@ -1,10 +1,13 @@
 """Replay a folder of manifests against Moorage: apply its nodes, then place its pods in their order, over HTTP.
 
-    examples/replay.py FOLDER [--kill] [--batch 200] [--workers 1] [--limit N] [--url URL]
+    examples/replay.py FOLDER [--departures] [--kill] [--batch 200] [--workers 1] [--limit N] [--url URL]
 
 The folder holds `nodes.json` (a `List`, as `kubectl get nodes -o json` prints it) and `pods.jsonl` or `pods.jsonl.gz`, one pod a line; the
 names may end in .yaml as well. Reported are: how many pods found a place, how many did not and why, pods a second, and the peak
 memory of the server's and the database's processes.
+
+With --departures pods also end: before a batch arrives, those placed pods are reported as Succeeded whose annotation `…/deleted-at` is not after the
+`…/created-at` of the batch's first pod; what they held is free again.
 
 With --kill everything (server, workers, PostgreSQL) is killed with SIGKILL in the middle, while a request is under way, and started
 again; the request is repeated under its idempotency key. At the end the stored pods must be exactly those that were acknowledged, each on
@@ -12,6 +15,8 @@ the node that was acknowledged, none missing, none twice.
 """
 
 import argparse
+import heapq
+import json
 import os
 import random
 import secrets
@@ -28,7 +33,7 @@ from typing import Any
 
 from service.cli.batches import in_batches
 from service.cli.client import Client
-from service.cli.errors import CliError, ExitCode, Unavailable, WrongUsage
+from service.cli.errors import CliError, ExitCode, Refused, Unavailable, WrongUsage
 from service.cli.explanations import PLACED, count_outcomes, reasons_of_refusals
 from service.cli.local import LocalServer, temporary_folder
 from service.cli.output import Format, Output, print_error
@@ -46,6 +51,7 @@ class Report:
     nodes: int = 0
     pods: int = 0
     placed: int = 0
+    departed: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     server_peak_mib: float = 0.0
@@ -72,6 +78,8 @@ class Replay:
         self._killer: threading.Timer | None = None
         self.acknowledged: dict[tuple[str, str], str] = {}
         self.results: list[dict[str, Any]] = []
+        self._ending: list[tuple[float, int, bytes]] = []
+        """Placed pods that will end: when, a number, and the pod as it is reported then."""
 
     def load(self, nodes: Sequence[dict[str, Any]]) -> None:
         """Apply the nodes, as one commit."""
@@ -83,6 +91,36 @@ class Replay:
             self.results.append(result)
             if result["outcome"] in PLACED:
                 self.acknowledged[result["namespace"], result["name"]] = result["nodeName"]
+
+    def expect_ends(self, pods: Sequence[dict[str, Any]]) -> None:
+        """Note when the pods of a batch end, those that found a place."""
+        for pod in pods:
+            metadata, end = pod["metadata"], time_of(pod, "deleted-at")
+            name = (metadata.get("namespace", "default"), metadata["name"])
+            if end is not None and name in self.acknowledged:
+                ended = json.dumps({**pod, "status": {"phase": "Succeeded"}}).encode()
+                heapq.heappush(self._ending, (end, len(self._ending), ended))
+
+    def end(self, now: float | None) -> None:
+        """Report all pods as Succeeded whose time has come."""
+        lines = []
+        while now is not None and self._ending and self._ending[0][0] <= now:
+            lines.append(heapq.heappop(self._ending)[2])
+        if not lines:
+            return
+        while True:
+            try:
+                answers = self.client.post_lines(self.client.path("apply"), lines)
+            except Unavailable:
+                if self._killer is None:
+                    raise
+                self._restart()
+            else:
+                break
+        wrong = [each for each in answers if each["result"] not in {"Changed", "Unchanged"}]
+        if wrong:
+            raise Refused({"detail": f"A pod that ended was not updated: {wrong[0]}"})
+        self.report.departed += len(lines)
 
     def _ask(self, pods: Sequence[dict[str, Any]], *, key: str) -> dict[str, Any]:
         while True:
@@ -166,6 +204,14 @@ class MemorySampler:
         self._report.database_peak_mib = max(self._report.database_peak_mib, stored)
 
 
+def time_of(pod: Mapping[str, Any], what: str) -> float | None:
+    """When something happened to a pod, by its annotation `<owner>/<what>`; None if it doesn't say."""
+    for key, value in pod["metadata"].get("annotations", {}).items():
+        if key.rpartition("/")[2] == what:
+            return float(value)
+    return None
+
+
 def tree(root: int) -> list[int]:
     """A process and all of its descendants, parents first (Linux)."""
     found = [root]
@@ -215,7 +261,11 @@ def replay(arguments: argparse.Namespace, output: Output) -> Report:
                     batch
                 ):
                     run.kill_soon()
+                if arguments.departures:
+                    run.end(time_of(batch[0], "created-at"))
                 run.place(batch)
+                if arguments.departures:
+                    run.expect_ends(batch)
             report.seconds = time.monotonic() - started
         run.settle()
         run.verify()
@@ -256,6 +306,7 @@ def print_report(output: Output, report: Report, *, killed: bool) -> None:
         ("pods", report.pods),
         ("placed", report.placed),
         ("not placed", report.pods - report.placed),
+        ("ended", report.departed),
         ("seconds", round(report.seconds, 2)),
         ("pods a second", round(rate)),
     ]
@@ -300,6 +351,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--batch", type=int, default=200, help="pods in one request")
     parser.add_argument("--workers", type=int, default=1, help="workers of our own server")
     parser.add_argument("--limit", type=int, help="only the first so many pods")
+    parser.add_argument("--departures", action="store_true", help="let pods end at their time")
     parser.add_argument("--kill", action="store_true", help="kill our own server in the middle")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     arguments = parser.parse_args(given)

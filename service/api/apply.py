@@ -1,8 +1,9 @@
 """Many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 from litestar import Response, post
@@ -165,6 +166,40 @@ async def _streamed(
         yield encode_problem(error, request.scope["path"])[1] + b"\n"
 
 
+class _UnderWay:
+    """The chunks of one stream that are submitted and not yet answered, in their order."""
+
+    def __init__(self, count_max: int) -> None:
+        self.tasks: asyncio.Queue[asyncio.Task[tuple[int, bytes]] | None] = asyncio.Queue()
+        self.room = asyncio.Semaphore(count_max)
+        self.count = 0
+
+    def add(self, work: Coroutine[Any, Any, tuple[int, bytes]]) -> None:
+        """Start the next one, for which `room` was acquired."""
+        self.count += 1
+        task = asyncio.create_task(work)
+        task.add_done_callback(_take_note)
+        self.tasks.put_nowait(task)
+
+    def end(self) -> None:
+        """Nothing more will be added."""
+        self.tasks.put_nowait(None)
+
+    async def answers(self) -> AsyncIterator[tuple[int, bytes]]:
+        """What they are answered, as soon as each is."""
+        while (task := await self.tasks.get()) is not None:
+            answer = await task
+            self.count -= 1
+            yield answer
+            self.room.release()
+
+    def cancel(self) -> None:
+        """Have those that are not decided given up."""
+        while not self.tasks.empty():
+            if (task := self.tasks.get_nowait()) is not None:
+                task.cancel()
+
+
 async def _answers(request: AnyRequest, services: Services) -> AsyncIterator[tuple[int, bytes]]:
     """Revision and answer lines of each chunk, once it is committed.
 
@@ -172,40 +207,28 @@ async def _answers(request: AnyRequest, services: Services) -> AsyncIterator[tup
     key it is only decided after that: should the one fail and the stream be sent again, it would
     otherwise be answered from its record and not done again on top of the other.
     """
-    ahead = 1 if "idempotency-key" in request.headers else CHUNKS_AHEAD
-    under_way: asyncio.Queue[asyncio.Task[tuple[int, bytes]] | None] = asyncio.Queue()
-    room = asyncio.Semaphore(ahead)
-    feeding = asyncio.create_task(_feed(request, services, under_way, room))
+    under_way = _UnderWay(1 if "idempotency-key" in request.headers else CHUNKS_AHEAD)
+    feeding = asyncio.create_task(_feed(request, services, under_way))
     try:
-        while (task := await under_way.get()) is not None:
-            yield await task
-            room.release()
+        async for answer in under_way.answers():
+            yield answer
         await feeding
     finally:
         feeding.cancel()
-        while not under_way.empty():
-            if (task := under_way.get_nowait()) is not None:
-                task.cancel()
+        under_way.cancel()
 
 
-async def _feed(
-    request: AnyRequest,
-    services: Services,
-    under_way: "asyncio.Queue[asyncio.Task[tuple[int, bytes]] | None]",
-    room: asyncio.Semaphore,
-) -> None:
-    """Submit chunk after chunk where there is room, and None at the end."""
+async def _feed(request: AnyRequest, services: Services, under_way: _UnderWay) -> None:
+    """Submit chunk after chunk where there is room."""
     chunk = 0
     try:
-        async for start, lines in _chunks(request, services):
+        async for start, lines in _chunks(request, services, lambda: under_way.count > 0):
             intent = ApplyLines(lines=await _parse_lines(start, lines, services))
-            await room.acquire()
-            task = asyncio.create_task(_submit(request, services, intent, lines, chunk))
-            task.add_done_callback(_take_note)
-            under_way.put_nowait(task)
+            await under_way.room.acquire()
+            under_way.add(_submit(request, services, intent, lines, chunk))
             chunk += 1
     finally:
-        under_way.put_nowait(None)
+        under_way.end()
 
 
 def _take_note(task: "asyncio.Task[tuple[int, bytes]]") -> None:
@@ -229,13 +252,13 @@ def _rendered_lines(answer: LinesAnswer) -> Rendered:
 
 
 async def _chunks(
-    request: AnyRequest, services: Services
+    request: AnyRequest, services: Services, waits: Callable[[], bool]
 ) -> AsyncIterator[tuple[int, Sequence[bytes]]]:
     """The body's lines, so many at a time as one commit takes, and the number of the first."""
     size = services.settings.apply_lines_per_commit
     longest = services.settings.apply_line_bytes_max
     start, waiting, rest = 1, list[bytes](), b""
-    async for piece in services.bodies.stream(request):
+    async for piece in services.bodies.stream(request, waits):
         *complete, rest = (rest + piece).split(b"\n")
         waiting += complete
         if len(rest) > longest:

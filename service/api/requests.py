@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -168,13 +168,23 @@ class BodyReader:
         """
         return b"".join([chunk async for chunk in self.stream(request)])
 
-    async def stream(self, request: AnyRequest) -> AsyncIterator[bytes]:
-        """The body piece by piece; raises what `read` raises."""
+    async def stream(
+        self, request: AnyRequest, waits: Callable[[], bool] | None = None
+    ) -> AsyncIterator[bytes]:
+        """The body piece by piece; raises what `read` raises.
+
+        `waits` tells whether the client may be waiting for an answer to what it has sent so far:
+        then its time begins anew.
+        """
         limit = self._limits[operation_of(request).limit]
         _refuse_announced(request.headers.get("content-length", "0"), limit)
         started, received, more = self._monotonic(), 0, True
         while more:
-            message = await self._next(request, started, received)
+            granted = self._timeout_seconds + received / self._bytes_per_second_min
+            left = min(self._timeout_seconds, started + granted - self._monotonic())
+            message = await self._next(request, left, waits)
+            if message["type"] != "http.request":
+                raise MalformedRequest("The client left before the body was complete.")
             chunk: bytes = message.get("body", b"")
             received += len(chunk)
             if received > limit:
@@ -183,17 +193,30 @@ class BodyReader:
             if chunk:
                 yield chunk
 
-    async def _next(self, request: AnyRequest, started: float, received: int) -> Mapping[str, Any]:
-        granted = self._timeout_seconds + received / self._bytes_per_second_min
-        left = started + granted - self._monotonic()
+    async def _next(
+        self, request: AnyRequest, left: float, waits: Callable[[], bool] | None
+    ) -> Mapping[str, Any]:
         try:
-            async with asyncio.timeout(min(self._timeout_seconds, left)):
-                message: Mapping[str, Any] = await request.receive()
+            if waits is not None:
+                return await self._patiently(request, left, waits)
+            async with asyncio.timeout(left):
+                return cast("Mapping[str, Any]", await request.receive())
         except TimeoutError:
             raise BodyTimeout("The body did not arrive in time.") from None
-        if message["type"] != "http.request":
-            raise MalformedRequest("The client left before the body was complete.")
-        return message
+
+    async def _patiently(
+        self, request: AnyRequest, left: float, waits: Callable[[], bool]
+    ) -> Mapping[str, Any]:
+        receiving = asyncio.ensure_future(request.receive())
+        try:
+            await asyncio.wait({receiving}, timeout=left)
+            while not receiving.done() and waits():
+                await asyncio.wait({receiving}, timeout=self._timeout_seconds)
+            if not receiving.done():
+                raise TimeoutError
+            return cast("Mapping[str, Any]", receiving.result())
+        finally:
+            receiving.cancel()
 
 
 def _refuse_announced(content_length: str, limit: int) -> None:

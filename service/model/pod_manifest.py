@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
+from service.model.errors import InvalidManifest, MalformedJSON
 from service.model.manifest_base import (
     DEFAULT_NAMESPACE,
     ObjectManifest,
@@ -35,11 +36,11 @@ from service.model.metadata import (
 )
 from service.model.objects import Pod
 from service.model.plain import Plain, compact, cut, loaded_metadata, plain_metadata
-from service.model.strict_json import encode
+from service.model.strict_json import decode_strict, encode
 from service.model.templates import PodTemplate, TemplateCache, split_node_name
 from service.model.validation.kinds import KINDS
 from service.model.validation.names import dns_subdomain
-from service.model.validation.rules import entries_of
+from service.model.validation.rules import Limits, Problems, entries_of
 
 _NODE_NAME = b'"nodeName":"'
 _NODE_NAME_KEY = b'"nodeName"'
@@ -47,7 +48,7 @@ _NODE_NAME_FIRST = b'{"nodeName":"'
 _SPEC = b'"spec":'
 _OWN_KIND = ("Pod", "")
 _STATUS = b'},"status":'
-_NO_STATUS = b',"status":{}'
+_STATUS_BYTES_MAX = 512
 
 _ABSENT = object()
 
@@ -277,13 +278,29 @@ def parse_plain_pod(plain: Plain, templates: TemplateCache) -> PodManifest | Non
     metadata = plain_metadata(plain.metadata, DEFAULT_NAMESPACE)
     if metadata is None:
         return None
-    spec, status = plain.rest[len(_SPEC) :], None
-    if spec.endswith(_NO_STATUS):  # clients in Go send it so
-        spec, status = spec[: -len(_NO_STATUS)], b"{}"
-    found = _find_template(spec, templates)
+    spec, separator, status = plain.rest[len(_SPEC) :].rpartition(_STATUS)
+    found = _find_template(spec + b"}" if separator else status, templates)
     if found is None or (found[1] and found[0].spec.scheduling_gates):
         return None
-    return _manifest(metadata, *found, status=status)
+    if separator and not _is_known_status(status, templates.limits):
+        return None
+    return _manifest(metadata, *found, status=status if separator else None)
+
+
+def _is_known_status(raw: bytes, limits: Limits) -> bool:
+    """Whether these are the bytes of a small status that is valid, as many pods have it."""
+    return len(raw) <= _STATUS_BYTES_MAX and _is_valid_status(raw, limits)
+
+
+@lru_cache(maxsize=1_024)
+def _is_valid_status(raw: bytes, limits: Limits) -> bool:
+    problems = Problems(limits)
+    try:
+        status = decode_strict(raw)
+    except (MalformedJSON, InvalidManifest):
+        return False
+    KINDS["Pod"].envelope({"metadata": {"name": "any"}, "status": status}, "", problems)
+    return not problems.errors and encode(status) == raw
 
 
 def _find_template(spec: bytes, templates: TemplateCache) -> tuple[PodTemplate, str | None] | None:

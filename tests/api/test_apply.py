@@ -166,15 +166,15 @@ async def test_a_stream_that_breaks_ends_with_a_problem(make_harness) -> None:
     assert (last["code"], last["status"]) == ("BodyTooLarge", 413)
 
 
-async def test_answers_do_not_wait_for_lines_that_are_still_to_come(make_harness) -> None:
-    harness = await make_harness(apply_lines_per_commit=1)
-    answered = asyncio.Event()
-    sent: list[bytes] = [lines(node("n1")) + b"\n", lines(node("n2"))]
+async def conversed(harness: Harness, *pieces: bytes) -> list[dict[str, Any]]:
+    """The answers to pieces of a stream, each sent once the one before it is answered."""
+    answered, sent = asyncio.Event(), list(pieces)
     answers: list[bytes] = []
 
     async def receive() -> dict[str, Any]:
-        if len(sent) == 1:
+        if len(sent) < len(pieces):
             await answered.wait()
+            answered.clear()
         return {"type": "http.request", "body": sent.pop(0), "more_body": bool(sent)}
 
     async def send(message: dict[str, Any]) -> None:
@@ -190,7 +190,29 @@ async def test_answers_do_not_wait_for_lines_that_are_still_to_come(make_harness
         "headers": [(b"content-type", b"application/x-ndjson")],
     }
     await asyncio.wait_for(harness.app(scope, receive, send), 20)
-    assert [json.loads(each)["name"] for each in answers] == ["n1", "n2"]
+    return [json.loads(line) for each in answers for line in each.splitlines()]
+
+
+async def test_answers_do_not_wait_for_lines_that_are_still_to_come(make_harness) -> None:
+    harness = await make_harness(apply_lines_per_commit=1)
+    answers = await conversed(harness, lines(node("n1")) + b"\n", lines(node("n2")))
+    assert [each["name"] for each in answers] == ["n1", "n2"]
+
+
+class _SlowStore(MemoryStore):
+    """Takes longer for a commit than a body may."""
+
+    @override
+    async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
+        await asyncio.sleep(0.3)
+        return await super().commit(cluster_id, request)
+
+
+async def test_who_waits_for_an_answer_before_sending_on_is_not_too_slow(make_harness) -> None:
+    store = _SlowStore(SystemClock().now, RandomIds().commit_id)
+    harness = await make_harness(store, apply_lines_per_commit=1, body_timeout_seconds=0.1)
+    answers = await conversed(harness, lines(node("n1")) + b"\n", lines(node("n2")))
+    assert [each.get("name") for each in answers] == ["n1", "n2"]
 
 
 class _FailingStore(MemoryStore):
