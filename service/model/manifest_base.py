@@ -6,7 +6,7 @@ from typing import ClassVar, cast
 import msgspec
 
 from service.model.errors import FieldError, InvalidManifest
-from service.model.metadata import Json, Metadata, joined, read_metadata
+from service.model.metadata import Json, Metadata, read_metadata
 from service.model.objects import Namespace, Node, Pod
 from service.model.pod_group import PodGroup
 from service.model.quota import ResourceQuota
@@ -24,7 +24,7 @@ def head_of(kind: str) -> bytes:
     return f'{{"apiVersion":"{KINDS[kind].api_version}","kind":"{kind}","metadata":{{'.encode()
 
 
-class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True):
+class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Base of all manifests: an object, and the bytes that make it whole again.
 
     `metadata` is the members of the object's metadata without `uid` and `creationTimestamp`;
@@ -66,13 +66,17 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True):
 
     def render(self) -> bytes:
         """The whole object as canonical JSON, without `resourceVersion`."""
-        metadata = joined((self.metadata, self._identity()))
-        return self.head + joined((metadata + b"}", self.rest)) + b"}"
+        rest = b"," + self.rest if self.rest else b""
+        return b"%b%b%b}%b}" % (self.head, self.metadata, self._identity(), rest)
 
     def _identity(self) -> bytes:
-        uid = f'"uid":"{self.uid}"' if self.uid else ""
-        created = f'"creationTimestamp":"{self.created}"' if self.created else ""
-        return f"{uid}{',' if uid and created else ''}{created}".encode()
+        """Members that follow others, so each with a comma before it."""
+        uid, created = self.uid, self.created
+        if uid and created:
+            return f',"uid":"{uid}","creationTimestamp":"{created}"'.encode()
+        if uid:
+            return f',"uid":"{uid}"'.encode()
+        return f',"creationTimestamp":"{created}"'.encode() if created else b""
 
 
 class Draft(msgspec.Struct):

@@ -5,7 +5,7 @@ keeps: `uid` and `creationTimestamp` are put in when a manifest is rendered, `re
 it is answered; `managedFields` and `generation` are dropped.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import cast
 
@@ -157,8 +157,3 @@ def keeping_conditions(status: Json, old_status: Json) -> Json:
         if c.get("type") in OWN_CONDITIONS - present
     ]
     return status | {"conditions": [*conditions, *kept]} if kept else status
-
-
-def joined(parts: Iterable[bytes]) -> bytes:
-    """Encoded members, those that are there, with commas between them."""
-    return b",".join(part for part in parts if part)

@@ -195,7 +195,7 @@ class PodResize(Value, frozen=True, kw_only=True):
     """Condition PodResizePending with reason Infeasible."""
 
 
-class Pod(msgspec.Struct, frozen=True, kw_only=True):
+class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What deciding needs of one pod. Small: `spec` is shared by all pods of a template.
 
     `node_name` is where the pod is placed; None while it is pending. `required_node_name` is the

@@ -8,6 +8,7 @@ wrong.
 """
 
 import re
+import sys
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -115,7 +116,8 @@ def loaded_metadata(raw: bytes, namespace: str) -> Metadata | None:
         return None
     end = raw.find(b'"', _NAME_START)
     name, rest = raw[_NAME_START:end].decode(), raw[end + 1 : at] + b"}"
-    return _named(name, rest, namespace, identity[1].decode(), identity[2].decode())
+    created = sys.intern(identity[2].decode())  # a commit's objects have it in common
+    return _named(name, rest, namespace, identity[1].decode(), created)
 
 
 def _named(

@@ -26,7 +26,6 @@ from service.model.metadata import (
     PodCondition,
     fields_of,
     is_finished,
-    joined,
     keeping_conditions,
     members_of,
     read_metadata,
@@ -97,9 +96,10 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         if pod.required_node_name and not pod.node_name:
             members = with_required_node(members, pod.required_node_name)
         node_name = b'"nodeName":"%b",' % pod.node_name.encode() if pod.node_name else b""
-        return b'%b%b},"spec":{%b%b%b%b}' % (
+        return b'%b%b%b},"spec":{%b%b%b%b}' % (
             self.head,
-            joined((members, self._identity())),
+            members,
+            self._identity(),
             node_name,
             self.template.spec_json[1:],
             b',"status":' + self.status if self.status is not None else b"",
