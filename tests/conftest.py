@@ -17,12 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import hypothesis
 import pytest
 from sqlalchemy.engine import URL, make_url
 
 from service.store.embedded import EmbeddedPostgres
 from service.store.embedded.locks import FileLock
 from service.store.migrate import upgrade
+
+# A busy machine is no fault of what is tested.
+hypothesis.settings.register_profile("moorage", deadline=None)
+hypothesis.settings.load_profile("moorage")
 
 UNSAFE_BUT_QUICK = {
     "fsync": "off",
