@@ -125,6 +125,8 @@ class History:
     """Changes up to this revision were made before the run: the cluster itself is the first."""
     storage_fails: bool = False
     """Whether workers could not reach the database at times: what only tells may then be old."""
+    clocks_jump: bool = False
+    """Whether the database's own clock may have jumped, by which due times are judged (P16)."""
     ended: datetime | None = None
     """The database's time at the end, after some quiet; None where there was none."""
     healed: list[str] = field(default_factory=list)

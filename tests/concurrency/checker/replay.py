@@ -35,7 +35,11 @@ class Replay:
         self._scores_left = SCORES_CHECKED
         self._waiting: dict[str, list[Key]] = {}
         """The members of groups that wait, as they were when one of them got its node."""
-        self._evictions = EvictionCheck(self.state, lambda message: self._report("A14", message))
+        self._evictions = EvictionCheck(
+            self.state,
+            lambda message: self._report("A14", message),
+            clocks_jump=history.clocks_jump,
+        )
         for call in history.calls:
             self._expect(call)
 

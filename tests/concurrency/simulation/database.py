@@ -36,13 +36,14 @@ WRITES = frozenset({"commit", "record_answers", "commit_locked", "settle_unknown
 
 
 class SimulatedClock:
-    """The loop's time; each look at it takes a moment."""
+    """The loop's time; each look at it takes a moment. A wall clock may jump."""
 
     def __init__(self, loop: SimulatedLoop) -> None:
         self._loop = loop
+        self.wrong_by = timedelta()
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self._loop.time())
+        return START + timedelta(seconds=self._loop.time()) + self.wrong_by
 
     def monotonic(self) -> float:
         self._loop.spend()
@@ -90,7 +91,8 @@ class Database:
         self.points: Counter[str] = Counter()
         """How often each interleaving point was passed."""
         self.context = Context()
-        self.store = MemoryStore(SimulatedClock(loop).now, CountedIds(0).commit_id)
+        self.clock = SimulatedClock(loop)
+        self.store = MemoryStore(self.clock.now, CountedIds(0).commit_id)
         self.commits: dict[int, list[CommitInfo]] = {}
         self.changes: dict[int, list[Change]] = {}
         self.committed_at: dict[UUID, float] = {}

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -29,6 +30,8 @@ from tests.concurrency.simulation.peers import SimulatedPeers
 from tests.concurrency.simulation.workers import Worker, some_limits
 
 QUIET_SECONDS = 5.0
+JUMPS = tuple(timedelta(minutes=each) for each in (-420, -180, -20, 0, 40, 300))
+"""What wall clocks may be wrong by, the database's too."""
 PROBES_MAX = 30
 ROUNDS_MAX = 60
 CLUSTER = 1
@@ -45,6 +48,8 @@ class Run(msgspec.Struct, kw_only=True):
     """Simulated."""
     crashes: int = 0
     restarts: int = 0
+    jumps: int = 0
+    """Of wall clocks."""
 
     @property
     def conflicts(self) -> int:
@@ -79,7 +84,7 @@ class Run(msgspec.Struct, kw_only=True):
         return (
             f"seed {self.seed}: {len(self.history.calls)} calls, {len(self.history.changes)} changes, "
             f"{self.conflicts} conflicts, {self.lost_answers} lost answers, {self.crashes} crashes, "
-            f"{self.restarts} restarts, {self.evictions} evictions, {self.denials} denials, "
+            f"{self.restarts} restarts, {self.jumps} jumps of clocks, {self.evictions} evictions, {self.denials} denials, "
             f"{self.steps} steps, {self.seconds:.1f} s simulated"
         )
 
@@ -107,6 +112,7 @@ def simulate(seed: int) -> Run:
         seconds=simulation.seconds,
         crashes=simulation.crashes,
         restarts=simulation.restarts,
+        jumps=simulation.jumps,
     )
 
 
@@ -129,11 +135,12 @@ class _Simulation:
         self._peers = SimulatedPeers(self.database, handing) if handing.random() < 0.3 else None
         """In other runs nothing is handed over."""
         self._lives = 0
-        self.crashes = self.restarts = self.steps = 0
+        self.crashes = self.restarts = self.jumps = self.steps = 0
         self.seconds = 0.0
         self.workers: list[Worker] = []
         self._crowd = Crowd(self.database, source, self.workers)
         self._crash_every = source.choice((None, 6.0, 2.0, 0.7))
+        self._clocks_jump = source.random() < 0.2
         self._over = False
         self.left = History(
             foreign=workload.FOREIGN.encode(), storage_fails=self.database.trouble.refused > 0
@@ -145,7 +152,13 @@ class _Simulation:
         await self._set_up()
         trouble = [
             self._loop.create_task(work)
-            for work in (self._upset(), self._watch(), self._list(), self._live_elsewhere())
+            for work in (
+                self._upset(),
+                self._mislead(),
+                self._watch(),
+                self._list(),
+                self._live_elsewhere(),
+            )
         ]
         clients = [Client(self._crowd, f"client-{n}") for n in range(self._random.randrange(3, 7))]
         share = 48 // len(clients)
@@ -200,6 +213,16 @@ class _Simulation:
             await asyncio.sleep(self._random.expovariate(1 / self._crash_every))
             if not self._over:
                 self._hit(self._random.choice(self.workers))
+
+    async def _mislead(self) -> None:
+        """Wall clocks jump, forwards and backwards."""
+        while self._clocks_jump and not self._over:
+            await asyncio.sleep(self._random.expovariate(2.0))
+            worker = self._random.choice(self.workers)
+            clock = self._random.choice((self.database.clock, worker.clock))
+            clock.wrong_by = self._random.choice(JUMPS)
+            self.left.clocks_jump = True
+            self.jumps += 1
 
     def _hit(self, worker: Worker) -> None:
         if worker.alive:

@@ -58,7 +58,8 @@ class Worker:
         self._database = database
         self._context = Context()
         self._context.run(PROCESS.set, self.process)
-        store, clock = Connection(database, self.process), SimulatedClock(database.loop)
+        self.clock = clock = SimulatedClock(database.loop)
+        store = Connection(database, self.process)
         self._peers = peers
         self._homes = Homes(store, clock, limits, server="s", own=name) if peers else None
         if peers:
