@@ -6,7 +6,7 @@ from service.engine import violations
 from service.model.config import ClusterConfig
 from service.scheduler import decide as decide_module, evictions
 from service.scheduler.decide import evicting, victims
-from service.scheduler.decide.evicting import _Sweep, key_of_timer
+from service.scheduler.decide.evicting import _Sweep
 from service.scheduler.decide.victims import Conflicts
 from service.scheduler.intents import EvictViolating
 from service.scheduler.kinds import EvictionState
@@ -71,19 +71,6 @@ def the_marked_are_evicted_again(patch):
 def no_grace(patch):
     """Affinity that does not hold has pods evicted at once."""
     patch.setattr(_Sweep, "_grace", timedelta(0))
-
-
-@bug("P17, A14", "_Sweep._running_timers")
-def timers_run_on(patch):
-    """A rule that holds again for a while is broken since it broke first."""
-    running = _Sweep._running_timers
-
-    def from_the_first_time(self):
-        first = self._desk.replica.__dict__.setdefault("first_timers", {})
-        for timer in running(self):
-            yield first.setdefault(key_of_timer(timer), timer)
-
-    patch.setattr(_Sweep, "_running_timers", from_the_first_time)
 
 
 @bug("A14", "_Sweep.__init__")
