@@ -5,7 +5,7 @@ taken out. It is answered from the counters: per class of pods, per node that ha
 rule one look at the count of the node's domain, less the pod itself where the rule counts it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from service.engine.classes import AffinityTerm, MatcherEntry, PodClass, Template
 from service.engine.cluster import Cluster, PodKey
-from service.engine.columns import ALL, Mask
+from service.engine.columns import ALL, Ints, Mask
 from service.engine.plugins import (
     inter_pod_affinity as relations,
     node_affinity as selection,
@@ -28,6 +28,8 @@ from service.model.objects import NodeSelector, Pod, PodAffinity, PodAffinityTer
 Execution = Literal["Ignored", "Required"]
 _IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"
 _REQUIRED = "requiredDuringSchedulingRequiredDuringExecution"
+_AT_ONCE_MIN = 16
+"""Of a class on fewer nodes each is looked at by itself: that is faster there."""
 
 
 class Rule(NamedTuple):
@@ -70,6 +72,10 @@ class _Test(Protocol):
         """What is broken for a pod of the class that is placed on that node."""
         ...
 
+    def suspects(self, slots: Ints) -> Mask:
+        """On which of these nodes something may be broken: all of them at once, for `breaches`."""
+        ...
+
 
 class Inspection:
     """One look at the rules of placed pods, with what they have in common worked out once.
@@ -89,10 +95,20 @@ class Inspection:
         tests = self._tests(pod_class)
         if not tests:
             return
-        for slot in pod_class.nodes:
+        for slot in self._suspects(pod_class, tests):
             broken = [each for test in tests for each in test.breaches(slot)]
             if broken:
                 yield from self._violations(pod_class, slot, broken)
+
+    def _suspects(self, pod_class: PodClass, tests: Sequence[_Test]) -> Iterable[int]:
+        """The nodes of a class that have to be looked at one by one."""
+        if len(pod_class.nodes) < _AT_ONCE_MIN:
+            return pod_class.nodes
+        slots = np.fromiter(pod_class.nodes, dtype=np.int64, count=len(pod_class.nodes))
+        suspect = tests[0].suspects(slots)
+        for test in tests[1:]:
+            suspect = suspect | test.suspects(slots)
+        return [int(slot) for slot in slots[suspect]]
 
     def _violations(
         self, pod_class: PodClass, slot: int, broken: list[Breach]
@@ -148,7 +164,7 @@ class Inspection:
             nodes=tuple(self._node_tests(template)) if counts(selection.NAME) else (),
             enduring=affinity[0] if affinity else (),
             ignored=affinity[1] if affinity else (),
-            apart=_anti_affinity_rules(template) if counts(relations.NAME) else (),
+            apart=_matched(_anti_affinity_rules(template)) if counts(relations.NAME) else (),
             spread=tuple(self._spread_rules(template)) if counts(spreading.NAME) else (),
         )
 
@@ -207,6 +223,9 @@ class _NodeTest:
         if not self._mask[slot]:
             yield self._breach
 
+    def suspects(self, slots: Ints) -> Mask:
+        return ~self._mask[slots]
+
 
 def _node_rules(spec: PodSpec, rules: NodeRules) -> Iterator[tuple[Rule, RequiredNodes]]:
     if not rules.required.anything:
@@ -262,6 +281,11 @@ def _anti_affinity_rules(template: Template) -> _Ruled:
     )
 
 
+def _matched(rules: _Ruled) -> _Ruled:
+    """Without those that match nobody at all, which hold wherever the pod is."""
+    return tuple((rule, term) for rule, term in rules if term.counter.total)
+
+
 def _terms(
     affinity: PodAffinity,
 ) -> tuple[tuple[PodAffinityTerm, ...], tuple[PodAffinityTerm, ...]]:
@@ -315,6 +339,14 @@ class _AffinityTest:
         else:
             yield from self._told(self._ignored, [term for _, term in self._ignored])
 
+    def suspects(self, slots: Ints) -> Mask:
+        """Where some term is not met by others; the first-pod rule may excuse that."""
+        suspect = np.zeros(len(slots), dtype=np.bool_)
+        for term in {id(each): each for each in (*self._lasting, *self._all)}.values():
+            itself = self._class in term.matcher.classes
+            suspect |= term.counter.counts.take(term.counter.key.domain_of[slots]) <= itself
+        return suspect
+
     def _told(self, ruled: _Ruled, unmet: Sequence[AffinityTerm]) -> Iterator[Breach]:
         for rule, term in ruled if unmet else ():
             if any(term is each for each in unmet):
@@ -354,6 +386,12 @@ class _AntiAffinityTest:
             if domain != NO_DOMAIN and term.counter.counts[domain] > itself:
                 crowd = Crowd(term.matcher, key, domain)
                 yield Breach(rule, relations.ANTI_AFFINITY, crowd=crowd)
+
+    def suspects(self, slots: Ints) -> Mask:
+        suspect = np.zeros(len(slots), dtype=np.bool_)
+        for _, term, itself in self._terms:
+            suspect |= term.counter.counts.take(term.counter.key.domain_of[slots]) > itself
+        return suspect
 
 
 # Topology spread
@@ -396,6 +434,9 @@ class _SpreadTest:
             skew = self._skew(ruled, slot, itself=itself)
             if skew > ruled.spread.max_skew:
                 yield Breach(ruled.rule, spreading.SKEW, skew=skew)
+
+    def suspects(self, slots: Ints) -> Mask:
+        return np.ones(len(slots), dtype=np.bool_)
 
     def _skew(self, ruled: _RuledSpread, slot: int, *, itself: bool) -> int:
         """With one pod less in the domain, where it is counted, and then itself again."""
