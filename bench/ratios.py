@@ -9,6 +9,8 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from msgspec import structs
+
 from bench import worlds
 from bench.bytecodes import bytecodes
 from bench.engine import collecting_as_workers_do, loaded
@@ -145,11 +147,32 @@ def rules(rounds: int = ROUNDS) -> Iterator[Ratio]:
         yield compared(title, sample(cluster, kinds[shape]), base, rounds, limit=None)
 
 
+def keys(rounds: int = ROUNDS) -> Iterator[Ratio]:
+    """Required anti-affinity by zone against the same by node; for information."""
+    samples = [sample(*apart_by(key, NODES)) for key in (worlds.ZONE, worlds.HOST)]
+    yield compared("required anti-affinity: zone ÷ node", *samples, rounds, limit=None)
+
+
+def apart_by(key: str, nodes: int) -> tuple[Cluster, Pod]:
+    """A rival on each node of half of the zones, and a pod that must not be in their domains."""
+    cluster, cache = worlds.empty(nodes), TemplateCache()
+    rival = worlds.parsed(worlds.pod("rival", labels={"app": "rival"}), cache)
+    half = worlds.ZONES // 2
+    for number in range(nodes):
+        if number % worlds.ZONES < half:
+            on = f"node-{number}"
+            cluster.put_pod(structs.replace(rival, name=f"rival-{number}", node_name=on))
+    cluster.settle(cluster.mark())
+    rules = worlds.affinity("podAntiAffinity", worlds.term("rival", key))
+    return cluster, worlds.parsed(worlds.pod("asked", rules, labels={"app": "apart"}), cache)
+
+
 COMPARISONS: Mapping[str, Callable[[int], Iterator[Ratio]]] = {
     "namespaces": namespaces,
     "bystanders": bystanders,
     "placed": placed,
     "rules": rules,
+    "keys": keys,
 }
 
 

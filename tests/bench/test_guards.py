@@ -12,7 +12,7 @@ import pytest
 
 from bench import worlds
 from bench.bytecodes import bytecodes
-from bench.ratios import sample
+from bench.ratios import apart_by, sample
 from service.engine import Cluster
 from service.model.manifest import TemplateCache
 from service.model.objects import Pod
@@ -121,6 +121,15 @@ def test_rules_cost_a_few_times_what_none_cost():
     base = sample(cluster, kind(worlds.PLAIN), 4 * ASKED)
     for shape in SHAPES[1:]:
         assert cpu_ratio(sample(cluster, kind(shape), 4 * ASKED), base) < 6, shape
+
+
+def test_wide_anti_affinity_costs_what_that_by_node_does():
+    """Q04: the key of a rule makes no difference, whatever its domains hold."""
+    ran = {}
+    for key in (worlds.HOST, worlds.ZONE):
+        cluster, asked = apart_by(key, NODES)
+        ran[key] = bytecodes(cluster, worlds.replicas(asked, ASKED))
+    assert ran[worlds.ZONE] <= BYTECODES_RATIO_MAX * ran[worlds.HOST]
 
 
 def interpreted_scan(cluster: Cluster) -> None:

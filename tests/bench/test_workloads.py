@@ -1,5 +1,8 @@
 """The workloads that are measured are those that the design documents ask for."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from bench.workloads import Workload, find
@@ -11,6 +14,8 @@ EIGHT_CELLS = {
     "SchedulingPreferredPodAntiAffinity": "SchedulingPreferredAntiAffinityWithNSSelector",
 }
 """Required and preferred affinity and anti-affinity: in one namespace, and over a hundred."""
+
+RESULTS = (Path(__file__).parents[2] / "bench" / "RESULTS.md").read_text(encoding="utf-8")
 
 
 def sizes(workload: Workload) -> tuple[int, int]:
@@ -27,6 +32,10 @@ def test_a_thousand_pods_on_five_thousand_nodes_with_and_without_a_selector(plai
     assert len(placed) in {4000, 5000}
     assert len({each["metadata"]["namespace"] for each in placed}) == 100
     assert "namespaceSelector" in str(placed[0])
+    for name in (plain, selected):
+        assert re.search(rf"^\| {name} \| [\d,]+ \(", RESULTS, re.MULTILINE), (
+            "its figures are published"
+        )
 
 
 def test_spreading_and_plain_pods_are_measured_apart():
