@@ -20,13 +20,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     batch_bytes_max: int = BYTES_PER_COMMIT_MAX
     batch_requests_max: int = 1_000
     log_page_changes: int = 2_000
-    losses_before_lock: int = 3
-    """Races lost in a row before the head is locked first (P6)."""
+    attempts_before_lock: int = 3
+    """Times that a request is decided and loses its race before the head is locked first (P6)."""
     attempts_max: int = 100
     """Times that one request is decided before it is answered Overloaded."""
-    settle_attempts_max: int = 5
+    settle_attempts_max: int = 30
     """Times that an unknown outcome is asked for before the answer is OutcomeUnknown (P4)."""
-    settle_pause_seconds: float = 0.5
+    settle_pause_seconds: float = 0.1
     poll_seconds: float = 0.25
     """How often a loop without work looks for changes of others."""
     idle_seconds_max: float = 600.0

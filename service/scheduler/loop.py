@@ -95,8 +95,8 @@ class ClusterLoop:
         self._behind = True
         """Whether the log has to be read before anything else is decided."""
         self._lag = Lag()
-        self._losses = 0
-        """Races lost since the last one that was won."""
+        self._outrun = False
+        """Whether the log had grown too far to catch up with it under the lock."""
         self._stopping = self._gone = False
 
     # From outside
@@ -213,7 +213,14 @@ class ClusterLoop:
 
     @property
     def _is_starving(self) -> bool:
-        return self._losses >= self._limits.losses_before_lock
+        """Whether the request that waits longest has been decided in vain too often (P6).
+
+        What the front of the inbox has is the most of all: batches take from there, and give back.
+        So every request is committed under the lock at the latest, however few of them fit into
+        one round of it.
+        """
+        attempts = self._inbox[0].attempts
+        return attempts >= self._limits.attempts_before_lock and not self._outrun
 
     # Following
 
@@ -251,6 +258,7 @@ class ClusterLoop:
 
     async def _decide_slice(self) -> None:
         """Decide requests until the slice is over, none is left, or the batch is full."""
+        self._outrun = False
         end = self._clock.monotonic() + self._limits.slice_seconds
         while self._inbox and self._follower.replica is not None and not self._is_full:
             ticket = self._inbox.popleft()
@@ -296,7 +304,6 @@ class ClusterLoop:
 
     async def _decide_locked(self) -> None:
         """Decide and commit with the head locked, so that the race cannot be lost again (P6)."""
-        self._losses = 0
         locked = LockedRound(self._follower, self._decider, self._committer, self._take)
         task = asyncio.create_task(locked.run())
         await asyncio.wait({task})
@@ -309,7 +316,9 @@ class ClusterLoop:
             self._refuse_waiting(error)
         elif isinstance(error, NotFound):
             raise error
-        elif not isinstance(error, NotCaughtUp):
+        elif isinstance(error, NotCaughtUp):
+            self._outrun = True
+        else:
             self._drop_replica()
 
     def _take(self) -> Ticket | None:
@@ -358,7 +367,6 @@ class ClusterLoop:
         match result:
             case Committed(head):
                 self._follower.settle(publication.end, head)
-                self._losses = 0
                 batch.release()
                 measure(self._meter, batch, self._follower.replica, self._clock.monotonic())
                 self._record(self.cluster_id, batch.events)
@@ -366,7 +374,6 @@ class ClusterLoop:
                 self._withdraw(batch)
                 self._requeue(_answer_from(records, batch.tickets, batch.start.revision))
             case Lost() | NotYet():
-                self._losses += 1
                 self._withdraw(batch)
                 self._requeue(batch.tickets)
             case _:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from service.model.errors import OutcomeUnknown, Overloaded, StorageUnavailable
-from service.model.log import CommitRequest
+from service.model.log import Behind, CommitRequest
 from service.scheduler.intents import DeleteObject, ExplainPod, PutObject
 from service.scheduler.limits import Limits
 from tests.builders import matching, node, pod
@@ -18,6 +18,26 @@ def one_per_zone(name):
 
 def zoned(*zones):
     return [node(f"n-{zone}").label(zone=zone) for zone in zones]
+
+
+class HeldClock:
+    """A clock at which whoever lets others run can be made to stand still."""
+
+    def __init__(self, clock):
+        self._clock = clock
+        self._gate = None
+        self.held = asyncio.Event()
+        self.now, self.monotonic = clock.now, clock.monotonic
+
+    def hold(self):
+        self._gate = asyncio.Event()
+        return self._gate
+
+    async def sleep(self, seconds):
+        if seconds == 0 and self._gate is not None:
+            self.held.set()
+            await self._gate.wait()
+        await self._clock.sleep(seconds)
 
 
 async def test_p1_requests_that_gather_while_a_commit_runs_share_the_next_one():
@@ -130,6 +150,73 @@ async def test_p6_who_lost_three_races_locks_the_head_first():
         assert answer.results[0].outcome == "Placed"
         assert answer.attempts == 4
         assert (raced, w.store.calls["commit_locked"]) == (3, 1)
+
+
+async def test_p6_nobody_who_found_no_room_under_the_lock_begins_to_lose_races_anew():
+    """Each round of the lock has time for one request; those behind it have lost as often."""
+    async with world(workers=2, limits=Limits(locked_slice_seconds=0)) as w:
+        await w.apply(*zoned("a"))
+        commit = w.store.commit
+        raced = 0
+
+        async def racing(cluster_id: int, request: CommitRequest):
+            """Whenever worker 0 tries, worker 1 was there before."""
+            nonlocal raced
+            if request.commit_id.fields[0] == 1:
+                raced += 1
+                await w.place(pod(f"faster-{raced}"), worker=1)
+            return await commit(cluster_id, request)
+
+        w.store.commit = racing
+        answers = await asyncio.gather(*(w.place(pod(f"p{i}"), worker=0) for i in range(5)))
+        assert [answer.attempts for answer in answers] == [4] * 5
+        assert (raced, w.store.calls["commit_locked"]) == (3, 5)
+
+
+async def test_p6_who_is_outrun_under_the_lock_tries_without_it_before_locking_again():
+    async with world(workers=2) as w:
+        await w.apply(*zoned("a"))
+        commit, commit_locked = w.store.commit, w.store.commit_locked
+        tried = []
+
+        async def racing(cluster_id: int, request: CommitRequest):
+            if request.commit_id.fields[0] == 1:
+                tried.append("swap")
+                await w.place(pod(f"faster-{len(tried)}"), worker=1)
+            return await commit(cluster_id, request)
+
+        async def outrun(*arguments):
+            tried.append("lock")
+            if tried.count("lock") == 1:
+                return Behind(await w.store.head(1))
+            return await commit_locked(*arguments)
+
+        w.store.commit, w.store.commit_locked = racing, outrun
+        assert (await w.place(pod("p"), worker=0)).results[0].outcome == "Placed"
+        assert tried == ["swap", "swap", "swap", "lock", "swap", "lock"]
+
+
+async def test_p9_while_one_worker_plans_another_commits_and_the_plan_is_decided_again():
+    """Planning holds no lock: worker 0 stands still in the middle of it."""
+    async with world(workers=2, limits=Limits(slice_seconds=0)) as w:
+        planner = HeldClock(w.clock)
+        w.schedulers[0]._clock = planner
+        await w.apply(*zoned("a", "b"), worker=0)
+        gate = planner.hold()
+        many = [one_per_zone("p"), *(pod(f"m{i}") for i in range(20))]
+        planning = asyncio.create_task(w.place(*many, worker=0))
+        await planner.held.wait()
+
+        quick = [await w.place(one_per_zone(f"q{i}"), worker=1) for i in range(2)]
+        assert [each.results[0].outcome for each in quick] == ["Placed"] * 2
+        assert not planning.done()
+        gate.set()
+
+        answer = await planning
+        assert answer.attempts == 2
+        outcomes = [each.outcome for each in answer.results]
+        assert outcomes == ["Unschedulable", *["Placed"] * 20]
+        await w.assert_replicas_agree()
 
 
 async def test_p7_the_next_batch_is_decided_on_top_of_the_one_in_flight():
