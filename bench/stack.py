@@ -75,9 +75,10 @@ class Server:
         return cpu_seconds(tree(self.process)), self.postgres.cpu_seconds()
 
     def workers(self) -> list[psutil.Process]:
-        """The processes that answer requests: the others import nothing of the application."""
-        children = self.process.children(recursive=True)
-        return [each for each in children if "resource_tracker" not in " ".join(each.cmdline())]
+        """The processes that answer requests: forked by the one that has imported everything."""
+        own = self.process.children()
+        forked = [each for parent in own for each in parent.children()]
+        return forked or [each for each in own if "spawn_main" in " ".join(each.cmdline())]
 
     def peak_megabytes(self) -> float:
         """The greatest resident size that any worker has had."""

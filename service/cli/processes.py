@@ -2,15 +2,17 @@
 
     moorage serve            supervisor: no requests, no database connections
     ├── postgres             with a data folder of our own; see service.store.embedded
-    └── worker (N)           granian: HTTP in Rust, the application in Python
+    └── fork server          has imported everything, and does nothing else (Linux)
+        └── worker (N)       granian: HTTP in Rust, the application in Python
 
-Workers are spawned, not forked: the supervisor has threads (it watches PostgreSQL), and a fork copies the locks that they happen to
-hold. Each worker listens on the port itself (SO_REUSEPORT), so the kernel shares out the connections.
+Workers are not forked from the supervisor: that has threads (it watches PostgreSQL), and a fork copies the locks that they happen to
+hold. Where there is no way to end a fork server's children with it (not Linux), they are spawned. Each worker listens on the port itself (SO_REUSEPORT), so the kernel shares out the connections.
 """
 
 import multiprocessing
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +21,7 @@ from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server import MPServer
+from granian.server.mp import WorkerProcess
 
 from service.cli.errors import ExitCode, WrongUsage
 
@@ -32,9 +35,18 @@ STOP_SECONDS_MAX = 20
 
 RESPAWN_PAUSE_SECONDS = 0.2
 RESPAWN_PAUSE_SECONDS_MAX = 10.0
+RESPAWN_PAUSE_KILLED_SECONDS_MAX = 0.5
+"""For one that a signal ended, such as SIGKILL: that it can start nobody doubts."""
+
 STEADY_SECONDS = 60.0
 """A worker that lived this long did not die of its start."""
 
+
+if sys.platform == "linux":
+    _CONTEXT = multiprocessing.get_context("forkserver")
+else:
+    _CONTEXT = multiprocessing.get_context("spawn")
+_PRELOADED = "service.cli.forkserver"
 
 Spawn = Callable[..., None]
 Load = Callable[..., Callable[..., object]]
@@ -44,7 +56,8 @@ class Workers(MPServer):
     """Granian, but it never gives up on a worker.
 
     Granian ends the whole server when a worker dies twice within 5.5 seconds. Two workers killed from outside are no reason to
-    refuse everybody; a worker that cannot start is tried again at growing intervals, which the log shows.
+    refuse everybody: they are started again within half a second. A worker that ends by itself, for it cannot start, is tried again at
+    growing intervals, which the log shows.
     """
 
     _hangup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
@@ -54,9 +67,22 @@ class Workers(MPServer):
     def _respawn_workers(  # type: ignore[explicit-override] # typing.override is Python 3.12's
         self, workers: list[int], spawn_target: Spawn, target_loader: Load, delay: float = 0
     ) -> None:
-        self._pause_before_respawn()
+        self._pause_before_respawn(workers)
         super()._respawn_workers(workers, spawn_target, target_loader, delay)
         self.respawned_wrks.clear()  # what granian's own crash-loop detection goes by
+
+    def _spawn_worker(  # type: ignore[explicit-override]
+        self,
+        idx: int,
+        target: Spawn,
+        callback_loader: Load,
+        socket_loader: None = None,  # noqa: ARG002 - of granian's base class, which its own leaves out
+    ) -> WorkerProcess:
+        """Granian knows no fork server: the process that it has made, not yet started, by ours."""
+        worker = super()._spawn_worker(idx, target, callback_loader)
+        made = worker.inner
+        worker.inner = _CONTEXT.Process(name=made.name, target=made._target, args=made._args)  # noqa: SLF001
+        return worker
 
     def signal_handler_reload(self, *_args: object) -> None:  # type: ignore[explicit-override]
         """SIGHUP: the terminal is gone, and the server goes too, unless it was started by nohup."""
@@ -64,13 +90,16 @@ class Workers(MPServer):
             self.interrupt_signal = True
             self.main_loop_interrupt.set()
 
-    def _pause_before_respawn(self) -> None:
+    def _pause_before_respawn(self, workers: list[int]) -> None:
+        killed = all((self.wrks[index].inner.exitcode or 0) < 0 for index in workers)
+        most = RESPAWN_PAUSE_KILLED_SECONDS_MAX if killed else RESPAWN_PAUSE_SECONDS_MAX
         now = time.monotonic()
         if now - self._last_death > STEADY_SECONDS:
-            self._pause_seconds = RESPAWN_PAUSE_SECONDS
+            self._pause_seconds = 0.0
         self._last_death = now
-        self.main_loop_interrupt.wait(self._pause_seconds)  # a stop signal ends the pause
-        self._pause_seconds = min(2 * self._pause_seconds, RESPAWN_PAUSE_SECONDS_MAX)
+        pause = min(self._pause_seconds, most)
+        self.main_loop_interrupt.wait(pause)  # a stop signal ends the pause
+        self._pause_seconds = min(2 * pause, most) or RESPAWN_PAUSE_SECONDS
 
 
 def run_workers(target: str, *, host: str, port: int, workers: int) -> ExitCode:
@@ -80,6 +109,7 @@ def run_workers(target: str, *, host: str, port: int, workers: int) -> ExitCode:
         OK after such a signal, else UNAVAILABLE.
     """
     multiprocessing.set_start_method("spawn", force=True)
+    multiprocessing.set_forkserver_preload([_PRELOADED])
     server = Workers(
         target,
         factory=True,

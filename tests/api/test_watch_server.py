@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 
 import httpx
-import psutil
 import pytest
 
 from service.cli.local import LocalServer, temporary_folder
 from tests.api.harness import node
+from tests.processes import workers_of
 
 SECONDS_MAX = 30
 KEEP = {
@@ -132,11 +132,7 @@ def test_p14_another_processes_commit_arrives_long_before_the_next_poll(pair, cl
 
 def test_a_reader_that_stopped_is_cut_off_and_costs_no_memory(pair, cluster):
     server = pair[0]
-    worker = next(
-        child
-        for child in psutil.Process(server.process.pid).children()
-        if "spawn_main" in " ".join(child.cmdline())
-    )
+    [worker] = workers_of(server)
     url = f"{server.url}/v1/clusters/{cluster}"
     with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS_MAX) as reader:
         reader.sendall(f"GET /v1/clusters/{cluster}/watch HTTP/1.1\r\nHost: x\r\n\r\n".encode())

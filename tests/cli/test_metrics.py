@@ -1,24 +1,14 @@
 """One scrape of a server is the sum over its worker processes, and outlives them."""
 
-import contextlib
 import re
 import time
 
 import httpx
-import psutil
 
 from service.cli.local import LocalServer, temporary_folder
+from tests.processes import workers_of
 
 ROUNDS = 40
-
-
-def workers_of(server: LocalServer) -> list[psutil.Process]:
-    assert server.process is not None
-    found = []
-    for child in psutil.Process(server.process.pid).children():
-        with contextlib.suppress(psutil.Error):  # it is ending
-            found += [child] if "spawn_main" in " ".join(child.cmdline()) else []
-    return found
 
 
 def looks_at_nodes(url: str) -> float:

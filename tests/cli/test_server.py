@@ -13,6 +13,7 @@ from service.cli.client import Client
 from service.cli.conformance import replay_trace
 from service.cli.local import LocalServer, is_ready, temporary_folder
 from service.cli.sources import read_objects
+from tests.processes import workers_of
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -101,11 +102,7 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(data_dir):
         load_sample(client)
         place_workload(client, "1-database.yaml")
         before = stored(client)
-        [worker] = [
-            child
-            for child in psutil.Process(server.process.pid).children()
-            if "spawn_main" in " ".join(child.cmdline())
-        ]
+        [worker] = workers_of(server)
 
         worker.kill()
         worker.wait(10)

@@ -4,6 +4,9 @@ It is kept outside the database's folder, so that nothing but PostgreSQL writes 
 operator sets with ALTER SYSTEM wins, except for where the server listens.
 """
 
+import os
+import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +14,8 @@ from service.store.embedded.account import Account
 from service.store.embedded.binaries import Binaries
 from service.store.embedded.files import replace_text
 from service.store.embedded.folder import DataFolder
+
+_SYNCFS_SINCE = (5, 8)
 
 ROLE = "moorage"
 DATABASE = "moorage"
@@ -21,8 +26,11 @@ _SETTINGS = {
     "synchronous_commit": "on",
     "max_connections": "200",
     "shared_buffers": "128MB",
-    "max_wal_size": "2GB",
+    # What was written since the last checkpoint is what a recovery goes through: 100 MB take it
+    # half a second or more.
+    "max_wal_size": "256MB",
     "min_wal_size": "160MB",
+    "checkpoint_timeout": "60s",
     "random_page_cost": "1.1",  # solid-state disks
     "timezone": "UTC",
     "log_timezone": "UTC",
@@ -42,10 +50,11 @@ def write(
 ) -> None:
     """Write all configuration files; `settings` go over the defaults."""
     compression = {"wal_compression": "lz4"} if binaries.has_lz4 else {}
+    sync = {"recovery_init_sync_method": "syncfs"} if _has_syncfs() else {}
     places = {"hba_file": str(folder.hba), "ident_file": str(folder.ident)}
     replace_text(folder.hba, _HBA)
     replace_text(folder.ident, _ident_map(account))
-    replace_text(_main(folder), _render({**_SETTINGS, **compression, **settings, **places}))
+    replace_text(_main(folder), _render({**_SETTINGS, **compression, **sync, **settings, **places}))
 
 
 def arguments(folder: DataFolder) -> list[str]:
@@ -59,6 +68,19 @@ def arguments(folder: DataFolder) -> list[str]:
         *("-c", "port=5432"),
         *("-c", "unix_socket_permissions=0700"),
     ]
+
+
+def _has_syncfs() -> bool:
+    """Whether the kernel writes out a whole file system at once, and tells if that failed.
+
+    After a kill a recovery first makes sure of all of the database's files. One by one, some 1,200
+    of them, that took 1.5 to 5 s beside others who write to the disk; at once 0.05 to 0.1 s.
+    Before Linux 5.8 it would not have been told of errors.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    release = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    return release is not None and (int(release[1]), int(release[2])) >= _SYNCFS_SINCE
 
 
 def _main(folder: DataFolder) -> Path:

@@ -4,6 +4,7 @@ EmbeddedPostgresError
 ├── FolderUnusableError     permissions, damaged data, no account to run as: a person must act
 ├── VersionMismatchError    the data is of another major version: the message has the commands
 └── StartFailedError        it did not come up this time; another attempt may succeed
+    └── EndedSoonError      it did come up, and ended a moment later: killed, perhaps
 """
 
 
@@ -21,3 +22,7 @@ class VersionMismatchError(EmbeddedPostgresError):
 
 class StartFailedError(EmbeddedPostgresError):
     """PostgreSQL did not start, or stopped making progress; the message ends with its log."""
+
+
+class EndedSoonError(StartFailedError):
+    """PostgreSQL was ready, and ended soon after."""

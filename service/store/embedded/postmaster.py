@@ -17,6 +17,7 @@ from service.store.embedded.folder import DataFolder
 from service.store.embedded.locks import FileLock
 
 POLL_SECONDS = 0.02
+_ORPHANS_SECONDS = 0.3
 _ORPHANS_SECONDS_MAX = 3.0
 _GUARD_SECONDS_MAX = 5.0
 
@@ -114,12 +115,15 @@ def start(folder: DataFolder, account: Account, binaries: Binaries) -> Postmaste
 
 
 def _await_orphans(lock: FileLock, folder: DataFolder) -> None:
-    """Take the lock of a server's processes, of which those that were orphaned end soon."""
-    deadline = time.monotonic() + _ORPHANS_SECONDS_MAX
+    """Take the lock of a server's processes: those that were orphaned end soon, or are ended."""
+    began, killed = time.monotonic(), 0
     while not lock.try_exclusive():
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > _ORPHANS_SECONDS_MAX:
+            raise StartFailedError("Processes that a PostgreSQL left behind do not end.")
+        if waited > _ORPHANS_SECONDS and not killed:
             killed = processes.kill_orphans(folder.pgdata)
-            raise StartFailedError(f"Killed {killed} processes that a PostgreSQL left behind.")
+            _log.warning("Killed %d processes that a PostgreSQL left behind.", killed)
         time.sleep(POLL_SECONDS)
 
 

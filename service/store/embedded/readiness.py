@@ -13,7 +13,7 @@ STOP_SECONDS_MAX = 10.0
 _STALL_SECONDS_MAX = 120.0  # a recovery reports each second; its last checkpoint does not
 _FOREIGN_SECONDS_MAX = 5.0
 _PAUSE_SECONDS_MIN = 0.02
-_PAUSE_SECONDS_MAX = 0.5  # each question that comes too early is a line in the server's log
+_PAUSE_SECONDS_MAX = 0.1  # each question that comes too early is a line in the server's log
 
 
 def await_ready(server: Postmaster, folder: DataFolder, stopping: threading.Event) -> None:

@@ -34,6 +34,7 @@ from service.store.embedded import (
 )
 from service.store.embedded.errors import (
     EmbeddedPostgresError,
+    EndedSoonError,
     FolderUnusableError,
     StartFailedError,
 )
@@ -42,9 +43,10 @@ from service.store.embedded.postmaster import Postmaster
 from service.store.embedded.probe import Answer
 from service.store.embedded.readiness import STOP_SECONDS_MAX, await_ready
 
-_ROUND_SECONDS = 0.1
+_ROUND_SECONDS = 0.05
 _BACK_OFF_SECONDS_MIN = 0.1
 _BACK_OFF_SECONDS_MAX = 5.0
+_BACK_OFF_READY_SECONDS_MAX = 0.4  # one that was ready can start: whatever ended it may be over
 _STEADY_SECONDS = 10.0  # a server that lived so long is started again without delay
 _PATIENCE_SECONDS = 60.0  # without any progress
 _LOG_CHECK_SECONDS = 60.0
@@ -193,8 +195,10 @@ class EmbeddedPostgres:
             except (EmbeddedPostgresError, OSError) as error:
                 if not self._outlives(error, give_up_at):
                     return
-                self._stopping.wait(pause)
-                pause = min(2 * pause, _BACK_OFF_SECONDS_MAX)
+                was_ready = isinstance(error, EndedSoonError)
+                most = _BACK_OFF_READY_SECONDS_MAX if was_ready else _BACK_OFF_SECONDS_MAX
+                self._stopping.wait(min(pause, most))
+                pause = min(2 * pause, most)
 
     def _outlives(self, error: EmbeddedPostgresError | OSError, give_up_at: float) -> bool:
         """Whether to try again: always once it has run, else only what may pass, for a minute."""
@@ -245,7 +249,10 @@ class EmbeddedPostgres:
         return postmaster.start(self._folder, self._account, self._binaries)
 
     def _watch(self, server: Postmaster) -> None:
-        """Return when told to stop; raise StartFailedError when the server has ended."""
+        """Return when told to stop, or when a server has ended that ran for long.
+
+        Raises EndedSoonError if it did not.
+        """
         ready_at = checked_at = time.monotonic()
         while not self._stopping.wait(_ROUND_SECONDS):
             now = time.monotonic()
@@ -253,7 +260,7 @@ class EmbeddedPostgres:
                 server.forget()
                 _log.warning("PostgreSQL ended:\n%s", serverlog.tail(self._folder))
                 if now - ready_at < _STEADY_SECONDS:
-                    raise StartFailedError("It ended soon after its start.")
+                    raise EndedSoonError("It ended soon after its start.")
                 return
             if now - checked_at > _LOG_CHECK_SECONDS:
                 serverlog.limit(self._folder)
