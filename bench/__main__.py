@@ -16,6 +16,7 @@ from bench import (
     growth,
     memory,
     over_http,
+    planners,
     profiling,
     ratios,
     report,
@@ -228,6 +229,42 @@ def all_figures(
     with _durable() as database:
         for name, seconds in report.run(names, report.Means(database, lines, folder)):
             console.print(f"{name}: {seconds:.0f} s")
+
+
+@app.command("planners")
+def planners_together(  # noqa: PLR0913 - one parameter an option
+    numbers: Annotated[list[int] | None, typer.Argument(help="1, 2, 4 and 8 by default.")] = None,
+    *,
+    clusters: Annotated[list[int] | None, typer.Option(help="1 and 8 by default.")] = None,
+    name: Annotated[str, typer.Option("--workload")] = "SchedulingPodAntiAffinity",
+    size: Size = 500,
+    runs: Runs = 3,
+    batch: Batch = 20,
+    clients: Clients = 16,
+    pods: Annotated[int, typer.Option(min=1, help="Of a run, all clusters together.")] = 4000,
+) -> None:
+    """So many server processes on one PostgreSQL, on one cluster and on eight."""
+    workload, found = _chosen([name], size, every=False)[0], []
+    with _durable() as database:
+        for count in clusters or [1, 8]:
+            for planning in numbers or [1, 2, 4, 8]:
+                kind = [
+                    planners.run(
+                        database,
+                        workload,
+                        planners=planning,
+                        clusters=count,
+                        pods=pods,
+                        batch=batch,
+                        clients=max(clients, planning),
+                    )
+                    for _ in range(runs)
+                ]
+                found.append(kind)
+                console.print(planners.table([kind]).rich())
+    console.print(planners.table(found).markdown(), soft_wrap=True)
+    if any(each.violations for kind in found for each in kind):
+        raise typer.Exit(1)
 
 
 @contextmanager

@@ -28,8 +28,17 @@ class Connection:
         self, path: str, body: bytes, content_type: str = "application/json"
     ) -> tuple[int, bytes]:
         """Send and wait; status and body."""
+        return await self._send("POST", path, body, content_type)
+
+    async def put(self, path: str, body: bytes) -> tuple[int, bytes]:
+        """Send JSON and wait; status and body."""
+        return await self._send("PUT", path, body, "application/json")
+
+    async def _send(
+        self, method: str, path: str, body: bytes, content_type: str
+    ) -> tuple[int, bytes]:
         head = (
-            f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: {content_type}\r\n"
+            f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: {content_type}\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
         self._writer.write(head.encode() + body)
