@@ -8,7 +8,7 @@ DATA_DIR   ?= .data
 FILES      ?= $(wildcard tests/conformance/vectors/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format openapi openapi-check conformance bench simulate-protocol clean
+.PHONY: help setup run test lint format openapi openapi-check conformance bench simulate-protocol race inject-faults recovery clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,15 @@ bench: setup ## three workloads on each layer, once (ARGS="SchedulingBasic --run
 
 simulate-protocol: setup ## simulate racing, crashing workers and check what they leave (ARGS="--seeds 10000")
 	.venv/bin/python -m tests.concurrency.simulation --quiet $(ARGS)
+
+race: setup ## race 8 planners on one nearly full cluster and check every commit (ARGS="--placements 1000000")
+	.venv/bin/python -m tests.concurrency.race $(ARGS)
+
+inject-faults: setup ## kill, stop and cut off real processes by chance, and check what they leave (ARGS="--injections 200")
+	.venv/bin/python -m tests.concurrency.faults $(ARGS)
+
+recovery: setup ## measure how soon placements go on after kill -9 (ARGS="--kills 30 --seconds 60")
+	.venv/bin/python -m tests.concurrency.faults.recovery $(ARGS)
 
 clean: ## remove what `make` built (never the data folder)
 	rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist

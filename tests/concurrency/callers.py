@@ -12,9 +12,9 @@ import msgspec
 
 from service.model.log import LogPage
 from service.store.postgres import PostgresStore
-from tests.concurrency.checker.history import Call, History
+from tests.concurrency.checker.claims import MARK
+from tests.concurrency.checker.history import Action, Call, History
 
-RETRY_STATUSES = (408, 409, 429, 503)
 PATH = "/v1/clusters/default"
 ASK_AGAIN_SECONDS = 0.1
 
@@ -37,11 +37,23 @@ class Notebook:
 class Caller:
     """One client, which asks the servers in turn and, with a key, until it is answered."""
 
-    def __init__(self, notebook: Notebook, name: str, urls: Sequence[str], token: str) -> None:
+    def __init__(
+        self,
+        notebook: Notebook,
+        name: str,
+        urls: Sequence[str],
+        token: str,
+        *,
+        cluster: str = "default",
+    ) -> None:
         self._notebook = notebook
         self._name = name
+        self._path = f"/v1/clusters/{cluster}"
         options = {"headers": bearer(token), "limits": httpx.Limits(max_keepalive_connections=1)}
-        self._servers = [httpx.AsyncClient(base_url=url, timeout=30, **options) for url in urls]
+        self._servers = [
+            httpx.AsyncClient(base_url=url, timeout=30, verify=False, **options)  # plain HTTP
+            for url in urls
+        ]
 
     async def close(self) -> None:
         for server in self._servers:
@@ -51,7 +63,6 @@ class Caller:
         self, pods: Sequence[dict[str, Any]], *, group: bool = False, seconds: float = 60.0
     ) -> Call:
         """Place pods, asking again for so long while the outcome is not known."""
-        operation, deadline = self._notebook.next_operation(), time.monotonic() + seconds
         request = {"pods": pods, "policy": "AllOrNothing" if group else "BestEffort"}
         asked = {
             "pods": [("Pod", p["metadata"]["namespace"], p["metadata"]["name"]) for p in pods],
@@ -59,45 +70,82 @@ class Caller:
             "dry_run": False,
             "queue": False,
         }
-        attempts = 0
+        return await self._until_answered(
+            "place", asked, ("POST", "/placements"), request, seconds, manifests=pods
+        )
+
+    async def put_namespace(self, name: str, *, seconds: float = 60.0) -> Call:
+        """Create a namespace, marked as the doing of this call."""
+        operation = self._notebook.next_operation()
+        metadata = {"name": name, "annotations": {MARK: str(operation)}}
+        item = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+        request = {"apiVersion": "v1", "kind": "List", "items": [item]}
+        asked = {"objects": [("Namespace", "", name)], "dry_run": False}
+        return await self._until_answered(
+            "apply", asked, ("POST", "/apply"), request, seconds, operation=operation
+        )
+
+    async def delete_namespace(self, name: str, *, seconds: float = 60.0) -> Call:
+        """Delete a namespace with everything in it; asked a second time, it may be gone."""
+        asked = {"object": ("Namespace", "", name), "dry_run": False}
+        return await self._until_answered(
+            "delete", asked, ("DELETE", f"/namespaces/{name}"), None, seconds
+        )
+
+    async def _until_answered(
+        self,
+        action: Action,
+        asked: dict[str, Any],
+        target: tuple[str, str],
+        request: dict[str, Any] | None,
+        seconds: float,
+        *,
+        manifests: Sequence[dict[str, Any]] = (),
+        operation: int | None = None,
+    ) -> Call:
+        operation = operation or self._notebook.next_operation()
+        deadline, attempts = time.monotonic() + seconds, 0
+        content = b"" if request is None else msgspec.json.encode(request)
+        key = f"key-{operation}" if target[0] == "POST" else None
         while True:
-            call = await self._place_once(operation, request, asked, is_retry=attempts > 0)
-            if call.outcome == "ok" or time.monotonic() > deadline:
+            number, called = self._notebook.next_number(), time.monotonic()
+            told = await self._told(target, content, key)
+            call = Call(
+                number=number,
+                client=self._name,
+                operation=operation,
+                action=action,
+                asked=asked,
+                manifests=manifests,
+                key=key,
+                request_hash=hashlib.sha256(content).hexdigest(),
+                called=called,
+                returned=time.monotonic(),
+                recorded=key is not None and attempts > 0 and told["outcome"] == "ok",
+                **told,
+            )
+            self._notebook.calls.append(call)
+            is_gone = action == "delete" and attempts > 0 and call.status == "NotFound"
+            if call.outcome == "ok" or is_gone or time.monotonic() > deadline:
                 return call
             attempts += 1
             self._servers.append(self._servers.pop(0))
             await asyncio.sleep(ASK_AGAIN_SECONDS)
 
-    async def _place_once(
-        self, operation: int, request: dict[str, Any], asked: dict[str, Any], *, is_retry: bool
-    ) -> Call:
-        number, called, key = self._notebook.next_number(), time.monotonic(), f"key-{operation}"
-        told = await self._told(request, key)
-        call = Call(
-            number=number,
-            client=self._name,
-            operation=operation,
-            action="place",
-            asked=asked,
-            manifests=request["pods"],
-            key=key,
-            request_hash=hashlib.sha256(msgspec.json.encode(request)).hexdigest(),
-            called=called,
-            returned=time.monotonic(),
-            recorded=is_retry and told["outcome"] == "ok",
-            **told,
-        )
-        self._notebook.calls.append(call)
-        return call
-
-    async def _told(self, request: dict[str, Any], key: str) -> dict[str, Any]:
+    async def _told(
+        self, target: tuple[str, str], content: bytes, key: str | None
+    ) -> dict[str, Any]:
+        method, path = target
+        headers = {"Content-Type": "application/json"} if content else {}
+        if key is not None:
+            headers["Idempotency-Key"] = key
         try:
-            response = await self._servers[0].post(
-                f"{PATH}/placements", json=request, headers={"Idempotency-Key": key}
+            response = await self._servers[0].request(
+                method, self._path + path, content=content, headers=headers
             )
         except httpx.HTTPError as error:
             return {"outcome": "unknown", "status": type(error).__name__}
-        body = response.json()
+        body = msgspec.json.decode(response.content)
         if response.status_code == httpx.codes.OK:
             revision = int(response.headers["Moorage-Revision"])
             return {"outcome": "ok", "status": "ok", "revision": revision, "body": body}
@@ -114,14 +162,16 @@ def _outcome(code: str) -> Any:
     return "unknown" if code == "OutcomeUnknown" else "fail"
 
 
-async def read_history(url: str, calls: Sequence[Call], *, granted: int) -> History:
+async def read_history(
+    url: str, calls: Sequence[Call], *, granted: int, cluster: str = "default"
+) -> History:
     """What PostgreSQL has after a run, and the calls that led to it in the order of their begin.
 
     What was written up to the revision `granted` was there before.
     """
     store = PostgresStore(url)
     try:
-        cluster_id = await store.find_cluster("default")
+        cluster_id = await store.find_cluster(cluster)
         page = await store.read_log(cluster_id, 0, None, 1_000_000)
         assert isinstance(page, LogPage)
         snapshot = await store.load(cluster_id)

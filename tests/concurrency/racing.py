@@ -12,6 +12,7 @@ import psutil
 
 from tests.builders import matching, node, pod
 from tests.concurrency.callers import PATH, Caller, Notebook, bearer
+from tests.processes import workers_of
 
 CALLERS = 16
 NODES = 30
@@ -24,7 +25,7 @@ SETUP = 1 + NODES
 def nodes():
     return [
         {"apiVersion": "v1", "kind": "Node"}
-        | node(f"n{i}").label(zone=f"z{i % ZONES}", host=f"n{i}").allocatable(pods="500")
+        | node(f"n{i}").label(zone=f"z{i % ZONES}", host=f"n{i}").allocatable(pods="5000")
         for i in range(NODES)
     ]
 
@@ -40,6 +41,10 @@ def member(number, index):
             return made.require_anti_affinity("host", others)
         case _:
             return made.spread(1, "zone", others)
+
+
+def is_apart(number):
+    return number % 3 == 1
 
 
 def load(url):
@@ -116,18 +121,8 @@ def assert_every_answer_is_stored(history):
     return placed
 
 
-def workers_of(server):
-    """The worker processes of a server that are alive."""
-    found = []
-    for child in psutil.Process(server.process.pid).children():
-        with contextlib.suppress(psutil.Error):  # it is ending
-            if "spawn_main" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
-
-
 def worker_of(server):
-    """The worker process of a server that has one."""
+    """A worker process of a server; None while there is none."""
     return next(iter(workers_of(server)), None)
 
 

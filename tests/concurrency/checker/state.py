@@ -1,5 +1,6 @@
 """The cluster as the log makes it, revision by revision, and what the reference says of it."""
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.reference.fit import allocatable_of
 from tests.reference.pipeline import FILTERS, evaluate_view
 from tests.reference.quota import Quotas
 from tests.reference.resources import requests
-from tests.reference.view import Manifest, View, spec_of
+from tests.reference.view import Manifest, View, is_finished, spec_of
 
 RELATIONS = ("PodTopologySpread", "InterPodAffinity")
 """Filters that look at all nodes; the others look at one node and its pods."""
@@ -30,14 +31,32 @@ class State:
 
     def apply(self, change: Change) -> None:
         self.revision = change.revision
-        self._view = None
         key = tuple(change.key)
+        before = self.pod(key)
         if change.verb == "Put":
             self.bodies[key] = (change.revision, change.body)
             self._put(change.kind, msgspec.json.decode(change.body))
         else:
             self.bodies.pop(key, None)
             self._delete(change)
+        if change.kind == "Pod":
+            self._move(before, self.pod(key))
+        else:
+            self._view = None
+
+    def _move(self, before: Manifest | None, after: Manifest | None) -> None:
+        """Keep the view, which is dear to make, while nothing changes but one pod."""
+        if self._view is not None:
+            for pods in self._counted_with(self._view, before):
+                pods[:] = [each for each in pods if each is not before]
+            for pods in self._counted_with(self._view, after):
+                pods.append(after)
+
+    def _counted_with(self, view: View, pod: Manifest | None) -> Iterator[list[Manifest]]:
+        """The pods of its node, if it counts there."""
+        node_name = spec_of(pod).get("nodeName") if pod is not None else None
+        if pod is not None and node_name in view.nodes and not is_finished(pod):
+            yield view.pods_on[node_name]
 
     def _put(self, kind: str, manifest: Manifest) -> None:
         match kind:

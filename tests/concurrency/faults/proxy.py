@@ -34,6 +34,8 @@ class CommitProxy:
         )
         self.faults: deque[Fault | None] = deque()
         self.done: Counter[Fault] = Counter()
+        self.befell = asyncio.Event()
+        """Set with each fault that has befallen a commit."""
         self._connections: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -50,7 +52,12 @@ class CommitProxy:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
-        real_reader, real_writer = await asyncio.open_unix_connection(self._real)
+        try:
+            real_reader, real_writer = await asyncio.open_unix_connection(self._real)
+        except OSError:  # PostgreSQL was killed, and is not there again
+            self._connections.discard(task)
+            writer.close()
+            return
         link = _Link(self, reader, writer, real_reader, real_writer)
         try:
             await link.run()
@@ -121,6 +128,7 @@ class _Link:
     async def _break(self, fault: Fault, bind: bytes) -> None:
         """Bind goes with the messages that follow it, up to Sync."""
         self._proxy.done[fault] += 1
+        self._proxy.befell.set()
         self._deaf = True
         rest = await self._rest()
         if fault == "never sent":

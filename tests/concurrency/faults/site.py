@@ -20,6 +20,7 @@ from tests.concurrency.racing import (
     TOKEN,
     assert_every_answer_is_stored,
     broken_groups,
+    is_apart,
     load,
     member,
     worker_of,
@@ -43,8 +44,12 @@ class Site:
     def calls(self) -> list[Call]:
         return self.notebook.calls
 
-    async def place_while(self, fault: Fault) -> list[Call]:
-        """Have all callers place groups until the fault is over; the calls of that time."""
+    async def place_while(self, fault: Fault, *, pods: int = 1) -> list[Call]:
+        """Have all callers place groups until the fault is over; the calls of that time.
+
+        Each of them asks for so many pods of a group; if they are more than one, then of none for
+        which there could be too few hosts.
+        """
         before, over = len(self.calls), asyncio.Event()
 
         async def cause() -> None:
@@ -61,7 +66,7 @@ class Site:
         self._groups += 10_000
         try:
             await asyncio.gather(
-                *(self._keep_asking(c, i, first, over) for i, c in enumerate(callers))
+                *(self._keep_asking(c, i, first, over, pods) for i, c in enumerate(callers))
             )
         finally:
             await asyncio.gather(*(caller.close() for caller in callers))
@@ -94,12 +99,15 @@ class Site:
         ]
 
     async def _keep_asking(
-        self, caller: Caller, index: int, first: int, over: asyncio.Event
+        self, caller: Caller, index: int, first: int, over: asyncio.Event, pods: int
     ) -> None:
         number = first
         while not over.is_set():
             number += 1
-            await caller.place([dict(member(number, index))])
+            if pods > 1 and is_apart(number):
+                number += 1
+            members = (member(number, index * pods + i) for i in range(pods))
+            await caller.place([dict(each) for each in members])
 
 
 @asynccontextmanager
@@ -109,15 +117,18 @@ async def site(
     workers: int = 1,
     quiet: bool = False,
     disk: AbstractContextManager[Path] | None = None,
+    data_dir: Path | None = None,
     **settings: str,
 ) -> AsyncIterator[Site]:
     """A running site. Whatever happened at it, everything acknowledged is stored, once.
 
-    Its data is in a folder of `disk`, or in a temporary one.
+    Its data is in a folder of `disk`, or in a temporary one; `data_dir` has the PostgreSQL that
+    `settings` name, if they name one.
     """
     environment = {f"MOORAGE_{name.upper()}": value for name, value in settings.items()}
     environment["MOORAGE_TOKEN"] = TOKEN
     with disk or temporary_folder() as folder, ExitStack() as stack:
+        data_dir = data_dir or folder / "data"
         running = [
             LocalServer(folder / "data", workers=workers, environment=environment, quiet=quiet)
             for _ in range(servers)
@@ -125,12 +136,12 @@ async def site(
         for server in running:
             await asyncio.to_thread(stack.enter_context, server)
         await asyncio.to_thread(load, running[0].url)
-        made = Site(folder / "data", running, workers)
+        made = Site(data_dir, running, workers)
         yield made
         await made.place_again()
         await _assert_nothing_is_left_open(made)
         await asyncio.to_thread(stack.close)
-        with EmbeddedPostgres(folder / "data") as postgres:
+        with EmbeddedPostgres(data_dir) as postgres:
             history = await read_history(postgres.url, made.calls, granted=SETUP)
     assert_every_answer_is_stored(history)
     assert list(broken_groups(history)) == []

@@ -1,0 +1,92 @@
+"""Drives the planners of one round, keeping the cluster as full as it is at the beginning."""
+
+import asyncio
+import random
+from collections import Counter, deque
+from collections.abc import Sequence
+from itertools import count
+from typing import Literal
+
+from tests.concurrency.callers import Caller, Notebook
+from tests.concurrency.race import workload
+
+Part = Literal["first", "rest"]
+
+
+class Round:
+    """One fresh cluster, on which groups are placed until there are enough placements."""
+
+    def __init__(
+        self, cluster: str, urls: Sequence[str], token: str, *, drivers: int, seed: str
+    ) -> None:
+        self.notebook = Notebook()
+        self.placed = 0
+        self.unplaced = 0
+        self._cluster = cluster
+        self._urls = urls
+        self._token = token
+        self._drivers = drivers
+        self._chance = random.Random(seed)
+        self._numbers = count()
+        self._present: deque[tuple[str, int]] = deque()
+        """Namespaces with their pods, the oldest first."""
+        self._pods = int(workload.SLOTS * workload.FULL)
+        filled = Counter(each["metadata"].get("namespace") for each in workload.fillers())
+        self._present.extend((str(name), pods) for name, pods in filled.items() if name)
+
+    async def run(self, placements: int) -> None:
+        await asyncio.gather(*(self._drive(placements) for _ in range(self._drivers)))
+
+    async def _drive(self, placements: int) -> None:
+        """One group after the other, each by a few callers at planners chosen by chance."""
+        callers = {
+            url: Caller(
+                self.notebook, f"caller-{id(self)}-{i}", [url], self._token, cluster=self._cluster
+            )
+            for i, url in enumerate(self._urls)
+        }
+        try:
+            while self.placed < placements:
+                rivals = self._chance.sample(
+                    list(self._urls), min(len(self._urls), workload.RIVALS)
+                )
+                number = next(self._numbers)
+                await self._make_room(callers[rivals[0]])
+                await self._place_group(number, [callers[url] for url in rivals])
+        finally:
+            await asyncio.gather(*(caller.close() for caller in callers.values()))
+
+    async def _make_room(self, caller: Caller) -> None:
+        """Delete the oldest groups; of the groups under way about half of the pods are there."""
+        self._pods += workload.GROUP_PODS
+        most = workload.SLOTS * workload.FULL + self._drivers * workload.GROUP_PODS / 2
+        while self._pods > most and self._present:
+            name, pods = self._present.popleft()
+            self._pods -= pods
+            await caller.delete_namespace(name)
+
+    async def _place_group(self, number: int, rivals: Sequence[Caller]) -> None:
+        namespace = workload.namespace_of(number)
+        await rivals[0].put_namespace(namespace)
+        firsts = [self._ask(number, caller, i, "first") for i, caller in enumerate(rivals)]
+        rest = [self._ask(number, caller, i, "rest") for i, caller in enumerate(rivals)]
+        placed = sum(await asyncio.gather(*firsts))
+        if workload.is_shared(number):
+            placed += sum(await asyncio.gather(*rest))
+        else:
+            placed += sum([await each for each in rest])
+        self._pods += placed - workload.GROUP_PODS
+        self._present.append((namespace, placed))
+
+    async def _ask(self, number: int, caller: Caller, index: int, part: Part) -> int:
+        """Have one caller place its part of a group; how many pods got a node."""
+        pods = range(workload.FIRST if part == "first" else workload.REST)
+        call = await caller.place(
+            [workload.member(number, f"{part}-{index}-{i}") for i in pods],
+            group=workload.is_gang(number),
+        )
+        results = call.body["results"] if call.outcome == "ok" else ()
+        placed = sum(result["outcome"] == "Placed" for result in results)
+        self.placed += placed
+        self.unplaced += len(results) - placed
+        return placed
