@@ -100,11 +100,15 @@ class LocalServer:
             self.process = None
 
     def kill(self) -> None:
-        """End it as a power cut would (SIGKILL)."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
+        """End it as a power cut would (SIGKILL), its workers too, which follow a moment later."""
+        if self.process is None:
+            return
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+        deadline = time.monotonic() + STOP_SECONDS_MAX
+        while _is_open(self.port) and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
 
     def wait(self) -> int:
         """Wait until it ends by itself or by a signal; returns its exit code."""
@@ -137,6 +141,11 @@ def is_ready(url: str) -> bool:
         return False
     finally:
         connection.close()
+
+
+def _is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def free_port() -> int:

@@ -14,6 +14,7 @@ stops the server.
 
 import atexit
 import logging
+import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -50,6 +51,7 @@ _BACK_OFF_READY_SECONDS_MAX = 0.4  # one that was ready can start: whatever ende
 _STEADY_SECONDS = 10.0  # a server that lived so long is started again without delay
 _PATIENCE_SECONDS = 60.0  # without any progress
 _LOG_CHECK_SECONDS = 60.0
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _log = logging.getLogger(__name__)
 
@@ -111,12 +113,25 @@ class EmbeddedPostgres:
         self._stopping.clear()
         self._settled.clear()
         self._failure = None
-        self._thread = threading.Thread(target=self._run, name="embedded-postgres", daemon=True)
-        self._thread.start()
+        self._start_thread()
         atexit.register(self.stop)
         self._settled.wait()
         self._raise_failure()
         return self.url
+
+    def _start_thread(self) -> None:
+        """Signals wait meanwhile: a handler that raises would leave the thread half started."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+
+        def run() -> None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            self._run()
+
+        self._thread = threading.Thread(target=run, name="embedded-postgres", daemon=True)
+        try:
+            self._thread.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def stop(self) -> None:
         """Leave the folder; the last to leave stops PostgreSQL. Without effect if not started."""
