@@ -54,6 +54,14 @@ def load(url):
     ).raise_for_status()
 
 
+def try_out(url):
+    """A dry run on a connection of its own: whichever worker gets it has a replica then."""
+    body = {"dryRun": True, "pods": [dict(member(10**6, 0))]}
+    httpx.post(
+        f"{url}{PATH}/placements", json=body, headers=bearer(TOKEN), timeout=30
+    ).raise_for_status()
+
+
 async def place_groups(callers, groups, *, between=None):
     """All callers place the first pods of one group at the same time, then of the next."""
     for number in range(groups):
