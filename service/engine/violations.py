@@ -444,7 +444,7 @@ class _SpreadTest:
         if spread.counter is None:
             return itself - least
         others = int(spread.counter.counts[spread.key.domain_of[slot]])
-        if itself and not self._terminating and spread.eligibility.mask[slot]:
+        if itself and not self._terminating and spread.eligibility.admits(slot):
             others -= 1
             if ruled.level.enough_domains:
                 least = min(least, others)

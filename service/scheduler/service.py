@@ -22,8 +22,9 @@ from service.model.errors import (
 from service.model.log import IdempotencyKey, ReplicaState
 from service.model.manifest import TemplateCache
 from service.scheduler.answers import Answer, ConfigAnswer, RecordedAnswer
+from service.scheduler.duties import Observers
 from service.scheduler.events import EventRecorder
-from service.scheduler.evictions import AllEvictions, Observers
+from service.scheduler.evictions import AllEvictions
 from service.scheduler.homes import Homes, NoHomes
 from service.scheduler.intents import A, Idempotency, Intent, PutConfig
 from service.scheduler.limits import Limits
