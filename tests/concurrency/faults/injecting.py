@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import psutil
 
 from service.store.embedded import EmbeddedPostgres
-from tests.concurrency.faults.proxy import CommitProxy
+from tests.concurrency.faults.proxy import KILLS, CommitProxy
 from tests.concurrency.faults.site import Site, connect
 from tests.concurrency.racing import kill_postgres, kill_worker, worker_of
 
@@ -85,8 +85,8 @@ FAULTS: dict[str, tuple[int, Inject]] = {
 }
 """How often, compared with each other, and what happens."""
 
-ON_THE_WAY = ("answer lost", "never sent", "sent late")
-"""What befalls the connection around a commit, by the proxy."""
+ON_THE_WAY = ("answer lost", "never sent", "sent late", *KILLS)
+"""What befalls a commit by the proxy: its connection breaks, or the worker that sends it dies."""
 
 
 class Injections:
@@ -115,6 +115,6 @@ class Injections:
         try:
             async with asyncio.timeout(PROXY_SECONDS_MAX):
                 await proxy.befell.wait()
-            self.done[f"commit {fault}"] += 1
+            self.done[f"commit: {fault}"] += 1
         except TimeoutError:
             proxy.faults.clear()

@@ -4,16 +4,24 @@ Random kills never hit the short time between a commit and its answer; here that
 """
 
 import asyncio
+import os
 import re
+import signal
+import socket
+import struct
 from collections import Counter, deque
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 from sqlalchemy.engine import make_url
 
-Fault = Literal["answer lost", "never sent", "sent late"]
-"""What befalls a commit: it is done and nobody is told; it gets lost on the way; or it reaches
-PostgreSQL only when its sender has long been told that the connection broke."""
+Kill = Literal["killed before", "killed between", "killed after"]
+"""When the process that commits is killed (SIGKILL): before PostgreSQL hears of the commit, when it
+is done and the process does not know, or as soon as it could."""
+Fault = Literal["answer lost", "never sent", "sent late"] | Kill
+"""What befalls a commit: it is done and nobody is told; it gets lost on the way; it reaches
+PostgreSQL only when its sender has long been told that the connection broke; or its sender dies."""
+KILLS: tuple[Kill, ...] = get_args(Kill)
 
 LATE_SECONDS = 0.3
 _COMMIT = re.compile(rb"\bcommit_v\d+\(")
@@ -87,6 +95,7 @@ class _Link:
         """Names of prepared statements that commit."""
         self._deaf = False
         """Whether answers go nowhere."""
+        self._answered = asyncio.Event()
 
     async def run(self) -> None:
         ways = [asyncio.create_task(self._ask()), asyncio.create_task(self._answer())]
@@ -102,6 +111,7 @@ class _Link:
             if not self._deaf:
                 self._writer.write(piece)
                 await self._writer.drain()
+            self._answered.set()
 
     async def _ask(self) -> None:
         startup = await self._reader.readexactly(4)
@@ -129,8 +139,11 @@ class _Link:
         """Bind goes with the messages that follow it, up to Sync."""
         self._proxy.done[fault] += 1
         self._proxy.befell.set()
-        self._deaf = True
+        self._deaf = fault != "killed after"
         rest = await self._rest()
+        if fault in KILLS:
+            await self._kill(fault, bind + rest)
+            return
         if fault == "never sent":
             return
         if fault == "sent late":
@@ -140,6 +153,19 @@ class _Link:
         await self._real_writer.drain()
         # By now the statement runs, and ends: PostgreSQL notices only then that nobody listens.
         await asyncio.sleep(LATE_SECONDS)
+
+    async def _kill(self, fault: Fault, commit: bytes) -> None:
+        if fault != "killed before":
+            self._answered.clear()
+            self._real_writer.write(commit)
+            await self._answered.wait()
+        os.kill(self._peer(), signal.SIGKILL)
+
+    def _peer(self) -> int:
+        """The process at the other end."""
+        own = self._writer.get_extra_info("socket")
+        told = own.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", told)[0])
 
     async def _rest(self) -> bytes:
         messages = b""

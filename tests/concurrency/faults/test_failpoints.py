@@ -9,7 +9,7 @@ import pytest
 from service.cli.local import LocalServer, temporary_folder
 from tests.concurrency.callers import read_history
 from tests.concurrency.checker import check
-from tests.concurrency.faults.proxy import CommitProxy
+from tests.concurrency.faults.proxy import KILLS, CommitProxy
 from tests.concurrency.racing import (
     CALLERS,
     SETUP,
@@ -22,6 +22,7 @@ from tests.concurrency.racing import (
 
 FAULTS = ("answer lost", "never sent", "sent late")
 GROUPS = 24
+KILL_GROUPS = 8
 
 
 @pytest.mark.parametrize("servers", [1, 2])
@@ -44,5 +45,31 @@ async def test_no_answer_is_lost_or_given_twice_when_commits_lose_their_answers(
         history = await read_history(database_url, calls, granted=SETUP)
     assert all(proxy.done[fault] >= 3 for fault in FAULTS), proxy.done
     assert assert_every_answer_is_stored(history) == GROUPS * CALLERS
+    assert list(broken_groups(history)) == []
+    assert check(history) == []
+
+
+async def test_workers_that_die_at_their_commit_leave_it_whole_or_not_at_all(database_url):
+    """`kill -9` of the very worker that commits: before, between commit and answer, and after."""
+    environment = {"MOORAGE_TOKEN": TOKEN}
+    with temporary_folder() as folder, ExitStack() as stack:
+        async with CommitProxy(database_url, folder) as proxy:
+            environment["MOORAGE_DATABASE_URL"] = proxy.url
+            running = [LocalServer(folder, environment=environment) for _ in range(2)]
+            for server in running:
+                await asyncio.to_thread(stack.enter_context, server)
+            await asyncio.to_thread(load, running[0].url)
+
+            async def next_kill(number):
+                if number < 2 * len(KILLS):
+                    proxy.faults.extend([None, None, KILLS[number % len(KILLS)]])
+
+            urls = [server.url for server in running]
+            calls = await run_callers(urls, groups=KILL_GROUPS, between=next_kill)
+            await asyncio.to_thread(stack.close)
+        history = await read_history(database_url, calls, granted=SETUP)
+    assert all(proxy.done[kill] == 2 for kill in KILLS), proxy.done
+    # Who found no worker for a minute gave up: on a busy machine it takes long to start one.
+    assert assert_every_answer_is_stored(history) > KILL_GROUPS * CALLERS // 2
     assert list(broken_groups(history)) == []
     assert check(history) == []

@@ -1,0 +1,69 @@
+"""A PostgreSQL with a streaming standby, both embedded, which may be killed and promoted."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from service.store.embedded import EmbeddedPostgres
+from service.store.embedded.binaries import ENVIRONMENT
+from service.store.embedded.configuration import DATABASE, ROLE
+
+SETTINGS = {"wal_keep_size": "256MB", "shared_buffers": "32MB", "fsync": "off"}
+"""Processes are killed here, the machine is not: what was written need not reach the disk."""
+
+
+class Pair:
+    """A primary and its standby; `url` names both, and whoever can be written to is meant."""
+
+    def __init__(self, folder: Path) -> None:
+        self.primary = EmbeddedPostgres(folder / "primary", settings=SETTINGS)
+        self.standby = EmbeddedPostgres(folder / "standby", settings=SETTINGS)
+        hosts = ",".join(map(_socket_folder, (self.primary, self.standby)))
+        self.url = f"postgresql://{ROLE}@/{DATABASE}?host={quote(hosts, safe='')}&port=5432,5432"
+
+    def copy(self) -> None:
+        """Make the standby from the primary that runs, and let it follow."""
+        data, account = self.standby._folder.pgdata, self.standby._account
+        data.mkdir(mode=0o700)
+        if not account.is_self:
+            os.chown(data, account.uid, account.gid)
+        command = [
+            *(self.standby._binaries.path("pg_basebackup"), "--pgdata", str(data)),
+            *("--host", _socket_folder(self.primary), "--username", ROLE),
+            *("--wal-method=stream", "--checkpoint=fast", "--no-sync", "--write-recovery-conf"),
+        ]
+        subprocess.run(command, check=True, cwd="/", env=ENVIRONMENT, **account.identity())
+        self.standby.start()
+
+    def kill_primary(self) -> None:
+        """`kill -9`, and nobody starts it again."""
+        supervisor, server = self.primary, self.primary._server
+        assert server is not None
+        supervisor._stopping.set()
+        assert supervisor._thread is not None
+        supervisor._thread.join()
+        os.kill(server.pid, signal.SIGKILL)
+        supervisor.stop()
+
+    def stop(self) -> None:
+        for server in (self.primary, self.standby):
+            server.stop()
+
+
+@contextmanager
+def pair(folder: Path) -> Iterator[Pair]:
+    """The primary runs; the standby is not made yet."""
+    made = Pair(folder)
+    made.primary.start()
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+def _socket_folder(server: EmbeddedPostgres) -> str:
+    return str(server._folder.socket.parent)

@@ -1,0 +1,110 @@
+"""A standby takes the place of a PostgreSQL that was killed: with all that it had, or with less."""
+
+import asyncio
+from contextlib import ExitStack, asynccontextmanager
+
+import httpx
+
+from service.cli.local import LocalServer, temporary_folder
+from tests.concurrency.callers import PATH, bearer, read_history
+from tests.concurrency.checker import check
+from tests.concurrency.faults.site import Site, connect
+from tests.concurrency.faults.standby import pair
+from tests.concurrency.racing import (
+    SETUP,
+    TOKEN,
+    assert_every_answer_is_stored,
+    broken_groups,
+    load,
+)
+
+
+@asynccontextmanager
+async def site_on_a_pair():
+    """Two servers, which know both PostgreSQLs; the standby is not made yet."""
+    with temporary_folder() as folder, ExitStack() as stack:
+        made = await asyncio.to_thread(stack.enter_context, pair(folder))
+        environment = {"MOORAGE_TOKEN": TOKEN, "MOORAGE_DATABASE_URL": made.url}
+        servers = [LocalServer(folder, environment=environment) for _ in range(2)]
+        for server in servers:
+            await asyncio.to_thread(stack.enter_context, server)
+        await asyncio.to_thread(load, servers[0].url)
+        yield made, Site(folder, servers)
+        await asyncio.to_thread(stack.close)
+
+
+async def execute(postgres, *statements):
+    connection = await connect(postgres.url)
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+async def assert_all_holds(url, calls):
+    history = await read_history(url, calls, granted=SETUP)
+    assert_every_answer_is_stored(history)
+    assert list(broken_groups(history)) == []
+    assert check(history, placements_every=max(1, len(history.changes) // 300)) == []
+
+
+async def test_nothing_acknowledged_is_lost_when_a_synchronous_standby_takes_over():
+    async with site_on_a_pair() as (postgres, site):
+        await asyncio.to_thread(postgres.copy)
+        await execute(
+            postgres.primary,
+            "ALTER SYSTEM SET synchronous_standby_names = '*'",
+            "SELECT pg_reload_conf()",
+        )
+
+        async def fail_over(_):
+            await asyncio.sleep(0.5)
+            await asyncio.to_thread(postgres.kill_primary)
+            await execute(postgres.standby, "SELECT pg_promote()")
+            await asyncio.sleep(0.5)
+
+        calls = await site.place_while(fail_over)
+        assert any(call.outcome != "ok" for call in calls)
+        assert await site.place_again() < 10
+        await assert_all_holds(postgres.standby.url, site.calls)
+
+
+async def test_p3_a_lagging_standby_loses_the_last_changes_alone_and_all_forget_them():
+    """Another history grows to the same revisions; tips and timelines tell the two apart."""
+    async with site_on_a_pair() as (postgres, site):
+        await asyncio.to_thread(postgres.copy)
+        await site.place_while(lambda _: asyncio.sleep(0.3))
+        await asyncio.to_thread(postgres.standby.stop)
+
+        headers, url = bearer(TOKEN), f"{site.servers[0].url}{PATH}"
+        async with httpx.AsyncClient(headers=headers, timeout=30) as client:
+            head = int((await client.get(f"{url}/pods?limit=1")).headers["Moorage-Revision"])
+            async with client.stream("GET", f"{url}/watch?sinceRevision={head}") as watch:
+                await site.place_while(lambda _: asyncio.sleep(0.3))
+                await asyncio.to_thread(postgres.kill_primary)
+                await asyncio.to_thread(postgres.standby.start)
+                await execute(postgres.standby, "SELECT pg_promote()")
+                ended = [line async for line in watch.aiter_lines() if "HistoryReplaced" in line]
+        assert ended
+
+        lost = await lost_calls(postgres.standby.url, site.calls)
+        assert lost
+        # Everybody decides on what is there now, over both servers, under the same revisions.
+        site.notebook.calls = [call for call in site.calls if call not in lost]
+        again = await site.place_while(lambda _: asyncio.sleep(0.3))
+        assert min(call.revision for call in again) <= max(call.revision for call in lost)
+        await site.place_again()
+        await assert_all_holds(postgres.standby.url, site.calls)
+
+
+async def lost_calls(url, calls):
+    """Those whose answers the database does not have: what came after a moment, and nothing else."""
+    history = await read_history(url, calls, granted=SETUP)
+    lost = [call for call in calls if call.outcome == "ok" and call.revision > history.head[0]]
+    found = check(history, placements_every=100)
+    assert {each.invariant for each in found} == {"A6"}, found
+    assert {each.message.partition(" (")[0] for each in found} == {
+        f"call {call.number}" for call in lost
+    }
+    return lost
