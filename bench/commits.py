@@ -21,6 +21,7 @@ from bench.workloads import Workload
 from service.app import RandomIds, SystemClock
 from service.model.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.intents import ApplyObjects, PlacePods
+from service.scheduler.loading import load
 from service.scheduler.placements import PlacementAnswer
 from service.scheduler.service import Scheduler
 from service.store.migrate import upgrade
@@ -86,7 +87,7 @@ async def _measure(
         load_objects_per_second=len(objects) / load_seconds,
         durability=postgres.durability,
     )
-    rows = (await store.load(await store.find_cluster(CLUSTER))).rows
+    rows = (await load(store, await store.find_cluster(CLUSTER))).rows
     stored = [_stored(row.kind, row.body) for row in rows]
     await scheduler.stop()
     await store.close()

@@ -6,19 +6,25 @@ So every read shows all changes acknowledged by any process before it arrived.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Protocol, TypeVar
+from uuid import UUID
 
 from service.api.problems import RevisionNotReached
 from service.model.errors import MoorageError, NotFound
 from service.model.log import (
     ClusterRow,
+    Diverged,
     EventPage,
     Head,
+    LogPage,
+    ObjectKey,
     ObjectPage,
     ObjectRead,
     ReplicaReport,
     Snapshot,
 )
+from service.scheduler.loading import load
 
 DEFAULT_CLUSTER = "default"
 """The cluster that is there from the start."""
@@ -83,8 +89,16 @@ class Reads(Protocol):
         """Up to `limit` events, by namespace and name, from after a key on."""
         ...
 
-    async def load(self, cluster_id: int) -> Snapshot:
-        """All objects at one revision."""
+    async def read_objects(
+        self, cluster_id: int, after: ObjectKey | None, limit: int
+    ) -> ObjectPage:
+        """Up to `limit` objects of all kinds by their keys, from after a key on."""
+        ...
+
+    async def read_log(
+        self, cluster_id: int, after: int, tip: UUID | None, limit: int
+    ) -> LogPage | Diverged:
+        """Whole commits after a revision whose last commit was `tip`."""
         ...
 
     async def replica_reports(self) -> list[ReplicaReport]:
@@ -165,7 +179,7 @@ class ClusterReads:
 
     async def load(self, cluster: str) -> Snapshot:
         """All objects of a cluster at one revision."""
-        return await self._by_id(cluster, self.store.load)
+        return await self._by_id(cluster, partial(load, self.store))
 
     async def _list(
         self,

@@ -45,6 +45,23 @@ class ObjectKey(NamedTuple):
     name: str
 
 
+class ObjectRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One stored object; `revision`, the last that changed it, is its resourceVersion."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    revision: int
+    body: bytes
+    node_name: str | None = None
+
+    @property
+    def key(self) -> ObjectKey:
+        """What identifies the object."""
+        return ObjectKey(self.kind, self.namespace, self.name)
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One object put or deleted, at the revision that this made.
 
@@ -73,22 +90,17 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The object that changed."""
         return ObjectKey(self.kind, self.namespace, self.name)
 
-
-class ObjectRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One stored object; `revision`, the last that changed it, is its resourceVersion."""
-
-    kind: str
-    namespace: str
-    name: str
-    uid: str
-    revision: int
-    body: bytes
-    node_name: str | None = None
-
-    @property
-    def key(self) -> ObjectKey:
-        """What identifies the object."""
-        return ObjectKey(self.kind, self.namespace, self.name)
+    def row(self) -> ObjectRow:
+        """The object that a Put leaves."""
+        return ObjectRow(
+            kind=self.kind,
+            namespace=self.namespace,
+            name=self.name,
+            uid=self.uid,
+            revision=self.revision,
+            body=self.body,
+            node_name=self.node_name,
+        )
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -244,7 +256,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class ObjectPage(msgspec.Struct, frozen=True):
-    """Some objects of one kind in the order of their keys, and the head of the same instant."""
+    """Some objects in the order of their keys, and the head of the same instant."""
 
     head: Head
     rows: list[ObjectRow]

@@ -2,12 +2,16 @@
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
+from service.model.errors import StorageUnavailable
 from service.model.log import Diverged, Head, LogPage
 from service.model.manifest import TemplateCache
+from service.scheduler.limits import Limits
+from service.scheduler.loading import Loading
 from service.scheduler.ports import Clock, Store
-from service.scheduler.replica import Entry, Mark, Replica, loading
+from service.scheduler.replica import Entry, Mark, Replica
 
 _log = logging.getLogger(__name__)
 
@@ -38,21 +42,23 @@ class Follower:
         store: Store,
         clock: Clock,
         templates: TemplateCache,
-        page_changes: int,
+        limits: Limits,
         observer: Observer,
     ) -> None:
         self._cluster_id = cluster_id
         self._store = store
         self._clock = clock
         self._templates = templates
-        self._page_changes = page_changes
+        self._limits = limits
         self._observer = observer
+        self._loading: Loading[Replica] | None = None
+        """A load that could not go on for a while."""
         self.replica: Replica | None = None
         self.head: Head | None = None
 
     def drop(self) -> None:
         """Give the replica up; the next `catch_up` loads a new one."""
-        self.replica = self.head = None
+        self.replica = self.head = self._loading = None
 
     def settle(self, end: Mark, head: Head) -> None:
         """The replica's changes up to `end` are committed, and made this head."""
@@ -91,19 +97,32 @@ class Follower:
             self.head = Head(page.revision, page.tip, page.head.at)
 
     async def _load(self) -> None:
-        snapshot = await self._store.load(self._cluster_id)
-        replica = Replica(self._templates)
-        for _ in loading(replica, snapshot):
-            await self._clock.sleep(0)
-        self.replica, self.head = replica, snapshot.head
+        loading = self._loading or self._new_loading()
+        self._loading = None
+        try:
+            replica, head = await loading.run()
+        except StorageUnavailable:
+            self._loading = loading
+            raise
+        self.replica, self.head = replica, head
         replica.on_settled = self._observer.settled
         self._observer.loaded(replica)
+
+    def _new_loading(self) -> Loading[Replica]:
+        return Loading(
+            self._cluster_id,
+            source=self._store,
+            new_target=partial(Replica, self._templates),
+            limits=self._limits,
+        )
 
     async def _read_page(self) -> bool:
         """Apply the next page of the log; whether there is more to do."""
         assert self.head is not None
         after, tip = self.head.revision, self.head.tip
-        page = await self._store.read_log(self._cluster_id, after, tip, self._page_changes)
+        page = await self._store.read_log(
+            self._cluster_id, after, tip, self._limits.log_page_changes
+        )
         if isinstance(page, Diverged):
             _log.warning("Cluster %s: %s does not continue %s.", self._cluster_id, page, tip)
             self.drop()

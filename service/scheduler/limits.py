@@ -20,6 +20,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     batch_bytes_max: int = BYTES_PER_COMMIT_MAX
     batch_requests_max: int = 1_000
     log_page_changes: int = 2_000
+    load_rows: int = 2_000
+    """Objects that one statement of a load reads (P13)."""
     attempts_before_lock: int = 3
     """Times that a request is decided and loses its race before the head is locked first (P6)."""
     attempts_max: int = 100

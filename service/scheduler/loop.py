@@ -80,7 +80,7 @@ class ClusterLoop:
             store=store,
             clock=clock,
             templates=templates,
-            page_changes=limits.log_page_changes,
+            limits=limits,
             observer=observer,
         )
         self._meter = meter

@@ -23,8 +23,9 @@ from service.model.log import (
     Lease,
     LogPage,
     Lost,
+    ObjectKey,
+    ObjectPage,
     ReplicaState,
-    Snapshot,
 )
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
@@ -65,8 +66,13 @@ class Store(Protocol):
         """Where several logs end; clusters that are gone are absent."""
         ...
 
-    async def load(self, cluster_id: int) -> Snapshot:
-        """All objects at one revision (P13)."""
+    async def read_objects(
+        self, cluster_id: int, after: ObjectKey | None, limit: int
+    ) -> ObjectPage:
+        """At most `limit` objects of all kinds by their keys, those beyond the key `after` (P13).
+
+        The page's head is of the same instant; fewer than `limit` objects: there are no more.
+        """
         ...
 
     async def read_log(

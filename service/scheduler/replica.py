@@ -7,14 +7,14 @@ nothing any more and has to be dropped: nothing here tries to repair it (P7).
 """
 
 import hashlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from service.engine import Cluster
 from service.model.config import ClusterConfig
-from service.model.log import Change, ObjectRow, Snapshot
+from service.model.log import Change, ObjectRow
 from service.model.manifest import (
     NamespaceManifest,
     NodeManifest,
@@ -149,16 +149,35 @@ class Replica:
         Raises:
             ValueError: it is not the next one.
         """
-        if change.revision != self.revision + 1:
-            raise ValueError(f"The log goes on at {change.revision} after {self.revision}.")
+        self._check_next(change)
         if change.verb == "Put":
             self.put(load_manifest(change.kind, change.body, self._templates))
         else:
             self.delete(change.kind, change.namespace, change.name)
 
-    def load(self, rows: Sequence[ObjectRow]) -> None:
-        """Take over objects as they are stored.
+    def pass_over(self, change: Change) -> None:
+        """Leave out a change that the log has, of an object that will be loaded later (P13).
 
+        Raises:
+            ValueError: it is not the next one.
+        """
+        self._check_next(change)
+        self.revision = change.revision
+
+    def _check_next(self, change: Change) -> None:
+        if change.revision != self.revision + 1:
+            raise ValueError(f"The log goes on at {change.revision} after {self.revision}.")
+
+    def arrive(self, revision: int) -> None:
+        """What was loaded is as the log has it at this revision, and will never be undone."""
+        self.revision = revision
+        self.settle_all()
+
+    def load(self, rows: Sequence[ObjectRow]) -> None:
+        """Take over objects as they are stored, in the order of their keys.
+
+        The configuration, which decides how all else is compiled, comes before namespaces, these
+        before nodes, and nodes before the pods that are counted on them: so do their kinds' names.
         Each step for all of them before the next one: code and data then stay in the processor's
         caches, which saves a sixth of the time.
         """
@@ -169,6 +188,7 @@ class Replica:
             objects = self._objects.setdefault(row.kind, {})
             stored = objects[row.namespace, row.name] = Stored(manifest, row.revision)
             self._account(None, stored)
+        self.settle_all()
 
     def mark(self) -> Mark:
         """The present moment, for `undo` and `settle`."""
@@ -261,19 +281,3 @@ class Replica:
                 pass  # the ledger's
             case PodGroupManifest() | WaitingGroup():
                 pass  # the groups'
-
-
-_LOAD_ORDER = {"Cluster": 0, "Namespace": 1, "Node": 2}
-"""The configuration decides how the rest is compiled, and pods are counted on their nodes."""
-_LOAD_STEP_ROWS = 500
-
-
-def loading(replica: Replica, snapshot: Snapshot) -> Generator[None, None, None]:
-    """Fill an empty replica, in steps between which others may run."""
-    rows = sorted(snapshot.rows, key=lambda row: _LOAD_ORDER.get(row.kind, len(_LOAD_ORDER)))
-    for start in range(0, len(rows), _LOAD_STEP_ROWS):
-        replica.load(rows[start : start + _LOAD_STEP_ROWS])
-        replica.settle_all()
-        yield
-    replica.revision = snapshot.head.revision
-    replica.settle_all()

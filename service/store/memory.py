@@ -7,6 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from heapq import nsmallest
 from uuid import UUID
 
 from service.model.errors import Conflict, NotFound, OutcomeUnknown
@@ -42,7 +43,6 @@ from service.model.log import (
     ObjectRow,
     ReplicaReport,
     ReplicaState,
-    Snapshot,
     effects,
 )
 from service.store.memory_cluster import ROOT, ClusterState
@@ -233,11 +233,13 @@ class MemoryStore:
         """Whole commits after a revision whose last commit was `tip` (P3, P12)."""
         return self._cluster(cluster_id).page(after, tip, limit)
 
-    async def load(self, cluster_id: int, kinds: Sequence[str] | None = None) -> Snapshot:
-        """All objects, or those of some kinds, at one revision (P13)."""
+    async def read_objects(
+        self, cluster_id: int, after: ObjectKey | None, limit: int
+    ) -> ObjectPage:
+        """At most `limit` objects of all kinds by their keys, those beyond the key `after` (P13)."""
         own = self._cluster(cluster_id)
-        rows = [row for row in own.objects.values() if kinds is None or row.kind in kinds]
-        return Snapshot(own.head, sorted(rows, key=_key))
+        keys = (key for key in own.objects if after is None or key > after)
+        return ObjectPage(own.head, [own.objects[key] for key in nsmallest(limit, keys)])
 
     async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
         """One object, and the head of the same instant."""

@@ -57,7 +57,7 @@ class ClusterState:
             if effect == "Delete":
                 del self.objects[change.key]
             elif effect != "None":
-                self.objects[change.key] = _row(change)
+                self.objects[change.key] = change.row()
         self.record(request.idempotency, at)
         self.add_events(request.events)
 
@@ -113,15 +113,3 @@ class ClusterState:
             config=self.objects[ObjectKey(CLUSTER_KIND, "", CLUSTER_NAME)].body,
             counts=Counts(nodes=nodes, pods=len(pods), pending=pending),
         )
-
-
-def _row(change: Change) -> ObjectRow:
-    return ObjectRow(
-        kind=change.kind,
-        namespace=change.namespace,
-        name=change.name,
-        uid=change.uid,
-        revision=change.revision,
-        body=change.body,
-        node_name=change.node_name,
-    )

@@ -1,7 +1,6 @@
-"""Reading objects on PostgreSQL: every answer comes from one statement or one snapshot."""
+"""Reading objects on PostgreSQL: every answer comes from one statement."""
 
-import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -12,24 +11,29 @@ from service.model.log import (
     Diverged,
     Head,
     LogPage,
+    ObjectKey,
     ObjectPage,
     ObjectRead,
     ObjectRow,
-    Snapshot,
 )
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 from service.store.log import read_page
 
-FETCH_ROWS = 2_000
-"""Rows taken from a cursor at once, and rows decoded before others get a turn."""
-
 _HEAD = "SELECT revision, tip, at FROM head WHERE cluster_id = $1"
 _HEADS = "SELECT cluster_id, revision, tip, at FROM head WHERE cluster_id = ANY($1)"
 _OBJECTS = """
-    SELECT kind, namespace, name, uid, revision, body, node_name FROM object
-    WHERE cluster_id = $1 AND ($2::text[] IS NULL OR kind = ANY($2))
-    ORDER BY kind, namespace, name
+    SELECT h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
+        o.kind, o.namespace, o.name, o.uid, o.revision, o.body, o.node_name
+    FROM head AS h
+    LEFT JOIN LATERAL (
+        SELECT * FROM object
+        WHERE cluster_id = $1 AND (kind, namespace, name) > ($2, $3, $4)
+        ORDER BY kind, namespace, name
+        LIMIT $5
+    ) AS o ON true
+    WHERE h.cluster_id = $1
+    ORDER BY o.kind, o.namespace, o.name
 """
 
 _OBJECT = """
@@ -88,20 +92,18 @@ class Reads:
             async with self._reads.driver() as connection:
                 return await read_page(connection, cluster_id, after, tip, limit)
 
-    async def load(self, cluster_id: int, kinds: Sequence[str] | None = None) -> Snapshot:
-        """All objects, or those of some kinds, at one revision (P13)."""
-        batches: list[list[asyncpg.Record]] = []
-        wanted = None if kinds is None else list(kinds)
+    async def read_objects(
+        self, cluster_id: int, after: ObjectKey | None, limit: int
+    ) -> ObjectPage:
+        """At most `limit` objects of all kinds by their keys, those beyond the key `after` (P13).
+
+        One statement, so rows and head are of the same instant.
+        """
+        key = after or ObjectKey("", "", "")
         with unavailable_on_failure():
-            async with (
-                self._reads.driver() as connection,
-                connection.transaction(isolation="repeatable_read", readonly=True),
-            ):
-                present = _head(cluster_id, await connection.fetchrow(_HEAD, cluster_id))
-                cursor = await connection.cursor(_OBJECTS, cluster_id, wanted)
-                while batch := await cursor.fetch(FETCH_ROWS):
-                    batches.append(batch)
-        return Snapshot(present, await _decoded(batches))
+            async with self._reads.driver() as connection:
+                rows = await connection.fetch(_OBJECTS, cluster_id, *key, limit)
+        return ObjectPage(*_split(cluster_id, rows))
 
     async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
         """One object, and the head of the same instant."""
@@ -151,15 +153,6 @@ def _split(cluster_id: int, rows: Sequence[asyncpg.Record]) -> tuple[Head, list[
     first = rows[0]
     present = Head(first["head_revision"], first["head_tip"], first["head_at"])
     return present, [_object(row) for row in rows if row["kind"] is not None]
-
-
-async def _decoded(batches: Iterable[Sequence[asyncpg.Record]]) -> list[ObjectRow]:
-    """Done after the transaction, which is the shorter for it, and in turns with others."""
-    rows: list[ObjectRow] = []
-    for batch in batches:
-        rows.extend(map(_object, batch))
-        await asyncio.sleep(0)
-    return rows
 
 
 def _object(row: asyncpg.Record) -> ObjectRow:

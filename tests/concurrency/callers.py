@@ -11,6 +11,7 @@ import httpx
 import msgspec
 
 from service.model.log import LogPage
+from service.scheduler.loading import load
 from service.store.postgres import PostgresStore
 from tests.concurrency.checker.claims import MARK
 from tests.concurrency.checker.history import Action, Call, History
@@ -174,7 +175,7 @@ async def read_history(
         cluster_id = await store.find_cluster(cluster)
         page = await store.read_log(cluster_id, 0, None, 1_000_000)
         assert isinstance(page, LogPage)
-        snapshot = await store.load(cluster_id)
+        snapshot = await load(store, cluster_id)
     finally:
         await store.close()
     return History(

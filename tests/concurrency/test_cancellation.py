@@ -12,7 +12,9 @@ import pytest
 
 from service.model.log import Committed, Lost
 from service.model.manifest import TemplateCache
-from service.scheduler.replica import Replica, loading
+from service.scheduler.limits import Limits
+from service.scheduler.loading import Loading
+from service.scheduler.replica import Replica
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.api.conftest import each_database_url, make_harness, over_each_store
@@ -76,11 +78,18 @@ async def names_of_pods(harness):
     return {row.name for row in await rows(harness.store, 1) if row.kind == "Pod"}
 
 
+def replica_of(store, cluster_id):
+    loading = Loading(
+        cluster_id,
+        source=store,
+        new_target=lambda: Replica(TemplateCache()),
+        limits=Limits(load_rows=3),
+    )
+    return loading.run()
+
+
 async def assert_replica_is_the_tables(harness):
-    snapshot = await harness.store.load(1)
-    fresh = Replica(TemplateCache())
-    for _ in loading(fresh, snapshot):
-        pass
+    fresh, _ = await replica_of(harness.store, 1)
     async with asyncio.timeout(20):
         while harness.scheduler.replicas() != {"default": (fresh.revision, fresh.digest())}:  # noqa: ASYNC110
             await asyncio.sleep(0.01)  # it follows the log when it next looks
@@ -224,13 +233,13 @@ async def test_p4_a_call_that_is_cancelled_at_any_await_leaves_no_connection_in_
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-@pytest.mark.parametrize("call", ["head", "load", "read_log", "list_objects", "get_object"])
+@pytest.mark.parametrize("call", ["head", "read_objects", "read_log", "list_objects", "get_object"])
 async def test_a_read_that_is_cancelled_at_any_await_gives_its_connection_back(
     postgres, call, moment
 ):
     calls = {
         "head": lambda: postgres.head(1),
-        "load": lambda: postgres.load(1),
+        "read_objects": lambda: postgres.read_objects(1, None, 100),
         "read_log": lambda: postgres.read_log(1, 0, None, 100),
         "list_objects": lambda: postgres.list_objects(1, "Pod", limit=10),
         "get_object": lambda: postgres.get_object(1, "Pod", "default", "p"),

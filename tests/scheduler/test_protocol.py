@@ -476,15 +476,15 @@ async def test_who_comes_after_a_failed_load_is_served():
     async with world() as w:
         await w.apply(*zoned("a"))
         next(iter(w.schedulers[0]._loops.values()))._follower.drop()
-        load = w.store.load
+        read_objects = w.store.read_objects
 
-        async def unavailable(cluster_id, kinds=None):
+        async def unavailable(*arguments):
             raise StorageUnavailable("No connection.")
 
-        w.store.load = unavailable
+        w.store.read_objects = unavailable
         with pytest.raises(StorageUnavailable):
             await w.place(pod("p"))
-        w.store.load = load
+        w.store.read_objects = read_objects
         assert (await w.place(pod("p"))).results[0].outcome == "Placed"
 
 

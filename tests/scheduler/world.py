@@ -124,8 +124,9 @@ class TroubledStore(MemoryStore):
     async def read_log(self, cluster_id: int, after: int, tip: Any, limit: int) -> Any:
         return await self._counted("read_log", super().read_log(cluster_id, after, tip, limit))
 
-    async def load(self, cluster_id: int, kinds: Any = None) -> Any:
-        return await self._counted("load", super().load(cluster_id, kinds))
+    async def read_objects(self, cluster_id: int, after: Any, limit: int) -> Any:
+        name = "read_objects" if after else "load"
+        return await self._counted(name, super().read_objects(cluster_id, after, limit))
 
     async def commit_locked(self, *arguments: Any) -> Any:
         return await self._counted("commit_locked", super().commit_locked(*arguments))

@@ -19,6 +19,7 @@ from service.model.log import (
     LogPage,
     ObjectRow,
 )
+from service.scheduler.loading import load
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
 
@@ -90,7 +91,7 @@ async def whole_log(store: AnyStore, cluster_id: int) -> LogPage:
 
 async def rows(store: AnyStore, cluster_id: int) -> list[ObjectRow]:
     """All objects but the configuration."""
-    return [row for row in (await store.load(cluster_id)).rows if row.kind != "Cluster"]
+    return [row for row in (await load(store, cluster_id)).rows if row.kind != "Cluster"]
 
 
 async def names(store: AnyStore, cluster_id: int) -> list[str]:

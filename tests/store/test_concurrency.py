@@ -19,6 +19,8 @@ from service.model.log import (
     ObjectRow,
     ReplicaMismatch,
 )
+from service.scheduler.limits import Limits
+from service.scheduler.loading import load
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import (
@@ -101,7 +103,7 @@ async def test_p1_of_racing_commits_one_wins_each_revision_and_the_log_is_one_ch
     assert isinstance(page, LogPage)
     assert (page.revision, page.tip) == (head.revision, head.tip)
     assert len(page.commits) == 60
-    stored = await postgres.load(cluster_id)
+    stored = await load(postgres, cluster_id)
     assert stored.head == head
     assert replayed((await whole_log(postgres, cluster_id)).changes) == as_replayed(stored.rows)
 
@@ -330,7 +332,7 @@ async def test_p4_kills_at_any_moment_leave_every_commit_whole_or_absent(
     expected = [name for name, there in verdicts.items() if there]
     assert sorted(present) == sorted(expected + [f"{name}-too" for name in expected])
     assert replayed((await whole_log(postgres, cluster_id)).changes) == as_replayed(
-        (await postgres.load(cluster_id)).rows
+        (await load(postgres, cluster_id)).rows
     )
 
 
@@ -353,14 +355,14 @@ async def test_a16_nothing_is_left_open_after_failures_and_cancelled_calls(
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
 ):
     for number in range(20):
-        call = asyncio.create_task(postgres.load(cluster_id))
+        call = asyncio.create_task(load(postgres, cluster_id))
         for _ in range(number):
             await asyncio.sleep(0)
         call.cancel()
         await asyncio.wait([call])
     await postgres.finish()
     head = await committed(postgres, cluster_id, create("a"))
-    assert (await postgres.load(cluster_id)).head == head
+    assert (await load(postgres, cluster_id)).head == head
     idle = (
         "SELECT count(*) FROM pg_stat_activity"
         " WHERE state LIKE 'idle in transaction%' AND datname = current_database()"
@@ -399,7 +401,7 @@ async def test_p12_pages_stay_whole_while_the_log_grows_and_is_compacted(
 
     async def follow() -> tuple[int, int]:
         """Pages read, and how often the floor overtook the reader."""
-        snapshot, pages, overtaken = await postgres.load(cluster_id), 0, 0
+        snapshot, pages, overtaken = await load(postgres, cluster_id), 0, 0
         revision, tip = snapshot.head.revision, snapshot.head.tip
         while not done.is_set():
             page = await postgres.read_log(cluster_id, revision, tip, 4)
@@ -407,7 +409,7 @@ async def test_p12_pages_stay_whole_while_the_log_grows_and_is_compacted(
                 pages, revision, tip = pages + 1, page.revision, page.tip or tip
             else:
                 assert page.floor > revision
-                head = (await postgres.load(cluster_id)).head
+                head = (await load(postgres, cluster_id)).head
                 overtaken, revision, tip = overtaken + 1, head.revision, head.tip
         return pages, overtaken
 
@@ -415,7 +417,7 @@ async def test_p12_pages_stay_whole_while_the_log_grows_and_is_compacted(
     assert pages > 10
 
 
-async def test_p13_a_load_is_one_snapshot_while_commits_go_on(
+async def test_p13_a_load_in_ranges_is_one_state_while_commits_go_on(
     postgres: PostgresStore, cluster_id: int
 ):
     done = asyncio.Event()
@@ -428,14 +430,19 @@ async def test_p13_a_load_is_one_snapshot_while_commits_go_on(
             await committed(postgres, cluster_id, delete(here), create(there))
         done.set()
 
-    async def load() -> None:
+    async def look() -> None:
         while not done.is_set():
-            snapshot = await postgres.load(cluster_id, kinds=["Pod"])
+            snapshot = await load(postgres, cluster_id, Limits(load_rows=1))
+            pods = [row for row in snapshot.rows if row.kind == "Pod"]
             expected = 1 if snapshot.head.revision > 1 else 0
-            assert len(snapshot.rows) == expected
-            assert all(row.revision == snapshot.head.revision for row in snapshot.rows)
+            assert len(pods) == expected
+            assert all(row.revision == snapshot.head.revision for row in pods)
 
-    await asyncio.gather(write(), load(), load())
+    async def compact() -> None:
+        while not done.is_set():
+            await postgres.compact(cluster_id, keep_changes=5, keep_seconds=0)
+
+    await asyncio.gather(write(), look(), look(), compact())
     assert len(await rows(postgres, cluster_id)) == 1
 
 

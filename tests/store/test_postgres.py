@@ -115,7 +115,7 @@ async def test_an_unreachable_database_is_told_by_every_call():
         store.head(1),
         store.heads([1]),
         store.now(),
-        store.load(1),
+        store.read_objects(1, None, 10),
         store.read_log(1, 0, None, 10),
         store.get_object(1, "Pod", "default", "a"),
         store.list_clusters(),

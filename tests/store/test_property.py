@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from service.model.errors import OutcomeUnknown
 from service.model.log import Change, Diverged, Head, LogPage, ReplicaMismatch
+from service.scheduler.limits import Limits
+from service.scheduler.loading import load
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.store.history import (
@@ -98,7 +100,7 @@ class Player:
 
     async def _commit(self, step: Commit) -> object:
         head = await self._head(stale=step.stale)
-        stored = await self.store.load(self.cluster_id, kinds=["Pod"])
+        stored = await load(self.store, self.cluster_id)
         changes = list(changes_of(step.writes, {row.name for row in stored.rows}))
         if not changes:
             return None
@@ -132,7 +134,7 @@ class Player:
 
     async def state(self) -> list[object]:
         """Everything that can be read, and that it fits together."""
-        snapshot = await self.store.load(self.cluster_id)
+        snapshot = await load(self.store, self.cluster_id, Limits(load_rows=2))
         log = await self.store.read_log(self.cluster_id, 0, None, 1000)
         if isinstance(log, Diverged):
             log = await self.store.read_log(self.cluster_id, log.floor, None, 1000)

@@ -3,7 +3,9 @@
 import pytest
 
 from service.model.errors import NotFound
-from service.model.log import Diverged, Head, LogPage, Lost
+from service.model.log import Diverged, Head, LogPage, Lost, ObjectPage
+from service.scheduler.limits import Limits
+from service.scheduler.loading import load
 from tests.store.history import (
     AnyStore,
     commit_on,
@@ -149,7 +151,7 @@ async def test_p13_a_load_gives_all_objects_in_order_at_the_head(store: AnyStore
         create("é", namespace="x"),
         create("n", kind="Node", namespace=""),
     )
-    snapshot = await store.load(cluster_id)
+    snapshot = await load(store, cluster_id)
     assert snapshot.head == head
     assert [tuple(row.key) for row in snapshot.rows] == [
         ("Cluster", "", "config"),
@@ -159,14 +161,35 @@ async def test_p13_a_load_gives_all_objects_in_order_at_the_head(store: AnyStore
         ("Pod", "x", "b"),
         ("Pod", "x", "é"),
     ]
-    nodes = await store.load(cluster_id, kinds=["Node"])
-    assert [row.name for row in nodes.rows] == ["n"]
 
 
-async def test_p13_a_load_of_more_than_one_batch_is_whole(store: AnyStore, cluster_id: int):
-    await committed(store, cluster_id, *(create(f"pod-{number}") for number in range(4500)))
-    snapshot = await store.load(cluster_id, kinds=["Pod"])
-    assert len({row.name for row in snapshot.rows}) == 4500
+async def test_p13_ranges_go_on_after_a_key_and_have_the_head_of_their_instant(
+    store: AnyStore, cluster_id: int
+):
+    keys = [("Node", "", "a"), ("Node", "", "é"), ("Pod", "a", "z"), ("Pod", "b", "a")]
+    changes = (create(name, kind=kind, namespace=namespace) for kind, namespace, name in keys)
+    head = await committed(store, cluster_id, *changes)
+    first = await store.read_objects(cluster_id, None, 2)
+    assert (first.head, [row.key for row in first.rows]) == (
+        head,
+        [("Cluster", "", "config"), ("Node", "", "a")],
+    )
+    head = await committed(store, cluster_id, create("c", namespace="a"), create("A", kind="Node"))
+    second = await store.read_objects(cluster_id, first.rows[-1].key, 3)
+    assert (second.head, [row.key for row in second.rows]) == (
+        head,
+        [("Node", "", "é"), ("Node", "default", "A"), ("Pod", "a", "c")],
+    )
+    last = await store.read_objects(cluster_id, second.rows[-1].key, 3)
+    assert [row.key for row in last.rows] == [("Pod", "a", "z"), ("Pod", "b", "a")]
+    assert await store.read_objects(cluster_id, last.rows[-1].key, 3) == ObjectPage(head, [])
+
+
+@pytest.mark.parametrize("rows", [1, 4, 6, 100])
+async def test_p13_a_load_of_several_ranges_is_whole(store: AnyStore, cluster_id: int, rows: int):
+    await committed(store, cluster_id, *(create(f"pod-{number}") for number in range(11)))
+    snapshot = await load(store, cluster_id, Limits(load_rows=rows))
+    assert len(snapshot.rows) == len({row.name for row in snapshot.rows}) == 12
 
 
 async def test_an_object_is_read_with_the_head_of_the_same_instant(
@@ -234,7 +257,7 @@ async def test_a_deleted_object_is_gone_from_lists_but_in_the_log(store: AnyStor
 async def test_reading_a_cluster_that_is_gone_finds_nothing(store: AnyStore):
     for call in (
         store.head(999_999),
-        store.load(999_999),
+        store.read_objects(999_999, None, 10),
         store.read_log(999_999, 0, None, 10),
         store.get_object(999_999, "Pod", "default", "a"),
         store.list_objects(999_999, "Pod", limit=10),

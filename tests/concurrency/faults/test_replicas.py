@@ -8,7 +8,9 @@ import httpx
 
 from service.cli.local import LocalServer, temporary_folder
 from service.model.manifest import TemplateCache
-from service.scheduler.replica import Replica, loading
+from service.scheduler.limits import Limits
+from service.scheduler.loading import Loading
+from service.scheduler.replica import Replica
 from service.store.postgres import PostgresStore
 from tests.concurrency.callers import bearer
 from tests.concurrency.racing import TOKEN, load, run_callers, try_out
@@ -22,12 +24,15 @@ async def tables(database_url):
     """Revision and hash of a replica that is loaded now."""
     store = PostgresStore(database_url)
     try:
-        snapshot = await store.load(await store.find_cluster("default"))
+        loading = Loading(
+            await store.find_cluster("default"),
+            source=store,
+            new_target=lambda: Replica(TemplateCache()),
+            limits=Limits(),
+        )
+        replica, _ = await loading.run()
     finally:
         await store.close()
-    replica = Replica(TemplateCache())
-    for _ in loading(replica, snapshot):
-        pass
     return replica.revision, replica.digest()
 
 

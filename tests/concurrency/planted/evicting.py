@@ -171,11 +171,12 @@ def timers_begin_anew(patch):
     """A replica that is loaded knows of no timers: grace begins anew with each restart."""
     load = Replica.load
 
-    def load_without_timers(self, row):
-        load(self, row)
-        if row.kind == EvictionState.kind:
-            objects = self._objects[row.kind]
-            objects["", row.name] = Stored(EvictionState(), row.revision)
+    def load_without_timers(self, rows):
+        load(self, rows)
+        for row in rows:
+            if row.kind == EvictionState.kind:
+                objects = self._objects[row.kind]
+                objects["", row.name] = Stored(EvictionState(), row.revision)
 
     patch.setattr(Replica, "load", load_without_timers)
 

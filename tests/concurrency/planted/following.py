@@ -2,9 +2,10 @@
 
 from service.engine import Cluster
 from service.model.config import ClusterConfig
-from service.scheduler import follower as follower_module
+from service.model.log import Head, LogPage
 from service.scheduler.follower import Follower
 from service.scheduler.kinds import ConfigManifest
+from service.scheduler.loading import Loading
 from service.scheduler.replica import Replica
 from tests.concurrency.planted.registry import bug
 
@@ -42,7 +43,7 @@ def last_change_of_a_page_skipped(patch):
         self.replica.revision = page.revision
         self.replica.settle_all()
         if page.tip is not None:
-            self.head = follower_module.Head(page.revision, page.tip, page.head.at)
+            self.head = Head(page.revision, page.tip, page.head.at)
 
     patch.setattr(Follower, "apply", apply)
 
@@ -119,26 +120,68 @@ def deleted_nodes_keep_their_pods(patch):
     patch.setattr(Cluster, "delete_node", delete_alone)
 
 
-@bug("P13", "follower.loading")
+@bug("P13", "Replica.load")
 def namespaces_not_loaded(patch):
     """A replica that is loaded anew knows no namespace labels."""
-    loading = follower_module.loading
+    load = Replica.load
 
-    def load(replica, snapshot):
-        rows = [row for row in snapshot.rows if row.kind != "Namespace"]
-        yield from loading(replica, type(snapshot)(snapshot.head, rows))
+    def load_others(self, rows):
+        load(self, [row for row in rows if row.kind != "Namespace"])
 
-    patch.setattr(follower_module, "loading", load)
+    patch.setattr(Replica, "load", load_others)
 
 
-@bug("P13", "follower.loading")
+@bug("P13", "Replica.load")
 def configuration_not_loaded(patch):
     """A replica that is loaded anew has the default configuration."""
-    loading = follower_module.loading
+    load = Replica.load
 
-    def load(replica, snapshot):
-        yield from loading(replica, snapshot)
-        replica.cluster.configure(ClusterConfig())
-        replica.settle_all()
+    def load_all(self, rows):
+        load(self, rows)
+        if any(row.kind == "Cluster" for row in rows):
+            self.cluster.configure(ClusterConfig())
+            self.settle_all()
 
-    patch.setattr(follower_module, "loading", load)
+    patch.setattr(Replica, "load", load_all)
+
+
+@bug("P13", "Loading._follow")
+def ranges_of_different_states(patch):
+    """What was loaded first stays as it was then, while later ranges are newer."""
+
+    def follow(self, changes, last):
+        for change in changes:
+            if change.revision <= last:
+                self._target.pass_over(change)
+
+    patch.setattr(Loading, "_follow", follow)
+
+
+@bug("P13", "Loading._follow")
+def changes_beyond_a_range_applied(patch):
+    """Objects that are still to be loaded come from the log as well, and count twice."""
+
+    def follow(self, changes, last):
+        for change in changes:
+            if change.revision <= last:
+                self._target.apply(change)
+
+    patch.setattr(Loading, "_follow", follow)
+
+
+@bug("P13", "Loading._has_come_to")
+def ranges_overshoot(patch):
+    """The log is followed to the end of its page, and a range added that is older."""
+    come = Loading._come_to
+
+    async def has_come_to(self, head):
+        while self._head is not None and self._head.revision < head.revision:
+            at = self._head
+            page = await self._source.read_log(self._cluster_id, at.revision, at.tip, 2_000)
+            if not isinstance(page, LogPage):
+                return False
+            self._follow(page.changes, page.revision)
+            come(self, page.head)
+        return True
+
+    patch.setattr(Loading, "_has_come_to", has_come_to)
