@@ -20,6 +20,7 @@ from service.scheduler.batches import Batch
 from service.scheduler.limits import Limits
 from service.scheduler.measuring import Meter
 from service.scheduler.ports import Clock, DecideLocked, Ids, Store
+from service.scheduler.rivalry import Rivalry
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class Committer:
         self._clock = clock
         self._ids = ids
         self._limits = limits
+        self.rivalry = Rivalry()
 
     def request(self, batch: Batch, head: Head) -> CommitRequest:
         """A new attempt to commit a batch on top of a head."""
@@ -69,7 +71,9 @@ class Committer:
         """
         if batch.changes:
             request, asked = self.request(batch, head), self._clock.monotonic()
-            return self._concluded(await self._commit(request), [request], asked)
+            result = await self._commit(request)
+            self.rivalry.count(lost=isinstance(result, Lost))
+            return self._concluded(result, [request], asked)
         if batch.records:
             return await self._store.record_answers(self._cluster_id, head, batch.records)
         present = await self._store.head(self._cluster_id)

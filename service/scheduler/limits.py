@@ -24,6 +24,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Objects that one statement of a load reads (P13)."""
     attempts_before_lock: int = 3
     """Times that a request is decided and loses its race before the head is locked first (P6)."""
+    contended_share: float = 0.5
+    """Share of lost races among a loop's last from which one lost race is enough for that."""
     attempts_max: int = 100
     """Times that one request is decided before it is answered Overloaded."""
     settle_attempts_max: int = 30

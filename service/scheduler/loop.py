@@ -215,12 +215,15 @@ class ClusterLoop:
     def _is_starving(self) -> bool:
         """Whether the request that waits longest has been decided in vain too often (P6).
 
+        Where most races are lost anyway, once is too often: whoever tries again without the lock
+        most likely loses again, and keeps others from winning with what was decided for nothing.
         What the front of the inbox has is the most of all: batches take from there, and give back.
         So every request is committed under the lock at the latest, however few of them fit into
         one round of it.
         """
-        attempts = self._inbox[0].attempts
-        return attempts >= self._limits.attempts_before_lock and not self._outrun
+        contended = self._committer.rivalry.lost_share >= self._limits.contended_share
+        patience = 1 if contended else self._limits.attempts_before_lock
+        return self._inbox[0].attempts >= patience and not self._outrun
 
     # Following
 

@@ -152,6 +152,30 @@ async def test_p6_who_lost_three_races_locks_the_head_first():
         assert (raced, w.store.calls["commit_locked"]) == (3, 1)
 
 
+async def test_p6_who_lost_most_of_its_races_locks_after_the_first_that_it_loses():
+    async with world(workers=2) as w:
+        await w.apply(*zoned("a"))
+        commit = w.store.commit
+        raced, is_racing = 0, True
+
+        async def racing(cluster_id: int, request: CommitRequest):
+            """Whenever worker 0 tries, worker 1 was there before."""
+            nonlocal raced
+            if is_racing and request.commit_id.fields[0] == 1:
+                raced += 1
+                await w.place(pod(f"faster-{raced}"), worker=1)
+            return await commit(cluster_id, request)
+
+        w.store.commit = racing
+        attempts = [(await w.place(pod(f"p{i}"), worker=0)).attempts for i in range(6)]
+        assert attempts == [4, 4, 2, 2, 2, 2]
+        is_racing = False
+        for i in range(8):
+            assert (await w.place(pod(f"alone-{i}"), worker=0)).attempts == 1
+        is_racing = True
+        assert (await w.place(pod("again"), worker=0)).attempts == 4
+
+
 async def test_p6_nobody_who_found_no_room_under_the_lock_begins_to_lose_races_anew():
     """Each round of the lock has time for one request; those behind it have lost as often."""
     async with world(workers=2, limits=Limits(locked_slice_seconds=0)) as w:

@@ -69,10 +69,10 @@ class Report:
             f"{counted[metrics.COMMITS]:,.0f} commits; {counted[metrics.LOST]:,.0f} swaps lost, "
             f"{self.lost_share:.1%} of those tried"
         )
-        validated = counted[metrics.REVALIDATED] + counted[metrics.REPLANNED]
         yield (
-            f"{counted[metrics.REDECIDED]:,.0f} requests decided again, with {validated:,.0f} "
-            f"re-validations, of which {counted[metrics.REPLANNED]:,.0f} led to a re-plan: "
+            f"{counted[metrics.REDECIDED]:,.0f} requests decided again, with "
+            f"{counted[metrics.REVALIDATED]:,.0f} re-validations, of which "
+            f"{counted[metrics.REPLANNED]:,.0f} led to a re-plan: "
             f"{self.replanned_share:.2%} of the placements"
         )
         yield (
