@@ -23,6 +23,7 @@ from service.api.edge import Edge
 from service.api.hand_over import HandOver, decide_handed
 from service.api.metrics import Metrics
 from service.api.peers import Listener, SocketPeers, socket_of
+from service.api.presence import Presence
 from service.api.problems import answer_error
 from service.api.reads import ClusterReads, Reads
 from service.api.requests import BodyReader
@@ -125,9 +126,9 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     )
     templates = TemplateCache(settings.template_cache_bytes)
     metrics = Metrics(settings.metrics_dir)
-    homes = _homes(settings, store, clock, limits)
+    neighbours = _neighbours(settings, store, clock, limits, metrics)
+    homes = neighbours.homes if neighbours else None
     scheduler = Scheduler(store, clock, RandomIds(), limits, templates, metrics, homes)
-    neighbours = _Neighbours(settings, homes, clock, metrics) if homes else None
 
     reporter = Reporter(store, scheduler, clock, f"{socket.gethostname()}/{os.getpid()}")
 
@@ -159,36 +160,49 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     )
 
 
-def _homes(settings: Settings, store: Store, clock: Clock, limits: Limits) -> Homes | None:
-    """Where clusters are at home among the workers of this server, if it has several."""
+def _neighbours(
+    settings: Settings, store: Store, clock: Clock, limits: Limits, metrics: Metrics
+) -> "_Neighbours | None":
+    """The other workers of this server, if it has several and they may hand over requests."""
     if not settings.hand_over or settings.workers == 1 or settings.hand_over_dir is None:
         return None
-    server, own = f"{socket.gethostname()}:{settings.port}", RandomIds().uid()
+    own = RandomIds().uid()
     try:
-        socket_of(Path(settings.hand_over_dir), own)
+        path = socket_of(Path(settings.hand_over_dir), own)
     except ValueError as error:
         _log.warning("No request will be handed over: %s", error)
         return None
-    return Homes(store, clock, limits, server=server, own=own)
+    presence = Presence(path.parent, own)
+    server = f"{socket.gethostname()}:{settings.port}"
+    homes = Homes(store, clock, limits, server=server, own=own, lives=presence.lives)
+    return _Neighbours(settings, homes, presence, path, clock, metrics)
 
 
 class _Neighbours:
     """The other workers of this server: what they hand to this one, and this one to them."""
 
-    def __init__(self, settings: Settings, homes: Homes, clock: Clock, metrics: Metrics) -> None:
-        self._folder = Path(settings.hand_over_dir or ".")
-        self._homes = homes
+    def __init__(
+        self,
+        settings: Settings,
+        homes: Homes,
+        presence: Presence,
+        path: Path,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> None:
+        self.homes = homes
+        self._presence = presence
+        self._path = path
         self._listener: Listener | None = None
         self._peers = SocketPeers(
-            self._folder, answer_seconds_max=settings.request_timeout_seconds + _ANSWER_SECONDS
+            path.parent, answer_seconds_max=settings.request_timeout_seconds + _ANSWER_SECONDS
         )
         bodies = BodyReader(settings, clock.monotonic)
         self.middleware = HandOver(homes, self._peers, bodies, metrics)
 
     async def start(self, app: Litestar) -> None:
         """Listen to the others."""
-        path = socket_of(self._folder, self._homes.own)
-        self._listener = Listener(path, partial(decide_handed, app))
+        self._listener = Listener(self._path, partial(decide_handed, app))
         await self._listener.start()
 
     async def stop(self) -> None:
@@ -196,6 +210,7 @@ class _Neighbours:
         if self._listener is not None:
             await self._listener.close()
         await self._peers.close()
+        self._presence.end()
 
 
 async def _warm_up() -> None:

@@ -70,9 +70,11 @@ class HandOver:
             answer = await self._peers.ask(holder, request, repeat)
         except Unreachable:
             self._metrics.handed_over("unreachable")
+            self._homes.not_reached(holder)
             raise
         except AnswerLost:
             self._metrics.handed_over("lost")
+            self._homes.not_reached(holder)
             raise
         self._metrics.handed_over("answered")
         return answer

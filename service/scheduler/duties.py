@@ -167,10 +167,13 @@ class Duties(ABC, Generic[D]):
         self._spawn = spawn
         self._is_elsewhere = is_elsewhere
         self._by_cluster: dict[int, D] = {}
+        self._adopted: dict[int, HeldLease] = {}
+        """Of clusters that are about to be loaded."""
 
     def of(self, cluster_id: int) -> D:
         """The duty toward a cluster whose replica is to be loaded."""
-        made = self._by_cluster[cluster_id] = self._duty(self._lease(cluster_id))
+        lease = self._adopted.pop(cluster_id, None) or self._lease(cluster_id)
+        made = self._by_cluster[cluster_id] = self._duty(lease)
         return made
 
     def are_needed(self, cluster_id: int) -> bool:
@@ -187,15 +190,16 @@ class Duties(ABC, Generic[D]):
     async def adopt(self, serve: Callable[[str], Awaitable[object]]) -> None:
         """Find clusters toward which nobody does this duty any more, and serve them, for ever.
 
-        A lease that ran out is left by a worker that died or stopped.
+        A lease that ran out is left by a worker that died or stopped. Where the cluster is in
+        memory its duty asks for the lease itself.
         """
         names = self._neglected_at_start
         while True:
             try:
                 for name in await names():
                     cluster_id = await self._store.find_cluster(name)
-                    if await self._lease(cluster_id).acquire():
-                        await serve(name)
+                    if cluster_id not in self._by_cluster:
+                        await self._adopt(cluster_id, name, serve)
                 names = self._neglected
             except MoorageError:
                 _log.debug("Abandoned leases could not be looked for.", exc_info=True)
@@ -207,6 +211,17 @@ class Duties(ABC, Generic[D]):
         """Leave all to others; raises nothing."""
         for duty in self._by_cluster.values():
             await duty.close()
+
+    async def _adopt(
+        self, cluster_id: int, name: str, serve: Callable[[str], Awaitable[object]]
+    ) -> None:
+        lease = self._lease(cluster_id)
+        if await lease.acquire():
+            self._adopted[cluster_id] = lease
+            try:
+                await serve(name)
+            finally:
+                self._adopted.pop(cluster_id, None)
 
     @property
     @abstractmethod

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from service.model.errors import MoorageError, StorageUnavailable
 from service.scheduler.limits import Limits
@@ -14,22 +14,37 @@ LEASE = "requests@"
 _log = logging.getLogger(__name__)
 
 
+def _lives(_worker: str) -> bool:
+    """Where nothing is known of workers, leases end by themselves."""
+    return True
+
+
 class Homes:
     """What is known of who holds the clusters' leases. A hint: the swap of the head is what guards.
 
     A worker that is asked of a cluster whose lease is free takes it, and prolongs it while it has
     the cluster in memory. What is known grows old after a third of a lease, and is then asked for
-    again in the background; only who knows nothing waits for the database.
+    again in the background; only who knows nothing waits for the database. The lease of a worker
+    that is known to be dead is as good as free.
     """
 
     def __init__(
-        self, store: Store, clock: Clock, limits: Limits, *, server: str, own: str
+        self,
+        store: Store,
+        clock: Clock,
+        limits: Limits,
+        *,
+        server: str,
+        own: str,
+        lives: Callable[[str], bool] = _lives,
     ) -> None:
+        """`lives` tells of a worker of this server whether it is running."""
         self.own = own
         """This worker, as others find it."""
         self._name = LEASE + server
         self._store = store
         self._clock = clock
+        self._lives = lives
         self._seconds = limits.home_lease_seconds
         self._known: dict[str, _Home] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
@@ -48,9 +63,16 @@ class Homes:
     def is_elsewhere(self, cluster_id: int) -> bool:
         """Whether, as far as is known, another worker of this server holds the cluster's lease."""
         return any(
-            home.cluster_id == cluster_id and home.holder != self.own
+            home.cluster_id == cluster_id and home.holder != self.own and self._lives(home.holder)
             for home in self._known.values()
         )
+
+    def not_reached(self, worker: str) -> None:
+        """A worker did not answer: if it is dead, whoever is asked next takes its place."""
+        if not self._lives(worker):
+            self._known = {
+                name: home for name, home in self._known.items() if home.holder != worker
+            }
 
     def tick(self, in_memory: Iterable[str]) -> None:
         """Called every now and then, with the clusters that this worker has in memory."""
@@ -98,8 +120,11 @@ class Homes:
 
     async def _claim(self, cluster: str, asked: float) -> "_Home":
         cluster_id = await self._store.find_cluster(cluster)
-        seconds = self._seconds
-        lease = await self._store.claim_lease(cluster_id, self._name, self.own, seconds)
+        claimed = cluster_id, self._name, self.own, self._seconds
+        lease = await self._store.claim_lease(*claimed)
+        if lease is not None and lease.holder != self.own and not self._lives(lease.holder):
+            await self._store.release_lease(cluster_id, self._name, lease.holder)
+            lease = await self._store.claim_lease(*claimed)
         return _Home(cluster_id, lease.holder if lease else self.own, asked)
 
 

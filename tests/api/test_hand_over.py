@@ -1,6 +1,8 @@
 """P19: requests are handed to the worker that holds the cluster's lease, over a socket."""
 
 import asyncio
+import subprocess
+import sys
 import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -12,6 +14,7 @@ from service.api import peers as peers_module
 from service.api.hand_over import HandOver, decide_handed
 from service.api.metrics import Metrics
 from service.api.peers import Listener, SocketPeers, socket_of
+from service.api.presence import Presence
 from service.api.requests import BodyReader
 from service.app import RandomIds, SystemClock, create_app
 from service.model.errors import OutcomeUnknown
@@ -31,7 +34,9 @@ class Worker:
 
     def __init__(self, store, folder, name, **settings):
         self.settings = Settings(**settings)
-        self.homes = Homes(store, CLOCK, Limits(), server="s", own=name)
+        self.presence = Presence(folder, name)
+        lives = self.presence.lives
+        self.homes = Homes(store, CLOCK, Limits(), server="s", own=name, lives=lives)
         self.scheduler = Scheduler(store, CLOCK, RandomIds(), Limits(), homes=self.homes)
         self.peers = SocketPeers(folder, answer_seconds_max=10)
         bodies = BodyReader(self.settings, CLOCK.monotonic)
@@ -70,12 +75,18 @@ class Worker:
         await self.listener.close()
         await self.peers.close()
         await self.scheduler.stop()
+        self.presence.end()
 
-    def vanish(self):
-        """As kill -9 looks to the others."""
+    def fall_silent(self):
+        """As one that has no more connections looks to the others."""
         self.listener._server.close()
         for writer in list(self.listener._connections):
             writer.transport.abort()
+
+    def vanish(self):
+        """As kill -9 looks to the others."""
+        self.fall_silent()
+        self.presence.end()
 
 
 @pytest.fixture
@@ -207,13 +218,38 @@ async def test_p19_nothing_is_handed_over_twice(home, other, start_worker):
 
 
 async def test_p19_who_cannot_be_reached_is_done_without_at_once(home, other, store):
-    home.vanish()
+    home.fall_silent()
     for number in range(3):
         answer = await other.client.post(f"{CLUSTER}/placements", json=placing(f"p{number}"))
         assert answer.json()["results"][0]["outcome"] == "Placed"
     # The lease still is the other one's: nothing had to wait for its end.
     lease = await store.claim_lease(1, "requests@s", "other", 1)
     assert lease.holder == "home"
+
+
+async def test_p19_the_place_of_one_that_has_died_is_taken_at_once(home, other, store):
+    home.vanish()
+    for number in range(2):
+        answer = await other.client.post(f"{CLUSTER}/placements", json=placing(f"p{number}"))
+        assert answer.json()["results"][0]["outcome"] == "Placed"
+    lease = await store.claim_lease(1, "requests@s", "somebody", 1)
+    assert lease.holder == "other"
+
+
+def test_p19_a_process_that_is_killed_is_dead_to_the_others(tmp_path):
+    own = Presence(tmp_path, "own")
+    code = (
+        "import pathlib, sys; from service.api.presence import Presence;"
+        "presence = Presence(pathlib.Path(sys.argv[1]), 'other'); print(flush=True); input()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        assert (own.lives("own"), own.lives("other"), own.lives("nobody")) == (True, True, False)
+        other.kill()
+        other.wait()
+        assert not own.lives("other")
+    own.end()
 
 
 async def test_p19_a_worker_about_to_stop_answers_what_it_has_begun_and_takes_no_more(home, other):

@@ -17,8 +17,10 @@ LEASE_SECONDS = Limits().home_lease_seconds
 class Worker:
     """What one worker knows, with a store and a clock that all share."""
 
-    def __init__(self, store, clock, name, server="host:1"):
-        self.homes = Homes(store, clock, Limits(), server=server, own=name)
+    def __init__(self, store, clock, name, server="host:1", dead=()):
+        self.homes = Homes(
+            store, clock, Limits(), server=server, own=name, lives=lambda each: each not in dead
+        )
 
     async def home(self):
         """Where it would have a request decided: None is here."""
@@ -76,6 +78,20 @@ async def test_p19_another_takes_over_once_the_lease_has_ended_or_is_given_back(
     clock.advance(LEASE_SECONDS / 3)
     await first.home()
     assert await first.home() == "w2"
+
+
+async def test_p19_the_lease_of_one_that_is_known_to_be_dead_is_as_good_as_free(store, clock):
+    dead = set()
+    first, second, third = (Worker(store, clock, f"w{i}", dead=dead) for i in range(3))
+    await first.home()
+    assert await second.home() == "w0"
+    second.homes.not_reached("w0")
+    assert await second.home() == "w0", "it stands still, perhaps"
+    dead.add("w0")
+    assert not second.homes.is_elsewhere(1), "what nobody does can be done here"
+    assert await third.home() is None
+    second.homes.not_reached("w0")
+    assert await second.home() == "w2"
 
 
 async def test_p19_without_the_database_what_was_known_goes_on(store, clock, monkeypatch):

@@ -39,10 +39,16 @@ class SimulatedPeers:
         self._database = database
         self._random = source
         self._asks: dict[str, Ask] = {}
+        self._lives: dict[str, Callable[[], bool]] = {}
 
-    def add(self, name: str, ask: Ask) -> None:
+    def add(self, name: str, ask: Ask, *, lives: Callable[[], bool]) -> None:
         """`ask` sends a request to a worker, which decides it itself."""
         self._asks[name] = ask
+        self._lives[name] = lives
+
+    def lives(self, name: str) -> bool:
+        """Whether a worker has not crashed, which its lock tells the others."""
+        return self._lives[name]()
 
     async def ask(self, holder: str, request: Asked, repeat: Repeat) -> Told:
         trouble = self._database.trouble

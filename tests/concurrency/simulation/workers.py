@@ -62,9 +62,10 @@ class Worker:
         self.clock = clock = SimulatedClock(database.loop)
         store = Connection(database, self.process)
         self._peers = peers
-        self._homes = Homes(store, clock, limits, server="s", own=name) if peers else None
+        self._homes = None
         if peers:
-            peers.add(name, partial(self.ask, here=True))
+            self._homes = Homes(store, clock, limits, server="s", own=name, lives=peers.lives)
+            peers.add(name, partial(self.ask, here=True), lives=lambda: self.alive)
         self.scheduler = Scheduler(
             store, clock, CountedIds(owner), limits, TEMPLATES, homes=self._homes
         )
