@@ -19,6 +19,7 @@ from litestar import Litestar
 from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
+from service.api.direct import Direct
 from service.api.edge import Edge
 from service.api.hand_over import HandOver, decide_handed
 from service.api.metrics import Metrics
@@ -87,7 +88,7 @@ def create_app(
         },
         exception_handlers={Exception: answer_error},
         lifespan=[lifespan] if lifespan else [],
-        middleware=middleware,
+        middleware=[*middleware, Direct(services)],
         openapi_config=None,
         logging_config=None,
         request_max_body_size=None,

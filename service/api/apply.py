@@ -21,7 +21,14 @@ from service.api.manifests import PIECE, items_in, parse_items
 from service.api.object_operations import CLUSTER_PATH
 from service.api.operations import JSON, NDJSON, Body, Operation, Parameter, described
 from service.api.problems import BodyTooLarge, encode_problem
-from service.api.requests import AnyRequest, media_type, number, query, wrong_parameter
+from service.api.requests import (
+    AnyRequest,
+    header,
+    media_type,
+    number,
+    query,
+    wrong_parameter,
+)
 from service.api.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
 from service.api.responses import revision_headers
 from service.api.services import Services
@@ -207,7 +214,7 @@ async def _answers(request: AnyRequest, services: Services) -> AsyncIterator[tup
     key it is only decided after that: should the one fail and the stream be sent again, it would
     otherwise be answered from its record and not done again on top of the other.
     """
-    under_way = _UnderWay(1 if "idempotency-key" in request.headers else CHUNKS_AHEAD)
+    under_way = _UnderWay(CHUNKS_AHEAD if header(request, "idempotency-key") is None else 1)
     feeding = asyncio.create_task(_feed(request, services, under_way))
     try:
         async for answer in under_way.answers():

@@ -10,7 +10,7 @@ from litestar import Response
 
 from service.api.operations import Parameter
 from service.api.problems import MalformedRequest
-from service.api.requests import AnyRequest, operation_of
+from service.api.requests import AnyRequest, header, operation_of
 from service.api.responses import json_response
 from service.api.services import Services
 from service.scheduler.answers import Answer, RecordedAnswer
@@ -80,7 +80,7 @@ def idempotency_of(
     Raises:
         MalformedRequest: a key that is empty, too long, or not printable ASCII.
     """
-    key = request.headers.get("idempotency-key")
+    key = header(request, "idempotency-key")
     if key is None:
         return None
     if _KEY.fullmatch(key) is None:
@@ -97,10 +97,10 @@ def idempotency_of(
 def _hash(request: AnyRequest, body: bytes) -> bytes:
     """Everything that makes the request what it is, each part with its length."""
     scope = request.scope
-    headers = (request.headers.get(name, "") for name in ("content-type", "authorization"))
+    headers = (header(request, name) or "" for name in ("content-type", "authorization"))
     parts = [scope["method"].encode(), scope["path"].encode(), scope["query_string"]]
     hashed = sha256()
-    for part in (*parts, *(header.encode() for header in headers), body):
+    for part in (*parts, *(each.encode() for each in headers), body):
         hashed.update(len(part).to_bytes(8, "big"))
         hashed.update(part)
     return hashed.digest()

@@ -35,13 +35,14 @@ async def parse_items(items: Sequence[bytes], field: str, parse: Callable[[bytes
     """
     parsed: list[T] = []
     errors: list[FieldError] = []
-    pause = Pause()
-    for index, item in enumerate(items):
-        try:
-            parsed.append(parse(item))
-        except InvalidManifest as error:
-            errors += error.under(f"{field}[{index}]").errors
-        await pause.after_some()
+    for start in range(0, len(items), PIECE):
+        if start:
+            await asyncio.sleep(0)
+        for index, item in enumerate(items[start : start + PIECE], start):
+            try:
+                parsed.append(parse(item))
+            except InvalidManifest as error:
+                errors += error.under(f"{field}[{index}]").errors
     if errors:
         raise InvalidManifest(errors)
     return parsed

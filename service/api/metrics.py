@@ -5,7 +5,9 @@ nothing but words of ours, and the names of profiles, of which no more than `PRO
 apart: nothing that a client sends makes a series of its own.
 """
 
+import asyncio
 from bisect import bisect_left
+from collections import Counter as Tally, defaultdict
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
@@ -40,14 +42,18 @@ class Metrics:
         """`directory` is shared by the processes of one server; None: this process is alone."""
         self._directory = directory
         self._registry = registry = registry_of(directory)
-        self._requests = Histogram(
+        self._requests = BulkHistogram(
             "moorage_http_request_duration_seconds",
             "Time from request to answer, by operation and status.",
             ("operation", "status"),
             buckets=_REQUEST_SECONDS,
             registry=registry,
         )
-        self._request_series: dict[tuple[str, int], Histogram] = {}
+        self._answered: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
+        """Seconds of requests, by operation and status, that are not in the histogram yet."""
+        self._placed: Tally[float] = Tally()
+        """Pods, by the seconds that they took, likewise."""
+        self._is_telling = False
         self._profiles: set[str] = set()
         self._placing(registry)
         self._committing(registry)
@@ -151,11 +157,8 @@ class Metrics:
 
     def request(self, scope: HTTPScope, status: int, seconds: float) -> None:
         """Count one answered request."""
-        key = (_operation_of(scope), status)
-        series = self._request_series.get(key)
-        if series is None:
-            series = self._request_series[key] = self._requests.labels(key[0], str(status))
-        series.observe(seconds)
+        self._answered[_operation_of(scope), status].append(seconds)
+        self._tell_soon()
 
     # The scheduler's meter
 
@@ -166,7 +169,9 @@ class Metrics:
 
     def scheduled(self, pods: int, seconds: float) -> None:
         """Pods were placed, so long after they were asked for."""
-        self._placements.observe_many(pods, seconds)
+        if pods:
+            self._placed[seconds] += pods
+            self._tell_soon()
 
     def committed(self, kind: str, changes: int, seconds: float) -> None:
         """A commit extended the log."""
@@ -212,7 +217,31 @@ class Metrics:
 
     def text(self) -> bytes:
         """Everything, in Prometheus' text format."""
+        self._tell()
         return exposition(self._registry, self._directory)
+
+    def _tell_soon(self) -> None:
+        """Put what was gathered into the histograms: once for all of one turn of the event loop.
+
+        Each observation there is two writes to a file that other processes read.
+        """
+        if self._is_telling:
+            return
+        try:
+            asyncio.get_running_loop().call_soon(self._tell)
+        except RuntimeError:  # no event loop: nothing will come together
+            self._tell()
+        else:
+            self._is_telling = True
+
+    def _tell(self) -> None:
+        self._is_telling = False
+        answered, placed = self._answered, self._placed
+        self._answered, self._placed = defaultdict(list), Tally()
+        for (operation, status), seconds in answered.items():
+            self._requests.labels(operation, str(status)).observe_all(Tally(seconds))
+        if placed:
+            self._placements.observe_all(placed)
 
     def _profile_label(self, profile: str) -> str:
         if profile not in self._profiles:
@@ -223,13 +252,16 @@ class Metrics:
 
 
 class BulkHistogram(Histogram):
-    """A histogram without labels that takes many equal observations at the price of one."""
+    """A histogram that takes many observations at the price of one for each bucket they are in."""
 
-    def observe_many(self, count: int, amount: float) -> None:
-        """As `count` times `observe`."""
-        if count:
-            self._sum.inc(count * amount)
-            self._buckets[bisect_left(self._upper_bounds, amount)].inc(count)
+    def observe_all(self, amounts: Tally[float]) -> None:
+        """As `observe`, for each amount as often as it was there."""
+        buckets: Tally[int] = Tally()
+        for amount, count in amounts.items():
+            buckets[bisect_left(self._upper_bounds, amount)] += count
+        self._sum.inc(sum(amount * count for amount, count in amounts.items()))
+        for bucket, count in buckets.items():
+            self._buckets[bucket].inc(count)
 
 
 def _operation_of(scope: HTTPScope) -> str:

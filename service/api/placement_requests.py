@@ -34,6 +34,11 @@ class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     explain: Explain = "None"
 
 
+_DEFAULTS = _Options()
+# Looked up once: msgspec works the fields of a type out anew at each call.
+_OPTIONS = {field.encode_name: field for field in msgspec.structs.fields(_Options)}
+
+
 async def parse_placement(raw: bytes, templates: TemplateCache) -> PlacePods:
     """The intent that the body of `placePods` asks for.
 
@@ -141,6 +146,8 @@ def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
     Raises:
         InvalidManifest: naming each but the first.
     """
+    if len({(each.namespace, each.name) for each in manifests}) == len(manifests):
+        return
     references = [PodRef(namespace=each.namespace, name=each.name) for each in manifests]
     errors = [
         FieldError(
@@ -158,11 +165,11 @@ def _read_options(members: Mapping[str, bytes]) -> tuple[_Options, list[FieldErr
     """The options that can be read, and what is wrong with the others."""
     errors = [unknown_field(name, _KNOWN) for name in members if name not in _KNOWN]
     given: dict[str, object] = {}
-    for field in msgspec.structs.fields(_Options):
-        if (sent := members.get(field.encode_name)) is None:
+    for name, field in _OPTIONS.items():
+        if (sent := members.get(name)) is None:
             continue
         try:
-            given[field.name] = converted(decode_strict(sent), field.type, field.encode_name)
+            given[field.name] = converted(decode_strict(sent), field.type, name)
         except InvalidManifest as error:
             errors += error.errors
-    return msgspec.structs.replace(_Options(), **given), errors
+    return msgspec.structs.replace(_DEFAULTS, **given) if given else _DEFAULTS, errors

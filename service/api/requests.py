@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar, cast
 from urllib.parse import parse_qsl
 
@@ -34,16 +34,29 @@ def operation_of(request: AnyRequest) -> Operation:
     return operation
 
 
+def header(request: AnyRequest, name: str) -> str | None:
+    """The first header of a lower-case name; None where there is none.
+
+    Litestar's own view of the headers decodes and indexes all of them, for two or three that are
+    looked up.
+    """
+    wanted = name.encode()
+    for given, value in request.scope["headers"]:
+        if given == wanted:
+            return value.decode("latin-1")
+    return None
+
+
 def media_type(request: AnyRequest) -> str:
     """The body's media type: one that the operation takes, JSON where none is given.
 
     Raises:
         UnsupportedMediaType: another Content-Type, charset or Content-Encoding.
     """
-    _refuse_encodings(request.headers.get("content-encoding", "identity"))
+    _refuse_encodings(header(request, "content-encoding") or "identity")
     body = operation_of(request).request
     assert body is not None
-    announced, _, parameters = request.headers.get("content-type", "").partition(";")
+    announced, _, parameters = (header(request, "content-type") or "").partition(";")
     taken = (*body.types, *body.also)
     if (kind := announced.strip().lower() or JSON) not in taken:
         raise UnsupportedMediaType(f"Send one of {', '.join(taken)}, not {kind[:100]}.")
@@ -86,7 +99,7 @@ def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int |
 
 def integer_header(request: AnyRequest, name: str, *, default: int | None) -> int | None:
     """A header as an integer between 0 and 2**63 - 1; `default` where it is absent or empty."""
-    text = request.headers.get(name, "").strip()
+    text = (header(request, name) or "").strip()
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 19):  # noqa: PLR2004
@@ -118,13 +131,13 @@ def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ..
 
 def if_match(request: AnyRequest) -> tuple[str, ...] | None:
     """The entity tags of the request's If-Match; None where it has none."""
-    value = request.headers.get("if-match")
+    value = header(request, "if-match")
     return None if value is None else entity_tags("If-Match", value)
 
 
 def if_none_match(request: AnyRequest) -> tuple[str, ...] | None:
     """The entity tags of the If-None-Match of a write; None where it has none."""
-    value = request.headers.get("if-none-match")
+    value = header(request, "if-none-match")
     return None if value is None else entity_tags("If-None-Match", value)
 
 
@@ -166,7 +179,12 @@ class BodyReader:
             BodyTimeout: the client is too slow.
             MalformedRequest: the client left in the middle.
         """
-        return b"".join([chunk async for chunk in self.stream(request)])
+        receiving = _Receiving(self._limit_of(request), self._monotonic())
+        chunks = []
+        while receiving.more:
+            message = await self._next(request, self._left(receiving), None)
+            chunks.append(receiving.take(message))
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def stream(
         self, request: AnyRequest, waits: Callable[[], bool] | None = None
@@ -176,22 +194,21 @@ class BodyReader:
         `waits` tells whether the client may be waiting for an answer to what it has sent so far:
         then its time begins anew.
         """
-        limit = self._limits[operation_of(request).limit]
-        _refuse_announced(request.headers.get("content-length", "0"), limit)
-        started, received, more = self._monotonic(), 0, True
-        while more:
-            granted = self._timeout_seconds + received / self._bytes_per_second_min
-            left = min(self._timeout_seconds, started + granted - self._monotonic())
-            message = await self._next(request, left, waits)
-            if message["type"] != "http.request":
-                raise MalformedRequest("The client left before the body was complete.")
-            chunk: bytes = message.get("body", b"")
-            received += len(chunk)
-            if received > limit:
-                raise BodyTooLarge(f"The body is longer than {limit} bytes.")
-            more = message.get("more_body", False)
-            if chunk:
+        receiving = _Receiving(self._limit_of(request), self._monotonic())
+        while receiving.more:
+            message = await self._next(request, self._left(receiving), waits)
+            if chunk := receiving.take(message):
                 yield chunk
+
+    def _limit_of(self, request: AnyRequest) -> int:
+        limit = self._limits[operation_of(request).limit]
+        _refuse_announced(header(request, "content-length") or "0", limit)
+        return limit
+
+    def _left(self, receiving: "_Receiving") -> float:
+        """Seconds until the next piece has to be here."""
+        granted = self._timeout_seconds + receiving.received / self._bytes_per_second_min
+        return min(self._timeout_seconds, receiving.started + granted - self._monotonic())
 
     async def _next(
         self, request: AnyRequest, left: float, waits: Callable[[], bool] | None
@@ -199,8 +216,7 @@ class BodyReader:
         try:
             if waits is not None:
                 return await self._patiently(request, left, waits)
-            async with asyncio.timeout(left):
-                return cast("Mapping[str, Any]", await request.receive())
+            return cast("Mapping[str, Any]", await _within(left, request.receive()))
         except TimeoutError:
             raise BodyTimeout("The body did not arrive in time.") from None
 
@@ -217,6 +233,57 @@ class BodyReader:
             return cast("Mapping[str, Any]", receiving.result())
         finally:
             receiving.cancel()
+
+
+async def _within(seconds: float, awaited: Awaitable[T]) -> T:
+    """Wait for so long; as `asyncio.timeout`, which takes three times as much for one wait.
+
+    Raises:
+        TimeoutError: it took longer.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    cancelled_before, rang = task.cancelling(), []
+
+    def ring() -> None:
+        rang.append(task.cancel())
+
+    alarm = asyncio.get_running_loop().call_later(max(0.0, seconds), ring)
+    try:
+        return await awaited
+    except asyncio.CancelledError:
+        if rang and task.uncancel() <= cancelled_before:
+            raise TimeoutError from None
+        raise
+    finally:
+        alarm.cancel()
+
+
+class _Receiving:
+    """How far the body of a request has come."""
+
+    __slots__ = ("_limit", "more", "received", "started")
+
+    def __init__(self, limit: int, started: float) -> None:
+        self._limit = limit
+        self.started = started
+        self.received = 0
+        self.more = True
+
+    def take(self, message: Mapping[str, Any]) -> bytes:
+        """The next piece of the body.
+
+        Raises:
+            BodyTooLarge, MalformedRequest: see `BodyReader.read`.
+        """
+        if message["type"] != "http.request":
+            raise MalformedRequest("The client left before the body was complete.")
+        chunk: bytes = message.get("body", b"")
+        self.received += len(chunk)
+        if self.received > self._limit:
+            raise BodyTooLarge(f"The body is longer than {self._limit} bytes.")
+        self.more = message.get("more_body", False)
+        return chunk
 
 
 def _refuse_announced(content_length: str, limit: int) -> None:

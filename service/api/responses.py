@@ -6,7 +6,7 @@ import msgspec
 from litestar import Response
 
 from service.api.operations import JSON
-from service.api.requests import AnyRequest, entity_tags
+from service.api.requests import AnyRequest, entity_tags, header
 from service.model.log import ObjectRow
 from service.model.manifest import with_resource_version
 
@@ -49,7 +49,7 @@ def tag_of(resource_version: int) -> str:
 
 def not_modified(request: AnyRequest, etag: str, revision: int) -> Response[bytes] | None:
     """304 if the client names this tag in If-None-Match: it has the object already."""
-    given = request.headers.get("if-none-match")
+    given = header(request, "if-none-match")
     if given is None:
         return None
     known = entity_tags("If-None-Match", given, weak=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from service.model.objects import LabelSelector, PodAffinity, PodAffinityTerm, PodSpec
+from service.model.objects import LabelSelector, PodAffinityTerm, PodSpec
 from service.model.selectors import is_empty
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
@@ -16,7 +16,9 @@ _VARIANTS = (
 
 def required_terms(spec: PodSpec) -> Iterator[tuple[str, PodAffinityTerm]]:
     """The terms of both required variants, each with its path."""
-    rules = (spec.affinity and spec.affinity.pod_anti_affinity) or PodAffinity()
+    rules = spec.affinity.pod_anti_affinity if spec.affinity else None
+    if rules is None:
+        return
     lists = (
         rules.required_during_scheduling_ignored_during_execution,
         rules.required_during_scheduling_required_during_execution,

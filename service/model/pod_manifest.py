@@ -117,8 +117,9 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
     def to_place(self) -> "PodManifest":
         """The same pod unbound; the node that it was on is the only one it may be placed on."""
         pod = self.pod
-        wanted = pod.node_name or pod.required_node_name
-        return replace(self, pod=replace(pod, node_name=None, required_node_name=wanted))
+        if pod.node_name is None:
+            return self
+        return replace(self, pod=replace(pod, node_name=None, required_node_name=pod.node_name))
 
     def named(self, name: str) -> "PodManifest":
         """The same pod under another name, as a replica of a template."""

@@ -1,7 +1,7 @@
 """What the scheduler tells of its own work, for operators; nothing is decided by it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -128,16 +128,19 @@ UNKNOWN_PROFILE = ""
 
 def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> None:
     """Tell of the pods that a batch tried, now that its answers are certain."""
-    attempts: Counter[tuple[str, Result]] = Counter()
+    attempts: dict[tuple[str, Result], int] = {}
     for ticket, outcome in batch.decided:
         intent = ticket.intent
+        tried: Iterable[tuple[str, Result]] = ()
         if isinstance(intent, PlacePods) and isinstance(outcome, PlacementAnswer):
             if not intent.dry_run:
-                attempts += _asked(intent, outcome, replica)
+                tried = _asked(intent, outcome, replica)
                 placed = sum(result.outcome == "Placed" for result in outcome.results)
                 meter.scheduled(placed, now - ticket.asked)
         elif isinstance(intent, PlacePending) and isinstance(outcome, PendingAnswer):
-            attempts += _found_due(outcome, replica)
+            tried = _found_due(outcome, replica)
+        for attempt in tried:
+            attempts[attempt] = attempts.get(attempt, 0) + 1
     if attempts:
         meter.attempted(attempts)
 
@@ -153,23 +156,23 @@ def failed_attempts(intent: Intent[Any]) -> Attempts:
 
 def _asked(
     intent: PlacePods, answer: PlacementAnswer, replica: Replica | None
-) -> Counter[tuple[str, Result]]:
+) -> list[tuple[str, Result]]:
     if intent.pods:
         profiles = [manifest.pod.spec.scheduler_name for manifest in intent.pods]
     else:
         profiles = [_profile(replica, (ref.namespace, ref.name)) for ref in intent.pod_refs]
-    return Counter(
+    return [
         (profile, _RESULTS[result.outcome])
         for profile, result in zip(profiles, answer.results, strict=False)
         if result.outcome in _RESULTS
-    )
+    ]
 
 
-def _found_due(answer: PendingAnswer, replica: Replica | None) -> Counter[tuple[str, Result]]:
-    attempts: Counter[tuple[str, Result]] = Counter()
-    attempts.update((_profile(replica, key), "scheduled") for key in answer.placed)
-    attempts.update((_profile(replica, key), "unschedulable") for key in answer.refused)
-    return attempts
+def _found_due(answer: PendingAnswer, replica: Replica | None) -> list[tuple[str, Result]]:
+    placed: list[tuple[str, Result]] = [
+        (_profile(replica, key), "scheduled") for key in answer.placed
+    ]
+    return placed + [(_profile(replica, key), "unschedulable") for key in answer.refused]
 
 
 def _profile(replica: Replica | None, key: Key) -> str:
