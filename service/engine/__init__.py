@@ -2,7 +2,7 @@
 
 from service.engine.cluster import Cluster
 from service.engine.explanation import Explanation, Summary, check, explain, summarize
-from service.engine.groups import GroupPlacement, GroupRefusal, place_group
+from service.engine.groups import GroupPlacement, GroupRefusal, place_group, placing_group
 from service.engine.opportunity import Extent, OpportunityCosts
 from service.engine.placement import Placement, UnknownSchedulerError, place
 from service.engine.refusal import Refusal
@@ -24,6 +24,7 @@ __all__ = [
     "explain",
     "place",
     "place_group",
+    "placing_group",
     "summarize",
     "time_plugins",
 ]

@@ -6,8 +6,9 @@ search with backtracking, bounded in steps. Whatever is found is checked whole: 
 itself taken out of the state that has them all.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -28,6 +29,12 @@ from service.engine.ranks import VETO
 from service.engine.refusal import Refusal, refuse
 from service.engine.rows import RowCache
 from service.model.objects import Pod
+
+T = TypeVar("T")
+Search = Generator[None, None, T]
+"""The steps of a search, each of a few milliseconds at most."""
+_STEPS_AT_ONCE = 16
+"""Of a search that goes deep, where every step is passed on by each level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,19 @@ def place_group(
     `hints` are the nodes chosen before a lost race: kept if the whole group still passes there.
     Raises `UnknownSchedulerError`.
     """
+    search = placing_group(cluster, pods, hints)
+    while True:
+        try:
+            next(search)
+        except StopIteration as stop:
+            found: GroupPlacement | GroupRefusal = stop.value
+            return found
+
+
+def placing_group(
+    cluster: Cluster, pods: Sequence[Pod], hints: Sequence[str | None] = ()
+) -> Search[GroupPlacement | GroupRefusal]:
+    """The steps of `place_group`; between them the cluster has tentative pods, and may not change."""
     return _GroupSearch(cluster, pods).run(hints)
 
 
@@ -80,11 +100,12 @@ class _GroupSearch:
         self._failed = 0
         self._refusal: Refusal | None = None
 
-    def run(self, hints: Sequence[str | None]) -> GroupPlacement | GroupRefusal:
+    def run(self, hints: Sequence[str | None]) -> Search[GroupPlacement | GroupRefusal]:
         try:
             for attempt in self._attempts(hints):
-                if attempt is not None:
-                    return GroupPlacement(tuple(attempt))
+                found = yield from attempt
+                if found is not None:
+                    return GroupPlacement(tuple(found))
                 self._cluster.undo(self._start)
         finally:
             self._cluster.undo(self._start)
@@ -96,7 +117,7 @@ class _GroupSearch:
             steps=self._steps_max - max(self._steps, 0),
         )
 
-    def _attempts(self, hints: Sequence[str | None]) -> Iterator[list[Placement] | None]:
+    def _attempts(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
         if len(hints) == len(self._pods) and all(hints):
             yield self._kept([hint for hint in hints if hint is not None])
         yield self._one_by_one()
@@ -104,24 +125,25 @@ class _GroupSearch:
             yield self._one_by_one_in(domain)
         yield self._searched()
 
-    def _kept(self, hints: list[str]) -> list[Placement] | None:
+    def _kept(self, hints: list[str]) -> "_Attempt":
         if any(hint not in self._cluster.nodes.slots for hint in hints):
             return None
         for pod, hint in zip(self._pods, hints, strict=True):
             self._bind(pod, hint)
-        return self._checked(hints)
+        return (yield from self._checked(hints))
 
-    def _one_by_one(self) -> list[Placement] | None:
+    def _one_by_one(self) -> "_Attempt":
         """Each member with all rules, seeing those before it."""
         names = []
         for index, pod in enumerate(self._pods):
+            yield
             answer = place(self._cluster, pod)
             if isinstance(answer, Refusal):
                 self._note(index, answer)
                 return None
             self._bind(pod, answer.node_name)
             names.append(answer.node_name)
-        return self._checked(names)
+        return (yield from self._checked(names))
 
     def _domains(self) -> Iterator[Vetoes]:
         """For each domain of each key that members require of each other: it excludes the rest."""
@@ -135,16 +157,17 @@ class _GroupSearch:
             for _, domain in sorted(key.values.items()):
                 yield Vetoes(key, nodes=np.where(key.domain_of == domain, 0, VETO))
 
-    def _one_by_one_in(self, domain: Vetoes) -> list[Placement] | None:
+    def _one_by_one_in(self, domain: Vetoes) -> "_Attempt":
         names = []
         for index, pod in enumerate(self._pods):
+            yield
             choice = self._choice(index, domain)
             if choice is None:
                 self._note(index, self._reason(index))
                 return None
             self._bind(pod, choice.node_name)
             names.append(choice.node_name)
-        return self._checked(names)
+        return (yield from self._checked(names))
 
     def _choice(self, index: int, domain: Vetoes) -> Placement | None:
         pod, pod_class = self._pods[index], self._classes[index]
@@ -162,20 +185,22 @@ class _GroupSearch:
         vetoes = relation_vetoes(nodes, pod_class, pipeline, expected=self._classes)
         return Candidates(nodes, self._rows(index), [*vetoes, *more])
 
-    def _searched(self) -> list[Placement] | None:
+    def _searched(self) -> "_Attempt":
         """Depth first over all nodes, like members in the order of their nodes."""
         return self._deeper(0, [])
 
-    def _deeper(self, index: int, slots: list[int]) -> list[Placement] | None:
+    def _deeper(self, index: int, slots: list[int]) -> "_Attempt":
         if index == len(self._pods):
-            return self._checked([self._node_name(slot) for slot in slots])
+            return (yield from self._checked([self._node_name(slot) for slot in slots]))
         mark = self._cluster.mark()
         for slot in self._candidates(index, slots):
             self._steps -= 1
             if self._steps < 0:
                 return None
+            if self._steps % _STEPS_AT_ONCE == 0:
+                yield
             self._bind(self._pods[index], self._node_name(slot))
-            found = self._deeper(index + 1, [*slots, slot])
+            found = yield from self._deeper(index + 1, [*slots, slot])
             if found is not None:
                 return found
             self._cluster.undo(mark)
@@ -190,10 +215,12 @@ class _GroupSearch:
             return [int(slot) for slot in feasible if slot >= slots[index - 1]]
         return [int(slot) for slot in feasible[np.argsort(-ranks[feasible], kind="stable")]]
 
-    def _checked(self, names: Sequence[str]) -> list[Placement] | None:
+    def _checked(self, names: Sequence[str]) -> "_Attempt":
         """The whole group once more, each member with itself taken out."""
         placements = []
         for index, (pod, name) in enumerate(zip(self._pods, names, strict=True)):
+            if index % _STEPS_AT_ONCE == _STEPS_AT_ONCE - 1:
+                yield
             mark = self._cluster.mark()
             self._cluster.delete_pod(pod.namespace, pod.name)
             answer = place(self._cluster, pod, hint=name)
@@ -224,6 +251,9 @@ class _GroupSearch:
         node = self._cluster.nodes.nodes[slot]
         assert node is not None
         return node.name
+
+
+_Attempt = Search[list[Placement] | None]
 
 
 def _broken_by_the_rest(node_name: str, broken: dict[str, list[str]]) -> Refusal:

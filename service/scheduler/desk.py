@@ -20,6 +20,9 @@ is undone."""
 
 T = TypeVar("T")
 
+Steps = Generator[None, None, T]
+"""Those of a part of a decision, and what it comes to."""
+
 
 class Hint(msgspec.Struct, frozen=True):
     """Where a pod was to go before the race was lost: the node by name and uid (P9)."""

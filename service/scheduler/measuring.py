@@ -142,7 +142,17 @@ def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> 
         for attempt in tried:
             attempts[attempt] = attempts.get(attempt, 0) + 1
     if attempts:
-        meter.attempted(attempts)
+        meter.attempted(_of_known_profiles(attempts, replica))
+
+
+def _of_known_profiles(attempts: Attempts, replica: Replica | None) -> Attempts:
+    """With the names of schedulers that are none of the cluster's profiles left out."""
+    known: dict[tuple[str, Result], int] = {}
+    for (name, result), pods in attempts.items():
+        is_known = replica is not None and replica.cluster.pipeline(name) is not None
+        attempt = name if is_known else UNKNOWN_PROFILE, result
+        known[attempt] = known.get(attempt, 0) + pods
+    return known
 
 
 def failed_attempts(intent: Intent[Any]) -> Attempts:

@@ -93,6 +93,32 @@ async def test_a_negative_selector_is_narrow_where_some_namespace_escapes_it(
     assert (await try_pod(harness, wide)).status_code == 201
 
 
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}},
+        {"namespaces": ["shop"]},
+        {},
+    ],
+)
+async def test_all_namespaces_are_not_to_be_had_in_parts(
+    harness: Harness, rest: dict[str, Any]
+) -> None:
+    """K01: of two terms the one has what the other leaves out, be it the pod's own namespace."""
+    for name, labels in (("shop", {"team": "x"}), ("infra", {})):
+        await harness.put(f"namespaces/{name}", {"metadata": {"name": name, "labels": labels}})
+    without = {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
+    wide = pod("wide", **apart("zone", namespaceSelector=without))
+    terms = wide["spec"]["affinity"]["podAntiAffinity"][IGNORED]
+    assert (await try_pod(harness, wide)).status_code == 201
+    terms.append({"topologyKey": "zone", "labelSelector": {}, **rest})
+    both = {**wide, "metadata": {"name": "both", "namespace": "shop"}}
+    refused = await try_pod(harness, both)
+    assert problem(refused, 403) == "AntiAffinityTooBroad"
+    terms[1]["labelSelector"] = {"matchLabels": {"app": "web"}}
+    assert (await try_pod(harness, both)).status_code == 201, "each is about other pods"
+
+
 async def test_a_patch_into_the_forbidden_is_denied_and_changes_nothing(harness: Harness) -> None:
     """K02: create and update."""
     await configure(harness, placePendingPods=False)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from service.engine import Cluster, GroupPlacement, place_group
+from service.engine import Cluster, GroupPlacement, place_group, placing_group
 from service.model.config import ClusterConfig
 from service.model.objects import (
     Affinity,
@@ -275,3 +275,17 @@ def test_a_search_that_runs_out_of_steps_says_so() -> None:
         if answer.exhausted:
             return
     pytest.fail("every search ended within one step")
+
+
+def test_a_long_search_leaves_room_for_others() -> None:
+    """Or else the other clusters of the process would wait for its end."""
+    for seed in range(200):
+        cluster, _, members, _ = _world(random.Random(seed))
+        answer = place_group(cluster, members)
+        if isinstance(answer, GroupPlacement) or answer.steps < 100:
+            continue
+        mark, pauses = cluster.mark(), list(placing_group(cluster, members))
+        assert len(pauses) >= answer.steps // 20
+        assert cluster.mark() == mark
+        return
+    pytest.fail("every search was short")

@@ -52,6 +52,16 @@ def notes():
     return Notes()
 
 
+async def test_a_scheduler_that_is_no_profile_is_no_label(notes):
+    """Or clients could make series of their own, and take the places of real profiles."""
+    async with world(meter=notes) as w:
+        foreign = pod("a")
+        foreign["spec"]["schedulerName"] = "theirs"
+        (denied,) = (await w.place(foreign)).results
+        assert denied.reason == "UnknownScheduler"
+    assert notes.attempts == {("", "unschedulable"): 1}
+
+
 async def test_attempts_are_counted_by_profile_and_result(notes):
     async with world(meter=notes) as w:
         await w.apply(node("n1"))

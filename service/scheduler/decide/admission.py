@@ -1,5 +1,9 @@
 """Whether a pod may come in at all, whatever room there is for it on nodes."""
 
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
 from service.engine import Cluster
 from service.model.anti_affinity import covers_all_namespaces, required_terms, without_tautologies
 from service.model.config import ClusterConfig
@@ -87,10 +91,14 @@ def _admit_anti_affinity(replica: Replica, pod: Pod) -> None:
         or pod.namespace in config.trusted_namespaces
     ):
         return
-    for path, term in required_terms(pod.spec):
-        if term.topology_key in config.node_topology_keys:
-            continue
-        if _applies_to_all_namespaces(replica, term):
+    terms = [
+        (path, term)
+        for path, term in required_terms(pod.spec)
+        if term.topology_key not in config.node_topology_keys
+    ]
+    for path, term in terms:
+        alike = [each for _, each in terms if _differ_by_namespaces_only(each, term)]
+        if _apply_to_all_namespaces(replica, pod.namespace, alike):
             raise Denied(
                 TOO_BROAD,
                 f"{path}: required anti-affinity against all namespaces may not use the topology "
@@ -98,19 +106,34 @@ def _admit_anti_affinity(replica: Replica, pod: Pod) -> None:
             )
 
 
-def _applies_to_all_namespaces(replica: Replica, term: PodAffinityTerm) -> bool:
-    """Whether a term applies to all namespaces, by what it says or as things are.
+def _differ_by_namespaces_only(one: PodAffinityTerm, other: PodAffinityTerm) -> bool:
+    plain = {"namespaces": None, "namespace_selector": None}
+    return replace(one, **plain) == replace(other, **plain)
 
-    A selector that no namespace escapes, neither one that is there nor one without labels, is
-    `{}` in other words: it asks for the absence of a label that nobody has.
+
+def _apply_to_all_namespaces(replica: Replica, own: str, terms: Sequence[PodAffinityTerm]) -> bool:
+    """Whether terms together apply to all namespaces, by what they say or as things are.
+
+    Selectors that no namespace escapes, neither one that is there nor one without labels, are
+    `{}` in other words: they ask for the absence of a label that nobody has, or one term has what
+    the other leaves out. `own` is the pod's namespace.
     """
     means_all = replica.config.empty_namespaces_mean_all
-    if covers_all_namespaces(term, empty_list_means_all=means_all):
+    if any(covers_all_namespaces(term, empty_list_means_all=means_all) for term in terms):
         return True
-    if term.namespace_selector is None:
+    selectors = [
+        without_tautologies(term.namespace_selector)
+        for term in terms
+        if term.namespace_selector is not None
+    ]
+    if not any(matches(selector, {}) for selector in selectors):
         return False
-    selector = without_tautologies(term.namespace_selector)
+    named = {name for term in terms for name in term.namespaces or ()}
+    named |= {own for term in terms if not term.namespaces and term.namespace_selector is None}
     stored = (replica.get("Namespace", *key) for key in replica.keys("Namespace"))
-    return matches(selector, {}) and all(
-        matches(selector, each.manifest.labels) for each in stored if each is not None
+    return all(
+        each.manifest.name in named
+        or any(matches(selector, each.manifest.labels) for selector in selectors)
+        for each in stored
+        if each is not None
     )

@@ -15,7 +15,7 @@ from service.scheduler.decide.placing import (
     left_waiting,
     place_pod,
 )
-from service.scheduler.desk import Decision, Desk
+from service.scheduler.desk import Decision, Desk, Steps
 from service.scheduler.groups import GroupRef, Key, group_of
 from service.scheduler.intents import PlacePods
 from service.scheduler.placements import PlacementAnswer, PlacementResult
@@ -39,7 +39,7 @@ def place_one_by_one(
             results[candidate.key] = place_pod(desk, intent, candidate)
         elif candidate.key not in results:
             asked = [each for each in candidates if group_of(each.manifest) == group]
-            results.update(_place_members(desk, intent, group, asked))
+            results.update((yield from _place_members(desk, intent, group, asked)))
         if index % _STEP_PODS == _STEP_PODS - 1:
             yield
     return PlacementAnswer(
@@ -59,7 +59,7 @@ class _Before(NamedTuple):
 
 def _place_members(
     desk: Desk, intent: PlacePods, group: GroupRef, asked: Sequence[Candidate]
-) -> dict[Key, PlacementResult]:
+) -> Steps[dict[Key, PlacementResult]]:
     """Place the members that are asked for; others that wait may be placed with them."""
     members = members_of(desk.replica, group)
     fresh = [each for each in asked if not each.is_placed]
@@ -71,7 +71,7 @@ def _place_members(
         for each in fresh
     }
     gang = Gang(desk, members, [*fresh, *waiting])
-    gang.assemble()
+    yield from gang.assemble()
     alone = {each.key for each in gang.alone}
     results = {}
     for each in asked:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from service.engine import GroupRefusal, Placement, Refusal, place_group
+from service.engine import GroupRefusal, Placement, Refusal, placing_group
 from service.model.errors import Denied
 from service.model.objects import Pod
 from service.scheduler.decide.conditions import GATED, GATED_REASON
 from service.scheduler.decide.membership import Members, shortage
 from service.scheduler.decide.placing import Candidate, bind, refusal_of
-from service.scheduler.desk import Desk
+from service.scheduler.desk import Desk, Steps
 from service.scheduler.groups import Key
 from service.scheduler.wakeups import ADMISSION, MEMBERS
 
@@ -40,7 +40,7 @@ class Gang:
         self.steps = 0
         """Of all searches that found nothing."""
 
-    def assemble(self, beside: Pod | None = None) -> None:
+    def assemble(self, beside: Pod | None = None) -> Steps[None]:
         """Place the members that have to be placed together; `beside` is there, and is nobody."""
         self.denied = denials(self._desk, self._candidates)
         ready = [each for each in self._candidates if each.key not in self.denied]
@@ -50,7 +50,7 @@ class Gang:
         elif need <= 0:
             self.alone = ready
         else:
-            self._place(ready, need, beside)
+            yield from self._place(ready, need, beside)
 
     def seconds_left(self) -> float | None:
         """Until the group has waited too long; None if it has, or cannot."""
@@ -67,12 +67,12 @@ class Gang:
         seconds = self._members.timeout_seconds
         return f"{message.rstrip('.')}; timed out after {seconds} s (scheduleTimeoutSeconds)"
 
-    def _place(self, ready: list[Candidate], need: int, beside: Pod | None) -> None:
+    def _place(self, ready: list[Candidate], need: int, beside: Pod | None) -> Steps[None]:
         cluster = self._desk.replica.cluster
         mark = cluster.mark()
         if beside is not None:
             cluster.put_pod(beside)
-        found = self._search(ready, need)
+        found = yield from self._search(ready, need)
         cluster.undo(mark)
         if isinstance(found, Refusal):
             self.refusal = found
@@ -84,15 +84,15 @@ class Gang:
 
     def _search(
         self, ready: list[Candidate], need: int
-    ) -> list[tuple[Candidate, Placement]] | Refusal:
-        found = self._together(ready)
+    ) -> Steps[list[tuple[Candidate, Placement]] | Refusal]:
+        found = yield from self._together(ready)
         if not isinstance(found, GroupRefusal):
             return found
         if need == len(ready):
             return self._refused(ready, found)
         chosen, spare = ready[:need], ready[need:]
         for _ in range(_EXCHANGES_MAX):
-            found = self._together(chosen)
+            found = yield from self._together(chosen)
             if not isinstance(found, GroupRefusal):
                 return found
             failed = self._desk.replica.cluster.class_of(chosen[found.failed].pod)
@@ -108,10 +108,10 @@ class Gang:
 
     def _together(
         self, candidates: list[Candidate]
-    ) -> list[tuple[Candidate, Placement]] | GroupRefusal:
+    ) -> Steps[list[tuple[Candidate, Placement]] | GroupRefusal]:
         pods = [each.pod for each in candidates]
         hints = [self._desk.hint(pod.namespace, pod.name) for pod in pods]
-        found = place_group(self._desk.replica.cluster, pods, hints)
+        found = yield from placing_group(self._desk.replica.cluster, pods, hints)
         if isinstance(found, GroupRefusal):
             self.steps += found.steps
             return found

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from service.engine import GroupRefusal, Placement, place_group
+from service.engine import GroupRefusal, Placement, placing_group
 from service.scheduler.decide.conditions import GATED_REASON
 from service.scheduler.decide.events import tell_failed
 from service.scheduler.decide.gangs import denials
@@ -17,7 +17,7 @@ from service.scheduler.decide.placing import (
     result_of,
 )
 from service.scheduler.decide.togetherness import wait_together
-from service.scheduler.desk import Decision, Desk
+from service.scheduler.desk import Decision, Desk, Steps
 from service.scheduler.groups import group_of
 from service.scheduler.intents import PlacePods
 from service.scheduler.placements import (
@@ -42,8 +42,7 @@ def place_as_group(
     group.refuse_at_once()
     yield
     if not group.failed:
-        placements = group.search()
-        yield
+        placements = yield from group.search()
         if placements is not None:
             group.bind(placements)
             return group.answer([group.placed(candidate) for candidate in candidates])
@@ -81,14 +80,14 @@ class _Group:
             if told is not None and candidate.key not in self.failed:
                 self._fail(candidate, "Unschedulable", told)
 
-    def search(self) -> list[Placement] | None:
+    def search(self) -> Steps[list[Placement] | None]:
         """Nodes for all members that have none; None, and why, if there are none."""
         desk = self._desk
         pods = [candidate.pod for candidate in self._fresh]
         if not pods:
             return []
         hints = [desk.hint(pod.namespace, pod.name) for pod in pods]
-        found = place_group(desk.replica.cluster, pods, hints)
+        found = yield from placing_group(desk.replica.cluster, pods, hints)
         if not isinstance(found, GroupRefusal):
             return list(found.placements)
         self._fail_search(found)

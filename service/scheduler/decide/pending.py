@@ -13,7 +13,7 @@ from service.scheduler.decide.events import tell_failed
 from service.scheduler.decide.gangs import Gang
 from service.scheduler.decide.membership import members_of, waits_with
 from service.scheduler.decide.placing import UNKNOWN_SCHEDULER, Candidate, bind, refusal_of
-from service.scheduler.desk import Decision, Desk
+from service.scheduler.desk import Decision, Desk, Steps
 from service.scheduler.groups import GroupRef
 from service.scheduler.intents import PlacePending
 from service.scheduler.replica import Key
@@ -35,7 +35,7 @@ def place_pending(desk: Desk, intent: PlacePending) -> Decision[PendingAnswer]:
     for index, key in enumerate(intent.turn.tries):
         if index and desk.is_late():
             break
-        turn.try_pod(key, behind=index >= intent.turn.behind)
+        yield from turn.try_pod(key, behind=index >= intent.turn.behind)
         if index % _STEP_PODS == _STEP_PODS - 1:
             yield
     for index, tell in enumerate(intent.turn.tells):
@@ -59,14 +59,14 @@ class _Turn:
         self.refused: dict[Key, Refused] = {}
         self.placed: list[Key] = []
 
-    def try_pod(self, key: Key, *, behind: bool) -> None:
+    def try_pod(self, key: Key, *, behind: bool) -> Steps[None]:
         """Place one pod, or note why it cannot be placed."""
         manifest = self._waiting_pod(key)
         if manifest is None:
             return
         group = waits_with(self._desk.replica, manifest)
         if group is not None:
-            self._try_members(key, group, behind=behind)
+            yield from self._try_members(key, group, behind=behind)
         else:
             self._try_alone(manifest, behind=behind)
 
@@ -80,14 +80,14 @@ class _Turn:
         self.placed.append(key)
         self._verdicts.clear()
 
-    def _try_members(self, key: Key, group: GroupRef, *, behind: bool) -> None:
+    def _try_members(self, key: Key, group: GroupRef, *, behind: bool) -> Steps[None]:
         """Place the members of a group that wait, or note for all of them why they go on.
 
         Of those that are refused together only the first is told at once (P18).
         """
         members = members_of(self._desk.replica, group)
         gang = Gang(self._desk, members, [Candidate(each, each) for each in members.waiting])
-        gang.assemble(self._standing_in() if behind else None)
+        yield from gang.assemble(self._standing_in() if behind else None)
         self.placed.extend(gang.placed)
         if gang.placed:
             self._verdicts.clear()

@@ -22,17 +22,17 @@ def hint_kept_without_a_check(patch):
     patch.setattr(placing, "place", place_as_before)
 
 
-@bug("P10, A2", "groups.place_group")
+@bug("P10, A2", "groups.placing_group")
 def group_kept_without_a_check(patch):
     """After a lost race a group goes where it was to go before."""
-    place_group = groups.place_group
+    placing_group = groups.placing_group
 
     def place_as_before(cluster, pods, hints):
         if pods and all(hints):
             return GroupPlacement(tuple(Placement(hint, 0) for hint in hints))
-        return place_group(cluster, pods, hints)
+        return (yield from placing_group(cluster, pods, hints))
 
-    patch.setattr(groups, "place_group", place_as_before)
+    patch.setattr(groups, "placing_group", place_as_before)
 
 
 @bug("A9", "placements.place_as_group")
@@ -49,10 +49,10 @@ def pod_group_starts_with_one(patch):
 
     def first_that_fits(self, ready, need):
         for candidate in ready:
-            found = self._together([candidate])
+            found = yield from self._together([candidate])
             if isinstance(found, list):
                 return found
-        return search(self, ready, need)
+        return (yield from search(self, ready, need))
 
     patch.setattr(gangs.Gang, "_search", first_that_fits)
 
