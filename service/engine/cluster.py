@@ -44,7 +44,7 @@ class Cluster:
 
     def __init__(self, config: ClusterConfig | None = None) -> None:
         self.config = config or ClusterConfig()
-        self._undo: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], object]] = []
         self._settled = 0
         self._recording = True
         self._pods: dict[PodKey, Resident] = {}
@@ -69,7 +69,7 @@ class Cluster:
         pods = [resident.pod for resident in self._pods.values()]
         self._pods, self._by_node = {}, {}
         for pod in pods:
-            self._insert_pod(pod)
+            self._insert_pod(pod, (pod.namespace, pod.name))
 
     # Undo
 
@@ -93,7 +93,7 @@ class Cluster:
         del self._undo[: mark - self._settled]
         self._settled = mark
 
-    def _record(self, inverse: Callable[[], None]) -> None:
+    def _record(self, inverse: Callable[[], object]) -> None:
         if self._recording:
             self._undo.append(inverse)
 
@@ -209,8 +209,11 @@ class Cluster:
             if not resident.pod.finished:
                 yield resident.pod, resident.pod_class
 
-    def put_pod(self, pod: Pod) -> None:
-        """Add or replace the pod of that namespace and name; it counts where it is bound."""
+    def put_pod(self, pod: Pod) -> PodKey:
+        """Add or replace the pod of that namespace and name; it counts where it is bound.
+
+        Its key is returned, so that whoever keeps pods by theirs need not have one more.
+        """
         key = (pod.namespace, pod.name)
         before = self._pods.get(key)
         if before is None:
@@ -219,7 +222,8 @@ class Cluster:
             old = before.pod
             self._record(lambda: self.put_pod(old))
             self._remove_pod(key)
-        self._insert_pod(pod)
+        self._insert_pod(pod, key)
+        return key
 
     def delete_pod(self, namespace: str, name: str) -> None:
         """Remove; raises KeyError if there is no such pod."""
@@ -227,13 +231,12 @@ class Cluster:
         self._record(lambda: self.put_pod(before))
         self._remove_pod((namespace, name))
 
-    def _insert_pod(self, pod: Pod) -> None:
+    def _insert_pod(self, pod: Pod, key: PodKey) -> None:
         pod_class = self.class_of(pod)
         self._compiler.hold(pod_class)
         resident = Resident(pod, pod_class)
         if pod.resize is not None:
             self.nodes.track(resource for resource, _ in resident.use.amounts)
-        key = (pod.namespace, pod.name)
         self._pods[key] = resident
         if pod.node_name is None:
             return

@@ -27,8 +27,8 @@ def head_of(kind: str) -> bytes:
 class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Base of all manifests: an object, and the bytes that make it whole again.
 
-    `metadata` is the members of the object's metadata without `uid` and `creationTimestamp`;
-    `rest` is the members that follow the metadata. `created` is the time of creation, RFC 3339 in
+    `metadata` is the members of the object's metadata without `name`, `uid` and
+    `creationTimestamp`, each with a comma before it; `rest` is the members that follow the metadata. `created` is the time of creation, RFC 3339 in
     UTC. `resource_version` is what the client sent, "" if nothing; it is not rendered.
     """
 
@@ -67,7 +67,8 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def render(self) -> bytes:
         """The whole object as canonical JSON, without `resourceVersion`."""
         rest = b"," + self.rest if self.rest else b""
-        return b"%b%b%b}%b}" % (self.head, self.metadata, self._identity(), rest)
+        name = self.name.encode()
+        return b'%b"name":"%b"%b%b}%b}' % (self.head, name, self.metadata, self._identity(), rest)
 
     def _identity(self) -> bytes:
         """Members that follow others, so each with a comma before it."""

@@ -1,8 +1,9 @@
 """The `metadata` and `status` of manifests, between JSON and what scheduling reads of them.
 
 Metadata is kept as encoded members (the inside of the JSON object) without what Moorage itself
-keeps: `uid` and `creationTimestamp` are put in when a manifest is rendered, `resourceVersion` when
-it is answered; `managedFields` and `generation` are dropped.
+keeps: `name`, `uid` and `creationTimestamp` are put in when a manifest is rendered,
+`resourceVersion` when it is answered; `managedFields` and `generation` are dropped. What is left is
+the same for all pods of one owner, and in memory once.
 """
 
 from collections.abc import Mapping
@@ -28,7 +29,10 @@ OWN_CONDITIONS = frozenset({"PodScheduled", "DisruptionTarget"})
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of an object's metadata; `members` is the rest, and these, encoded."""
+    """What is read of an object's metadata.
+
+    `members` is all that is kept, encoded: each member with a comma before it.
+    """
 
     name: str
     namespace: str
@@ -59,11 +63,12 @@ def read_metadata(sent: Json, namespace: str) -> Metadata:
     else:
         kept.pop("namespace", None)
     required_node_name = _take_required_node(kept)
+    name = cast("str", kept.pop("name"))
     return Metadata(
-        name=cast("str", kept["name"]),
+        name=name,
         namespace=cast("str", kept.get("namespace") or ""),
         labels=cast("dict[str, str]", kept.get("labels") or {}),
-        members=members_of(kept),
+        members=following(kept),
         uid=cast("str", sent.get("uid") or ""),
         created=in_utc(cast("str", sent.get("creationTimestamp") or "")),
         terminating=sent.get("deletionTimestamp") is not None,
@@ -85,10 +90,10 @@ def _take_required_node(kept: Json) -> str | None:
 
 
 def with_required_node(members: bytes, node_name: str) -> bytes:
-    """Metadata members with the annotation for the node that a pending pod is to be placed on."""
+    """Kept metadata with the annotation for the node that a pending pod is to be placed on."""
     fields = fields_of(members)
     annotations = entries_of(fields.get("annotations")) | {REQUIRED_NODE: node_name}
-    return members_of(fields | {"annotations": annotations})
+    return following(fields | {"annotations": annotations})
 
 
 def in_utc(time: str) -> str:
@@ -106,9 +111,14 @@ def members_of(fields: Mapping[str, object]) -> bytes:
     return encode(fields)[1:-1]
 
 
+def following(fields: Mapping[str, object]) -> bytes:
+    """Encoded members, each with a comma before it: `b',"namespace":"a","labels":{}'`."""
+    return b"," + members_of(fields) if fields else b""
+
+
 def fields_of(members: bytes) -> Json:
-    """The opposite of `members_of`."""
-    return cast("Json", msgspec.json.decode(b"{" + members + b"}"))
+    """The opposite of `following`."""
+    return cast("Json", msgspec.json.decode(b"{" + members[1:] + b"}"))
 
 
 def is_finished(status: Json) -> bool:

@@ -134,7 +134,7 @@ def _named(
         name=name,
         namespace=shared.namespace,
         labels=shared.labels,
-        members=b'"name":"%b"%b' % (name.encode(), shared.members),
+        members=shared.members,
         uid=uid,
         created=created,
     )
@@ -157,10 +157,9 @@ def _in_any_order(raw: bytes, namespace: str) -> Metadata | None:
     shared = _valid({key: value for key, value in fields.items() if key != "name"}, namespace)
     if shared is None or not isinstance(name, str) or dns_subdomain(name):
         return None
-    members = encode({key: value for key, value in fields.items() if value is not None})[1:-1]
-    if "namespace" not in fields:
-        members += _implied(namespace)
-    return Metadata(name=name, namespace=shared.namespace, labels=shared.labels, members=members)
+    return Metadata(
+        name=name, namespace=shared.namespace, labels=shared.labels, members=shared.members
+    )
 
 
 def _implied(namespace: str) -> bytes:

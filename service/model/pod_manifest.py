@@ -25,6 +25,7 @@ from service.model.metadata import (
     Metadata,
     PodCondition,
     fields_of,
+    following,
     is_finished,
     keeping_conditions,
     members_of,
@@ -96,8 +97,9 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         if pod.required_node_name and not pod.node_name:
             members = with_required_node(members, pod.required_node_name)
         node_name = b'"nodeName":"%b",' % pod.node_name.encode() if pod.node_name else b""
-        return b'%b%b%b},"spec":{%b%b%b%b}' % (
+        return b'%b"name":"%b"%b%b},"spec":{%b%b%b%b}' % (
             self.head,
+            pod.name.encode(),
             members,
             self._identity(),
             node_name,
@@ -123,8 +125,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
     def named(self, name: str) -> "PodManifest":
         """The same pod under another name, as a replica of a template."""
-        members = members_of(fields_of(self.metadata) | {"name": name})
-        return replace(self, pod=replace(self.pod, name=name), metadata=members)
+        return replace(self, pod=replace(self.pod, name=name))
 
     def with_condition(self, condition: PodCondition) -> "PodManifest":
         """The same pod with a condition set in its status."""
@@ -132,7 +133,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
     def with_deletion(self, at: str) -> "PodManifest":
         """The same pod marked as terminating since a time (RFC 3339, UTC)."""
-        members = members_of(fields_of(self.metadata) | {"deletionTimestamp": at})
+        members = following(fields_of(self.metadata) | {"deletionTimestamp": at})
         return replace(self, pod=replace(self.pod, terminating=True), metadata=members)
 
     def status_fields(self) -> Json:

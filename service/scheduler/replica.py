@@ -125,11 +125,10 @@ class Replica:
 
     def put(self, manifest: StoredManifest) -> Entry:
         """Add or replace an object, at the next revision."""
-        key = (manifest.namespace, manifest.name)
         after = Stored(manifest, self.revision + 1)
+        key = self._enter(manifest)
         objects = self._objects.setdefault(manifest.kind, {})
         entry = Entry(after.revision, manifest.kind, key, objects.get(key), after)
-        self._enter(manifest)
         objects[key] = after
         self._account(entry.before, after)
         return self._remember(entry)
@@ -182,11 +181,10 @@ class Replica:
         caches, which saves a sixth of the time.
         """
         manifests = [load_manifest(row.kind, row.body, self._templates) for row in rows]
-        for manifest in manifests:
-            self._enter(manifest)
-        for row, manifest in zip(rows, manifests, strict=True):
+        keys = [self._enter(manifest) for manifest in manifests]
+        for row, key, manifest in zip(rows, keys, manifests, strict=True):
             objects = self._objects.setdefault(row.kind, {})
-            stored = objects[row.namespace, row.name] = Stored(manifest, row.revision)
+            stored = objects[key] = Stored(manifest, row.revision)
             self._account(None, stored)
         self.settle_all()
 
@@ -248,10 +246,11 @@ class Replica:
         self.ledger.change(old, new)
         self.groups.change(old, new)
 
-    def _enter(self, manifest: StoredManifest) -> None:
+    def _enter(self, manifest: StoredManifest) -> Key:
+        """Let the engine know of an object; the object's key, one for all who keep pods by it."""
         match manifest:
             case PodManifest():
-                self.cluster.put_pod(manifest.pod)
+                return self.cluster.put_pod(manifest.pod)
             case NodeManifest():
                 self.cluster.put_node(manifest.node)
             case NamespaceManifest():
@@ -264,6 +263,7 @@ class Replica:
                 pass  # the ledger's
             case PodGroupManifest() | WaitingGroup():
                 pass  # the groups'
+        return manifest.namespace, manifest.name
 
     def _leave(self, manifest: StoredManifest) -> None:
         match manifest:

@@ -82,8 +82,9 @@ def configuration_of_others_ignored(patch):
 
     def enter_objects(self, manifest):
         known = self._objects.get("Cluster")
-        if not (isinstance(manifest, ConfigManifest) and known):
-            enter(self, manifest)
+        if isinstance(manifest, ConfigManifest) and known:
+            return manifest.namespace, manifest.name
+        return enter(self, manifest)
 
     patch.setattr(Replica, "_enter", enter_objects)
 

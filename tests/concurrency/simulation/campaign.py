@@ -29,7 +29,7 @@ POINTS = (
     *("record_answers: answer to the dead", "record_answers: after its worker died"),
     *("head: answered", "head: refused", "head: answer to the dead"),
     *("heads: answered", "heads: refused", "heads: answer to the dead"),
-    *("load: answered", "load: refused", "load: answer to the dead"),
+    *("read_objects: answered", "read_objects: refused", "read_objects: answer to the dead"),
     *("read_log: answered", "read_log: Diverged", "read_log: refused"),
     "read_log: answer to the dead",
     *("find_answers: answered", "find_answers: refused", "find_answers: answer to the dead"),
