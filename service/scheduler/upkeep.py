@@ -1,13 +1,22 @@
 """Keeping logs, idempotency records and events within bounds, in the background."""
 
 import logging
+from typing import NamedTuple
 
 from service.model.errors import NotFound, StorageUnavailable
+from service.model.log import Head
 from service.scheduler.limits import Limits
 from service.scheduler.ports import Clock, Store
 
 LEASE = "upkeep"
 _log = logging.getLogger(__name__)
+
+
+class _Look(NamedTuple):
+    """When a cluster was last looked after, or its lease was found to be taken."""
+
+    head: Head
+    at: float
 
 
 class Upkeep:
@@ -26,6 +35,7 @@ class Upkeep:
         """Of the clusters whose lease is held, the revision up to which their logs are gone."""
         self.log_changes = 0
         """Changes in the logs of those clusters, at the end of the last round."""
+        self._looks: dict[int, _Look] = {}
 
     async def run(self) -> None:
         """Do a round every now and then, for ever."""
@@ -40,15 +50,22 @@ class Upkeep:
 
     async def round(self) -> None:
         """Look after each cluster whose lease is free or held already."""
-        for cluster_id in await self._store.cluster_ids():
-            if await self._has_lease(cluster_id):
-                await self._look_after(cluster_id)
-        heads = await self._store.heads(list(self._floors))
-        self.log_changes = sum(
-            heads[cluster_id].revision - floor
-            for cluster_id, floor in self._floors.items()
-            if cluster_id in heads
-        )
+        heads = await self._store.heads(await self._store.cluster_ids())
+        self._floors = {each: floor for each, floor in self._floors.items() if each in heads}
+        self._looks = {each: look for each, look in self._looks.items() if each in heads}
+        for cluster_id, head in heads.items():
+            if self._is_due(cluster_id, head):
+                self._looks[cluster_id] = _Look(head, self._clock.monotonic())
+                if await self._has_lease(cluster_id):
+                    await self._look_after(cluster_id)
+        self.log_changes = sum(heads[each].revision - floor for each, floor in self._floors.items())
+
+    def _is_due(self, cluster_id: int, head: Head) -> bool:
+        """Where nothing changes, or another worker does it, a look now and then will do."""
+        look = self._looks.get(cluster_id)
+        if look is None or (cluster_id in self._floors and look.head != head):
+            return True
+        return self._clock.monotonic() >= look.at + self._limits.upkeep_lease_seconds / 2
 
     async def release(self) -> None:
         """Give all leases back, so that others need not wait for their end."""

@@ -85,6 +85,27 @@ async def test_only_the_lease_holder_does_it_and_gives_the_lease_back():
     assert leases == {}
 
 
+async def test_a_cluster_in_which_nothing_changes_is_left_alone_for_a_while(monkeypatch):
+    async with kept() as w:
+        asked = []
+        acquire = w.store.acquire_lease
+
+        async def noted(cluster_id, name, *rest):
+            if name == "upkeep":
+                asked.append(w.clock.monotonic())
+            return await acquire(cluster_id, name, *rest)
+
+        monkeypatch.setattr(w.store, "acquire_lease", noted)
+        for _ in range(12):
+            await a_round(w)
+        assert 3 <= len(asked) <= 4
+        asked.clear()
+        for number in range(3):
+            await w.apply(node(f"n{number}"))
+            await a_round(w)
+        assert len(asked) == 3
+
+
 async def test_p11_answers_are_kept_for_their_time():
     async with kept() as w:
         key = Idempotency(
