@@ -1,7 +1,7 @@
 """Reading the bodies of bindings and evictions: which pod, which node, under which conditions.
 
-No field of theirs is passed over: a misspelt `force`, or in a binding the name of another pod than
-the path's, would do something else than was meant. Of an eviction the path alone says which pod.
+No field of theirs is passed over: a misspelt `force`, or the name of another pod than the path's,
+would do something else than was meant.
 """
 
 from collections.abc import Mapping
@@ -74,9 +74,9 @@ def parse_eviction(body: bytes, namespace: str, name: str) -> EvictPod:
 
     Raises:
         MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: a field is wrong or unknown.
+        InvalidManifest: a field is wrong, or unknown, or speaks of another pod.
     """
-    fields = _read(body, _EVICTION) if body.strip() else {}
+    fields = _read(body, _EVICTION, namespace=namespace, name=name) if body.strip() else {}
     preconditions = entries_of(fields.get("deleteOptions")).get("preconditions")
     return EvictPod(
         namespace=namespace,

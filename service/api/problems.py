@@ -336,7 +336,15 @@ def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[
     status, body, headers = encode_problem(known, request.scope["path"])
     if isinstance(error, HTTPException) and error.headers:
         headers |= error.headers
+    if "allow" in headers:
+        headers["allow"] = _with_head(headers["allow"])
     return Response(body, status_code=status, headers=headers, media_type=PROBLEM_JSON)
+
+
+def _with_head(allowed: str) -> str:
+    """Litestar knows GET only; HEAD is answered at the edge, as a GET without its body."""
+    methods = {*allowed.split(", ")}
+    return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
 
 def _known(error: Exception) -> MoorageError:

@@ -42,10 +42,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def name(self) -> str:
         """What identifies it in its namespace."""
-        digest = blake2b(digest_size=8)
-        for part in (self.uid, self.reason, self.words or self.message):
-            digest.update(part.encode())
-            digest.update(b"\0")
+        parts = f"{self.uid}\0{self.reason}\0{self.words or self.message}\0"
+        digest = blake2b(parts.encode(), digest_size=8)
         return f"{self.pod[:_POD_NAME_LENGTH_MAX].rstrip('.-')}.{digest.hexdigest()}"
 
 

@@ -343,6 +343,8 @@ def effects(changes: Sequence[Change]) -> list[Effect]:
     Raises:
         ReplicaMismatch: the changes contradict one another, such as two creations of one object.
     """
+    if len({(each.kind, each.namespace, each.name) for each in changes}) == len(changes):
+        return [_effect_alone(each) for each in changes]
     existed: dict[ObjectKey, bool] = {}
     exists: dict[ObjectKey, bool] = {}
     last: dict[ObjectKey, int] = {}
@@ -355,6 +357,13 @@ def effects(changes: Sequence[Change]) -> list[Effect]:
         exists[key] = change.verb == "Put"
         last[key] = index
     return _acting(changes, existed, last)
+
+
+def _effect_alone(change: Change) -> Effect:
+    """The effect of a change whose object no other one of the batch changes."""
+    if change.verb == "Put":
+        return "Create" if change.created else "Update"
+    return "None" if change.created else "Delete"
 
 
 def _acting(

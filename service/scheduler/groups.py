@@ -31,15 +31,15 @@ class Groups:
 
     def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
         """One object is now another, or there, or gone."""
-        old, new = _labelled(before), _labelled(after)
-        if old != new:
-            self._relabel(old, new)
-        if isinstance(before, WaitingGroup):
-            for key in before.members:
-                if self._waiting.get(key) is before:
-                    del self._waiting[key]
-        if isinstance(after, WaitingGroup):
-            self._waiting.update(dict.fromkeys(after.members, after))
+        match after or before:
+            case PodManifest():
+                old, new = _labelled(before), _labelled(after)
+                if old != new:
+                    self._relabel(old, new)
+            case WaitingGroup():
+                self._rewait(before, after)
+            case _:
+                pass
 
     def members(self, group: GroupRef) -> Collection[Key]:
         """The stored pods that have a group's label."""
@@ -52,6 +52,14 @@ class Groups:
     def all_waiting(self) -> list[WaitingGroup]:
         """All placements that wait."""
         return list({each.name: each for each in self._waiting.values()}.values())
+
+    def _rewait(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
+        if isinstance(before, WaitingGroup):
+            for key in before.members:
+                if self._waiting.get(key) is before:
+                    del self._waiting[key]
+        if isinstance(after, WaitingGroup):
+            self._waiting.update(dict.fromkeys(after.members, after))
 
     def _relabel(self, old: tuple[GroupRef, Key] | None, new: tuple[GroupRef, Key] | None) -> None:
         if old is not None:
@@ -67,7 +75,7 @@ class Groups:
 
 def group_of(manifest: PodManifest) -> GroupRef | None:
     """The PodGroup that a pod is a member of, stored or not."""
-    name = pod_group_of(manifest.labels)
+    name = pod_group_of(manifest.pod.labels)
     return GroupRef(manifest.namespace, name) if name else None
 
 

@@ -217,8 +217,10 @@ class PendingQueue:
             self._wake_by(event)
 
     def _follow(self, entry: Entry) -> None:
-        before = entry.before.manifest if entry.before else None
         after = entry.after.manifest if entry.after else None
+        if not self._lots and not (isinstance(after, PodManifest) and after.pod.wants_node):
+            return  # Nobody waits, so nobody is helped.
+        before = entry.before.manifest if entry.before else None
         self._follow_pod(entry, after)
         old, new = self._membership(before), self._membership(after)
         if old != new:
@@ -230,8 +232,10 @@ class PendingQueue:
         if not isinstance(manifest, PodManifest):
             return None
         group, pod = self._group_of(manifest), manifest.pod
+        if group is None:
+            return None
         facts = (pod.node_name, pod.terminating, pod.finished, pod.labels, id(manifest.template))
-        return (group, facts) if group is not None else None
+        return group, facts
 
     def _group_of(self, manifest: PodManifest) -> GroupRef | None:
         return group_of(manifest) or self._waiting.get((manifest.namespace, manifest.name))

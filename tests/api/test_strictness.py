@@ -93,6 +93,18 @@ async def test_an_eviction_with_a_misspelt_field_or_of_an_older_pod_is_refused(h
     assert problem(answer, 409) == "RevisionConflict"
 
 
+@pytest.mark.parametrize("field", ["name", "namespace"])
+async def test_an_eviction_of_another_pod_than_the_address_names_is_refused(
+    harness: Harness, field: str
+):
+    await harness.put_pod("a", nodeName="n1")
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {field: "other"}}
+    answer = await harness.client.post(f"{POD}/eviction", json=body)
+    assert list(wrong_fields(answer)) == [f"metadata.{field}"]
+    same = {"metadata": {"name": "a", "namespace": "shop"}}
+    assert (await harness.client.post(f"{POD}/eviction", json=same)).status_code == 201
+
+
 # Explanations of pods that are not tried
 
 

@@ -73,7 +73,8 @@ class Ledger:
         """An object came (None before), changed, or went (None after)."""
         match after or before:
             case PodManifest():
-                self.move(_pod_of(before), _pod_of(after))
+                if self._accounts:
+                    self.move(_pod_of(before), _pod_of(after))
             case NodeManifest():
                 if _shape_of(before) != _shape_of(after):
                     self._forget_costs()
