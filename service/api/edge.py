@@ -5,7 +5,7 @@ Pure ASGI, because it also has to see what Litestar answers by itself (404, 405)
 
 import hmac
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from itertools import chain
 
 from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
@@ -80,7 +80,7 @@ class Edge:
         path = scope.get("raw_path") or scope["path"].encode()
         if len(path) + len(scope["query_string"]) > self._url_bytes_max:
             raise URLTooLong(f"The URL is longer than {self._url_bytes_max} bytes.")
-        if sum(len(name) + len(value) for name, value in headers) > self._header_bytes_max:
+        if sum(map(len, chain.from_iterable(headers))) > self._header_bytes_max:
             raise HeadersTooLarge(f"The headers are longer than {self._header_bytes_max} bytes.")
         _check_framing(headers)
         _check_path(scope["path"])
@@ -148,17 +148,16 @@ class _Answer:
         self.status = 0
 
     async def __call__(self, message: Message) -> None:
-        event: dict[str, Any] = dict(message)
-        if event["type"] == "http.response.start":
-            self.status = event["status"]
-            event["headers"] = await self._completed(event["headers"])
-        elif self._bodiless and event["type"] == "http.response.body":
-            event["body"] = b""
-        await self._send(event)  # type: ignore[arg-type]
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message = {**message, "headers": await self._completed(message["headers"])}
+        elif self._bodiless and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await self._send(message)
 
     async def _completed(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         given = list(headers)
-        names = {name.lower() for name, _ in given}
+        names = [name.lower() for name, _ in given]
         given += [header for header in _SECURITY_HEADERS if header[0] not in names]
         if REVISION_HEADER not in names and (cluster := _cluster_of(self._scope)):
             revision = await self._head_of(cluster)

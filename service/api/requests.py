@@ -53,14 +53,18 @@ def media_type(request: AnyRequest) -> str:
     Raises:
         UnsupportedMediaType: another Content-Type, charset or Content-Encoding.
     """
-    _refuse_encodings(header(request, "content-encoding") or "identity")
+    encoding = header(request, "content-encoding")
+    if encoding is not None:
+        _refuse_encodings(encoding)
     body = operation_of(request).request
     assert body is not None
     announced, _, parameters = (header(request, "content-type") or "").partition(";")
-    taken = (*body.types, *body.also)
-    if (kind := announced.strip().lower() or JSON) not in taken:
-        raise UnsupportedMediaType(f"Send one of {', '.join(taken)}, not {kind[:100]}.")
-    _refuse_charsets(parameters)
+    kind = announced.strip().lower() or JSON
+    if kind not in body.types and kind not in body.also:
+        taken = ", ".join((*body.types, *body.also))
+        raise UnsupportedMediaType(f"Send one of {taken}, not {kind[:100]}.")
+    if parameters:
+        _refuse_charsets(parameters)
     return kind
 
 
