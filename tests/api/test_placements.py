@@ -198,7 +198,8 @@ async def test_bad_bindings_are_refused(harness: Harness, body: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b'{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "x"}}']
+    "content",
+    [b"", b'{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "web-0"}}'],
 )
 async def test_an_evicted_pod_is_marked(over_each_store: Harness, content: bytes) -> None:
     await over_each_store.put_node("n1")
