@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from msgspec.structs import replace
 
-from service.api.reads import BATCH_ROWS, ClusterReads
+from service.api.reads import ClusterReads, Wanted
 from service.model.log import Head, ObjectPage, ObjectRead, ObjectRow
 from service.scheduler.answers import ShownObject
 from service.scheduler.intents import ReadComputed
@@ -27,25 +27,19 @@ class ComputedReads:
         page = await self._read(cluster, intent, stored.head)
         return ObjectRead(head=page.head, row=page.rows[0] if page.rows else None)
 
-    async def batches(
-        self,
-        cluster: str,
-        kind: str,
-        *,
-        namespace: str | None,
-        after: tuple[str, str] | None,
-        rows: int = BATCH_ROWS,
-        node_name: str | None = None,
-        at_least: int = 0,
-    ) -> AsyncIterator[ObjectPage]:
+    async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
         """All of a kind in batches of one revision; none is on a node: `node_name` finds none."""
-        stored = await self._reads.get_object(cluster, kind, "", "", at_least=at_least)
-        intent = ReadComputed(kind=kind, namespace=namespace)
+        stored = await self._reads.get_object(cluster, kind, "", "", at_least=wanted.at_least)
+        intent = ReadComputed(kind=kind, namespace=wanted.namespace)
         page = await self._read(cluster, intent, stored.head)
-        found = [row for row in page.rows if after is None or (row.namespace, row.name) > after]
-        found = [] if node_name else found
-        for start in range(0, len(found) or 1, rows):
-            yield ObjectPage(head=page.head, rows=found[start : start + rows])
+        found = [
+            row
+            for row in page.rows
+            if not wanted.node_name
+            and (wanted.after is None or (row.namespace, row.name) > wanted.after)
+        ]
+        for start in range(0, len(found) or 1, wanted.rows):
+            yield ObjectPage(head=page.head, rows=found[start : start + wanted.rows])
 
     async def _read(self, cluster: str, intent: ReadComputed, head: Head) -> ObjectPage:
         answer = await self._scheduler.submit(cluster, intent)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from service.api.reads import BATCH_ROWS, ClusterReads
+from service.api.reads import ClusterReads, Wanted
 from service.model.events import EventRow
 from service.model.log import ObjectPage, ObjectRow
 from service.scheduler.service import Scheduler
@@ -19,26 +19,17 @@ class EventReads:
         self._reads = reads
         self._scheduler = scheduler
 
-    async def batches(
-        self,
-        cluster: str,
-        kind: str,
-        *,
-        namespace: str | None,
-        after: tuple[str, str] | None,
-        rows: int = BATCH_ROWS,
-        node_name: str | None = None,
-        at_least: int = 0,
-    ) -> AsyncIterator[ObjectPage]:
-        """The events in batches; none is on a node, so `node_name` finds none."""
+    async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
+        """The events in batches; none is on a node, so `wanted.node_name` finds none."""
         del kind
         await self._scheduler.store_events()
+        after = wanted.after
         while True:
-            page = await self._reads.list_events(
-                cluster, namespace=namespace, after=after, rows=rows, at_least=at_least
+            page = await self._reads.list_events(cluster, wanted, after)
+            yield ObjectPage(
+                page.head, [] if wanted.node_name else [_row(row) for row in page.rows]
             )
-            yield ObjectPage(page.head, [] if node_name else [_row(row) for row in page.rows])
-            if len(page.rows) < rows:
+            if len(page.rows) < wanted.rows:
                 return
             after = (page.rows[-1].event.namespace, page.rows[-1].name)
 

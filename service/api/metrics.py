@@ -79,20 +79,13 @@ class Metrics:
             buckets=_PLUGIN_SECONDS,
             registry=registry,
         )
-        self._decided_again = Counter(
-            "moorage_redecisions_total",
-            "Requests decided again after a lost race.",
-            registry=registry,
-        )
-        self._revalidations = Counter(
-            "moorage_revalidations_total",
-            "Placements checked again after a lost race.",
-            registry=registry,
-        )
-        self._replans = Counter(
-            "moorage_replans_total",
-            "Those of them that got another node, or none.",
-            registry=registry,
+        counters = {
+            "moorage_redecisions_total": "Requests decided again after a lost race.",
+            "moorage_revalidations_total": "Placements checked again after a lost race.",
+            "moorage_replans_total": "Those of them that got another node, or none.",
+        }
+        self._decided_again, self._revalidations, self._replans = (
+            Counter(name, description, registry=registry) for name, description in counters.items()
         )
         self._evictions = Counter(
             "moorage_evictions_total",

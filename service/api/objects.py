@@ -20,7 +20,7 @@ from service.api.object_operations import (
 )
 from service.api.operations import JSON, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, described
 from service.api.paging import Continue, parse_continue
-from service.api.reads import BATCH_ROWS
+from service.api.reads import BATCH_ROWS, Wanted
 from service.api.requests import (
     AnyRequest,
     converted,
@@ -123,15 +123,14 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     start = parse_continue(parameters["continue"], own) if "continue" in parameters else None
     limit = number(parameters, "limit") or None
     rows = BATCH_ROWS if limit is None or passes else min(limit, LIST_LIMIT_MAX) + 1
-    pages = services.lists_of(kind).batches(
-        request.path_params["cluster"],
-        kind,
+    wanted = Wanted(
         namespace=request.path_params.get("namespace"),
         after=(start.namespace, start.name) if start else None,
         rows=rows,
         node_name=parameters.get("nodeName") or None,
         at_least=number(parameters, "minRevision") or 0,
     )
+    pages = services.lists_of(kind).batches(request.path_params["cluster"], kind, wanted)
     found = _Found(pages, passes)
     first = await found.start()
     revision = start.revision if start else first

@@ -10,6 +10,8 @@ from functools import partial
 from typing import Protocol, TypeVar
 from uuid import UUID
 
+import msgspec
+
 from service.api.problems import RevisionNotReached
 from service.model.errors import MoorageError, NotFound
 from service.model.log import (
@@ -35,6 +37,21 @@ _POLL_SECONDS = 0.05
 
 T = TypeVar("T")
 Answer = TypeVar("Answer", ObjectRead, ObjectPage, EventPage)
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which objects of a kind a list is of, and how it is read."""
+
+    namespace: str | None = None
+    """None: of all namespaces."""
+    after: tuple[str, str] | None = None
+    """Namespace and name; those up to these are left out."""
+    rows: int = BATCH_ROWS
+    """So many are read at once."""
+    node_name: str | None = None
+    """Only pods on this node."""
+    at_least: int = 0
+    """The revision that the cluster has to have reached."""
 
 
 class Reads(Protocol):
@@ -126,40 +143,27 @@ class ClusterReads:
             cluster, lambda i: self.store.get_object(i, kind, namespace, name), at_least
         )
 
-    async def batches(
-        self,
-        cluster: str,
-        kind: str,
-        *,
-        namespace: str | None,
-        after: tuple[str, str] | None,
-        rows: int = BATCH_ROWS,
-        node_name: str | None = None,
-        at_least: int = 0,
-    ) -> AsyncIterator[ObjectPage]:
-        """The objects of a kind in batches; the last one has fewer than `rows`."""
+    async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
+        """The objects of a kind in batches; the last one has fewer than `wanted.rows`."""
+        after = wanted.after
         while True:
-            page = await self._list(cluster, kind, namespace, after, rows, node_name, at_least)
+            page = await self._list(cluster, kind, wanted, after)
             yield page
-            if len(page.rows) < rows:
+            if len(page.rows) < wanted.rows:
                 return
             after = (page.rows[-1].namespace, page.rows[-1].name)
 
     async def list_events(
-        self,
-        cluster: str,
-        *,
-        namespace: str | None,
-        after: tuple[str, str] | None,
-        rows: int,
-        at_least: int = 0,
+        self, cluster: str, wanted: Wanted, after: tuple[str, str] | None
     ) -> EventPage:
-        """Up to `rows` events, as of revision `at_least` or later."""
+        """Up to `wanted.rows` events beyond the key `after`."""
 
         def read(cluster_id: int) -> Awaitable[EventPage]:
-            return self.store.list_events(cluster_id, namespace=namespace, after=after, limit=rows)
+            return self.store.list_events(
+                cluster_id, namespace=wanted.namespace, after=after, limit=wanted.rows
+            )
 
-        return await self._reading(cluster, read, at_least)
+        return await self._reading(cluster, read, wanted.at_least)
 
     async def head(self, cluster: str) -> Head:
         """Where the log of a cluster ends."""
@@ -182,26 +186,19 @@ class ClusterReads:
         return await self._by_id(cluster, partial(load, self.store))
 
     async def _list(
-        self,
-        cluster: str,
-        kind: str,
-        namespace: str | None,
-        after: tuple[str, str] | None,
-        rows: int,
-        node_name: str | None,
-        at_least: int,
+        self, cluster: str, kind: str, wanted: Wanted, after: tuple[str, str] | None
     ) -> ObjectPage:
         def read(cluster_id: int) -> Awaitable[ObjectPage]:
             return self.store.list_objects(
                 cluster_id,
                 kind,
-                namespace=namespace,
+                namespace=wanted.namespace,
                 after=after,
-                limit=rows,
-                node_name=node_name,
+                limit=wanted.rows,
+                node_name=wanted.node_name,
             )
 
-        return await self._reading(cluster, read, at_least)
+        return await self._reading(cluster, read, wanted.at_least)
 
     async def _reading(
         self, cluster: str, read: Callable[[int], Awaitable[Answer]], at_least: int

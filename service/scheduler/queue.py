@@ -16,7 +16,6 @@ the time. It can be thrown away at any moment and made again from the pods witho
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
-from enum import Enum
 from itertools import count
 
 from service.model.config import ClusterConfig
@@ -25,99 +24,16 @@ from service.model.objects import Pod
 from service.scheduler.groups import GroupRef, group_of
 from service.scheduler.kinds import WaitingGroup
 from service.scheduler.limits import Limits
+from service.scheduler.lots import ALL, Lot, Order, State, Topic, topics_of
 from service.scheduler.replica import Entry, Key
 from service.scheduler.turns import Refused, Tell, Turn
 from service.scheduler.wakeups import (
     EVERYTHING,
-    FIT,
     MEMBERS,
     Event,
-    Pair,
     events_of,
     helps,
-    topics,
 )
-
-Order = tuple[int, str, str, str]
-"""Highest priority first, then oldest, then by namespace and name."""
-
-
-Topic = tuple[str, Pair | None]
-"""A plugin that rejected, with a label of pods that it is about; None: pods of any labels."""
-ALL: Pair = ("", "")
-"""With this in place of a label: every lot that the plugin rejected."""
-
-
-class State(Enum):
-    """What a lot is waiting for."""
-
-    ACTIVE = "active"
-    BACKOFF = "backoff"
-    UNSCHEDULABLE = "unschedulable"
-    GATED = "gated"
-    UNKNOWN = "unknown scheduler"
-
-
-class Lot:
-    """Pending pods that are equal for every rule."""
-
-    __slots__ = (
-        "changed",
-        "due",
-        "failures",
-        "group",
-        "heap",
-        "identity",
-        "members",
-        "new",
-        "pod",
-        "refused",
-        "refused_at",
-        "stale",
-        "stale_due",
-        "state",
-        "told",
-        "told_at",
-        "topics",
-    )
-
-    def __init__(self, identity: object, pod: Pod, group: GroupRef | None) -> None:
-        self.identity = identity
-        self.group = group
-        """Members of a group are one lot however they differ: they are tried together."""
-        self.changed = 0
-        """The last revision at which something of the group itself was another."""
-        self.pod = pod
-        """Any of them."""
-        self.state = State.ACTIVE
-        self.members: dict[Key, Order] = {}
-        self.heap: list[Order] = []
-        """Members in order, with some that are gone or being tried."""
-        self.refused: Refused | None = None
-        self.failures = 0
-        """Refusals since the last change for the better."""
-        self.refused_at = self.due = 0.0
-        """When it was refused last, and before when it is not tried again."""
-        self.topics: frozenset[Topic] = frozenset()
-        self.told: frozenset[str] = frozenset()
-        """The reasons that members were told."""
-        self.new: dict[Key, None] = {}
-        """Members that were told nothing yet."""
-        self.stale: dict[Key, None] = {}
-        """Members that were told other reasons; it is their turn at `stale_due` (P18)."""
-        self.stale_due = 0.0
-        self.told_at: float | None = None
-        """When they were told last."""
-
-    @property
-    def insufficient(self) -> bool:
-        """Whether it is room for a pod that was missing last."""
-        return self.group is None and self.refused is not None and FIT in self.refused.reasons
-
-    @property
-    def is_costly(self) -> bool:
-        """Whether finding out anew takes long."""
-        return self.refused is not None and self.refused.is_costly
 
 
 class PendingQueue:
@@ -497,11 +413,7 @@ class PendingQueue:
         if lot.group is not None:
             self._refuse_group(lot, refused, tried, now)
             return
-        lot.topics = frozenset(
-            (plugin, pair)
-            for plugin in refused.reasons
-            for pair in (ALL, *_labels_of_interest(plugin, lot.pod))
-        )
+        lot.topics = topics_of(lot.pod, refused)
         for topic in lot.topics:
             self._index.setdefault(topic, {})[lot] = None
         if lot.failures >= self._limits.pending_failures_max and lot.insufficient:
@@ -653,8 +565,3 @@ class PendingQueue:
         if lot.state is State.GATED:
             return Tell(key, "SchedulingGated", "")
         return Tell(key, "Unschedulable", lot.refused.message if lot.refused else "")
-
-
-def _labels_of_interest(plugin: str, pod: Pod) -> Iterable[Pair | None]:
-    pairs = topics(plugin, pod)
-    return (None,) if pairs is None else pairs

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Coroutine, Set as AbstractSet
 from contextlib import aclosing
 from datetime import UTC
-from typing import Any, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
@@ -22,7 +22,7 @@ from service.model.errors import (
 from service.model.log import IdempotencyKey, ReplicaState
 from service.model.manifest import TemplateCache
 from service.scheduler.answers import Answer, ConfigAnswer, RecordedAnswer
-from service.scheduler.duties import Observers
+from service.scheduler.duties import Duties, Observers
 from service.scheduler.events import EventRecorder
 from service.scheduler.evictions import AllEvictions
 from service.scheduler.homes import Homes, NoHomes
@@ -39,6 +39,8 @@ from service.scheduler.upkeep import Upkeep
 from service.scheduler.watching import Watching
 
 _log = logging.getLogger(__name__)
+
+D = TypeVar("D", bound=Duties[Any])
 
 
 class Scheduler:
@@ -70,22 +72,8 @@ class Scheduler:
         holder = ids.uid()
         self._upkeep = Upkeep(store, clock, holder, self._limits)
         self._homes = homes or NoHomes()
-        self._pending = AllPendingPods(
-            store=store,
-            clock=clock,
-            limits=self._limits,
-            holder=holder,
-            spawn=self._spawn,
-            is_elsewhere=self._homes.is_elsewhere,
-        )
-        self._evictions = AllEvictions(
-            store=store,
-            clock=clock,
-            limits=self._limits,
-            holder=holder,
-            spawn=self._spawn,
-            is_elsewhere=self._homes.is_elsewhere,
-        )
+        self._pending = self._duties(AllPendingPods, holder)
+        self._evictions = self._duties(AllEvictions, holder)
         self._events = EventRecorder(store, clock, self._limits, self._meter)
         self._loops: dict[str, ClusterLoop] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -93,6 +81,16 @@ class Scheduler:
         self._background: list[asyncio.Task[None]] = []
         self._running_keys: dict[tuple[str, IdempotencyKey], bytes] = {}
         """The request hash of each keyed request that is running in this process."""
+
+    def _duties(self, kind: type[D], holder: str) -> D:
+        return kind(
+            store=self._store,
+            clock=self._clock,
+            limits=self._limits,
+            holder=holder,
+            spawn=self._spawn,
+            is_elsewhere=self._homes.is_elsewhere,
+        )
 
     async def start(self) -> None:
         """Begin to follow the clusters in use."""

@@ -15,7 +15,8 @@ from service.scheduler.desk import Desk
 from service.scheduler.intents import PlacePending
 from service.scheduler.kinds import ConfigManifest
 from service.scheduler.limits import Limits
-from service.scheduler.queue import PendingQueue, State
+from service.scheduler.lots import State
+from service.scheduler.queue import PendingQueue
 from service.scheduler.replica import Replica
 from service.scheduler.turns import Turn
 from tests import strategies
