@@ -1,13 +1,15 @@
 """Groups placed as one: every member in the state with all the others, or none.
 
-Three attempts, each costlier than the one before: one by one with all rules; one by one within
+After a lost race the nodes chosen before come first: all of them, then as many as still pass. Then
+three attempts, each costlier than the one before: one by one with all rules; one by one within
 each domain of a co-location key, taking for granted what other members may still bring; and a
 search with backtracking, bounded in steps. Whatever is found is checked whole: each member with
 itself taken out of the state that has them all.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -69,7 +71,8 @@ def place_group(
 ) -> GroupPlacement | GroupRefusal:
     """Nodes for all pods together; changes nothing.
 
-    `hints` are the nodes chosen before a lost race: kept if the whole group still passes there.
+    `hints`, one per pod if there are any, are the nodes chosen before a lost race: kept if the
+    whole group still passes there, else as far as they do.
     Raises `UnknownSchedulerError`.
     """
     search = placing_group(cluster, pods, hints)
@@ -118,8 +121,10 @@ class _GroupSearch:
         )
 
     def _attempts(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
-        if len(hints) == len(self._pods) and all(hints):
+        if hints and all(hints):
             yield self._kept([hint for hint in hints if hint is not None])
+        if any(hints):
+            yield self._mended(hints)
         yield self._one_by_one()
         for domain in self._domains():
             yield self._one_by_one_in(domain)
@@ -132,18 +137,31 @@ class _GroupSearch:
             self._bind(pod, hint)
         return (yield from self._checked(hints))
 
-    def _one_by_one(self) -> "_Attempt":
-        """Each member with all rules, seeing those before it."""
-        names = []
+    def _mended(self, hints: Sequence[str | None]) -> "_Attempt":
+        """Those that still pass where they were to go; then the others, seeing these."""
+        names: dict[int, str] = {}
+        for index, (pod, hint) in enumerate(zip(self._pods, hints, strict=True)):
+            yield
+            answer = place(self._cluster, pod, hint=hint)
+            if isinstance(answer, Placement) and answer.node_name == hint:
+                self._bind(pod, hint)
+                names[index] = hint
+        return (yield from self._one_by_one(names))
+
+    def _one_by_one(self, bound: Mapping[int, str] = MappingProxyType({})) -> "_Attempt":
+        """Each member with all rules, seeing those before it and those that are `bound`."""
+        names = dict(bound)
         for index, pod in enumerate(self._pods):
+            if index in bound:
+                continue
             yield
             answer = place(self._cluster, pod)
             if isinstance(answer, Refusal):
                 self._note(index, answer)
                 return None
             self._bind(pod, answer.node_name)
-            names.append(answer.node_name)
-        return (yield from self._checked(names))
+            names[index] = answer.node_name
+        return (yield from self._checked([names[index] for index in range(len(names))]))
 
     def _domains(self) -> Iterator[Vetoes]:
         """For each domain of each key that members require of each other: it excludes the rest."""
@@ -224,11 +242,10 @@ class _GroupSearch:
             mark = self._cluster.mark()
             self._cluster.delete_pod(pod.namespace, pod.name)
             answer = place(self._cluster, pod, hint=name)
-            broken = check(self._cluster, pod, name)
-            self._cluster.undo(mark)
-            if isinstance(answer, Refusal) or broken:
-                self._note(index, _broken_by_the_rest(name, broken))
+            if isinstance(answer, Refusal) or answer.node_name != name:
+                self._note(index, _broken_by_the_rest(name, check(self._cluster, pod, name)))
                 return None
+            self._cluster.undo(mark)
             placements.append(answer)
         return placements
 

@@ -231,13 +231,20 @@ def _cpu(pod: Pod) -> int:
     return int(requests["cpu"])
 
 
+def _hints(seed: int, world: _World) -> list[str | None]:
+    """In half of the worlds none; else any, as another state may have led to."""
+    draw = random.Random(-seed)
+    names = [None, *world.cluster.nodes.slots]
+    return [draw.choice(names) for _ in world.members] if seed % 2 else []
+
+
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_a_group_is_placed_exactly_when_some_assignment_holds(chunk: int) -> None:
     """P10, E07, E08, E09: sound and complete on small worlds, mutual affinity included."""
     placed = refused = 0
     for seed in range(chunk * CASES, (chunk + 1) * CASES):
         world = _world(random.Random(seed))
-        answer = place_group(world.cluster, world.members)
+        answer = place_group(world.cluster, world.members, _hints(seed, world))
         judge = _BruteForce(world)
         if isinstance(answer, GroupPlacement):
             placed += 1
@@ -261,6 +268,19 @@ def test_hints_are_kept_while_the_whole_group_still_passes_there() -> None:
             assert [each.node_name for each in again.placements] == hints
             return
     pytest.fail("no group could be placed")
+
+
+def test_after_a_lost_race_only_members_whose_nodes_are_taken_get_others() -> None:
+    """P9, P10: the rest of the group stays where it was to go."""
+    cluster = Cluster(ClusterConfig(daemon_namespaces=()))
+    for name in ("n0", "n1", "n2", "n3"):
+        cluster.put_node(Node(name=name, labels={}, allocatable={"cpu": "1", "pods": "9"}))
+    spec = PodSpec(containers=(Container(resources=ResourceRequirements(requests={"cpu": "1"})),))
+    members = [Pod(name=f"p{i}", namespace="d", labels={}, spec=spec) for i in range(3)]
+    cluster.put_pod(replace(members[0], name="rival", node_name="n1"))
+    answer = place_group(cluster, members, ["n3", "n1", "n0"])
+    assert isinstance(answer, GroupPlacement)
+    assert [each.node_name for each in answer.placements] == ["n3", "n2", "n0"]
 
 
 def test_a_search_that_runs_out_of_steps_says_so() -> None:
