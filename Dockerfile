@@ -1,10 +1,14 @@
 # The server in a container: dependencies exactly as locked, an ordinary user, no build tools left in it.
 FROM python:3.13-slim AS build
 ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never
+# To compile the engine while the wheel is built.
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 RUN pip install --no-cache-dir uv==0.13.8
 WORKDIR /app
 COPY pyproject.toml uv.lock README.md LICENSE ./
 RUN uv sync --locked --no-dev --no-install-project
+COPY hatch_build.py ./
+COPY tools tools
 COPY service service
 COPY migrations migrations
 RUN uv sync --locked --no-dev --no-editable

@@ -6,6 +6,7 @@ UV         := .uv/bin/uv
 JOBS       ?= $(shell nproc 2>/dev/null || echo 2)
 DATA_DIR   ?= .data
 FILES      ?= $(wildcard tests/conformance/vectors/*)
+INTERPRETED := tests/engine/test_against_reference.py tests/bench/test_guards.py tests/concurrency/test_planted.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test lint format openapi openapi-check conformance bench simulate-protocol race inject-faults recovery clean
@@ -13,11 +14,12 @@ FILES      ?= $(wildcard tests/conformance/vectors/*)
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Compiled, because a server starts in a third of the time, also where Python may not write bytecode.
+# Bytecode, because a server starts in a third of the time, also where Python may not write it.
 setup: $(UV) ## install everything into .venv, with the command `moorage` in it
 	@UV_PYTHON_DOWNLOADS=never $(UV) sync --locked --quiet --compile-bytecode \
 	  --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
 	@.venv/bin/python -m compileall -q service migrations
+	@.venv/bin/python -m tools.compile_engine
 
 # A Python without ensurepip (Debian's, without python3-venv) can still fill the folder with its own pip.
 $(UV):
@@ -29,8 +31,10 @@ $(UV):
 run: setup ## serve on an embedded PostgreSQL, load the sample cluster, place a few pods; Ctrl-C ends it
 	@exec .venv/bin/python examples/demo.py --serve --data-dir "$(DATA_DIR)"
 
+# The comparison with the reference runs on the sources of the engine as well, and what looks into it only there.
 test: setup ## run the tests (TESTS=tests/cli for a part of them)
 	@.venv/bin/python -m pytest -n $(JOBS) -m "not slow" $(or $(TESTS),tests)
+	@$(if $(TESTS),:,MOORAGE_ENGINE=interpreted .venv/bin/python -m pytest -n $(JOBS) -m "not slow" $(INTERPRETED))
 
 lint: setup ## check style, format, types and who imports whom
 	.venv/bin/ruff check
@@ -67,4 +71,4 @@ recovery: setup ## measure how soon placements go on after kill -9 (ARGS="--kill
 	.venv/bin/python -m tests.concurrency.faults.recovery $(ARGS)
 
 clean: ## remove what `make` built (never the data folder)
-	rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	rm -rf service/_compiled .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist

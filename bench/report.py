@@ -14,6 +14,7 @@ from bench import chart, commits, engine, growth, memory, over_http, profiling, 
 from bench.figures import Figures, Table, append, table, write
 from bench.stack import Postgres
 from bench.workloads import Workload, find, workloads
+from service import compiled
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 RESULTS = CHECKOUT / "bench" / "RESULTS.md"
@@ -42,10 +43,11 @@ class Means:
 def conditions(means: Means) -> str:
     memory_gb = psutil.virtual_memory().total / 1e9
     settings = ", ".join(f"`{name}` {value}" for name, value in means.postgres.durability.items())
+    form = "compiled" if compiled.is_in_use() else "interpreted"
     load = psutil.getloadavg()[1] / (psutil.cpu_count() or 1)
     return (
         f"{psutil.cpu_count()} shared cores, {memory_gb:.0f} GB; CPython {platform.python_version()}, "
-        f"NumPy {np.__version__}; PostgreSQL: {settings}. Load of each core in the five minutes before: {load:.1f}."
+        f"NumPy {np.__version__}, engine {form}; PostgreSQL: {settings}. Load of each core in the five minutes before: {load:.1f}."
     )
 
 

@@ -1,0 +1,5 @@
+"""Scheduling as a service: Kubernetes affinity, anti-affinity and topology spread."""
+
+from service import compiled
+
+compiled.install()

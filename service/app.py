@@ -19,6 +19,7 @@ from litestar import Litestar
 from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
+from service import compiled
 from service.api.direct import Direct
 from service.api.edge import Edge
 from service.api.hand_over import HandOver, decide_handed
@@ -115,6 +116,7 @@ def create_app_from_environment() -> ASGIApp:
 
 
 def _create_process(settings: Settings, database_url: str) -> ASGIApp:
+    _log.info("The engine runs %s.", "compiled" if compiled.is_in_use() else "interpreted")
     clock = SystemClock()
     store = PostgresStore(database_url)
     limits = Limits(

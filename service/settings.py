@@ -5,7 +5,7 @@ What belongs to one cluster is that cluster's configuration instead (`service.mo
 
 import os
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -79,6 +79,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where the worker processes of one server share their metrics; `moorage serve` sets it."""
     template_cache_bytes: Bytes = 64 * _MIB
     """Decoded pod templates kept, as bytes of their JSON."""
+    engine: Literal["compiled", "interpreted"] = "compiled"
+    """Whether the engine may run compiled, where it is; read as its modules are imported."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:

@@ -21,6 +21,7 @@ import hypothesis
 import pytest
 from sqlalchemy.engine import URL, make_url
 
+from service import compiled
 from service.store.embedded import EmbeddedPostgres
 from service.store.embedded.locks import FileLock
 from service.store.migrate import upgrade
@@ -41,6 +42,19 @@ UNSAFE_BUT_QUICK = {
 }
 TEMPLATE = "moorage_template"
 _PREFIX = f"moorage-tests-{os.geteuid()}"
+
+
+def pytest_report_header() -> str:
+    return f"engine: {'compiled' if compiled.is_in_use() else 'interpreted'}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Nothing within compiled code can be counted or replaced."""
+    if compiled.is_in_use():
+        needs_sources = pytest.mark.skip(reason="MOORAGE_ENGINE=interpreted runs this")
+        for item in items:
+            if item.get_closest_marker("interpreted"):
+                item.add_marker(needs_sources)
 
 
 class Databases:

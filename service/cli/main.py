@@ -1,9 +1,12 @@
 """The `moorage` command and its exit codes; each command is in the module named after what it does."""
 
 import sys
+from importlib import metadata
+from typing import Annotated
 
 import typer
 
+from service import compiled
 from service.cli import bench, conformance, openapi, read, serve, simulate, watch, write
 from service.cli.errors import CliError, ExitCode
 from service.cli.output import print_error
@@ -42,6 +45,29 @@ for command in (
 ):
     app.command()(command)
 app.command(context_settings=bench.PASSED_ON)(bench.bench)
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - called by Typer
+    if wanted:
+        engine = "compiled" if compiled.is_in_use() else "interpreted"
+        typer.echo(f"moorage {metadata.version('moorage')}, engine {engine}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version, and whether the engine is compiled.",
+        ),
+    ] = False,
+) -> None:
+    """Options of `moorage` itself."""
 
 
 def run() -> None:

@@ -1,7 +1,7 @@
 """A scan that creeps in fails here: what a placement costs must not grow with what is there.
 
 Two guards, neither of which knows a second. The bytecodes that the interpreter runs are counted:
-exactly repeatable, but blind for loops within C. CPU times are compared inside one run, in turn and
+exactly repeatable, but blind for loops within C, so on the engine's sources only. CPU times are compared inside one run, in turn and
 by their median, so a slow or busy machine changes both alike. Both are held against planted scans.
 """
 
@@ -73,6 +73,7 @@ def grown(request: pytest.FixtureRequest) -> tuple[Cluster, Cluster, Callable[[s
     return build(few), build(few * TIMES), asked
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_placement_runs_as_many_bytecodes_with_ten_times_as_much_around(grown, shape):
     small, large, asked = grown
@@ -80,6 +81,7 @@ def test_a_placement_runs_as_many_bytecodes_with_ten_times_as_much_around(grown,
     assert bytecodes(large, pods) <= BYTECODES_RATIO_MAX * bytecodes(small, pods)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("shape", SHAPES[1:])
 def test_a_pod_without_rules_runs_the_same_bytecodes_whether_or_not_others_have_rules(shape):
     """Q01: as long as none of these rules concerns it."""
@@ -103,6 +105,7 @@ def test_a_placement_takes_as_long_with_ten_times_as_much_around(grown, shape):
     assert cpu_ratio(case, base) <= CPU_RATIO_MAX
 
 
+@pytest.mark.interpreted
 def test_ten_times_the_nodes_run_no_more_bytecodes():
     """Nodes are columns: what grows with them is within NumPy."""
     clusters = [worlds.empty(nodes) for nodes in (NODES, TIMES * NODES)]
@@ -123,6 +126,7 @@ def test_rules_cost_a_few_times_what_none_cost():
         assert cpu_ratio(sample(cluster, kind(shape), 4 * ASKED), base) < 6, shape
 
 
+@pytest.mark.interpreted
 def test_wide_anti_affinity_costs_what_that_by_node_does():
     """Q04: the key of a rule makes no difference, whatever its domains hold."""
     ran = {}
@@ -156,6 +160,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Cluster], No
     return plant
 
 
+@pytest.mark.interpreted
 def test_a_planted_scan_in_python_is_seen_by_both(planted):
     planted(interpreted_scan)
     clusters = with_pods(FEW * TIMES), with_pods(FEW)

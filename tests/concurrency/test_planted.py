@@ -10,6 +10,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:R
 SEEDS_MAX = 300
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", BUGS)
 def test_every_planted_bug_is_found(name):
     assert hunt(BUGS[name], SEEDS_MAX).seeds > 0

@@ -1,0 +1,76 @@
+"""Compiled modules instead of their sources, where they were compiled from exactly these sources.
+
+`tools/compile_engine.py` (part of `make setup` and of building a wheel) has mypyc compile the
+engine into a folder named by the digest of all that it is compiled from. A source that differs by
+one byte has another digest, and so no folder: what runs is never older than what one reads.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from importlib.abc import MetaPathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from typing_extensions import override
+
+LIBRARY = "moorage_engine"
+"""The code of all modules is in one library, which mypyc calls `moorage_engine__mypyc`."""
+FOLDERS = ("engine", "model")
+"""What is compiled, and what that imports: mypyc compiles against the types of both."""
+VARIABLE = "MOORAGE_ENGINE"
+INTERPRETED = "interpreted"
+
+_HERE = Path(__file__).parent
+_NAMES = (f"{__package__}.{FOLDERS[0]}.", LIBRARY)
+
+
+def sources(*folders: str) -> Iterator[Path]:
+    """The sources in these folders, in a fixed order."""
+    for name in folders:
+        yield from sorted((_HERE / name).rglob("*.py"))
+
+
+def folder() -> Path:
+    """Where the code compiled from the present sources is, or would be."""
+    digest = blake2b(digest_size=10)
+    for path in sources(*FOLDERS):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(_HERE).as_posix()} {len(content)} ".encode() + content)
+    return _HERE / "_compiled" / digest.hexdigest()
+
+
+class Finder(MetaPathFinder):
+    """Finds the engine's modules where they are compiled; knows nothing of others."""
+
+    @cached_property
+    def modules(self) -> dict[str, Path]:
+        """By name; none where nothing was compiled from the present sources for this Python."""
+        root, suffix = folder(), EXTENSION_SUFFIXES[0]
+        return {
+            ".".join(path.relative_to(root).parts).removesuffix(suffix): path
+            for path in root.rglob(f"*{suffix}")
+        }
+
+    @override
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not fullname.startswith(_NAMES) or fullname not in self.modules:
+            return None
+        return spec_from_file_location(fullname, self.modules[fullname])
+
+
+def install() -> None:
+    """From now on import what is compiled in place of its sources."""
+    if os.environ.get(VARIABLE) != INTERPRETED:  # noqa: TID251 - modules come before settings
+        sys.meta_path.insert(0, Finder())
+
+
+def is_in_use() -> bool:
+    """Whether this process runs the engine compiled."""
+    return any(isinstance(each, Finder) and each.modules for each in sys.meta_path)

@@ -1,0 +1,107 @@
+"""Compile the engine by mypyc, for the Python that runs this: `python -m tools.compile_engine`.
+
+Quick where that has been done for the present sources. Where it cannot be done the engine runs from
+its sources, slower but otherwise alike: that is told in a line, and is no failure.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from service import compiled
+
+ROOT = Path(__file__).parents[1]
+NOT_COMPILED = ("__init__.py", "explanation.py")
+"""mypyc knows modules, not packages, and no msgspec structs."""
+
+
+def main() -> None:
+    """Compile if that is needed and possible, and tell what was done."""
+    target = compiled.folder()
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    if (target / f"{compiled.LIBRARY}__mypyc{suffix}").exists():
+        return
+    problem = _missing()
+    if problem is None:
+        _tell("Compiling the engine, which takes about a minute.")
+        try:
+            problem = _compile_into(target)
+        except OSError as error:
+            problem = str(error)
+    if problem is not None:
+        _tell(f"The engine is not compiled, so it is slower: {problem}.")
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _missing() -> str | None:
+    """What this machine lacks to compile anything for Python, if so."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+    if shutil.which(compiler) is None:
+        return f"there is no C compiler ({compiler})"
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        return "there are no headers of Python (Python.h)"
+    return None
+
+
+def _compile_into(target: Path) -> str | None:
+    """Fill the folder, whole or not at all. What went wrong, if anything did."""
+    target.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as scratch:
+        done = subprocess.run(
+            (sys.executable, "-m", "tools.compile_engine", scratch),
+            cwd=ROOT,
+            env={**os.environ, compiled.VARIABLE: compiled.INTERPRETED},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            return (done.stdout.strip().splitlines() or ["the compiler failed"])[-1]
+        _replace(Path(scratch) / "lib", target)
+    return None
+
+
+def _replace(made: Path, target: Path) -> None:
+    """Put the new folder in its place; those of former sources go."""
+    for old in target.parent.iterdir():
+        if not old.name.startswith("."):
+            shutil.rmtree(old, ignore_errors=True)
+    made.rename(target)
+
+
+def build(scratch: str) -> None:
+    """Compile into `scratch/lib`, or end the process."""
+    from setuptools import Distribution  # isort: skip - mypyc looks whether it was imported
+    from mypyc.build import mypycify
+
+    modules = [
+        path.relative_to(ROOT).as_posix()
+        for path in compiled.sources(compiled.FOLDERS[0])
+        if path.name not in NOT_COMPILED
+    ]
+    extensions = mypycify(
+        ["--config-file", "pyproject.toml", *modules],
+        group_name=compiled.LIBRARY,
+        target_dir=scratch,
+        opt_level="2",
+        debug_level="0",
+    )
+    distribution = Distribution({"name": compiled.LIBRARY, "ext_modules": extensions})
+    command = distribution.get_command_obj("build_ext")
+    command.build_lib, command.build_temp = f"{scratch}/lib", f"{scratch}/temp"
+    command.parallel = os.cpu_count()
+    command.ensure_finalized()
+    command.run()
+
+
+if __name__ == "__main__":
+    build(sys.argv[1]) if len(sys.argv) > 1 else main()
