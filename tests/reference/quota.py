@@ -1,12 +1,10 @@
-"""ResourceQuota: what pods are charged, counted anew each time, and who may not come in.
-
-Opportunity cost is not among what this knows.
-"""
+"""ResourceQuota: what pods are charged, counted anew each time, and who may not come in."""
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from math import ceil
 
+from tests.reference import opportunity
 from tests.reference.resources import Amounts, amounts, pod_amounts
 from tests.reference.view import (
     PREFERRED,
@@ -29,8 +27,14 @@ class Quotas:
     """The quotas and pods of a cluster at one moment."""
 
     def __init__(
-        self, config: Manifest, quotas: Iterable[Manifest], pods: Iterable[Manifest]
+        self,
+        config: Manifest,
+        quotas: Iterable[Manifest],
+        pods: Iterable[Manifest],
+        nodes: Iterable[Manifest] = (),
     ) -> None:
+        self._config = config
+        self._nodes = list(nodes)
         self._means_all = _empty_list_means_all(config)
         self._limited = config.get("limitedResources") or []
         self._quotas = sorted(quotas, key=lambda each: (namespace_of(each), name_of(each)))
@@ -46,14 +50,24 @@ class Quotas:
         return used
 
     def excess(self, pod: Manifest) -> list[str]:
-        """Limits that are exceeded, of those that a stored pod adds to."""
+        """Limits that are exceeded, of those that a stored pod adds to.
+
+        Of opportunity cost what counts is the cost of a pod that is still to be placed: it was
+        placed, if it was, after it came in.
+        """
+        asked = _unplaced(pod)
         return [
             f"{name_of(quota)}: {resource} {used[resource]} of {limit}"
             for quota in self._covering(pod)
-            for used in (self.used(quota),)
+            for used in (self._used_with(quota, pod, asked),)
             for resource, limit in hard(quota).items()
-            if used[resource] > limit and self._charged(quota, pod).get(resource)
+            if used[resource] > limit and self._charged(quota, asked).get(resource)
         ]
+
+    def _used_with(self, quota: Manifest, pod: Manifest, asked: Manifest) -> Amounts:
+        used = self.used(quota)
+        own, as_asked = self._charged(quota, pod), self._charged(quota, asked)
+        return {name: used[name] - own.get(name, 0) + as_asked.get(name, 0) for name in used}
 
     def refusal(self, pod: Manifest) -> str | None:
         """Why a new pod may not come in, in Kubernetes' words."""
@@ -76,7 +90,12 @@ class Quotas:
         if not self._covers(quota, pod):
             return {}
         count = {"count/pods": Fraction(1)}
-        return count if is_finished(pod) else charge(pod) | count
+        if is_finished(pod):
+            return count
+        costs = {}
+        if any(each.startswith(opportunity.PREFIX) for each in hard(quota)):
+            costs = opportunity.cost(self._config, self._nodes, pod)
+        return charge(pod) | count | costs
 
     def _is_in(self, scope: Scope, pod: Manifest) -> bool:
         name, operator, values = scope
@@ -137,6 +156,10 @@ class Quotas:
         if not charge(pod).get(resource) or any(resource in hard(each) for each in covering):
             return None
         return f"insufficient quota to consume: {resource}"
+
+
+def _unplaced(pod: Manifest) -> Manifest:
+    return pod | {"spec": {k: v for k, v in spec_of(pod).items() if k != "nodeName"}}
 
 
 def hard(quota: Manifest) -> Amounts:

@@ -90,7 +90,7 @@ class Watching:
     async def read_page(self, cluster_id: int, revision: int, tip: UUID) -> list[LoggedCommit]:
         """What follows a position, for one who is behind the ring; empty at the head.
 
-        While the database cannot be reached, this waits.
+        While the database cannot be reached, this waits, unless all watches are to end.
 
         Raises:
             NotFound: the cluster is gone.
@@ -102,6 +102,8 @@ class Watching:
                 async with self._page_readers:
                     page = await self._store.read_log(cluster_id, revision, tip, limit)
             except StorageUnavailable:
+                if self._closed:
+                    return []
                 await self._clock.sleep(self._limits.poll_seconds)
                 continue
             if isinstance(page, Diverged):

@@ -95,6 +95,7 @@ class State:
             self.cluster.config,
             [quota for key, quota in self._quotas.items() if key[0] == namespace],
             [pod for key, pod in self.cluster.pods.items() if key[0] == namespace],
+            self.cluster.nodes.values(),
         )
 
     def pod(self, key: Key) -> Manifest | None:

@@ -1,5 +1,7 @@
 """Mistakes in what quotas are charged."""
 
+import msgspec
+
 from service.scheduler.decide import placing
 from service.scheduler.quotas import refusals
 from service.scheduler.quotas.ledger import Ledger, _Account
@@ -105,3 +107,32 @@ def one_too_many(patch):
         return None if full else exceeded(self, quota)
 
     patch.setattr(refusals._Asked, "exceeded", exceeded_by_far)
+
+
+@bug("A13", "Tariff.forget_costs")
+def costs_of_old_nodes(patch):
+    """Opportunity costs stay what they were when nodes come, go or change."""
+    patch.setattr(Tariff, "forget_costs", lambda self: None)
+
+
+@bug("A13", "Tariff.opportunity")
+def costs_as_before_placement(patch):
+    """A placed pod goes on costing what it could have taken."""
+    opportunity = Tariff.opportunity
+
+    def wherever_it_may_be(self, quota, pod):
+        return opportunity(self, quota, msgspec.structs.replace(pod, node_name=None))
+
+    patch.setattr(Tariff, "opportunity", wherever_it_may_be)
+
+
+@bug("A2", "refusals._Asked.exceeded")
+def costs_only_shown(patch):
+    """Opportunity cost is told in the status of quotas, but keeps nobody out."""
+    added = refusals._Asked._added
+
+    def without_costs(self, quota):
+        grown = added(self, quota)
+        return {name: more for name, more in grown.items() if "opportunity." not in name}
+
+    patch.setattr(refusals._Asked, "_added", without_costs)

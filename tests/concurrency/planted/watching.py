@@ -81,3 +81,27 @@ def clusters_mixed_up(patch):
         return await loop_of(self, cluster)
 
     patch.setattr(Scheduler, "_loop_of", any_loop)
+
+
+@bug("A10", "Watching.close")
+def streams_open_at_drain(patch):
+    """A worker that is to stop takes no new watches, but leaves those that there are open."""
+
+    def only_refuse(self):
+        self._closed = True
+
+    patch.setattr(watches.Watching, "close", only_refuse)
+
+
+@bug("A10", "Watch.next")
+def drained_stream_boasts(patch):
+    """What was read of the log but not given when streams are ended counts as given."""
+    following = watches.Watch.next
+
+    async def end_at_the_head(self):
+        feed, commits = self._feed, await following(self)
+        if commits is None and feed is not None:
+            self.revision = max(self.revision, feed._ring.revision)
+        return commits
+
+    patch.setattr(watches.Watch, "next", end_at_the_head)

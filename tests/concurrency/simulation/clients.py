@@ -87,7 +87,8 @@ class Crowd:
         self._keys: list[Operation] = []
 
     def alive(self) -> list[Worker]:
-        return [worker for worker in self.workers if worker.alive]
+        """Those that let requests in."""
+        return [worker for worker in self.workers if worker.alive and not worker.draining]
 
     def next_number(self) -> int:
         self._operations += 1
@@ -125,6 +126,10 @@ class Crowd:
             "antiAffinityVictim": self.random.choice(("RuleOwner", "LowestPriority")),
             "evictionsPerMinute": self.random.choice((2, 60, 60)),
         }
+        return self._patching(self.next_number(), settings)
+
+    def admitting_hermits(self) -> Operation:
+        settings = {"restrictAllNamespacesAntiAffinity": False}
         return self._patching(self.next_number(), settings)
 
     def _patching(self, number: int, settings: dict[str, Any]) -> Operation:
@@ -275,6 +280,26 @@ class Crowd:
         intent = ApplyObjects(manifests=tuple(map(workload.parsed, manifests)))
         return Operation(number=number, action="apply", asked={"objects": keys}, intent=intent)
 
+    def seclude(self, source: random.Random) -> Operation:
+        """A pod that tolerates nobody, a quota on what such pods take, or what that is now."""
+        number, inside = self.next_number(), source.choice(NAMESPACES[:2])
+        name = f"hermit-{source.randrange(5)}"
+        match source.choices(
+            ("place", "delete", "quota", "read", "configure"), (50, 15, 15, 15, 5)
+        ):
+            case ["place"]:
+                manifest = marked(workload.hermit_manifest(source, name, inside), number)
+                return self._placing(number, [manifest])
+            case ["delete"]:
+                return self._delete(number, "Pod", inside, name)
+            case ["quota"]:
+                manifest = marked(workload.hermit_quota(source, "hermits", inside), number)
+                return self._putting(number, manifest, ("ResourceQuota", inside, "hermits"))
+            case ["read"]:
+                return self._read_quotas(number)
+        basis = source.choice(("Largest", "Average"))
+        return self._patching(number, {"opportunityCostBasis": basis})
+
     def _configure(self, number: int) -> Operation:
         return self._patching(number, workload.config_patch(self.random))
 
@@ -313,6 +338,12 @@ class Client:
         """Have pod groups grow and shrink while others work."""
         for _ in range(operations):
             await self.perform(self._crowd.gather(source))
+            await asyncio.sleep(source.expovariate(20))
+
+    async def seclude(self, source: random.Random, operations: int) -> None:
+        """Have pods come and go that want to be alone."""
+        for _ in range(operations):
+            await self.perform(self._crowd.seclude(source))
             await asyncio.sleep(source.expovariate(20))
 
     async def perform(self, operation: Operation, attempts: int = 4) -> Call | None:
@@ -398,7 +429,8 @@ class Client:
         return told | {"outcome": "ok", "status": "ok"}
 
     async def _some_worker(self) -> Worker:
-        if self._worker is None or not self._worker.alive or self._random.random() < 0.2:
+        left = self._worker is None or not self._worker.alive or self._worker.draining
+        if left or self._random.random() < 0.2:
             while not self._crowd.alive():  # noqa: ASYNC110 - as clients do
                 await asyncio.sleep(0.1)
             self._worker = self._random.choice(self._crowd.alive())

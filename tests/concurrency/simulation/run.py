@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -34,6 +34,8 @@ JUMPS = tuple(timedelta(minutes=each) for each in (-420, -180, -20, 0, 40, 300))
 """What wall clocks may be wrong by, the database's too."""
 PROBES_MAX = 30
 ROUNDS_MAX = 60
+STREAM_ROUNDS = 30
+"""Tenths of a second until a stream that was being opened has to be over, too."""
 CLUSTER = 1
 
 
@@ -48,6 +50,8 @@ class Run(msgspec.Struct, kw_only=True):
     """Simulated."""
     crashes: int = 0
     restarts: int = 0
+    drains: int = 0
+    """Workers that were stopped in good order."""
     jumps: int = 0
     """Of wall clocks."""
 
@@ -84,7 +88,7 @@ class Run(msgspec.Struct, kw_only=True):
         return (
             f"seed {self.seed}: {len(self.history.calls)} calls, {len(self.history.changes)} changes, "
             f"{self.conflicts} conflicts, {self.lost_answers} lost answers, {self.crashes} crashes, "
-            f"{self.restarts} restarts, {self.jumps} jumps of clocks, {self.evictions} evictions, {self.denials} denials, "
+            f"{self.restarts} restarts, {self.drains} drains, {self.jumps} jumps of clocks, {self.evictions} evictions, {self.denials} denials, "
             f"{self.steps} steps, {self.seconds:.1f} s simulated"
         )
 
@@ -94,8 +98,9 @@ def simulate(seed: int) -> Run:
     loop = SimulatedLoop(random.Random(f"loop {seed}"))
     with alarms() as heard, closing(loop):
         handing = random.Random(f"hand over {seed}")
-        gathering = random.Random(f"gather {seed}")
-        simulation = _Simulation(loop, random.Random(f"world {seed}"), handing, gathering, heard)
+        others = Others(*(random.Random(f"{name} {seed}") for name in Others._fields))
+        world = random.Random(f"world {seed}")
+        simulation = _Simulation(loop, world, handing, others, heard)
         try:
             loop.run_until_complete(simulation.main())
         except Stuck as stuck:
@@ -112,8 +117,20 @@ def simulate(seed: int) -> Run:
         seconds=simulation.seconds,
         crashes=simulation.crashes,
         restarts=simulation.restarts,
+        drains=simulation.drains,
         jumps=simulation.jumps,
     )
+
+
+class Others(NamedTuple):
+    """What goes on in some runs beside all else, each by chances of its own."""
+
+    gather: random.Random
+    """Pod groups come and go."""
+    seclude: random.Random
+    """So do pods that want to be alone."""
+    drain: random.Random
+    """Workers are stopped in good order."""
 
 
 class _Simulation:
@@ -122,26 +139,28 @@ class _Simulation:
         loop: SimulatedLoop,
         source: random.Random,
         handing: random.Random,
-        gathering: random.Random,
+        others: Others,
         alarms: list[str],
     ) -> None:
         self._loop = loop
         self._random = source
-        self._gathering = gathering
-        """In some runs pod groups come and go."""
+        self._others = others
+        self._secludes = others.seclude.random() < 0.3
         self._alarms = alarms
         self._limits = some_limits(source)
         self.database = Database(loop, source, _some_trouble(source))
         self._peers = SimulatedPeers(self.database, handing) if handing.random() < 0.3 else None
         """In other runs nothing is handed over."""
         self._lives = 0
-        self.crashes = self.restarts = self.jumps = self.steps = 0
+        self.crashes = self.restarts = self.drains = self.jumps = self.steps = 0
         self.seconds = 0.0
         self.workers: list[Worker] = []
         self._crowd = Crowd(self.database, source, self.workers)
         self._crash_every = source.choice((None, 6.0, 2.0, 0.7))
         self._clocks_jump = source.random() < 0.2
         self._over = False
+        self._watched: Worker | None = None
+        """Whose stream is read now."""
         self.left = History(
             foreign=workload.FOREIGN.encode(), storage_fails=self.database.trouble.refused > 0
         )
@@ -158,13 +177,16 @@ class _Simulation:
                 self._watch(),
                 self._list(),
                 self._live_elsewhere(),
+                self._drain(),
             )
         ]
         clients = [Client(self._crowd, f"client-{n}") for n in range(self._random.randrange(3, 7))]
         share = 48 // len(clients)
         work = [client.run(share) for client in clients]
-        if self._gathering.random() < 0.3:
-            work.append(Client(self._crowd, "gatherer").gather(self._gathering, 24))
+        if self._others.gather.random() < 0.3:
+            work.append(Client(self._crowd, "gatherer").gather(self._others.gather, 24))
+        if self._secludes:
+            work.append(Client(self._crowd, "hermit").seclude(self._others.seclude, 24))
         await asyncio.gather(*work)
         self._over = True
         self.database.trouble = Trouble()
@@ -200,6 +222,8 @@ class _Simulation:
         if self._random.random() < 0.5:
             operations.append(self._crowd.without_queue())
         operations.append(self._crowd.evicting_soon())
+        if self._secludes:
+            operations.append(self._crowd.admitting_hermits())
         operations += [self._crowd.operation("relabel node") for _ in range(len(self._crowd.nodes))]
         for operation in operations:
             await client.ask(operation)
@@ -223,6 +247,29 @@ class _Simulation:
             clock.wrong_by = self._random.choice(JUMPS)
             self.left.clocks_jump = True
             self.jumps += 1
+
+    async def _drain(self) -> None:
+        """Workers are told to stop, as by SIGTERM, and others take their places."""
+        chance = self._others.drain
+        drains = chance.random() < 0.3
+        while drains and not self._over:
+            await asyncio.sleep(chance.expovariate(1.0))
+            alive = self._crowd.alive()
+            if alive and not self._over:
+                await self._stop(chance.choice(alive))
+
+    async def _stop(self, worker: Worker) -> None:
+        """New requests go elsewhere; streams end at once, so that their clients go on elsewhere."""
+        self.drains += 1
+        await worker.drain()
+        for _ in range(STREAM_ROUNDS):
+            if self._watched is worker:
+                await asyncio.sleep(0.1)
+        if worker.alive and self._watched is worker:
+            self.left.healed.append(f"{worker.process.name} is to stop, but a stream stays open")
+        await worker.stop()
+        if worker in self.workers:
+            self._replace(worker)
 
     def _hit(self, worker: Worker) -> None:
         if worker.alive:
@@ -263,14 +310,19 @@ class _Simulation:
             worker = self._random.choice(alive)
             transcript = Transcript(since=since, events=[], truths=[])
             self.left.transcripts.append(transcript)
+            self._watched = worker
             task = worker.run(_transcribe(worker, transcript))
             await asyncio.wait({task}, timeout=self._random.choice((0.05, 0.5, 2.0)))
+            if worker.draining:  # it is the server that ends the stream
+                await asyncio.wait({task}, timeout=STREAM_ROUNDS * 0.2)
+            self._watched = None
             if not task.done():
                 worker.forget_watch(task)
             elif isinstance(task.exception(), Compacted):
                 since = self.database.head_of(CLUSTER)
                 continue
-            since += len(transcript.events)
+            if transcript.truths:
+                since = transcript.truths[-1][0]
         if not rounds_left:
             self.left.healed.append(f"a watcher is still at {since}")
 
@@ -354,6 +406,7 @@ async def _transcribe(worker: Worker, transcript: Transcript) -> None:
                     for each in commit.changes
                 )
             transcript.truths.append((watch.revision, len(transcript.events)))
+        transcript.truths.append((watch.revision, len(transcript.events)))
     finally:
         watch.close()
 

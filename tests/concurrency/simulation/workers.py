@@ -19,6 +19,10 @@ from tests.concurrency.simulation.eventloop import PROCESS, Process
 from tests.concurrency.simulation.peers import Asked, SimulatedPeers
 from tests.concurrency.simulation.workload import TEMPLATES
 
+STREAM_SECONDS = 0.2
+"""How soon a stream ends once the worker is to stop."""
+DRAIN_SECONDS_MAX = 10.0
+
 
 def some_limits(source: random.Random) -> Limits:
     """Small, so that every limit is reached; in some runs the log is soon compacted."""
@@ -70,6 +74,8 @@ class Worker:
             store, clock, CountedIds(owner), limits, TEMPLATES, homes=self._homes
         )
         self._waiting: dict[asyncio.Future[Any], asyncio.Task[Any] | None] = {}
+        self.draining = False
+        """It is to stop: who connects now is not let in any more."""
         self.run(self.scheduler.start())
 
     @property
@@ -88,7 +94,7 @@ class Worker:
         self._waiting[reply] = None
 
         def arrive() -> None:
-            if not self.alive:
+            if not self.alive or self.draining:
                 self._answer(reply, ConnectionResetError("down"))
             elif not reply.done():
                 submit = self.scheduler.submit if here else self._submit
@@ -127,6 +133,22 @@ class Worker:
                 self._database.travel_seconds(),
                 partial(self._answer, reply, ConnectionResetError("gone")),
             )
+
+    async def drain(self) -> None:
+        """As at SIGTERM: streams end, and who was let in is answered."""
+        self.draining = True
+        self.scheduler.watching.close()
+        ends = self._database.loop.time() + DRAIN_SECONDS_MAX
+        await asyncio.sleep(STREAM_SECONDS)
+        while self.alive and self._waiting and self._database.loop.time() < ends:  # noqa: ASYNC110
+            await asyncio.sleep(STREAM_SECONDS)
+
+    async def stop(self) -> None:
+        """End in good order, or be killed if that takes too long."""
+        if self.alive:
+            await asyncio.wait({self.run(self.scheduler.stop())}, timeout=DRAIN_SECONDS_MAX)
+        if self.alive:
+            self.crash()
 
     def forget_watch(self, task: asyncio.Task[Any]) -> None:
         """A watcher has gone; a dead worker never hears of it."""

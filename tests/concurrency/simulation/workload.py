@@ -180,6 +180,36 @@ def quota_manifest(source: random.Random, name: str, inside: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec}
 
 
+def hermit_manifest(source: random.Random, name: str, inside: str) -> Manifest:
+    """A pod that wants a node, a zone or the whole cluster for itself."""
+    made = pod(name, inside).label(app="hermit").request(cpu="100m")
+    key = source.choice((HOST, HOST, ZONE, "team", "nowhere"))
+    made = made.require_anti_affinity(key, {}, namespaceSelector={})
+    if source.random() < 0.3:
+        made = made.require_anti_affinity(HOST, {}, namespaceSelector={})
+    if source.random() < 0.4:
+        made = made.node_selector(team=source.choice(("red", "blue")))
+    return {"kind": "Pod", **made}
+
+
+def hermit_quota(source: random.Random, name: str, inside: str) -> Manifest:
+    """How much pods may keep from others."""
+    hard = source.choice(
+        (
+            {"opportunity.cpu": source.choice(("3", "6", "12"))},
+            {"opportunity.memory": source.choice(("4Gi", "12Gi", "20Gi"))},
+            {"opportunity.nodes": source.choice(("1", "3", "5")), "opportunity.cpu": "20"},
+        )
+    )
+    metadata = {"name": name, "namespace": inside}
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": metadata,
+        "spec": {"hard": hard},
+    }
+
+
 def config_patch(source: random.Random) -> dict[str, Any]:
     """A setting that changes what may go where."""
     crossing = {
