@@ -31,7 +31,7 @@ def some_limits(source: random.Random) -> Limits:
         batch_changes_max=12,
         batch_requests_max=6,
         log_page_changes=7,
-        load_rows=source.choice((1, 5, 2_000)),
+        load_rows=source.choice((4, 10, 2_000)),
         attempts_before_lock=source.choice((1, 3)),
         settle_attempts_max=3,
         settle_pause_seconds=0.1,
