@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -76,12 +76,17 @@ class Caller:
         )
 
     async def put_namespace(self, name: str, *, seconds: float = 60.0) -> Call:
-        """Create a namespace, marked as the doing of this call."""
-        operation = self._notebook.next_operation()
-        metadata = {"name": name, "annotations": {MARK: str(operation)}}
-        item = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+        """Create a namespace."""
+        item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        return await self.put(item, seconds=seconds)
+
+    async def put(self, manifest: Mapping[str, Any], *, seconds: float = 60.0) -> Call:
+        """Create or change an object without a namespace, marked as the doing of this call."""
+        operation, metadata = self._notebook.next_operation(), manifest["metadata"]
+        annotations = {"annotations": {MARK: str(operation)}}
+        item = {**manifest, "metadata": {**metadata, **annotations}}
         request = {"apiVersion": "v1", "kind": "List", "items": [item]}
-        asked = {"objects": [("Namespace", "", name)], "dry_run": False}
+        asked = {"objects": [(manifest["kind"], "", metadata["name"])], "dry_run": False}
         return await self._until_answered(
             "apply", asked, ("POST", "/apply"), request, seconds, operation=operation
         )
@@ -92,6 +97,12 @@ class Caller:
         return await self._until_answered(
             "delete", asked, ("DELETE", f"/namespaces/{name}"), None, seconds
         )
+
+    async def delete_pod(self, namespace: str, name: str, *, seconds: float = 60.0) -> Call:
+        """Delete a pod; asked a second time, it may be gone."""
+        asked = {"object": ("Pod", namespace, name), "dry_run": False}
+        path = f"/namespaces/{namespace}/pods/{name}"
+        return await self._until_answered("delete", asked, ("DELETE", path), None, seconds)
 
     async def _until_answered(
         self,
@@ -149,7 +160,9 @@ class Caller:
         body = msgspec.json.decode(response.content)
         if response.status_code == httpx.codes.OK:
             revision = int(response.headers["Moorage-Revision"])
-            return {"outcome": "ok", "status": "ok", "revision": revision, "body": body}
+            # What a delete shows is a rendering of what the log has, which is not compared.
+            shown = None if method == "DELETE" else body
+            return {"outcome": "ok", "status": "ok", "revision": revision, "body": shown}
         if response.status_code == httpx.codes.INTERNAL_SERVER_ERROR:
             return {"outcome": "unknown", "status": f"InternalError {body}"}
         return {"outcome": _outcome(body["code"]), "status": body["code"]}

@@ -18,10 +18,6 @@ STATE_KIND = "Evictions"
 MINUTE = timedelta(minutes=1)
 PATIENCE = timedelta(seconds=4)
 """How soon after a violation somebody has looked."""
-UNSEEN = timedelta(seconds=2)
-"""A rule may hold for so long between two looks, with nobody there who looks, and go on as broken."""
-BLUR = timedelta(seconds=0.25)
-"""The service knows the database's time but for what an answer takes on its way."""
 TimerKey = tuple[str, str, str, str]
 """Namespace, name and uid of a pod, and the rule."""
 
@@ -51,10 +47,21 @@ class EvictionCheck:
     """Follows a replay: `see` each change before it is applied, `settle` after each commit."""
 
     def __init__(
-        self, state: State, report: Callable[[str], None], *, clocks_jump: bool = False
+        self,
+        state: State,
+        report: Callable[[str], None],
+        *,
+        unseen: timedelta,
+        blur: timedelta,
+        clocks_jump: bool = False,
     ) -> None:
-        """Where the database's clock jumps nothing is said of how long anything took."""
+        """Where the database's clock jumps nothing is said of how long anything took.
+
+        `unseen`, `blur`: see `History`.
+        """
         self._clocks_jump = clocks_jump
+        self._unseen = unseen
+        self._blur = blur
         self._state = state
         self._report = report
         self._timers: dict[TimerKey, datetime] = {}
@@ -139,7 +146,7 @@ class EvictionCheck:
         if since + grace > at:
             yield f"at {at}, but has until {since + grace}"
         broken = self._broken_since(pod, path)
-        if broken is not None and broken + grace > at + BLUR:
+        if broken is not None and broken + grace > at + self._blur:
             yield f"at {at}, but its rule held until {broken}"
 
     def _broken_since(self, pod: Manifest, path: str) -> datetime | None:
@@ -153,7 +160,7 @@ class EvictionCheck:
                 broken_at, held_until = at, None
             else:
                 held_until = held_until or broken_at or at
-                if held_until - at >= UNSEEN:
+                if held_until - at >= self._unseen:
                     break
         return broken_at
 
@@ -189,7 +196,7 @@ class EvictionCheck:
             if self._clocks_jump:
                 continue
             broke = self._broken_since(broken[key], key[3])
-            if timers[key] > at or (broke is not None and timers[key] + BLUR < broke):
+            if timers[key] > at or (broke is not None and timers[key] + self._blur < broke):
                 self._report(f"the timer {key} runs since {timers[key]}, but it broke at {broke}")
         self._timers = timers
 

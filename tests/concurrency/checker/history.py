@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -127,6 +127,10 @@ class History:
     """Whether workers could not reach the database at times: what only tells may then be old."""
     clocks_jump: bool = False
     """Whether the database's own clock may have jumped, by which due times are judged (P16)."""
+    unseen: timedelta = timedelta(seconds=2)
+    """A rule may hold so long between two looks, with nobody there who looks, and go on as broken."""
+    blur: timedelta = timedelta(seconds=0.25)
+    """The service knows the database's time but for what an answer takes on its way."""
     ended: datetime | None = None
     """The database's time at the end, after some quiet; None where there was none."""
     healed: list[str] = field(default_factory=list)

@@ -38,6 +38,8 @@ class Replay:
         self._evictions = EvictionCheck(
             self.state,
             lambda message: self._report("A14", message),
+            unseen=history.unseen,
+            blur=history.blur,
             clocks_jump=history.clocks_jump,
         )
         for call in history.calls:
@@ -276,7 +278,7 @@ class Replay:
     _check_evict = _check_get = _check_put
 
     def _check_delete(self, call: Call) -> None:
-        if call.asked["object"][0] != "Namespace":
+        if call.asked["object"][0] != "Namespace" and call.body is not None:
             self._check_shown(call, self.state.bodies.get(tuple(call.asked["object"])))
 
     def _check_shown(self, call: Call, stored: tuple[int, bytes] | None) -> None:

@@ -1,0 +1,175 @@
+"""Evictions and quotas while workers and PostgreSQL are killed: A14 and A2 on real processes."""
+
+import asyncio
+import random
+import time
+from datetime import timedelta
+
+import httpx
+
+from service.store.embedded import EmbeddedPostgres
+from tests.builders import REQUIRED_DURING_EXECUTION, matching, node, pod, requirement
+from tests.concurrency.callers import PATH, Caller, bearer
+from tests.concurrency.faults.site import connect, site
+from tests.concurrency.racing import NODES, TOKEN, ZONES, kill_postgres, kill_worker
+
+LASTING = {"execution": REQUIRED_DURING_EXECUTION}
+QUOTA = 60
+PLACERS = 6
+EVICTED_MIN = 5
+QUIET_SECONDS_MAX = 30.0
+CONFIG = {
+    "affinityViolationGraceSeconds": 2,
+    "evictionsPerMinute": 1000,
+    "placePendingPods": False,
+}
+
+
+def node_manifest(index, chance):
+    labels = {"zone": f"z{chance.randrange(ZONES)}", "host": f"n{index}"}
+    made = node(f"n{index}").label(**labels, disk=chance.choice(("ssd", "ssd", "hdd")))
+    return {"apiVersion": "v1", "kind": "Node"} | made.allocatable(pods="5000")
+
+
+def pod_manifest(name, chance):
+    made = pod(name).label(app=chance.choice(("a", "b")))
+    match chance.randrange(4):
+        case 0:
+            return made.require_node(requirement("disk", "In", "ssd"), **LASTING)
+        case 1:
+            return made.require_affinity("zone", matching(app="a"), **LASTING)
+        case 2:
+            return made.label(app="c").require_anti_affinity("zone", matching(app="c"), **LASTING)
+        case _:
+            return made
+
+
+class Crowd:
+    """Callers who place pods, move nodes from zone to zone, and stop what was evicted."""
+
+    def __init__(self, made):
+        self.over = asyncio.Event()
+        self.evicted = set()
+        self.denied = 0
+        self._made = made
+        self._chance = random.Random(0)
+        self._url = made.servers[0].url
+
+    async def run(self, fault):
+        callers = self._made.callers(PLACERS + 2)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for i, caller in enumerate(callers[:PLACERS]):
+                    group.create_task(self._place(caller, i))
+                group.create_task(self._move(callers[PLACERS]))
+                stopping = group.create_task(self._stop(callers[PLACERS + 1]))
+                await fault()
+                await self._enough()
+                self.over.set()
+                await asyncio.wait({stopping})
+        finally:
+            await asyncio.gather(*(caller.close() for caller in callers))
+
+    async def _enough(self):
+        """Wait until both happened that the rules are about."""
+        deadline = time.monotonic() + QUIET_SECONDS_MAX
+        while not (self.denied and len(self.evicted) > EVICTED_MIN):
+            assert time.monotonic() < deadline, (self.denied, self.evicted)
+            await asyncio.sleep(0.1)
+
+    async def _place(self, caller: Caller, index):
+        number = 0
+        while not self.over.is_set():
+            number += 1
+            manifest = pod_manifest(f"p{index}-{number}", self._chance)
+            call = await caller.place([dict(manifest)])
+            if call.outcome == "ok":
+                reason = call.body["results"][0].get("reason")
+                self.denied += reason == "QuotaExceeded"
+            await asyncio.sleep(0.02)
+
+    async def _move(self, caller: Caller):
+        while not self.over.is_set():
+            await caller.put(node_manifest(self._chance.randrange(NODES), self._chance))
+
+    async def _stop(self, caller: Caller):
+        """As an orchestrator does: confirm evictions, and now and then delete what it will."""
+        while not self.over.is_set():
+            for manifest in await self._items("pods"):
+                metadata = manifest["metadata"]
+                marked = "deletionTimestamp" in metadata
+                self.evicted |= {metadata["uid"]} if marked else set()
+                if marked or self._chance.random() < 0.1:
+                    await caller.delete_pod("default", metadata["name"])
+            await asyncio.sleep(0.05)
+
+    async def calm(self):
+        """Wait until no rule is broken any more that would have a pod evicted."""
+        deadline = time.monotonic() + QUIET_SECONDS_MAX
+        while time.monotonic() < deadline:
+            broken = await self._items("violations")
+            if not any(each["execution"] == "Required" for each in broken):
+                return
+            await asyncio.sleep(0.2)
+
+    async def _items(self, what):
+        try:
+            async with httpx.AsyncClient(headers=bearer(TOKEN), timeout=10) as client:
+                answer = await client.get(f"{self._url}{PATH}/{what}")
+        except httpx.HTTPError:
+            return []
+        return answer.json()["items"] if answer.is_success else []
+
+
+async def set_up(made):
+    """The settings and the quota; the revision after them."""
+    chance, headers = random.Random(1), bearer(TOKEN)
+    items = [node_manifest(i, chance) for i in range(NODES)]
+    items.append(
+        {
+            "apiVersion": "v1",
+            "kind": "ResourceQuota",
+            "metadata": {"name": "room", "namespace": "default"},
+            "spec": {"hard": {"pods": str(QUOTA)}},
+        }
+    )
+    url = f"{made.servers[0].url}{PATH}"
+    async with httpx.AsyncClient(headers=headers, timeout=30) as client:
+        merge = {"Content-Type": "application/merge-patch+json"}
+        patched = await client.patch(url, json={"config": CONFIG}, headers=merge)
+        patched.raise_for_status()
+        body = {"apiVersion": "v1", "kind": "List", "items": items}
+        applied = await client.post(f"{url}/apply", json=body)
+    return int(applied.raise_for_status().headers["Moorage-Revision"])
+
+
+async def database_time(data_dir):
+    with EmbeddedPostgres(data_dir) as postgres:
+        connection = await connect(postgres.url)
+        try:
+            return await connection.fetchval("SELECT clock_timestamp()")
+        finally:
+            await connection.close()
+
+
+async def test_nobody_is_evicted_in_vain_and_no_quota_overrun_whatever_is_killed():
+    async def kill(made):
+        await asyncio.sleep(1)
+        await asyncio.to_thread(kill_worker, made.servers[0])
+        await asyncio.sleep(1.5)
+        await asyncio.to_thread(kill_postgres, made.data_dir)
+        await asyncio.sleep(1.5)
+        await asyncio.to_thread(kill_worker, made.servers[1])
+        await asyncio.sleep(1.5)
+
+    async with site(quiet=True, stays=False) as made:
+        made.granted = await set_up(made)
+        crowd = Crowd(made)
+        await crowd.run(lambda: kill(made))
+        await crowd.calm()
+        made.told = {
+            # Until the lease passes from a worker that died, nobody looks.
+            "unseen": timedelta(seconds=10),
+            "blur": timedelta(seconds=1),
+            "ended": await database_time(made.data_dir),
+        }
