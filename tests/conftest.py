@@ -2,6 +2,9 @@
 
 All xdist workers of a run share one server: the first starts it, the last stops it, and if the run
 is killed it ends by itself within seconds. Its data is worth nothing, so it never waits for a disk.
+
+`TEST_DATABASE_URL` names another server to use, as a user that may make databases: one run
+at a time.
 """
 
 import asyncio
@@ -22,6 +25,7 @@ import pytest
 from sqlalchemy.engine import URL, make_url
 
 from service import compiled
+from service.store.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from service.store.embedded.locks import FileLock
 from service.store.migrate import upgrade
@@ -41,6 +45,7 @@ UNSAFE_BUT_QUICK = {
     "autovacuum": "off",
 }
 TEMPLATE = "moorage_template"
+OTHER_SERVER = "TEST_DATABASE_URL"
 _PREFIX = f"moorage-tests-{os.geteuid()}"
 
 
@@ -60,7 +65,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 class Databases:
     """Makes and drops databases over one connection, from tests with and without an event loop."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, template: str) -> None:
+        self.template = template
         self._url = make_url(url)
         self._numbers = itertools.count(1)
         self._loop = asyncio.new_event_loop()
@@ -74,6 +80,10 @@ class Databases:
     def exists(self, name: str) -> bool:
         query = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
         return bool(self._run(self._connection.fetchval(query, name)))
+
+    def named(self, beginning: str) -> list[str]:
+        query = "SELECT datname FROM pg_database WHERE starts_with(datname, $1)"
+        return [row["datname"] for row in self._run(self._connection.fetch(query, beginning))]
 
     def url(self, name: str) -> str:
         return self._url.set(database=name).render_as_string(hide_password=False)
@@ -92,14 +102,17 @@ class Databases:
 
 
 async def _connect(url: URL) -> asyncpg.Connection:
-    return await asyncpg.connect(
-        host=url.query["host"], port=5432, user=url.username, database=url.database
-    )
+    return await asyncpg.connect(data_source_name(url.render_as_string(hide_password=False)))
 
 
 @pytest.fixture(scope="session")
 def postgres_url(testrun_uid: str) -> Iterator[str]:
     """The server's own database: for tests that need no tables, and for making databases."""
+    other = os.environ.get(OTHER_SERVER)  # noqa: TID251 - of tests alone
+    if other:
+        url = make_url(other).set(drivername="postgresql+asyncpg")
+        yield url.render_as_string(hide_password=False)
+        return
     folder = Path(tempfile.gettempdir()) / f"{_PREFIX}-{testrun_uid}"
     with _one_at_a_time():
         _remove_abandoned()
@@ -112,11 +125,11 @@ def postgres_url(testrun_uid: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def databases(postgres_url: str) -> Iterator[Databases]:
+def databases(postgres_url: str, testrun_uid: str) -> Iterator[Databases]:
     """Where `database_url` gets its databases from; has the template made by the first worker."""
-    made = Databases(postgres_url)
+    made = Databases(postgres_url, f"{TEMPLATE}_{testrun_uid}")
     with _one_at_a_time():
-        if not made.exists(TEMPLATE):
+        if not made.exists(made.template):
             _make_template(made)
     yield made
     made.close()
@@ -136,17 +149,18 @@ def module_database_url(databases: Databases) -> Iterator[str]:
 
 def _fresh(databases: Databases) -> Iterator[str]:
     name = databases.new_name()
-    databases.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+    databases.execute(f"CREATE DATABASE {name} TEMPLATE {databases.template}")
     yield databases.url(name)
     databases.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _make_template(databases: Databases) -> None:
+    for name in databases.named(TEMPLATE):  # of earlier runs on this server
+        databases.execute(f"DROP DATABASE {name} WITH (FORCE)")
     draft = f"{TEMPLATE}_draft"
-    databases.execute(f"DROP DATABASE IF EXISTS {draft}")
     databases.execute(f"CREATE DATABASE {draft}")
     upgrade(databases.url(draft))
-    databases.execute(f"ALTER DATABASE {draft} RENAME TO {TEMPLATE}")
+    databases.execute(f"ALTER DATABASE {draft} RENAME TO {databases.template}")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ from sqlalchemy.engine import make_url
 from service.store.postgres import PostgresStore
 from tests.api.harness import CLUSTER, node, problem
 from tests.api.live import live_server
-from tests.conftest import TEMPLATE
 
 LIFT = 1_000_000_000
 
@@ -17,7 +16,7 @@ def restore(databases, url):
     """What the last backup had: a database without any change of the day. Servers go on meanwhile."""
     name = make_url(url).database
     databases.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    databases.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+    databases.execute(f"CREATE DATABASE {name} TEMPLATE {databases.template}")
 
 
 def test_p3_after_a_restore_no_revision_is_used_twice(moorage, databases, database_url):
