@@ -118,5 +118,7 @@ class _Allowance:
         return self._left >= self._burst
 
     def _fill(self, now: float) -> None:
+        if now == self._at:
+            return  # as for all events of a commit but the first
         self._left = min(self._burst, self._left + (now - self._at) * self._per_second)
         self._at = now

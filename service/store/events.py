@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 import asyncpg
 
@@ -96,9 +97,15 @@ def event_columns(events: Sequence[Event]) -> tuple[list[object], ...]:
         [row.event.message for row in rows],
         [row.event.revision for row in rows],
         [row.event.count for row in rows],
-        [datetime.fromisoformat(row.event.first) for row in rows],
-        [datetime.fromisoformat(row.event.last) for row in rows],
+        [_moment(row.event.first) for row in rows],
+        [_moment(row.event.last) for row in rows],
     )
+
+
+@lru_cache(maxsize=64)
+def _moment(text: str) -> datetime:
+    """Most of the events that are stored together are of one second."""
+    return datetime.fromisoformat(text)
 
 
 def _row(row: asyncpg.Record) -> EventRow:
