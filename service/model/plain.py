@@ -39,7 +39,11 @@ _IDENTITY_LENGTH = len(',"uid":"","creationTimestamp":""}') + 36 + 20
 _HEADS = {
     template.format(kind).encode(): kind
     for kind in ("Pod", "Node")
-    for template in ('{{"apiVersion":"v1","kind":"{}",', '{{"kind":"{}","apiVersion":"v1",')
+    for template in (
+        '{{"apiVersion":"v1","kind":"{}",',
+        '{{"kind":"{}","apiVersion":"v1",',
+        '{{"kind":"{}",',
+    )
 } | {b"{": ""}
 Fields = dict[str, str | dict[str, str] | None]
 

@@ -58,9 +58,11 @@ PLAIN = [
     POD | metadata() | {"spec": {**SPEC, "nodeName": "n1"}},
     POD | metadata() | {"spec": {"containers": SPEC["containers"], "nodeName": "n1", **SPEC}},
     {"kind": "Pod", "apiVersion": "v1"} | metadata() | {"spec": SPEC},
+    {"kind": "Pod"} | metadata() | {"spec": SPEC},
     NODE | metadata(),
     NODE | metadata(labels={"kubernetes.io/hostname": "x-1"}, annotations={"a": "b"}),
     {"kind": "Node", "apiVersion": "v1"} | metadata() | {"spec": {}, "status": NODE["status"]},
+    {"kind": "Node"} | metadata() | {"spec": {}, "status": NODE["status"]},
 ]
 
 
