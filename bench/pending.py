@@ -55,6 +55,8 @@ class Placements:
 
     def __init__(self) -> None:
         self.seen: dict[str, float] = {}
+        self.told: set[str] = set()
+        """Pods that were told why they wait."""
         self.last = perf_counter()
         self._news = asyncio.Event()
 
@@ -71,6 +73,8 @@ class Placements:
 
     def _take(self, pod: dict[str, Any]) -> None:
         self.last = perf_counter()
+        if "conditions" in pod.get("status", {}):
+            self.told.add(pod["metadata"]["name"])
         if "nodeName" in pod["spec"]:
             self.seen.setdefault(pod["metadata"]["name"], self.last)
             self._news.set()
@@ -86,8 +90,10 @@ class Placements:
             self._news.clear()
             await asyncio.wait_for(self._news.wait(), 60)
 
-    async def quiet(self) -> float:
-        """Wait until nothing has come for a while; when the last came."""
+    async def settled(self, pods: int) -> float:
+        """Wait until so many were told, and nothing has come for a while; when the last came."""
+        while len(self.told) < pods:  # noqa: ASYNC110 - no event
+            await asyncio.sleep(0.05)
         while (rest := self.last + QUIET_SECONDS - perf_counter()) > 0:  # noqa: ASYNC110 - no event
             await asyncio.sleep(rest)
         return self.last
@@ -106,7 +112,7 @@ async def run(
         await asyncio.sleep(0.5)
         await _apply(connection, [_waiting(i, kind) for i in range(pending)])
         stored = perf_counter()
-        settled = await seen.quiet() - stored
+        settled = await seen.settled(pending) - stored
         before = server.cpu_seconds()[0]
         asked: list[float] = []
         asking = asyncio.create_task(_ask(server, asked))
