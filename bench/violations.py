@@ -79,7 +79,8 @@ def main(
         seconds = []
         for _ in range(runs):
             inspection, started = Inspection(cluster), process_time()
-            found = sum(1 for each in cluster.placed_classes() for _ in inspection.of(each))
+            suspects = inspection.suspects(cluster.placed_classes())
+            found = sum(1 for each in suspects for _ in inspection.of(each))
             seconds.append(process_time() - started)
         assert found >= pods // nodes, "the first node's pods have to be found"
         print(

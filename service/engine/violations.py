@@ -5,8 +5,10 @@ taken out. It is answered from the counters: per class of pods, per node that ha
 rule one look at the count of the node's domain, less the pod itself where the rule counts it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -29,7 +31,7 @@ Execution = Literal["Ignored", "Required"]
 _IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"
 _REQUIRED = "requiredDuringSchedulingRequiredDuringExecution"
 _AT_ONCE_MIN = 16
-"""Of a class on fewer nodes each is looked at by itself: that is faster there."""
+"""Of a class on fewer nodes each is looked at by itself, and so are fewer classes of a template."""
 
 
 class Rule(NamedTuple):
@@ -90,6 +92,47 @@ class Inspection:
         self._rules: dict[Template, _TemplateRules] = {}
         self._crowds: dict[Crowd, list[tuple[Pod, PodClass]]] = {}
 
+    def suspects(self, classes: Iterable[PodClass]) -> list[PodClass]:
+        """Those of which some pod may break a rule, in their order; `of` tells whether it does.
+
+        Classes of one template are judged together, all nodes of all of them at once.
+        """
+        listed = tuple(classes)
+        alike: defaultdict[Template, list[PodClass]] = defaultdict(list)
+        for pod_class in listed:
+            alike[pod_class.template].append(pod_class)
+        found = {
+            pod_class
+            for template, group in alike.items()
+            for pod_class in self._suspect_classes(template, group)
+        }
+        return [pod_class for pod_class in listed if pod_class in found]
+
+    def _suspect_classes(self, template: Template, group: Sequence[PodClass]) -> Iterable[PodClass]:
+        if len(group) < _AT_ONCE_MIN:
+            return group
+        rules = self._template_rules(template)
+        if rules.spread:
+            return group
+        sizes = np.fromiter((len(each.nodes) for each in group), dtype=np.int64, count=len(group))
+        slots = np.fromiter(
+            chain.from_iterable(each.nodes for each in group), np.int64, count=int(sizes.sum())
+        )
+        owners = np.repeat(np.arange(len(group)), sizes)
+
+        def itself(term: AffinityTerm) -> Mask:
+            matched = (each in term.matcher.classes for each in group)
+            return np.fromiter(matched, dtype=np.bool_, count=len(group))[owners]
+
+        suspect = np.zeros(len(slots), dtype=np.bool_)
+        for test in rules.nodes:
+            suspect |= test.suspects(slots)
+        if rules.enduring or rules.ignored:
+            terms = [term for _, term in rules.enduring]
+            suspect |= _lonely((*terms, *template.affinity), slots, itself)
+        suspect |= _crowded([term for _, term in rules.apart], slots, itself)
+        return [group[index] for index in np.unique(owners[suspect])]
+
     def of(self, pod_class: PodClass) -> Iterator[Violation]:
         """The violations of all pods of a class."""
         tests = self._tests(pod_class)
@@ -134,14 +177,17 @@ class Inspection:
             )
         return found
 
-    def _tests(self, pod_class: PodClass) -> list[_Test]:
-        template = pod_class.template
+    def _template_rules(self, template: Template) -> "_TemplateRules":
         rules = self._rules.get(template)
         if rules is None:
             rules = self._rules_of(template)
             # Where every pod has a template of its own, keeping them costs more than it saves.
             if template.classes > 1:
                 self._rules[template] = rules
+        return rules
+
+    def _tests(self, pod_class: PodClass) -> list[_Test]:
+        rules = self._template_rules(pod_class.template)
         tests: list[_Test] = list(rules.nodes)
         if rules.enduring or rules.ignored:
             tests.append(_AffinityTest(pod_class, rules.enduring, rules.ignored))
@@ -341,11 +387,10 @@ class _AffinityTest:
 
     def suspects(self, slots: Ints) -> Mask:
         """Where some term is not met by others; the first-pod rule may excuse that."""
-        suspect = np.zeros(len(slots), dtype=np.bool_)
-        for term in {id(each): each for each in (*self._lasting, *self._all)}.values():
-            itself = self._class in term.matcher.classes
-            suspect |= term.counter.counts.take(term.counter.key.domain_of[slots]) <= itself
-        return suspect
+        own = self._class
+        return _lonely(
+            (*self._lasting, *self._all), slots, lambda term: own in term.matcher.classes
+        )
 
     def _told(self, ruled: _Ruled, unmet: Sequence[AffinityTerm]) -> Iterator[Breach]:
         for rule, term in ruled if unmet else ():
@@ -388,10 +433,29 @@ class _AntiAffinityTest:
                 yield Breach(rule, relations.ANTI_AFFINITY, crowd=crowd)
 
     def suspects(self, slots: Ints) -> Mask:
-        suspect = np.zeros(len(slots), dtype=np.bool_)
-        for _, term, itself in self._terms:
-            suspect |= term.counter.counts.take(term.counter.key.domain_of[slots]) > itself
-        return suspect
+        itself = {id(term): matched for _, term, matched in self._terms}
+        terms = [term for _, term, _ in self._terms]
+        return _crowded(terms, slots, lambda term: itself[id(term)])
+
+
+def _lonely(
+    terms: Iterable[AffinityTerm], slots: Ints, itself: Callable[[AffinityTerm], Mask | bool]
+) -> Mask:
+    """Where the domain holds no pod that some term matches, but `itself` if that is matched."""
+    lonely = np.zeros(len(slots), dtype=np.bool_)
+    for term in {id(each): each for each in terms}.values():
+        lonely |= term.counter.counts.take(term.counter.key.domain_of[slots]) <= itself(term)
+    return lonely
+
+
+def _crowded(
+    terms: Iterable[AffinityTerm], slots: Ints, itself: Callable[[AffinityTerm], Mask | bool]
+) -> Mask:
+    """Where the domain holds any pod that some term matches, besides `itself`."""
+    crowded = np.zeros(len(slots), dtype=np.bool_)
+    for term in terms:
+        crowded |= term.counter.counts.take(term.counter.key.domain_of[slots]) > itself(term)
+    return crowded
 
 
 # Topology spread

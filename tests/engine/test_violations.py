@@ -38,7 +38,7 @@ def found(engine):
             conflicts(inspection, each),
             each.breach.skew,
         )
-        for pod_class in engine.placed_classes()
+        for pod_class in inspection.suspects(engine.placed_classes())
         for each in inspection.of(pod_class)
     ]
     return sorted(told, key=lambda each: each[:3])
@@ -212,7 +212,9 @@ class ViolationsAgainstReference(EngineAgainstReference):
             return
         expected = violations(self.reference.view())
         assert found(self.engine) == expected
-        with patch("service.engine.violations._AT_ONCE_MIN", 1):  # as classes on many nodes are
+        with patch(
+            "service.engine.violations._AT_ONCE_MIN", 1
+        ):  # as many classes, and those on many nodes, are
             assert found(self.engine) == expected
         self.agree_with_the_filters()
 

@@ -49,9 +49,9 @@ def evict_violating(desk: Desk, intent: EvictViolating) -> Decision[EvictionsAns
         raise Overloaded("Pods could not be evicted in time.")
     now, inspection = intent.clock(), Inspection(desk.replica.cluster)
     broken: list[Violation] = []
-    for index, pod_class in enumerate(desk.replica.cluster.enduring_classes()):
-        if not pod_class.terminating:
-            broken += [v for v in inspection.of(pod_class) if v.breach.rule.execution == "Required"]
+    enduring = (each for each in desk.replica.cluster.enduring_classes() if not each.terminating)
+    for index, pod_class in enumerate(inspection.suspects(enduring)):
+        broken += [v for v in inspection.of(pod_class) if v.breach.rule.execution == "Required"]
         if index % _STEP_CLASSES == _STEP_CLASSES - 1:
             yield
     sweep = _Sweep(desk, now, inspection, broken)

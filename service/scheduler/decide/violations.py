@@ -21,7 +21,8 @@ def read_violations(desk: Desk, _: ReadViolations) -> Decision[ViolationsAnswer]
     inspection = Inspection(desk.replica.cluster)
     since = {key_of_timer(each): each.since for each in eviction_state(desk.replica).timers}
     items: list[ViolationItem] = []
-    for index, pod_class in enumerate(desk.replica.cluster.placed_classes()):
+    suspects = inspection.suspects(desk.replica.cluster.placed_classes())
+    for index, pod_class in enumerate(suspects):
         items.extend(_item(inspection, each, since) for each in inspection.of(pod_class))
         if index % _STEP_CLASSES == _STEP_CLASSES - 1:
             yield
