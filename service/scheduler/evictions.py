@@ -9,10 +9,12 @@ from datetime import datetime
 
 from typing_extensions import override
 
+from service.model.manifest import PodManifest
 from service.scheduler.answers import Answer, EvictionsAnswer
 from service.scheduler.decide.evicting import eviction_state, watches
 from service.scheduler.duties import PAUSE_SECONDS, Duties, Duty, Spawn
 from service.scheduler.intents import EvictViolating
+from service.scheduler.kinds import EvictionState
 from service.scheduler.leases import HeldLease
 from service.scheduler.limits import Limits
 from service.scheduler.ports import Clock
@@ -22,8 +24,8 @@ from service.scheduler.replica import Entry, Replica
 class Evictions(Duty):
     """The evictions of one cluster, as far as this process is concerned.
 
-    After each commit that is not its own all rules are looked at once more, in a request among
-    those of clients: a sweep. That no pod is evicted twice, or in vain, is seen to where it is
+    After each commit that can have made a rule false all rules are looked at once more, in a
+    request among those of clients: a sweep. That no pod is evicted twice, or in vain, is seen to where it is
     decided (`decide.evicting`).
     """
 
@@ -31,7 +33,7 @@ class Evictions(Duty):
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._replica: Replica | None = None
         self._changed = False
-        """Whether anything was committed since the last sweep began."""
+        """Whether anything that matters was committed since the last sweep began."""
         self._due: datetime | None = None
         """When to look again although nothing has changed."""
         self._sweeping = False
@@ -47,7 +49,7 @@ class Evictions(Duty):
 
     def settled(self, entries: Sequence[Entry]) -> None:
         """These changes of the replica are in the log."""
-        self._changed = self._changed or bool(entries)
+        self._changed = self._changed or not all(map(_only_evicts, entries))
         self._advance()
 
     # Sweeps
@@ -96,6 +98,26 @@ class Evictions(Duty):
             self._changed = True
             self._not_before = now + PAUSE_SECONDS
         self._advance()
+
+
+def _only_evicts(entry: Entry) -> bool:
+    """Whether a change is no more than a mark on a pod, as sweeps make: it breaks no rule.
+
+    Pods that are marked stay where they are, and count for all rules that last.
+    """
+    before = entry.before.manifest if entry.before else None
+    after = entry.after.manifest if entry.after else None
+    if isinstance(after, EvictionState):
+        return True
+    if not isinstance(before, PodManifest) or not isinstance(after, PodManifest):
+        return False
+    old, new = before.pod, after.pod
+    return (
+        new.terminating
+        and not new.finished
+        and new.spec is old.spec
+        and (new.node_name, new.labels) == (old.node_name, old.labels)
+    )
 
 
 class AllEvictions(Duties[Evictions]):

@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from service.model.manifest import TemplateCache
+from service.scheduler.decide import evicting
+from service.scheduler.evictions import Evictions
 from service.scheduler.intents import DeleteObject, PatchConfig, ReadViolations
 from service.scheduler.kinds import EvictionState
 from service.scheduler.service import Scheduler
@@ -307,6 +309,33 @@ async def test_a_larger_budget_counts_at_once():
         assert len(evictions(w)) == 1
         await configure(w, evictionsPerMinute=60)
         assert len(evictions(w)) == 3
+
+
+async def test_what_is_too_much_for_one_commit_follows_by_itself(monkeypatch):
+    monkeypatch.setattr(evicting, "_EVICTIONS_MAX", 3)
+    async with world() as w:
+        await apply(w, N1, *(ON_SSD.named(f"p{i}").on("n1") for i in range(8)))
+        await apply(w, N1.label(disk="hdd"))
+        await pass_seconds(w, 3)
+        assert len(set(evictions(w))) == len(evictions(w)) == 8
+
+
+async def test_rules_are_not_looked_at_again_because_pods_are_evicted(monkeypatch):
+    sweeps, sweep = [], Evictions._sweep
+
+    def counted(self):
+        sweeps.append(self)
+        sweep(self)
+
+    monkeypatch.setattr(Evictions, "_sweep", counted)
+    async with world() as w:
+        await apply(w, N1, ON_SSD.on("n1"))
+        sweeps.clear()
+        await apply(w, N1.label(disk="hdd"))
+        await pass_seconds(w, 5)
+        assert (evictions(w), len(sweeps)) == (["s1"], 1)
+        await apply(w, N1.label(disk="ssd"))
+        assert len(sweeps) == 2
 
 
 # Workers

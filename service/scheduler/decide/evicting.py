@@ -95,6 +95,8 @@ class _Sweep:
         grace = self._grace
         ends = [timer.since + grace for timer in self._timers.values()]
         times = [end for end in ends if end > self._now]
+        if self._held_back and len(self._gone) == _EVICTIONS_MAX:
+            return self._now
         if self._held_back and self._recent:
             times.append(self._recent[0].at + _MINUTE)
         return min(times, default=None)
