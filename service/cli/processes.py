@@ -36,7 +36,10 @@ STOP_SECONDS_MAX = 20
 RESPAWN_PAUSE_SECONDS = 0.2
 RESPAWN_PAUSE_SECONDS_MAX = 10.0
 RESPAWN_PAUSE_KILLED_SECONDS_MAX = 0.5
-"""For one that a signal ended, such as SIGKILL: that it can start nobody doubts."""
+"""For one that a signal ended, such as SIGKILL, soon after its start."""
+
+STARTED_SECONDS = 1.0
+"""One that a signal ended after it had lived so long is started again at once: it can start."""
 
 STEADY_SECONDS = 60.0
 """A worker that lived this long did not die of its start."""
@@ -91,9 +94,11 @@ class Workers(MPServer):
             self.main_loop_interrupt.set()
 
     def _pause_before_respawn(self, workers: list[int]) -> None:
-        killed = all((self.wrks[index].inner.exitcode or 0) < 0 for index in workers)
+        dead, now = [self.wrks[index] for index in workers], time.monotonic()
+        killed = all((each.inner.exitcode or 0) < 0 for each in dead)
+        if killed and all(now - each.birth > STARTED_SECONDS for each in dead):
+            return
         most = RESPAWN_PAUSE_KILLED_SECONDS_MAX if killed else RESPAWN_PAUSE_SECONDS_MAX
-        now = time.monotonic()
         if now - self._last_death > STEADY_SECONDS:
             self._pause_seconds = 0.0
         self._last_death = now
