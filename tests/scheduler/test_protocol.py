@@ -535,7 +535,7 @@ async def test_a_bug_in_a_decision_costs_one_request_and_the_replica(monkeypatch
     async with world() as w:
         await w.apply(*zoned("a"))
         replica = next(iter(w.schedulers[0]._loops.values()))._follower.replica
-        monkeypatch.setattr(replica.cluster, "put_pod", _broken)
+        monkeypatch.setattr(replica, "put", _broken)
         refused, placed = await asyncio.gather(
             w.place(pod("p")), w.place(pod("q")), return_exceptions=True
         )
@@ -544,7 +544,7 @@ async def test_a_bug_in_a_decision_costs_one_request_and_the_replica(monkeypatch
         await w.assert_replicas_agree()
 
 
-def _broken(pod):
+def _broken(manifest):
     raise ZeroDivisionError
 
 
