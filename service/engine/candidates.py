@@ -47,7 +47,7 @@ class Candidates:
 
     def has(self, slot: int) -> bool:
         """Whether a node is among them."""
-        return self.rows.ranks[slot] >= 0 and not any(each.at(slot) for each in self._vetoes)
+        return int(self.rows.ranks[slot]) >= 0 and not any(each.at(slot) for each in self._vetoes)
 
     def vacant(self, key: TopologyKey) -> list[bool]:
         """Per domain of a key of few: whether no candidate is in it; last, of those without it."""
