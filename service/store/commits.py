@@ -82,9 +82,11 @@ _RECORD = """
 """
 _FIND_RECORDS = """
     SELECT r.operation, r.key, r.chunk, r.request_hash, r.answer
-    FROM unnest($2::text[], $3::text[], $4::integer[]) AS k (operation, key, chunk)
-    JOIN idempotency AS r ON r.cluster_id = $1 AND r.operation = k.operation AND r.key = k.key
-        AND r.chunk = k.chunk
+    FROM unnest($2::text[], $3::text[], $4::integer[]) AS k (operation, key, chunk),
+        LATERAL (SELECT * FROM idempotency AS i
+            WHERE i.cluster_id = $1 AND i.operation = k.operation AND i.key = k.key
+                AND i.chunk = k.chunk
+            OFFSET 0) AS r
 """
 _WRITE_SOMETHING = "SELECT pg_logical_emit_message(true, 'moorage', '')"
 

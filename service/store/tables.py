@@ -165,7 +165,7 @@ idempotency = Table(
     _time("recorded_at"),
     PrimaryKeyConstraint("cluster_id", "operation", "key", "chunk", name="idempotency_pkey"),
 )
-Index("idempotency_recorded_at_idx", idempotency.c.cluster_id, idempotency.c.recorded_at)
+Index("idempotency_recorded_at_idx", idempotency.c.recorded_at)
 
 event = Table(
     "event",

@@ -14,7 +14,16 @@ from service.model.log import Head
 from service.store.connections import History, HistoryGuard, data_source_name, keep_alive
 from service.store.failures import is_unavailable, unavailable_on_failure
 from service.store.postgres import PostgresStore
-from tests.store.history import all_disconnected, commit_on, committed, create, new_id, put
+from tests.store.history import (
+    all_disconnected,
+    answer,
+    commit_on,
+    committed,
+    create,
+    delete,
+    new_id,
+    put,
+)
 
 NOWHERE = "postgresql://nobody@/none?host=/nonexistent"
 
@@ -71,6 +80,35 @@ async def test_p15_plans_made_on_empty_tables_find_rows_by_key_when_they_are_ful
     await store.close()
     await all_disconnected(operator)
     assert await operator.fetchval(scans, ["object", "change"]) - before < 1000
+
+
+async def test_p15_plans_made_on_tables_with_next_to_nothing_look_rows_up_by_their_whole_key(
+    database_url: str, operator: asyncpg.Connection
+):
+    """Until the table is analyzed such plans go on being used, however full it has become."""
+    await operator.execute("ALTER TABLE object SET (autovacuum_enabled = off)")
+    await operator.execute("ALTER TABLE idempotency SET (autovacuum_enabled = off)")
+    store = PostgresStore(database_url, connections=1)
+    cluster_id = await store.find_cluster("default")
+    records = [answer(f"key-{number}") for number in range(2000)]
+    await committed(store, cluster_id, create("a"), create("b"), idempotency=records[:1])
+    await operator.execute("ANALYZE object, idempotency")
+    await committed(store, cluster_id, put("a"))
+    await committed(store, cluster_id, delete("b"))
+    await store.find_answers(cluster_id, [records[0].id])
+    pods = [f"pod-{number}" for number in range(2000)]
+    await committed(store, cluster_id, *map(create, pods), idempotency=records[1:])
+    read = "SELECT sum(idx_tup_read)::integer FROM pg_stat_user_indexes WHERE relname = ANY($1)"
+    tables = ["object", "idempotency"]
+    await asyncio.sleep(1)
+    before = await operator.fetchval(read, tables)
+    await committed(store, cluster_id, *map(put, pods[:100]))
+    await committed(store, cluster_id, *map(delete, pods[:100]))
+    found = await store.find_answers(cluster_id, [each.id for each in records[:100]])
+    await store.close()
+    await all_disconnected(operator)
+    assert len(found) == 100
+    assert await operator.fetchval(read, tables) - before < 1000
 
 
 def test_p3_a_server_with_another_history_begins_another_epoch():
