@@ -6,11 +6,11 @@ from typing import Any
 Manifest = dict[str, Any]
 
 ZONES = 3
-NODES = 90
+NODES = 270
 PODS_PER_NODE = 56
 FULL = 0.9
 SLOTS = NODES * PODS_PER_NODE
-FILLER_NAMESPACES = 48
+FILLER_NAMESPACES = 144
 KINDS = ("together", "apart", "even", "gang")
 RIVALS = 3
 """Callers, each at another planner, that place the pods of one group at the same time."""
