@@ -10,7 +10,7 @@ from tests.concurrency.simulation.run import simulate
 
 # A run is cut off at its end: what had been started for later never begins.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-SEEDS = int(os.environ.get("MOORAGE_SIMULATION_SEEDS", "200"))  # noqa: TID251 - of the test run
+SEEDS = int(os.environ.get("MOORAGE_SIMULATION_SEEDS", "140"))  # noqa: TID251 - of the test run
 FIRST = int(os.environ.get("MOORAGE_SIMULATION_FIRST", "0"))  # noqa: TID251 - of the test run
 CHUNK = 20
 

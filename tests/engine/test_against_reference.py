@@ -11,14 +11,17 @@ from unittest.mock import patch
 import pytest
 from hypothesis import HealthCheck, settings
 
+from service import compiled
 from service.engine.columns import DirtyLog
 from tests.engine.machine import EngineAgainstReference
 from tests.strategies import NODE_FEATURES, POD_FEATURES
 
 NIGHTLY = settings.get_current_profile_name() == "nightly"
 pytestmark = pytest.mark.timeout(0 if NIGHTLY else 400)
+EXAMPLES = 40 if compiled.is_in_use() else 15
+"""The same sources run both ways: what they mean is tested where they are quick."""
 SETTINGS = settings(
-    max_examples=500 if NIGHTLY else 80,
+    max_examples=500 if NIGHTLY else EXAMPLES,
     stateful_step_count=50 if NIGHTLY else 25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -86,11 +86,12 @@ class Crowd:
             if call.outcome == "ok":
                 reason = call.body["results"][0].get("reason")
                 self.denied += reason == "QuotaExceeded"
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)
 
     async def _move(self, caller: Caller):
         while not self.over.is_set():
             await caller.put(node_manifest(self._chance.randrange(NODES), self._chance))
+            await asyncio.sleep(0.05)
 
     async def _stop(self, caller: Caller):
         """As an orchestrator does: confirm evictions, and now and then delete what it will."""
@@ -104,11 +105,14 @@ class Crowd:
             await asyncio.sleep(0.05)
 
     async def calm(self):
-        """Wait until no rule is broken any more that would have a pod evicted."""
+        """Wait until no pod but those being evicted breaks a rule that would have it evicted."""
         deadline = time.monotonic() + QUIET_SECONDS_MAX
         while time.monotonic() < deadline:
             broken = await self._items("violations")
-            if not any(each["execution"] == "Required" for each in broken):
+            there = [each["metadata"] for each in await self._items("pods")]
+            evicted = {each["name"] for each in there if "deletionTimestamp" in each}
+            required = {each["name"] for each in broken if each["execution"] == "Required"}
+            if required <= evicted:
                 return
             await asyncio.sleep(0.2)
 
