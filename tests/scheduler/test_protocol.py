@@ -131,48 +131,42 @@ async def test_p4_what_cannot_be_settled_is_answered_as_unknown():
         assert (await w.place(pod("p"))).results[0].outcome == "AlreadyPlaced"
 
 
+class Rival:
+    """Whenever worker 0 tries to commit, worker 1 was there before."""
+
+    def __init__(self, w):
+        self.races = True
+        self.raced = 0
+        self._world, self._commit = w, w.store.commit
+        w.store.commit = self._race
+
+    async def _race(self, cluster_id: int, request: CommitRequest):
+        if self.races and request.commit_id.fields[0] == 1:
+            self.raced += 1
+            await self._world.place(pod(f"faster-{self.raced}"), worker=1)
+        return await self._commit(cluster_id, request)
+
+
 async def test_p6_who_lost_three_races_locks_the_head_first():
     async with world(workers=2) as w:
         await w.apply(*zoned("a"))
-        commit = w.store.commit
-        raced = 0
-
-        async def racing(cluster_id: int, request: CommitRequest):
-            """Whenever worker 0 tries, worker 1 was there before."""
-            nonlocal raced
-            if request.commit_id.fields[0] == 1:
-                raced += 1
-                await w.place(pod(f"faster-{raced}"), worker=1)
-            return await commit(cluster_id, request)
-
-        w.store.commit = racing
+        rival = Rival(w)
         answer = await w.place(pod("p"), worker=0)
         assert answer.results[0].outcome == "Placed"
         assert answer.attempts == 4
-        assert (raced, w.store.calls["commit_locked"]) == (3, 1)
+        assert (rival.raced, w.store.calls["commit_locked"]) == (3, 1)
 
 
 async def test_p6_who_lost_most_of_its_races_locks_after_the_first_that_it_loses():
     async with world(workers=2) as w:
         await w.apply(*zoned("a"))
-        commit = w.store.commit
-        raced, is_racing = 0, True
-
-        async def racing(cluster_id: int, request: CommitRequest):
-            """Whenever worker 0 tries, worker 1 was there before."""
-            nonlocal raced
-            if is_racing and request.commit_id.fields[0] == 1:
-                raced += 1
-                await w.place(pod(f"faster-{raced}"), worker=1)
-            return await commit(cluster_id, request)
-
-        w.store.commit = racing
+        rival = Rival(w)
         attempts = [(await w.place(pod(f"p{i}"), worker=0)).attempts for i in range(6)]
         assert attempts == [4, 4, 2, 2, 2, 2]
-        is_racing = False
+        rival.races = False
         for i in range(8):
             assert (await w.place(pod(f"alone-{i}"), worker=0)).attempts == 1
-        is_racing = True
+        rival.races = True
         assert (await w.place(pod("again"), worker=0)).attempts == 4
 
 
@@ -180,21 +174,10 @@ async def test_p6_nobody_who_found_no_room_under_the_lock_begins_to_lose_races_a
     """Each round of the lock has time for one request; those behind it have lost as often."""
     async with world(workers=2, limits=Limits(locked_slice_seconds=0)) as w:
         await w.apply(*zoned("a"))
-        commit = w.store.commit
-        raced = 0
-
-        async def racing(cluster_id: int, request: CommitRequest):
-            """Whenever worker 0 tries, worker 1 was there before."""
-            nonlocal raced
-            if request.commit_id.fields[0] == 1:
-                raced += 1
-                await w.place(pod(f"faster-{raced}"), worker=1)
-            return await commit(cluster_id, request)
-
-        w.store.commit = racing
+        rival = Rival(w)
         answers = await asyncio.gather(*(w.place(pod(f"p{i}"), worker=0) for i in range(5)))
         assert [answer.attempts for answer in answers] == [4] * 5
-        assert (raced, w.store.calls["commit_locked"]) == (3, 5)
+        assert (rival.raced, w.store.calls["commit_locked"]) == (3, 5)
 
 
 async def test_p6_who_is_outrun_under_the_lock_tries_without_it_before_locking_again():
