@@ -110,12 +110,11 @@ class RulesInterner:
         self._needs: dict[bytes, Needs] = {}
         self._empty_term_matches_all = empty_term_matches_all
 
-    def rules_of(self, pod: Pod, added: NodeAffinity | None = None) -> NodeRules:
+    def rules_of(self, pod: Pod, needs: Needs, added: NodeAffinity | None = None) -> NodeRules:
         """The rules of a pod, with one user more; give them back by `release`.
 
-        `added` is what its profile asks of nodes for all pods.
+        `needs` are those of its spec; `added` is what its profile asks of nodes for all pods.
         """
-        needs = self.needs_of(pod.spec)
         compiled = _compile(pod, needs, added, self._empty_term_matches_all)
         key = _identity(compiled)
         rules = self._rules.setdefault(key, compiled)

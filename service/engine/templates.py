@@ -206,9 +206,9 @@ class Compiler:
         template = self._templates.get(identity)
         if template is None:
             profile = self._profiles.get(spec.scheduler_name)
-            rules = self._rules.rules_of(pod, profile.added_affinity if profile else None)
-            use = self._rules.needs_of(spec).use
-            template = Template(spec, pod.namespace, rules, use, identity)
+            needs = self._rules.needs_of(spec)
+            rules = self._rules.rules_of(pod, needs, profile.added_affinity if profile else None)
+            template = Template(spec, pod.namespace, rules, needs.use, identity)
             builder = _TemplateBuilder(self._config, self._nodes, self._acquaintance, template)
             builder.build(pod, self._eligibilities, self._defaults(spec), self._daemons)
             self._nodes.track(name for name, _ in (*rules.amounts, *template.use.amounts))
