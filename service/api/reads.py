@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar
-from uuid import UUID
 
 import msgspec
 
@@ -16,17 +15,14 @@ from service.api.problems import RevisionNotReached
 from service.model.errors import MoorageError, NotFound
 from service.model.log import (
     ClusterRow,
-    Diverged,
     EventPage,
     Head,
-    LogPage,
-    ObjectKey,
     ObjectPage,
     ObjectRead,
     ReplicaReport,
     Snapshot,
 )
-from service.scheduler.loading import load
+from service.scheduler.loading import Source, load
 
 DEFAULT_CLUSTER = "default"
 """The cluster that is there from the start."""
@@ -54,7 +50,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """The revision that the cluster has to have reached."""
 
 
-class Reads(Protocol):
+class Reads(Source, Protocol):
     """What the API asks of the store. Each answer is from one instant, with its head.
 
     Raises (from every method):
@@ -104,18 +100,6 @@ class Reads(Protocol):
         limit: int,
     ) -> EventPage:
         """Up to `limit` events, by namespace and name, from after a key on."""
-        ...
-
-    async def read_objects(
-        self, cluster_id: int, after: ObjectKey | None, limit: int
-    ) -> ObjectPage:
-        """Up to `limit` objects of all kinds by their keys, from after a key on."""
-        ...
-
-    async def read_log(
-        self, cluster_id: int, after: int, tip: UUID | None, limit: int
-    ) -> LogPage | Diverged:
-        """Whole commits after a revision whose last commit was `tip`."""
         ...
 
     async def replica_reports(self) -> list[ReplicaReport]:
