@@ -5,12 +5,13 @@ Labels are a mapping from key to value. Sources: `k8s.io/apimachinery/pkg/labels
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from service.model.objects import (
     Affinity,
     LabelSelector,
     LabelSelectorRequirement,
+    NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     PodSpec,
@@ -148,20 +149,24 @@ def required_node_affinity_matches(
     """`nodeSelector` and both required variants of node affinity, all of which must hold."""
     if any(labels.get(key) != value for key, value in (spec.node_selector or {}).items()):
         return False
-    node_affinity = (spec.affinity or Affinity()).node_affinity
-    if node_affinity is None:
-        return True
-    required = (
-        node_affinity.required_during_scheduling_ignored_during_execution,
-        node_affinity.required_during_scheduling_required_during_execution,
-    )
     return all(
         node_terms_match(
             selector.node_selector_terms, node_name, labels, empty_matches_all=empty_matches_all
         )
-        for selector in required
-        if selector is not None
+        for selector in required_node_selectors(spec)
     )
+
+
+def required_node_selectors(spec: PodSpec) -> Iterator[NodeSelector]:
+    """Both required variants of node affinity, as far as a pod has them."""
+    node_affinity = (spec.affinity or Affinity()).node_affinity
+    if node_affinity is None:
+        return
+    required = (
+        node_affinity.required_during_scheduling_ignored_during_execution,
+        node_affinity.required_during_scheduling_required_during_execution,
+    )
+    yield from (selector for selector in required if selector is not None)
 
 
 def spread_selector(constraint: TopologySpreadConstraint, labels: Labels) -> LabelSelector | None:

@@ -1,6 +1,6 @@
 """Lots of pending pods: those that no rule can tell apart, or the members of one group."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from enum import Enum
 
 from service.model.objects import Pod
@@ -14,7 +14,7 @@ Order = tuple[int, str, str, str]
 
 
 Topic = tuple[str, Pair | None]
-"""A plugin that rejected, with a label of pods that it is about; None: pods of any labels."""
+"""A plugin that rejected, with a label of pods, or a node, that it is about; None: of any."""
 ALL: Pair = ("", "")
 """With this in place of a label: every lot that the plugin rejected."""
 
@@ -95,11 +95,11 @@ def topics_of(pod: Pod, refused: Refused) -> frozenset[Topic]:
     """What can help pods like this one, by the plugins that rejected it."""
     return frozenset(
         (plugin, pair)
-        for plugin in refused.reasons
-        for pair in (ALL, *_labels_of_interest(plugin, pod))
+        for plugin, reasons in refused.reasons.items()
+        for pair in (ALL, *_labels_of_interest(plugin, pod, reasons))
     )
 
 
-def _labels_of_interest(plugin: str, pod: Pod) -> Iterable[Pair | None]:
-    pairs = topics(plugin, pod)
+def _labels_of_interest(plugin: str, pod: Pod, reasons: Collection[str]) -> Iterable[Pair | None]:
+    pairs = topics(plugin, pod, reasons)
     return (None,) if pairs is None else pairs

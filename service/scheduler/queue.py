@@ -35,6 +35,8 @@ from service.scheduler.wakeups import (
     helps,
 )
 
+_SEEN_MAX = 1_000
+
 
 class PendingQueue:
     """The pending pods of one cluster. All times are in the clock's monotonic seconds."""
@@ -129,8 +131,14 @@ class PendingQueue:
                 events.update((e.identity, (entry.revision, e)) for e in events_of(entry))
         for revision, event in events.values():
             if self._taken:
-                self._seen.append((revision, event))
+                self._see(revision, event)
             self._wake_by(event)
+
+    def _see(self, revision: int, event: Event) -> None:
+        """Remember what happened while pods are being tried; if that is much, that it was much."""
+        self._seen.append((revision, event))
+        if len(self._seen) > _SEEN_MAX:
+            self._seen = [(revision, EVERYTHING)]
 
     def _follow(self, entry: Entry) -> None:
         after = entry.after.manifest if entry.after else None
@@ -463,9 +471,9 @@ class PendingQueue:
 
     def _asking(self, plugin: str, event: Event) -> list[Lot]:
         """The lots rejected by a plugin that an event may be about."""
-        if not event.pods or (event.freed is not None and event.forbids):
+        pairs = event.pairs
+        if pairs is None:
             return list(self._index.get((plugin, ALL), ()))
-        pairs = {pair for pod in event.pods for pair in pod.labels.items()}
         return [lot for pair in (None, *pairs) for lot in self._index.get((plugin, pair), ())]
 
     def _is_helped(self, lot: Lot, event: Event) -> bool:

@@ -8,19 +8,24 @@ little, a missed one would leave a pod waiting.
 Source: `pkg/scheduler/framework/plugins/*`, `EventsToRegister` and `isSchedulableAfter…`, v1.35.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from service.model.manifest import NamespaceManifest, NodeManifest, PodGroupManifest, PodManifest
 from service.model.objects import (
     LabelSelector,
     Node,
+    NodeSelectorRequirement,
     Pod,
     PodAffinity,
     PodAffinityTerm,
 )
 from service.model.requests import placed_requests
-from service.model.selectors import matches
+from service.model.selectors import (
+    matches,
+    required_node_affinity_matches,
+    required_node_selectors,
+)
 from service.scheduler.kinds import WaitingGroup
 from service.scheduler.replica import Entry
 
@@ -38,14 +43,17 @@ TOO_MANY_PODS = "Too many pods"
 _INSUFFICIENT = "Insufficient "
 _EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
 """Not the pod's own terms reject then, so nothing is known of their topology keys."""
+_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
+"""Not the pod's own node affinity rejects then."""
+_NEGATIVE = frozenset({"NotIn", "DoesNotExist"})
 _RELATIONS = frozenset({AFFINITY, SPREAD})
+_NODE_AFFINITY = frozenset({"NodeAffinity"})
 _NODE_ADDED = frozenset(
     {
         NO_NODES,
         FIT,
         AFFINITY,
         SPREAD,
-        "NodeAffinity",
         "NodeName",
         "NodePorts",
         "NodeUnschedulable",
@@ -53,11 +61,12 @@ _NODE_ADDED = frozenset(
     }
 )
 _TAINTS = frozenset({"NodeUnschedulable", "TaintToleration", SPREAD})
-_NODE_LABELS = frozenset({"NodeAffinity", AFFINITY, SPREAD})
 _POD_LEFT = frozenset({FIT, "NodePorts", AFFINITY, SPREAD})
 
 Pair = tuple[str, str]
 """A label: key and value."""
+ANY_VALUE = "*"
+"""As a pair's value: whatever value the key has, or none; no label has this one."""
 
 
 class Event(NamedTuple):
@@ -71,11 +80,23 @@ class Event(NamedTuple):
     """The resources that the pod used, if it left; None if it did not."""
     relabelled: frozenset[str] | None = None
     """The label keys of which the node has another value now; None if it is not about labels."""
+    node: tuple[Node | None, Node] | None = None
+    """A node as it was and as it is, whose coming or labels are what it is about."""
 
     @property
     def identity(self) -> object:
         """Equal for events that help the same pods."""
-        return self.plugins, self.freed, self.relabelled, tuple(map(_identity, self.pods))
+        node = self.node and tuple(map(_node_identity, self.node))
+        return self.plugins, self.freed, self.relabelled, tuple(map(_identity, self.pods)), node
+
+    @property
+    def pairs(self) -> frozenset[Pair] | None:
+        """Labels that it is about, see `topics`; None: it may concern anybody."""
+        if self.node is not None:
+            return _turned(*self.node)
+        if not self.pods or (self.freed is not None and self.forbids):
+            return None
+        return frozenset(pair for pod in self.pods for pair in pod.labels.items())
 
     @property
     def forbids(self) -> bool:
@@ -107,8 +128,8 @@ def events_of(entry: Entry) -> list[Event]:
             return [EVERYTHING] if entry.kind == "Cluster" else _of(frozenset({ADMISSION}))
 
 
-def topics(plugin: str, pod: Pod) -> frozenset[Pair] | None:
-    """Labels of which a pod has one at least that matters to `plugin`'s verdict; None: any pod."""
+def topics(plugin: str, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] | None:
+    """Labels of which an event has one at least if it matters to `plugin`'s verdict; None: any."""
     match plugin:
         case "InterPodAffinity":
             return _pairs(term.label_selector for term in _required_terms(pod))
@@ -116,6 +137,8 @@ def topics(plugin: str, pod: Pod) -> frozenset[Pair] | None:
             constraints = pod.spec.topology_spread_constraints
             # Without any of its own it was the cluster's default constraints that rejected.
             return _pairs(each.label_selector for each in constraints) if constraints else None
+        case "NodeAffinity":
+            return None if _ENFORCED in reasons else _node_pairs(pod)
         case _:
             return None
 
@@ -126,22 +149,29 @@ def helps(event: Event, plugin: str, pod: Pod, reasons: Collection[str]) -> bool
         return True
     if plugin not in event.plugins:
         return False
+    if event.node is not None:
+        return _ENFORCED in reasons or _begins_to_match(pod, *event.node)
     if plugin == AFFINITY and event.relabelled is not None:
         keys = {term.topology_key for term in _required_terms(pod)}
         return _EXISTING in reasons or not keys.isdisjoint(event.relabelled)
-    if not event.pods:
-        return True
     if plugin == FIT and event.freed is not None:
         freed = event.freed
         return any(
             reason == TOO_MANY_PODS or reason.removeprefix(_INSUFFICIENT) in freed
             for reason in reasons
         )
-    if plugin == AFFINITY:
-        return any(_are_related(pod, other) for other in event.pods)
-    if plugin == SPREAD:
-        return any(_are_counted(pod, other) for other in event.pods)
-    return True
+    return not event.pods or any(_concerns(plugin, pod, other) for other in event.pods)
+
+
+def _concerns(plugin: str, pod: Pod, other: Pod) -> bool:
+    """Whether it may matter to a plugin's verdict on a pod that another one came, left or changed."""
+    match plugin:
+        case "InterPodAffinity":
+            return _are_related(pod, other)
+        case "PodTopologySpread":
+            return _are_counted(pod, other)
+        case _:
+            return True
 
 
 def _of(plugins: frozenset[str]) -> list[Event]:
@@ -149,14 +179,42 @@ def _of(plugins: frozenset[str]) -> list[Event]:
 
 
 def _node_events(before: Node | None, after: Node | None) -> list[Event]:
-    if before is None or after is None:
-        return _of(_RELATIONS if after is None else _NODE_ADDED)
+    if after is None:
+        return _of(_RELATIONS)
+    labelled = Event(_NODE_AFFINITY, node=(before, after))
+    if before is None:
+        return [Event(_NODE_ADDED), labelled]
     events = _of(_other_changes(before, after))
     if before.labels != after.labels:
-        differing = before.labels.items() ^ after.labels.items()
-        keys = frozenset(key for key, _ in differing)
-        events.append(Event(_NODE_LABELS, relabelled=keys))
+        keys = _differing(before.labels, after.labels)
+        events += [Event(_RELATIONS, relabelled=keys), labelled]
     return events
+
+
+def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(key for key, _ in before.items() ^ after.items())
+
+
+def _turned(before: Node | None, after: Node) -> frozenset[Pair]:
+    """The labels that a node has now and had not before, and whose values were others."""
+    old = before.labels if before else {}
+    keys = _differing(old, after.labels)
+    given = {(key, after.labels[key]) for key in keys if key in after.labels}
+    return frozenset(given | {(key, ANY_VALUE) for key in keys})
+
+
+def _begins_to_match(pod: Pod, before: Node | None, after: Node) -> bool:
+    """Whether a node matches a pod's node affinity now, and did not before.
+
+    Terms that are empty count as what wakes the pod, for they mean what the configuration says.
+    """
+    if not required_node_affinity_matches(
+        pod.spec, after.name, after.labels, empty_matches_all=True
+    ):
+        return False
+    return before is None or not required_node_affinity_matches(
+        pod.spec, before.name, before.labels
+    )
 
 
 def _other_changes(before: Node, after: Node) -> frozenset[str]:
@@ -201,6 +259,10 @@ def _identity(pod: Pod) -> object:
     return pod.namespace, id(pod.spec), pod.terminating, frozenset(pod.labels.items())
 
 
+def _node_identity(node: Node | None) -> object:
+    return node and (node.name, frozenset(node.labels.items()))
+
+
 def _required_terms(pod: Pod) -> Iterator[PodAffinityTerm]:
     yield from _terms(pod, "pod_affinity")
     yield from _terms(pod, "pod_anti_affinity")
@@ -234,6 +296,28 @@ def _are_counted(waiting: Pod, other: Pod) -> bool:
     return waiting.namespace == other.namespace and (
         not constraints or any(matches(each.label_selector, other.labels) for each in constraints)
     )
+
+
+def _node_pairs(pod: Pod) -> frozenset[Pair] | None:
+    """Labels of which a node gets or loses one when it begins to match; None: perhaps of none.
+
+    A node that comes gets all its labels; so it is any of them, unless what is asked for holds of
+    a node without labels.
+    """
+    pairs = set((pod.spec.node_selector or {}).items())
+    needs_label = bool(pairs)
+    for selector in required_node_selectors(pod.spec):
+        for term in selector.node_selector_terms:
+            asked = term.match_expressions if term else None
+            pairs |= {pair for each in asked or () for pair in _requirement_pairs(each)}
+            if not needs_label and all(each.operator in _NEGATIVE for each in asked or ()):
+                return None
+    return frozenset(pairs)
+
+
+def _requirement_pairs(requirement: NodeSelectorRequirement) -> Iterator[Pair]:
+    values = requirement.values if requirement.operator == "In" else None
+    return ((requirement.key, value) for value in values or (ANY_VALUE,))
 
 
 def _pairs(selectors: Iterable[LabelSelector | None]) -> frozenset[Pair] | None:

@@ -139,11 +139,11 @@ def test_what_is_being_tried_is_not_given_out_again():
 
 def test_back_off_begins_with_the_second_refusal_and_doubles_to_ten_seconds():
     shop = Shop()
-    shop.put(node("n"), pod("p").node_selector(disk="ssd"))
+    shop.put(node("n").cordon(), pod("p"))
     shop.work()
     waits = []
     for _ in range(7):
-        shop.put(node("n").label(disk=str(len(waits))))
+        shop.put(node("n").cordon().taint(f"t{len(waits)}"))
         began = shop.now
         while states(shop) != {"unschedulable": 1} or shop.now == began:
             shop.work()
@@ -205,6 +205,77 @@ def test_a_freed_resource_wakes_only_who_lacks_it():
     shop.work()
     shop.delete("Pod", "memory")
     assert tries(shop) == ["wants-memory"]
+
+
+NODE_TERMS: dict[str, list[Any]] = {
+    "a value": [{"matchExpressions": [{"key": "disk", "operator": "In", "values": ["a", "b"]}]}],
+    "a key": [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}],
+    "a number": [{"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["8"]}]}],
+    "no key": [{"matchExpressions": [{"key": "old", "operator": "DoesNotExist"}]}],
+    "not a value": [{"matchExpressions": [{"key": "old", "operator": "NotIn", "values": ["x"]}]}],
+    "a name": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["m"]}]}],
+}
+ADMITTED = {"disk": "b", "cores": "16"}
+
+
+@pytest.mark.parametrize("asked", NODE_TERMS)
+@pytest.mark.parametrize("comes", [False, True])
+@pytest.mark.parametrize("variant", ["IgnoredDuringExecution", "RequiredDuringExecution"])
+def test_node_affinity_wakes_for_a_node_that_it_admits(asked: str, variant: str, *, comes: bool):
+    shop = Shop()
+    waiting = pod("p")
+    required = {f"requiredDuringScheduling{variant}": {"nodeSelectorTerms": NODE_TERMS[asked]}}
+    waiting["spec"]["affinity"] = {"nodeAffinity": required}
+    name = "m" if comes or asked == "a name" else "n"
+    shop.put(node("n").label(old="x", cores="8"))
+    shop.put(waiting)
+    shop.work()
+    assert states(shop) == {"unschedulable": 1}
+    shop.put(node(name).label(**ADMITTED))
+    assert states(shop) == {"active": 1}
+
+
+def test_a_relabelled_node_wakes_only_those_whom_it_admits_now():
+    shop = Shop()
+    shop.put(node("n").label(zone="z"), node("m").label(zone="z", wanted="none"))
+    for number in range(5):
+        shop.put(small(f"p{number}").node_selector(wanted=str(number), zone="z"))
+    shop.work()
+    shop.put(node("n").label(zone="z", wanted="3", other="label"))
+    assert tries(shop) == ["p3"]
+
+
+def test_a_node_wakes_nobody_by_labels_that_it_had_before_or_that_are_not_enough():
+    shop = Shop()
+    shop.put(node("full").label(disk="ssd").allocatable(cpu="1", pods="0"))
+    shop.put(node("n"), small("p").node_selector(disk="ssd"))
+    shop.put(small("q").node_selector(disk="nvme", zone="z"))
+    shop.work()
+    shop.put(node("full").label(disk="ssd", more="label").allocatable(cpu="1", pods="0"))
+    shop.put(node("n").label(disk="nvme"), node("n").label(zone="z"))
+    assert states(shop) == {"unschedulable": 2}
+
+
+def test_node_affinity_that_the_profile_adds_wakes_whatever_the_pod_asks_for():
+    term = {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["x"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    arguments = {"name": "NodeAffinity", "args": {"addedAffinity": required}}
+    profile = {"schedulerName": "default-scheduler", "pluginConfig": [arguments]}
+    shop = Shop({"profiles": [profile]})
+    shop.put(node("n").label(disk="ssd"), pod("p").node_selector(disk="ssd"))
+    shop.work()
+    shop.put(node("n").label(disk="ssd", pool="x"))
+    assert states(shop) == {"active": 1}
+
+
+def test_very_many_changes_while_pods_are_being_tried_wake_whoever_was_refused():
+    shop = Shop()
+    shop.put(node("n"), pod("p").node_selector(disk="ssd"))
+    turn = shop.take()
+    answer = shop.decide(turn)
+    shop.put(*(node("n").label(number=str(number)) for number in range(1_100)))
+    shop.queue.conclude(turn, answer.refused, shop.now)
+    assert states(shop) == {"active": 1}
 
 
 def test_affinity_wakes_for_pods_that_its_terms_may_match_and_for_no_others():
