@@ -20,6 +20,8 @@ from service.scheduler.limits import Limits
 from service.scheduler.ports import Clock
 from service.scheduler.replica import Entry, Replica
 
+_RULE = b"SchedulingRequiredDuringExecution"
+
 
 class Evictions(Duty):
     """The evictions of one cluster, as far as this process is concerned.
@@ -133,3 +135,9 @@ class AllEvictions(Duties[Evictions]):
     @override
     def _duty(self, lease: HeldLease) -> Evictions:
         return Evictions(lease=lease, clock=self._clock, limits=self._limits, spawn=self._spawn)
+
+    @override
+    async def _neglected_at_start(self) -> list[str]:
+        """All pods are looked through: the last worker may have died before it took a lease."""
+        unattended = await self._store.unattended(self._name, _RULE)
+        return sorted({*unattended, *await self._neglected()})

@@ -142,6 +142,10 @@ class Store(Protocol):
         """The clusters of which nobody prolonged the lease of this name, and nobody gave it back."""
         ...
 
+    async def unattended(self, name: str, mention: bytes) -> list[str]:
+        """The clusters of which nobody has the lease of this name, and a pod's body has these bytes."""
+        ...
+
     async def acquire_lease(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:

@@ -298,6 +298,15 @@ class MemoryStore:
         leases = {own.name: own.leases.get(name) for own in self._clusters.values()}
         return sorted(name for name, lease in leases.items() if lease and not _lasts(lease, now))
 
+    async def unattended(self, name: str, mention: bytes) -> list[str]:
+        """The clusters of which nobody has the lease of this name, and a pod's body has these bytes."""
+        return sorted(
+            own.name
+            for own in self._clusters.values()
+            if name not in own.leases
+            and any(row.kind == "Pod" and mention in row.body for row in own.objects.values())
+        )
+
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
         """Give a lease back, if the holder still has it."""
         own = self._clusters.get(cluster_id)

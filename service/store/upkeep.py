@@ -51,6 +51,15 @@ _EXPIRED = f"""
         AND l.until NOT BETWEEN clock_timestamp() AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
     ORDER BY c.name
 """  # noqa: S608 - put together from constants
+_UNATTENDED = """
+    SELECT c.name FROM cluster AS c
+    WHERE NOT EXISTS (SELECT FROM lease AS l WHERE l.cluster_id = c.cluster_id AND l.name = $1)
+        AND EXISTS (
+            SELECT FROM object AS o
+            WHERE o.cluster_id = c.cluster_id AND o.kind = 'Pod' AND position($2 IN o.body) > 0
+        )
+    ORDER BY c.name
+"""
 _RELEASE = "DELETE FROM lease WHERE cluster_id = $1 AND name = $2 AND holder = $3"
 _REPORT = """
     WITH gone AS (
@@ -106,6 +115,16 @@ class Upkeep:
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
                 return [row["name"] for row in await connection.fetch(_EXPIRED, name)]
+
+    async def unattended(self, name: str, mention: bytes) -> list[str]:
+        """The clusters of which nobody has the lease of this name, and a pod's body has these bytes.
+
+        All pods of clusters without the lease are read: about a second for a million.
+        """
+        with unavailable_on_failure():
+            async with self._writer.driver() as connection:
+                rows = await connection.fetch(_UNATTENDED, name, mention)
+        return [row["name"] for row in rows]
 
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
         """Give a lease back, if the holder still has it."""

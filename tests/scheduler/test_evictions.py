@@ -366,6 +366,23 @@ async def test_a_timer_goes_on_with_another_worker_from_where_it_was():
         assert evictions(w) == ["s1"], "nobody asked it for anything"
 
 
+async def test_a_start_finds_pods_that_have_to_go_without_any_lease():
+    """P17: whoever stored the first such pod may have died before it took the lease."""
+
+    async def refused(*_):
+        return None
+
+    async with world() as w:
+        w.store.acquire_lease = refused  # type: ignore[method-assign]
+        await apply(w, N1.label(disk="hdd"), ON_SSD.on("n1"))
+        await w.schedulers[0].stop()
+        del w.store.acquire_lease  # type: ignore[attr-defined]
+        heir = w.schedulers[0] = Scheduler(w.store, w.clock, CountedIds(9), None, TemplateCache())
+        await heir.start()
+        await pass_seconds(w, 10)
+        assert evictions(w) == ["s1"], "nobody asked it for anything"
+
+
 async def test_timers_are_stored_and_stopped_by_commits():
     """P17: the commit that makes a rule false begins its timer, the one that makes it true ends it."""
     async with world() as w:

@@ -144,6 +144,16 @@ async def test_a_lease_from_before_the_clock_went_back_can_be_taken(
     assert await store.expired_leases("upkeep") == []
 
 
+async def test_clusters_that_nobody_looks_after_are_found_by_what_their_pods_say(store: AnyStore):
+    for name, body in (("a", b'{"x":1}'), ("b", b'{"xy":1}'), ("c", b'{"xyz":1}')):
+        row = await store.create_cluster(name, b'{"xy":1}')
+        await committed(store, row.cluster_id, create("p", kind="Pod", body=body))
+    attended = await store.find_cluster("c")
+    await store.acquire_lease(attended, "evictions", "w1", 0)
+    assert await store.unattended("evictions", b'"xy') == ["b"]
+    assert await store.unattended("queue", b'"xy') == ["b", "c"]
+
+
 async def test_a_cluster_that_is_gone_has_no_leases(store: AnyStore):
     assert await store.acquire_lease(999_999, "queue", "w1", 60) is None
     await store.release_lease(999_999, "queue", "w1")
