@@ -119,7 +119,7 @@ class Upkeep:
     async def unattended(self, name: str, mention: bytes) -> list[str]:
         """The clusters of which nobody has the lease of this name, and a pod's body has these bytes.
 
-        All pods of clusters without the lease are read: about a second for a million.
+        All pods of clusters without the lease are read: two or three seconds for a million.
         """
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
