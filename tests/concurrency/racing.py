@@ -43,12 +43,8 @@ def member(number, index):
             return made.spread(1, "zone", others)
 
 
-def is_apart(number):
-    return number % 3 == 1
-
-
-def load(url):
-    items = {"apiVersion": "v1", "kind": "List", "items": nodes()}
+def load(url, items=None):
+    items = {"apiVersion": "v1", "kind": "List", "items": nodes() if items is None else items}
     httpx.post(
         f"{url}{PATH}/apply", json=items, headers=bearer(TOKEN), timeout=30
     ).raise_for_status()

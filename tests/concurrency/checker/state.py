@@ -91,12 +91,10 @@ class State:
 
     def quotas(self, namespace: str) -> Quotas:
         """Those of a namespace, with the pods there."""
-        return Quotas(
-            self.cluster.config,
-            [quota for key, quota in self._quotas.items() if key[0] == namespace],
-            [pod for key, pod in self.cluster.pods.items() if key[0] == namespace],
-            self.cluster.nodes.values(),
-        )
+        quotas = [quota for key, quota in self._quotas.items() if key[0] == namespace]
+        pods = self.cluster.pods.items() if quotas else ()  # looked through for each change
+        charged = [pod for key, pod in pods if key[0] == namespace]
+        return Quotas(self.cluster.config, quotas, charged, self.cluster.nodes.values())
 
     def pod(self, key: Key) -> Manifest | None:
         return self.cluster.pods.get(key[1:])

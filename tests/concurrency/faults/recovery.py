@@ -1,17 +1,18 @@
 """`python -m tests.concurrency.faults.recovery`: how soon placements go on after `kill -9`.
 
 First one thing is killed again and again, with one caller who asks until a placement that was
-asked for after the kill is acknowledged. Then many callers place pods while a worker or PostgreSQL
-is killed every two seconds; that run ends in the checker.
+asked for after the kill is acknowledged. Then many callers place pods, first in peace, then while a
+worker or PostgreSQL is killed every two seconds; that run ends in the checker.
 """
 
 import argparse
 import asyncio
+import itertools
 import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
 import httpx
@@ -19,7 +20,10 @@ import httpx
 from service.cli.local import LocalServer, temporary_folder
 from tests.builders import pod
 from tests.concurrency.callers import PATH, bearer
-from tests.concurrency.faults.site import Site, site
+from tests.concurrency.checker.history import Call
+from tests.concurrency.faults.pressure import Pressure
+from tests.concurrency.faults.site import Fault, Site, site
+from tests.concurrency.race import workload
 from tests.concurrency.racing import TOKEN, kill_postgres, kill_worker, load
 
 RECOVERY_SECONDS_MAX = 30.0
@@ -70,19 +74,26 @@ async def recoveries(kill: Kill, count: int, *, workers: int = 1, seed: int = 0)
 
 
 def told(victim: str, seconds: Sequence[float]) -> str:
-    p99 = seconds[min(len(seconds) - 1, int(0.99 * len(seconds)))]
     return (
         f"{victim}: {len(seconds)} kills; to the next acknowledged placement: median "
-        f"{statistics.median(seconds):.2f} s, p99 {p99:.2f} s, longest {seconds[-1]:.2f} s"
+        f"{statistics.median(seconds):.2f} s, p99 {_quantile(seconds, 0.99):.2f} s, "
+        f"longest {seconds[-1]:.2f} s"
     )
 
 
-async def placements_per_second(seconds: float, seed: int, pods: int) -> str:
-    """Acknowledged while something is killed every two seconds; two servers on one PostgreSQL."""
-    chance, killed = random.Random(seed), {"worker": 0, "PostgreSQL": 0}
+def _quantile(values: Sequence[float], share: float) -> float:
+    return values[min(len(values) - 1, int(share * len(values)))]
+
+
+async def placements_while_killing(options: argparse.Namespace) -> AsyncIterator[str]:
+    """What is acknowledged without kills, then while something is killed every two seconds."""
+    chance, killed = random.Random(options.seed), {"worker": 0, "PostgreSQL": 0}
+
+    async def leave_alone(_: Site) -> None:
+        await asyncio.sleep(options.seconds / 2)
 
     async def kill_at_intervals(made: Site) -> None:
-        end = time.monotonic() + seconds
+        end = time.monotonic() + options.seconds
         while time.monotonic() < end:
             await asyncio.sleep(KILL_EVERY_SECONDS)
             victim = chance.choice(list(KILLS))
@@ -90,22 +101,53 @@ async def placements_per_second(seconds: float, seed: int, pods: int) -> str:
             server = chance.choice(made.servers)
             await asyncio.to_thread(KILLS[victim], server, made.data_dir)
 
-    async with site(quiet=True) as made:
-        started = time.monotonic()
-        calls = await made.place_while(kill_at_intervals, pods=pods)
-        elapsed = time.monotonic() - started
+    nodes = [*workload.nodes()]
+    async with site(
+        servers=options.servers, workers=options.workers, quiet=True, stays=False, nodes=nodes
+    ) as made:
+        made.counts = True
+        pressure = Pressure(options.pods)
+        yield f"without kills: {await _pressed(made, leave_alone, pressure, options.callers)}"
+        told = await _pressed(made, kill_at_intervals, pressure, options.callers)
+        yield (
+            f"while {killed['worker']} workers and PostgreSQL {killed['PostgreSQL']} times were "
+            f"killed: {told}"
+        )
+        ended = time.monotonic()
+    yield f"checked in {time.monotonic() - ended:.0f} s, nothing broken"
+
+
+async def _pressed(made: Site, fault: Fault, pressure: Pressure, callers: int) -> str:
+    """What is acknowledged while something happens to the servers."""
+    started = time.monotonic()
+    calls = await made.ask_while(
+        fault, lambda caller, _, over: pressure.keep_asking(caller, over), callers
+    )
+    elapsed = time.monotonic() - started
+    answered = [call for call in calls if call.action == "place" and call.outcome == "ok"]
     placed = sum(
-        result["outcome"] == "Placed"
-        for call in calls
-        for result in (call.body["results"] if call.outcome == "ok" else ())
+        result["outcome"] == "Placed" for call in answered for result in call.body["results"]
     )
-    waits = sorted(call.returned - call.called for call in calls if call.outcome == "ok")
+    unplaced = sum(len(call.body["results"]) for call in answered) - placed
+    waits = sorted(_waits(calls))
+    at = sorted(call.returned for call in answered)
+    gaps = sorted(after - before for before, after in itertools.pairwise(at))
     return (
-        f"{placed:,} placements acknowledged in {elapsed:.0f} s, {placed / elapsed:,.0f}/s, while "
-        f"{killed['worker']} workers and PostgreSQL {killed['PostgreSQL']} times were killed; "
-        f"requests of {pods} pods, median {statistics.median(waits):.2f} s, "
-        f"longest {waits[-1]:.2f} s; checked, nothing broken"
+        f"{placed:,} placements acknowledged in {elapsed:.0f} s, {placed / elapsed:,.0f}/s, "
+        f"{unplaced:,} pods without a place; requests: median {statistics.median(waits):.2f} s, "
+        f"p99 {_quantile(waits, 0.99):.2f} s, longest {waits[-1]:.2f} s; "
+        f"nothing was answered for {gaps[-1]:.2f} s at most"
     )
+
+
+def _waits(calls: Sequence[Call]) -> Iterator[float]:
+    """Seconds from when a placement was asked for first until it was acknowledged."""
+    asked: dict[int, float] = {}
+    for call in calls:
+        if call.action == "place":
+            first = asked.setdefault(call.operation, call.called)
+            if call.outcome == "ok":
+                yield call.returned - first
 
 
 def main() -> int:
@@ -120,8 +162,13 @@ def main() -> int:
         seconds = asyncio.run(recoveries(kill, options.kills, workers=2, seed=options.seed))
         print(told("one worker of two", seconds), flush=True)
     if options.seconds:
-        print(asyncio.run(placements_per_second(options.seconds, options.seed, options.pods)))
+        asyncio.run(_tell(placements_while_killing(options)))
     return 0
+
+
+async def _tell(lines: AsyncIterator[str]) -> None:
+    async for line in lines:
+        print(line, flush=True)
 
 
 def _options() -> argparse.Namespace:
@@ -131,7 +178,10 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--kills", type=int, default=30, help="of each")
     parser.add_argument("--seconds", type=float, default=60, help="of kills under load")
-    parser.add_argument("--pods", type=int, default=25, help="a request, under load")
+    parser.add_argument("--pods", type=int, default=100, help="a request, under load")
+    parser.add_argument("--callers", type=int, default=16, help="under load")
+    parser.add_argument("--servers", type=int, default=2, help="on one PostgreSQL, under load")
+    parser.add_argument("--workers", type=int, default=1, help="of a server, under load")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
     return parser.parse_args()
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,23 +13,29 @@ from sqlalchemy.engine import make_url
 
 from service.cli.local import LocalServer, temporary_folder
 from service.store.embedded import EmbeddedPostgres
+from tests.concurrency import racing
 from tests.concurrency.callers import Caller, Notebook, read_history
 from tests.concurrency.checker import check
-from tests.concurrency.checker.history import Call
+from tests.concurrency.checker.counting import check_by_counting
+from tests.concurrency.checker.history import Call, History, Violation
 from tests.concurrency.racing import (
     CALLERS,
     SETUP,
     TOKEN,
     assert_every_answer_is_stored,
     broken_groups,
-    is_apart,
     load,
     member,
     worker_of,
 )
 
 HEALED_SECONDS_MAX = 10.0
+SAMPLES = 500
+SAMPLES_BESIDE_COUNTERS = 200
+"""Placements that the reference implementation evaluates, which takes long."""
 Fault = Callable[["Site"], Awaitable[None]]
+Ask = Callable[[Caller, int, asyncio.Event], Awaitable[None]]
+"""What a caller, with its index, does until the event is set."""
 
 
 class Site:
@@ -44,18 +50,29 @@ class Site:
         """The revision that the cluster was set up with."""
         self.told: dict[str, Any] = {}
         """What else the checker has to know."""
+        self.counts = False
+        """Whether every placement is checked by counters, not samples alone: for long runs."""
         self._groups = 0
 
     @property
     def calls(self) -> list[Call]:
         return self.notebook.calls
 
-    async def place_while(self, fault: Fault, *, pods: int = 1) -> list[Call]:
-        """Have all callers place groups until the fault is over; the calls of that time.
+    async def place_while(self, fault: Fault) -> list[Call]:
+        """Have all callers place pods of groups, one at a time, until the fault is over.
 
-        Each of them asks for so many pods of a group; if they are more than one, then of none for
-        which there could be too few hosts.
+        Answers the calls of that time.
         """
+        first = self._groups
+        self._groups += 10_000
+        return await self.ask_while(
+            fault,
+            lambda caller, index, over: self._keep_asking(caller, index, first, over),
+            CALLERS,
+        )
+
+    async def ask_while(self, fault: Fault, ask: Ask, count: int) -> list[Call]:
+        """Have so many callers ask until the fault is over; the calls of that time."""
         before, over = len(self.calls), asyncio.Event()
 
         async def cause() -> None:
@@ -67,13 +84,9 @@ class Site:
                 over.set()
 
         causing = asyncio.create_task(cause())
-        callers = self.callers()
-        first = self._groups
-        self._groups += 10_000
+        callers = self.callers(count)
         try:
-            await asyncio.gather(
-                *(self._keep_asking(c, i, first, over, pods) for i, c in enumerate(callers))
-            )
+            await asyncio.gather(*(ask(caller, i, over) for i, caller in enumerate(callers)))
         finally:
             await asyncio.gather(*(caller.close() for caller in callers))
         await causing
@@ -105,15 +118,11 @@ class Site:
         ]
 
     async def _keep_asking(
-        self, caller: Caller, index: int, first: int, over: asyncio.Event, pods: int
+        self, caller: Caller, index: int, number: int, over: asyncio.Event
     ) -> None:
-        number = first
         while not over.is_set():
             number += 1
-            if pods > 1 and is_apart(number):
-                number += 1
-            members = (member(number, index * pods + i) for i in range(pods))
-            await caller.place([dict(each) for each in members])
+            await caller.place([dict(member(number, index))])
 
 
 @asynccontextmanager
@@ -125,13 +134,14 @@ async def site(
     disk: AbstractContextManager[Path] | None = None,
     data_dir: Path | None = None,
     stays: bool = True,
+    nodes: Sequence[dict[str, Any]] | None = None,
     **settings: str,
 ) -> AsyncIterator[Site]:
     """A running site. Whatever happened at it, everything acknowledged is stored, once.
 
     Its data is in a folder of `disk`, or in a temporary one; `data_dir` has the PostgreSQL that
     `settings` name, if they name one. `stays`: all that is asked for is placed, in groups, and
-    nothing is deleted.
+    nothing is deleted. `nodes` are those of the races by default.
     """
     environment = {f"MOORAGE_{name.upper()}": value for name, value in settings.items()}
     environment["MOORAGE_TOKEN"] = TOKEN
@@ -143,8 +153,10 @@ async def site(
         ]
         for server in running:
             await asyncio.to_thread(stack.enter_context, server)
-        await asyncio.to_thread(load, running[0].url)
+        nodes = racing.nodes() if nodes is None else nodes
+        await asyncio.to_thread(load, running[0].url, nodes)
         made = Site(data_dir, running, workers)
+        made.granted = 1 + len(nodes)
         yield made
         await made.place_again()
         await _assert_nothing_is_left_open(made)
@@ -154,9 +166,15 @@ async def site(
     if stays:
         assert_every_answer_is_stored(history)
         assert list(broken_groups(history)) == []
-    history = replace(history, **made.told)
-    found = check(history, placements_every=max(1, len(history.changes) // 500))
+    found = list(_violations(made, replace(history, **made.told)))
     assert not found, "\n".join(map(str, found[:20]))
+
+
+def _violations(made: Site, history: History) -> Iterator[Violation]:
+    samples = SAMPLES_BESIDE_COUNTERS if made.counts else SAMPLES
+    yield from check(history, placements_every=max(1, len(history.changes) // samples))
+    if made.counts:
+        yield from check_by_counting(history).violations
 
 
 async def _assert_nothing_is_left_open(made: Site) -> None:
