@@ -5,8 +5,12 @@ import pytest
 from tests.concurrency.planted import BUGS
 from tests.concurrency.planted.hunt import hunt
 
-# A run is cut off at its end: what had been started for later never begins.
-pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+# A run is cut off at its end: what had been started for later never begins, and what a bug left
+# behind may still want the loop when it is collected.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 SEEDS_MAX = 300
 
 

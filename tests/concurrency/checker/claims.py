@@ -6,8 +6,9 @@ outcome its client never learned, and to each such call belongs one commit's par
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import islice, takewhile
 from typing import Any
 
 import msgspec
@@ -163,7 +164,10 @@ class _Attribution:
             if change.revision in self._claims or change.revision <= self._history.granted:
                 continue
             if self._queue_works_at(change.revision) and _is_of_queue(old, change):
-                continue
+                if not self._is_torn_from_others(change, before):
+                    continue
+                if not any(self._candidates(old, change)):
+                    continue
             if change.kind == WAITING_GROUP and self._concerns_its_commit(old, change):
                 continue
             if _is_of_evictions(old, change):
@@ -205,6 +209,23 @@ class _Attribution:
         is_partial = bool(call.asked.get("group")) and not _objects(call) <= self._keys_in(commit)
         return bool(elsewhere), is_partial, commit not in self._effects[call.number], -call.called
 
+    def _is_torn_from_others(self, change: Change, before: Mapping[Key, Change]) -> bool:
+        """Whether a pod gets a node, and others that it waits with have none after its commit.
+
+        That is not what the queue does; but who asks for the one pod gets it placed.
+        """
+        if change.node_name is None:
+            return False
+        commit = self._commit_of(change.revision)
+        placed = {tuple(each.key) for each in self._of_commit(commit) if each.node_name}
+        for key, note in before.items():
+            if key[0] != WAITING_GROUP or note.verb == "Delete":
+                continue
+            members = {("Pod", *each) for each in msgspec.json.decode(note.body)["members"]}
+            if tuple(change.key) in members:
+                return any(before[other].node_name is None for other in members - placed)
+        return False
+
     def _concerns_its_commit(self, before: Change | None, change: Change) -> bool:
         """Whether a note of who waits together changes with a pod that it is about."""
         bodies = [each.body for each in (before, change) if each is not None]
@@ -215,12 +236,14 @@ class _Attribution:
 
     def _keys_in(self, commit: int) -> set[Key]:
         """What the commit that begins there changes."""
-        keys = set()
-        for change in self._changes[commit - 1 :]:
-            if self._commit_of(change.revision) != commit:
-                break
-            keys.add(tuple(change.key))
-        return keys
+        return {tuple(change.key) for change in self._of_commit(commit)}
+
+    def _of_commit(self, commit: int) -> Iterator[Change]:
+        """The changes of the commit that begins there."""
+        return takewhile(
+            lambda change: self._commit_of(change.revision) == commit,
+            islice(self._changes, commit - 1, None),
+        )
 
     def _queue_works_at(self, revision: int) -> bool:
         """Whether the service itself may have placed what was pending."""

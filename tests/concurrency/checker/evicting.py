@@ -16,6 +16,8 @@ REASONS = ("NodeAffinityViolated", "PodAntiAffinityViolated", "PodAffinityViolat
 STATE_KIND = "Evictions"
 """What the service remembers of evictions is an object of this kind."""
 MINUTE = timedelta(minutes=1)
+_ROUNDING = timedelta(microseconds=10)
+"""Of times that were added up."""
 PATIENCE = timedelta(seconds=4)
 """How soon after a violation somebody has looked."""
 TimerKey = tuple[str, str, str, str]
@@ -196,7 +198,9 @@ class EvictionCheck:
             if self._clocks_jump:
                 continue
             broke = self._broken_since(broken[key], key[3])
-            if timers[key] > at or (broke is not None and timers[key] + self._blur < broke):
+            if timers[key] > at + _ROUNDING or (
+                broke is not None and timers[key] + self._blur < broke
+            ):
                 self._report(f"the timer {key} runs since {timers[key]}, but it broke at {broke}")
         self._timers = timers
 

@@ -8,7 +8,7 @@ import msgspec
 from service.model.log import Change, CommitInfo
 from tests.concurrency.checker.claims import Claims
 from tests.concurrency.checker.evicting import EvictionCheck
-from tests.concurrency.checker.gangs import Gangs
+from tests.concurrency.checker.gangs import LABEL, Gangs
 from tests.concurrency.checker.history import Call, History, Key, Violation
 from tests.concurrency.checker.state import State, objections, overcommitted
 from tests.reference.resources import amounts
@@ -35,6 +35,8 @@ class Replay:
         self._scores_left = SCORES_CHECKED
         self._waiting: dict[str, list[Key]] = {}
         """The members of groups that wait, as they were when one of them got its node."""
+        self._early: list[Change] = []
+        """Members of a pod group that may not be where they are unless those after them come."""
         self._evictions = EvictionCheck(
             self.state,
             lambda message: self._report("A14", message),
@@ -87,6 +89,7 @@ class Replay:
             elif is_placement and call is None:
                 self._see_from_queue(change, gangs)
             self._apply(change)
+            self._check_early(change)
             self._check_quota(change)
             self._check_emptied(change)
             if call is not None and call.number in groups and self._ends(call, change):
@@ -180,8 +183,21 @@ class Replay:
         assert change.node_name is not None
         pod = msgspec.json.decode(change.body)
         broken = objections(self.state.view, pod, change.node_name)
-        if broken:
+        if broken and _pod_group_of(change):
+            self._early.append(change)
+        elif broken:
             self._report("A2", self._told(change, broken))
+
+    def _check_early(self, change: Change) -> None:
+        """Members of a pod group are placed together: each on the state with all others (P10)."""
+        following = self._history.changes[change.revision : change.revision + 1]
+        if not self._early or any(
+            self._is_placement(each) and _pod_group_of(each) == _pod_group_of(change)
+            for each in following
+        ):
+            return
+        self._check_members(self._early)
+        self._early = []
 
     def _check_group(self, call: Call, members: list[Change]) -> None:
         """Whole or absent (A9), and each member in the state with all the others (P10)."""
@@ -352,6 +368,11 @@ class Replay:
 
     def _report(self, invariant: str, message: str) -> None:
         self._found.append(Violation(invariant, message))
+
+
+def _pod_group_of(change: Change) -> tuple[str, str] | None:
+    labels = msgspec.json.decode(change.body)["metadata"].get("labels") or {}
+    return (change.namespace, labels[LABEL]) if LABEL in labels else None
 
 
 def _on_committed_ground(call: Call) -> list[dict[str, Any]]:

@@ -96,6 +96,8 @@ class Database:
         self.commits: dict[int, list[CommitInfo]] = {}
         self.changes: dict[int, list[Change]] = {}
         self.committed_at: dict[UUID, float] = {}
+        self.lease_seconds_max = 0.0
+        """What the longest way to a lease took: workers learn the database's time by it."""
         self._written: dict[int, UUID] = {}
 
     def take_note(self) -> None:
@@ -141,8 +143,13 @@ class Connection:
         return partial(self._ask, name)
 
     async def _ask(self, name: str, *arguments: Any, **options: Any) -> Any:
-        call = partial(getattr(self._database.store, name), *arguments, **options)
-        return await _Statement(self._database, self._process, name, call).run()
+        database, asked = self._database, self._database.loop.time()
+        call = partial(getattr(database.store, name), *arguments, **options)
+        answer = await _Statement(database, self._process, name, call).run()
+        if name == "acquire_lease":
+            took = database.loop.time() - asked
+            database.lease_seconds_max = max(database.lease_seconds_max, took)
+        return answer
 
     def notify(self, cluster_id: int) -> None:
         """A hint: it may come late, or never (P14)."""

@@ -210,6 +210,7 @@ class _Simulation:
         left.commits = list(database.commits[CLUSTER])
         left.changes = list(database.changes[CLUSTER])
         left.committed_at = dict(database.committed_at)
+        left.blur = max(left.blur, timedelta(seconds=database.lease_seconds_max))
         if own is not None:
             left.head = (own.head.revision, own.head.tip)
             left.rows = {tuple(k): (row.revision, row.body) for k, row in own.objects.items()}
