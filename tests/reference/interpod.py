@@ -26,6 +26,8 @@ EXISTING = Verdict(["node(s) didn't satisfy existing pods anti-affinity rules"],
 def required_terms(pod: Manifest, kind: str) -> list[Manifest]:
     """`kind`: podAffinity or podAntiAffinity; both required variants filter alike."""
     affinity = affinity_of(pod, kind)
+    if not affinity:
+        return []
     return [term for variant in REQUIRED for term in affinity.get(variant) or []]
 
 
@@ -80,8 +82,8 @@ def domain_of(term: Manifest, node_labels: dict[str, str]) -> Domain | None:
 
 
 def filter_interpod(view: View, pod: Manifest) -> Rejections:
-    may_start = starts_group(view, pod)
     attracting = attracting_domains(view, pod)
+    may_start = starts_group(view, pod, attracting)
     repelling = repelling_domains(view, pod)
     guarded = guarded_domains(view, pod)
     rejections = {}
@@ -116,6 +118,8 @@ def attracting_domains(view: View, pod: Manifest) -> list[set[Domain]]:
     """
     terms = required_terms(pod, "podAffinity")
     domains: list[set[Domain]] = [set() for _ in terms]
+    if not terms:
+        return domains
     for placed, labels in view.placed():
         matched = [term_matches(view, term, pod, placed) for term in terms]
         for number, term in enumerate(terms):
@@ -126,10 +130,10 @@ def attracting_domains(view: View, pod: Manifest) -> list[set[Domain]]:
     return domains
 
 
-def starts_group(view: View, pod: Manifest) -> bool:
+def starts_group(view: View, pod: Manifest, attracting: list[set[Domain]]) -> bool:
     """The first pod of a group: nothing in the cluster counts yet, and it matches itself."""
     terms = required_terms(pod, "podAffinity")
-    return not any(attracting_domains(view, pod)) and all(
+    return not any(attracting) and all(
         term_matches(view, term, pod, pod) for term in terms
     )
 
@@ -137,6 +141,8 @@ def starts_group(view: View, pod: Manifest) -> bool:
 def repelling_domains(view: View, pod: Manifest) -> set[Domain]:
     """Domains that hold a pod which the incoming pod's required anti-affinity selects."""
     terms = required_terms(pod, "podAntiAffinity")
+    if not terms:
+        return set()
     return {
         domain
         for placed, labels in view.placed()

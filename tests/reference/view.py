@@ -102,5 +102,6 @@ class View:
     def placed(self) -> Iterator[tuple[Manifest, Labels]]:
         """Every pod that counts, with the labels of its node."""
         for node_name, pods in self.pods_on.items():
+            labels = labels_of(self.nodes[node_name])
             for pod in pods:
-                yield pod, labels_of(self.nodes[node_name])
+                yield pod, labels

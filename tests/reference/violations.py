@@ -74,7 +74,7 @@ def unmet_terms(view: View, pod: Manifest, here: dict[str, str]) -> list[Manifes
     """The affinity terms of the pod that its place does not satisfy, all judged together."""
     terms = interpod.required_terms(pod, "podAffinity")
     held = interpod.attracting_domains(view, pod)
-    first = interpod.starts_group(view, pod)
+    first = interpod.starts_group(view, pod, held)
     domains = [interpod.domain_of(term, here) for term in terms]
     return [
         term

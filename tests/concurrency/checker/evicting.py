@@ -45,6 +45,11 @@ def without_mark(body: bytes) -> Manifest:
     return manifest | {"metadata": metadata, "status": status}
 
 
+def concerns_evictions(change: Change) -> bool:
+    """Whether a change evicts a pod, or is what is remembered of evictions to come."""
+    return change.kind == STATE_KIND or eviction_of(change) is not None
+
+
 class EvictionCheck:
     """Follows a replay: `see` each change before it is applied, `settle` after each commit."""
 
@@ -56,12 +61,15 @@ class EvictionCheck:
         unseen: timedelta,
         blur: timedelta,
         clocks_jump: bool = False,
+        keeps_past: bool = True,
     ) -> None:
         """Where the database's clock jumps nothing is said of how long anything took.
 
-        `unseen`, `blur`: see `History`.
+        `keeps_past`: whether states of before are kept, which is dear, and of use only if the
+        log has evictions or remembers broken rules. `unseen`, `blur`: see `History`.
         """
         self._clocks_jump = clocks_jump
+        self._keeps_past = keeps_past
         self._unseen = unseen
         self._blur = blur
         self._state = state
@@ -78,7 +86,8 @@ class EvictionCheck:
             self._see_eviction(change, at)
 
     def settle(self, at: datetime) -> None:
-        self._past.append((at, self._state.cluster.copy()))
+        if self._keeps_past:
+            self._past.append((at, self._state.cluster.copy()))
 
     def finish(self, ended: datetime) -> None:
         """After some quiet nobody stays who has to go."""

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from service.model.log import Change, CommitInfo
-from tests.concurrency.checker.claims import Claims
-from tests.concurrency.checker.evicting import EvictionCheck
+from tests.concurrency.checker.claims import WAITING_GROUP, Claims
+from tests.concurrency.checker.evicting import EvictionCheck, concerns_evictions
 from tests.concurrency.checker.gangs import LABEL, Gangs
 from tests.concurrency.checker.history import Call, History, Key, Violation
 from tests.concurrency.checker.state import State, objections, overcommitted
@@ -43,6 +43,7 @@ class Replay:
             unseen=history.unseen,
             blur=history.blur,
             clocks_jump=history.clocks_jump,
+            keeps_past=any(map(concerns_evictions, history.changes)),
         )
         for call in history.calls:
             self._expect(call)
@@ -115,7 +116,7 @@ class Replay:
 
     def _see_from_queue(self, change: Change, gangs: dict[str, list[Change]]) -> None:
         """A pending pod gets a node by itself, or with all those that it waits with."""
-        for key in [key for key in self.state.bodies if key[0] == "WaitingGroup"]:
+        for key in self.state.of_kind(WAITING_GROUP):
             members = msgspec.json.decode(self.state.bodies[key][1])["members"]
             if [change.namespace, change.name] in members:
                 self._waiting[key[2]] = [("Pod", *each) for each in members]
@@ -160,7 +161,7 @@ class Replay:
 
     def _check_emptied(self, change: Change) -> None:
         if (change.kind, change.verb) == ("Namespace", "Delete"):
-            left = [key for key in self.state.bodies if key[1] == change.name]
+            left = list(self.state.inside(change.name))
             if left:
                 self._report("A6", f"revision {change.revision} deletes a namespace with {left}")
 

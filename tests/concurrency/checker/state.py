@@ -1,6 +1,7 @@
 """The cluster as the log makes it, revision by revision, and what the reference says of it."""
 
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.reference.fit import allocatable_of
 from tests.reference.pipeline import FILTERS, evaluate_view
 from tests.reference.quota import Quotas
 from tests.reference.resources import requests
-from tests.reference.view import Manifest, View, is_finished, spec_of
+from tests.reference.view import Manifest, View, is_finished, labels_of, spec_of
 
 RELATIONS = ("PodTopologySpread", "InterPodAffinity")
 """Filters that look at all nodes; the others look at one node and its pods."""
@@ -27,6 +28,8 @@ class State:
         self.bodies: dict[Key, tuple[int, bytes]] = {}
         self.cluster = ReferenceCluster({})
         self._quotas: dict[tuple[str, str], Manifest] = {}
+        self._in: defaultdict[str, dict[Key, None]] = defaultdict(dict)
+        self._of: defaultdict[str, dict[Key, None]] = defaultdict(dict)
         self._view: View | None = None
 
     def apply(self, change: Change) -> None:
@@ -35,14 +38,28 @@ class State:
         before = self.pod(key)
         if change.verb == "Put":
             self.bodies[key] = (change.revision, change.body)
+            self._in[change.namespace][key] = self._of[change.kind][key] = None
             self._put(change.kind, msgspec.json.decode(change.body))
         else:
             self.bodies.pop(key, None)
+            self._in[change.namespace].pop(key, None)
+            self._of[change.kind].pop(key, None)
             self._delete(change)
         if change.kind == "Pod":
             self._move(before, self.pod(key))
+        elif change.kind == "Namespace":
+            self._label(change.name)
         else:
             self._view = None
+
+    def _label(self, name: str) -> None:
+        """Keep the view, as `_move` does: of a namespace it has the labels."""
+        if self._view is not None:
+            namespace = self.cluster.namespaces.get(name)
+            if namespace is None:
+                self._view.namespace_labels.pop(name, None)
+            else:
+                self._view.namespace_labels[name] = labels_of(namespace)
 
     def _move(self, before: Manifest | None, after: Manifest | None) -> None:
         """Keep the view, which is dear to make, while nothing changes but one pod."""
@@ -91,10 +108,20 @@ class State:
 
     def quotas(self, namespace: str) -> Quotas:
         """Those of a namespace, with the pods there."""
-        quotas = [quota for key, quota in self._quotas.items() if key[0] == namespace]
-        pods = self.cluster.pods.items() if quotas else ()  # looked through for each change
-        charged = [pod for key, pod in pods if key[0] == namespace]
-        return Quotas(self.cluster.config, quotas, charged, self.cluster.nodes.values())
+        return Quotas(
+            self.cluster.config,
+            [quota for key, quota in self._quotas.items() if key[0] == namespace],
+            [self.cluster.pods[key[1:]] for key in self.inside(namespace) if key[0] == "Pod"],
+            self.cluster.nodes.values(),
+        )
+
+    def inside(self, namespace: str) -> Iterable[Key]:
+        """The objects of a namespace."""
+        return self._in[namespace]
+
+    def of_kind(self, kind: str) -> Iterable[Key]:
+        """All objects of a kind."""
+        return self._of[kind]
 
     def pod(self, key: Key) -> Manifest | None:
         return self.cluster.pods.get(key[1:])
@@ -144,18 +171,27 @@ def _alone(view: View, node_name: str) -> View:
 
 def overcommitted(view: View, node_name: str) -> str | None:
     """A1: what a node has promised beyond what it has, counted by itself."""
-    allocatable = allocatable_of(view.nodes[node_name])
-    used: dict[str, int] = {"pods": 0}
-    for pod in view.pods_on[node_name]:
-        used["pods"] += 1
-        for resource, amount in _requests(msgspec.json.encode(spec_of(pod)["containers"])).items():
-            used[resource] = used.get(resource, 0) + amount
+    allocatable = _allocatable(msgspec.json.encode(view.nodes[node_name].get("status")))
+    pods = view.pods_on[node_name]
+    used = {"pods": len(pods)}
+    for containers, number in Counter(_containers(pod) for pod in pods).items():
+        for resource, amount in _requests(containers).items():
+            used[resource] = used.get(resource, 0) + number * amount
     for resource, amount in used.items():
         if amount > allocatable.get(resource, 0):
             return f"{amount} of {allocatable.get(resource, 0)} {resource}"
     return None
 
 
+def _containers(pod: Manifest) -> bytes:
+    return msgspec.json.encode(spec_of(pod)["containers"])
+
+
 @lru_cache(maxsize=4_096)
 def _requests(containers: bytes) -> dict[str, int]:
     return requests({"spec": {"containers": msgspec.json.decode(containers)}})
+
+
+@lru_cache(maxsize=4_096)
+def _allocatable(status: bytes) -> dict[str, int]:
+    return allocatable_of({"status": msgspec.json.decode(status)})
