@@ -133,9 +133,7 @@ def attracting_domains(view: View, pod: Manifest) -> list[set[Domain]]:
 def starts_group(view: View, pod: Manifest, attracting: list[set[Domain]]) -> bool:
     """The first pod of a group: nothing in the cluster counts yet, and it matches itself."""
     terms = required_terms(pod, "podAffinity")
-    return not any(attracting) and all(
-        term_matches(view, term, pod, pod) for term in terms
-    )
+    return not any(attracting) and all(term_matches(view, term, pod, pod) for term in terms)
 
 
 def repelling_domains(view: View, pod: Manifest) -> set[Domain]:

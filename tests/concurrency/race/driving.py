@@ -35,13 +35,13 @@ class Round:
         self._present.extend((str(name), pods) for name, pods in filled.items() if name)
 
     async def run(self, placements: int) -> None:
-        await asyncio.gather(*(self._drive(placements) for _ in range(self._drivers)))
+        await asyncio.gather(*(self._drive(i, placements) for i in range(self._drivers)))
 
-    async def _drive(self, placements: int) -> None:
+    async def _drive(self, driver: int, placements: int) -> None:
         """One group after the other, each by a few callers at planners chosen by chance."""
         callers = {
             url: Caller(
-                self.notebook, f"caller-{id(self)}-{i}", [url], self._token, cluster=self._cluster
+                self.notebook, f"caller-{driver}-{i}", [url], self._token, cluster=self._cluster
             )
             for i, url in enumerate(self._urls)
         }

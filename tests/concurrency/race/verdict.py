@@ -1,8 +1,10 @@
 """The check of one round, made in a process of its own."""
 
 import asyncio
+import pickle
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.concurrency.callers import read_history
 from tests.concurrency.checker import check
@@ -17,16 +19,20 @@ REFERENCE_EVERY = 200
 class Verdict:
     """What the check of one round says."""
 
-    round: int
     violations: list[str]
     placements: int
     fullness: list[float]
-    seconds: float
+    cpu_seconds: float
 
 
-def check_round(number: int, url: str, cluster: str, calls: list[Call], granted: int) -> Verdict:
-    """Everything about one round, in a process of its own."""
-    started = time.monotonic()
+def check_round(
+    number: int, url: str, cluster: str, calls: list[Call], granted: int, file: Path | None
+) -> Verdict:
+    """Everything about one round, in a process of its own.
+
+    A history in which something is broken is pickled beside the file, to be looked into.
+    """
+    started = time.process_time()
     history = asyncio.run(read_history(url, calls, granted=granted, cluster=cluster))
     tally = check_by_counting(history)
     found = [*tally.violations, *check(history, placements_every=REFERENCE_EVERY)]
@@ -39,4 +45,6 @@ def check_round(number: int, url: str, cluster: str, calls: list[Call], granted:
     told = [f"round {number}: {each}" for each in found]
     if acknowledged > tally.placements:
         told.append(f"round {number}: {acknowledged} acknowledged, {tally.placements} in the log")
-    return Verdict(number, told, tally.placements, tally.fullness, time.monotonic() - started)
+    if told and file is not None:
+        file.with_name(f"{file.name}.round-{number}.pickle").write_bytes(pickle.dumps(history))
+    return Verdict(told, tally.placements, tally.fullness, time.process_time() - started)
