@@ -246,22 +246,23 @@ def planners_together(  # noqa: PLR0913 - one parameter an option
     """So many server processes on one PostgreSQL, on one cluster and on eight."""
     workload, found = _chosen([name], size, every=False)[0], []
     with _durable() as database:
-        for count in clusters or [1, 8]:
-            for planning in numbers or [1, 2, 4, 8]:
-                kind = [
-                    planners.run(
-                        database,
-                        workload,
-                        planners=planning,
-                        clusters=count,
-                        pods=pods,
-                        batch=batch,
-                        clients=max(clients, planning),
-                    )
-                    for _ in range(runs)
-                ]
-                found.append(kind)
-                console.print(planners.table([kind]).rich())
+        for planning in numbers or [1, 2, 4, 8]:
+            with planners.running(database, planning) as servers:
+                for count in clusters or [1, 8]:
+                    kind = [
+                        planners.run(
+                            servers,
+                            workload,
+                            clusters=count,
+                            pods=pods,
+                            batch=batch,
+                            clients=max(clients, planning),
+                        )
+                        for _ in range(runs)
+                    ]
+                    found.append(kind)
+                    console.print(planners.table([kind]).rich())
+    found.sort(key=lambda kind: kind[0].clusters)
     console.print(planners.table(found).markdown(), soft_wrap=True)
     if any(each.violations for kind in found for each in kind):
         raise typer.Exit(1)

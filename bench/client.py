@@ -34,6 +34,10 @@ class Connection:
         """Send JSON and wait; status and body."""
         return await self._send("PUT", path, body, "application/json")
 
+    async def delete(self, path: str) -> tuple[int, bytes]:
+        """Send and wait; status and body."""
+        return await self._send("DELETE", path, b"", "application/json")
+
     async def _send(
         self, method: str, path: str, body: bytes, content_type: str
     ) -> tuple[int, bytes]:

@@ -1,7 +1,8 @@
 """1, 2, 4 and 8 planners on one cluster and on several: what they do together, nothing handed over.
 
-Each planner is a `moorage serve` process of its own; all use one PostgreSQL. Every client stays with
-one planner and asks for pods of all clusters in turn.
+Each planner is a `moorage serve` process of its own; all use one PostgreSQL, and have loaded all
+clusters before the first request counts. Every client stays with one planner and asks for pods of
+all clusters in turn.
 """
 
 import asyncio
@@ -9,13 +10,15 @@ import itertools
 import json
 import statistics
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from time import perf_counter
+from typing import NamedTuple
 
 from bench.client import Connection
 from bench.figures import Table, quantile, spread
-from bench.stack import Postgres, Server, server
+from bench.stack import Postgres, Server, cpu_seconds, server, tree
 from bench.verify import violations
 from bench.workloads import Workload
 
@@ -42,52 +45,65 @@ class PlannersFigures:
         return self.pods / self.seconds
 
 
+class Used(NamedTuple):
+    """By all servers together, since their start."""
+
+    cpu_seconds: float
+    postgres_cpu_seconds: float
+    conflicts: int
+
+
 Placed = dict[str, dict[tuple[str, str], str]]
 """By cluster, where each acknowledged pod is."""
 
 
+@contextmanager
+def running(postgres: Postgres, planners: int) -> Iterator[list[Server]]:
+    """So many servers on a new database."""
+    with ExitStack() as stack, ThreadPoolExecutor(planners) as starters:
+        url = postgres.new_database()
+        starts = [
+            starters.submit(stack.enter_context, server(postgres, url)) for _ in range(planners)
+        ]
+        yield [start.result() for start in starts]
+
+
 def run(
-    postgres: Postgres,
+    servers: Sequence[Server],
     workload: Workload,
     *,
-    planners: int,
     clusters: int,
     pods: int,
     batch: int,
     clients: int,
 ) -> PlannersFigures:
-    """Load the clusters, place the pods, check all rules on what is stored."""
-    with ExitStack() as stack:
-        database = postgres.new_database()
-        servers = [stack.enter_context(server(postgres, database)) for _ in range(planners)]
-        names = [f"bench-{number}" for number in range(clusters)]
-        asyncio.run(_load(servers[0], names, workload))
-        bodies = list(_bodies(workload, names, pods, batch))
-        before = [each.cpu_seconds()[0] for each in servers]
-        postgres_before = postgres.cpu_seconds()
-        began = perf_counter()
-        answers = asyncio.run(_drive(servers, bodies, clients))
-        seconds = perf_counter() - began
-        cpu = sum(each.cpu_seconds()[0] for each in servers) - sum(before)
-        placed, total = _outcomes(names, answers)
-        broken = sum(
-            len(violations(json.loads(servers[0].get(f"{_path(name)}/export"))["items"], where))
-            for name, where in placed.items()
-        )
-        latencies = sorted(latency * 1000 for _, latency, _ in answers)
-        return PlannersFigures(
-            planners=planners,
-            clusters=clusters,
-            pods=total,
-            unplaced=total - sum(map(len, placed.values())),
-            violations=broken,
-            seconds=seconds,
-            p50_ms=statistics.median(latencies),
-            p99_ms=quantile(latencies, 0.99),
-            conflicts=sum(each.conflicts() for each in servers),
-            cpu_seconds=cpu,
-            postgres_cpu_seconds=postgres.cpu_seconds() - postgres_before,
-        )
+    """Load the clusters, place the pods, check all rules on what is stored, delete the clusters."""
+    names = [f"bench-{number}" for number in range(clusters)]
+    asyncio.run(_load(servers, names, workload))
+    bodies = list(_bodies(workload, names, pods, batch))
+    before, began = _used(servers), perf_counter()
+    answers = asyncio.run(_drive(servers, bodies, clients))
+    seconds, after = perf_counter() - began, _used(servers)
+    placed, total = _outcomes(names, answers)
+    broken = sum(
+        len(violations(json.loads(servers[0].get(f"{_path(name)}/export"))["items"], where))
+        for name, where in placed.items()
+    )
+    asyncio.run(_delete(servers[0], names))
+    latencies = sorted(latency * 1000 for _, latency, _ in answers)
+    return PlannersFigures(
+        planners=len(servers),
+        clusters=clusters,
+        pods=total,
+        unplaced=total - sum(map(len, placed.values())),
+        violations=broken,
+        seconds=seconds,
+        p50_ms=statistics.median(latencies),
+        p99_ms=quantile(latencies, 0.99),
+        conflicts=after.conflicts - before.conflicts,
+        cpu_seconds=after.cpu_seconds - before.cpu_seconds,
+        postgres_cpu_seconds=after.postgres_cpu_seconds - before.postgres_cpu_seconds,
+    )
 
 
 def table(of_runs: Sequence[Sequence[PlannersFigures]]) -> Table:
@@ -114,7 +130,35 @@ def _path(cluster: str) -> str:
     return f"/v1/clusters/{cluster}"
 
 
-async def _load(target: Server, names: Sequence[str], workload: Workload) -> None:
+def _used(servers: Sequence[Server]) -> Used:
+    return Used(
+        sum(cpu_seconds(tree(each.process)) for each in servers),
+        servers[0].postgres.cpu_seconds(),
+        sum(each.conflicts() for each in servers),
+    )
+
+
+async def _load(servers: Sequence[Server], names: Sequence[str], workload: Workload) -> None:
+    """Make the clusters, and have each server read them."""
+    await _fill(servers[0], names, workload)
+    body = json.dumps({"dryRun": True, "pods": [*workload.measured(1)]}).encode()
+    for target in servers:
+        async with Connection(target.host, target.port) as connection:
+            for name in names:
+                status, answer = await connection.post(f"{_path(name)}/placements", body)
+                if status != 200:
+                    raise RuntimeError(f"{name}: {status} {answer[:500]!r}")
+
+
+async def _delete(target: Server, names: Sequence[str]) -> None:
+    async with Connection(target.host, target.port) as connection:
+        for name in names:
+            status, answer = await connection.delete(_path(name))
+            if status != 200:
+                raise RuntimeError(f"{name}: {status} {answer[:500]!r}")
+
+
+async def _fill(target: Server, names: Sequence[str], workload: Workload) -> None:
     objects = [*workload.namespaces(), *workload.nodes(), *workload.placed()]
     lines = b"\n".join(json.dumps(each).encode() for each in objects)
     async with Connection(target.host, target.port) as connection:

@@ -45,7 +45,7 @@ class Postgres:
         return make_url(self.url).set(database=name).render_as_string(hide_password=False)
 
     async def _create(self, name: str) -> None:
-        connection = await asyncpg.connect(_plain(self.url))
+        connection = await asyncpg.connect(plain_url(self.url))
         await connection.execute(f"CREATE DATABASE {name}")
         await connection.close()
 
@@ -129,7 +129,7 @@ def postgres() -> Iterator[Postgres]:
 
 async def durability(url: str) -> dict[str, str]:
     """What a session of this PostgreSQL says of the settings that make commits durable."""
-    connection = await asyncpg.connect(_plain(url))
+    connection = await asyncpg.connect(plain_url(url))
     try:
         return {name: await connection.fetchval(f"SHOW {name}") for name in DURABLE}
     finally:
@@ -197,5 +197,6 @@ def peak_bytes(process: psutil.Process | None = None) -> int:
     raise RuntimeError("the kernel tells no peak of the resident size")
 
 
-def _plain(url: str) -> str:
+def plain_url(url: str) -> str:
+    """As asyncpg itself takes it."""
     return url.replace("+asyncpg", "")
