@@ -114,11 +114,12 @@ class Replica:
 
     def in_namespace(self, namespace: str) -> list[tuple[str, Key]]:
         """Kind and key of all objects in a namespace, in their order."""
+        if not namespace:
+            return []
         return [
             (kind, key)
             for kind in sorted(self._objects)
-            for key in sorted(self._objects[kind])
-            if key[0] == namespace and namespace
+            for key in sorted(key for key in self._objects[kind] if key[0] == namespace)
         ]
 
     # Changes.
