@@ -67,15 +67,19 @@ class Candidates:
         Scores have their weights; those per node, shape (nodes,), are shifted as ranks are. `tie`
         is the pod's part of the tie-break. There must be nodes.
         """
-        by_domain = [each for each in scores if isinstance(each, DomainScores)]
-        one_key = len({each.key for each in by_domain}) <= 1
-        if self._nodes.size >= LARGE and self._only is None and len(by_domain) == len(scores):
-            found = self._best_by_blocks(by_domain, tie) if one_key else None
-            if found is not None:
-                return found
+        if self._nodes.size >= LARGE and self._only is None:
+            by_domain = [each for each in scores if isinstance(each, DomainScores)]
+            one_key = len({each.key for each in by_domain}) <= 1
+            if one_key and len(by_domain) == len(scores):
+                found = self._best_by_blocks(by_domain, tie)
+                if found is not None:
+                    return found
         totals = self.ranks
         for each in scores:
-            totals = totals + (_on_nodes(each) if isinstance(each, DomainScores) else each)
+            if not isinstance(each, DomainScores):
+                totals = totals + each
+            elif any(each.scores):
+                totals = totals + _on_nodes(each)
         slot = int((totals ^ tie).argmax())
         return slot, int(totals[slot])
 
@@ -135,4 +139,4 @@ def vetoed(ranks: Ints, vetoes: Iterable[Ints]) -> Ints:
 
 def _on_nodes(scores: DomainScores) -> Ints:
     key, by_domain = scores
-    return key.on_nodes(np.array([each << TIE_BITS for each in by_domain]))
+    return key.pattern([each << TIE_BITS for each in by_domain])

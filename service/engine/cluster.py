@@ -1,7 +1,7 @@
 """The state of one cluster that decisions look at, in columns and counters, with exact undo."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import TypeVar
 
 from service.engine.classes import Acquaintance, PodClass
@@ -10,12 +10,16 @@ from service.engine.pipeline import Pipeline
 from service.engine.profiles import pipelines_of
 from service.engine.rows import RowCache
 from service.engine.rules import NodeRules, Use
+from service.engine.sites import SiteRows
 from service.engine.templates import Compiler, Eligibilities
 from service.model.config import ClusterConfig
 from service.model.objects import Namespace, Node, Pod
 
 ROW_CACHE_BYTES_MAX = 64 * 1024 * 1024
 """Cached masks and scores; the least recently used go first."""
+
+SITES_KEPT = 32
+"""For rules that come; those that are there keep theirs. The least recently asked for go first."""
 
 PodKey = tuple[str, str]
 """Namespace and name."""
@@ -62,6 +66,7 @@ class Cluster:
         self._classes_on: list[dict[PodClass, int]] = []
         self._row_caches: OrderedDict[tuple[NodeRules, Pipeline], RowCache] = OrderedDict()
         self._row_cache_bytes = 0
+        self._sites: OrderedDict[tuple[Hashable, Pipeline], SiteRows] = OrderedDict()
         for namespace in self._namespaces.values():
             self._acquaintance.relabel_namespace(namespace.name, dict(namespace.labels))
         for node in nodes:
@@ -290,7 +295,9 @@ class Cluster:
         key = (rules, pipeline)
         cache = self._row_caches.get(key)
         if cache is None:
-            cache = self._row_caches[key] = RowCache(self.nodes, rules, pipeline)
+            cache = self._row_caches[key] = RowCache(
+                self.nodes, rules, pipeline, self._site(rules, pipeline)
+            )
         else:
             self._row_caches.move_to_end(key)
         before = cache.size_in_bytes
@@ -298,6 +305,17 @@ class Cluster:
             self._row_cache_bytes += cache.size_in_bytes - before
             self._evict_rows()
         return cache
+
+    def _site(self, rules: NodeRules, pipeline: Pipeline) -> SiteRows:
+        key = (rules.site, pipeline)
+        site = self._sites.get(key)
+        if site is None:
+            site = self._sites[key] = SiteRows(self.nodes, rules, pipeline)
+            if len(self._sites) > SITES_KEPT:
+                self._sites.popitem(last=False)
+        else:
+            self._sites.move_to_end(key)
+        return site
 
     def _evict_rows(self) -> None:
         while self._row_cache_bytes > ROW_CACHE_BYTES_MAX and len(self._row_caches) > 1:

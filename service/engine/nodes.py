@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from service.engine.blocks import Blocks
 from service.engine.columns import Column, DirtyLog, Ids, Interner, Ints, Mask
@@ -18,6 +19,10 @@ HOSTNAME = "kubernetes.io/hostname"
 AMOUNT_MAX = 2**52
 """More than this of a resource counts as this much, so that no sum over pods, and no score, leaves
 int64. Exact up to four petabytes and two thousand pods a node."""
+
+EXACT_MAX = 2**46
+"""Up to this much a hundredfold of an amount divided by another, in floating point, is never
+rounded up to a whole number: 100 * amount stays below 2**53."""
 
 HostPort = tuple[str, str, int]
 """Host IP ("0.0.0.0" for all), protocol, port."""
@@ -47,6 +52,9 @@ class NodeTable:
         self._taint_set = self._column(np.int32)
         self._scored_cpu, self._scored_memory = self._column(np.int64), self._column(np.int64)
         self._scored = {"cpu": self._scored_cpu, "memory": self._scored_memory}
+        self._divisors = {name: self._column(np.float64, 1) for name in ("cpu", "memory")}
+        self._uneven: set[int] = set()
+        """Slots of nodes without cpu or memory, or with more than `EXACT_MAX`."""
         self._allocatable: dict[str, Column] = {}
         self._requested: dict[str, Column] = {}
         for resource in ("cpu", "memory"):
@@ -66,8 +74,8 @@ class NodeTable:
         self.spec_log = DirtyLog()
         """Slots whose node itself changed."""
 
-    def _column(self, dtype: type[np.generic]) -> Column:
-        column = Column(dtype, 0, self.size)
+    def _column(self, dtype: type[np.generic], fill: int = 0) -> Column:
+        column = Column(dtype, fill, self.size)
         self._columns.append(column)
         return column
 
@@ -116,6 +124,15 @@ class NodeTable:
     def scored(self, resource: str) -> Ints:
         """Requested cpu or memory where a container without a request counts a default."""
         return self._scored[resource].values
+
+    def divisor(self, resource: str) -> npt.NDArray[np.float64]:
+        """Allocatable cpu or memory to divide by: 1 where there is none."""
+        return self._divisors[resource].values
+
+    @property
+    def divides_evenly(self) -> bool:
+        """Whether every node has cpu and memory, and at most `EXACT_MAX` of them."""
+        return not self._uneven
 
     # The same of one node, in plain integers.
 
@@ -178,6 +195,11 @@ class NodeTable:
         self.nodes[slot] = node
         self._unschedulable.values[slot] = node.unschedulable
         self._set_allocatable(slot, node.allocatable)
+        for resource, column in self._divisors.items():
+            amount = self.allocatable_at(resource, slot)
+            column.values[slot] = amount or 1
+            if not 0 < amount <= EXACT_MAX:
+                self._uneven.add(slot)
         self._taint_users[node.taints] += 1
         self._taint_set.values[slot] = self.taint_sets.intern(node.taints)
         for name, key in self.keys.items():
@@ -197,6 +219,7 @@ class NodeTable:
             del self._taint_users[node.taints]
             self.taint_sets.release(node.taints)
         self._set_allocatable(slot, {})
+        self._uneven.discard(slot)
         self._remove_images(slot, node)
 
     def _set_allocatable(self, slot: int, allocatable: Mapping[str, str | int | float]) -> None:

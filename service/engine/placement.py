@@ -4,8 +4,8 @@ The fast path reads cached ranks (`service.engine.rows`) and counters. `service.
 asks the same plugins for their reasons, node by node.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from service.engine.candidates import Candidates
 from service.engine.classes import PodClass
@@ -19,8 +19,7 @@ from service.engine.refusal import Refusal, refuse
 from service.model.objects import Pod
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """A node that passes every filter, and its total score."""
 
     node_name: str
@@ -55,7 +54,7 @@ def best_placement(
     """The candidate of the greatest total score; None if there is none."""
     if not cluster.nodes.size:
         return None
-    scores = list(_relative_scores(cluster, pod_class, pipeline_of(cluster, pod), candidates))
+    scores = _relative_scores(cluster, pod_class, pipeline_of(cluster, pod), candidates)
     slot, rank = candidates.best(scores, tie_hash(f"{pod.namespace}/{pod.name}"))
     if rank < 0:
         return None
@@ -82,18 +81,19 @@ def relation_vetoes(
     vetoes: list[Vetoes] = []
     for plugin in (pipeline.topology_spread, pipeline.inter_pod_affinity):
         if pipeline.filters_with(plugin.name) and plugin.concerns(pod_class):
-            vetoes += plugin.vetoes(nodes, pod_class, expected)
+            vetoes += [v for v in plugin.vetoes(nodes, pod_class, expected) if v.may_exclude]
     return vetoes
 
 
 def _relative_scores(
     cluster: Cluster, pod_class: PodClass, pipeline: Pipeline, candidates: Candidates
-) -> Iterator[DomainScores | Ints]:
+) -> list[DomainScores | Ints]:
     """Weighed scores that depend on who the candidates are; those per node shifted like ranks."""
+    answer: list[DomainScores | Ints] = []
     for plugin, weight in pipeline.raw_scores if candidates.rows.raw else ():
         raw = candidates.rows.raw.get(plugin.name)
         if raw is not None:
-            yield (weight << TIE_BITS) * plugin.normalize(raw, candidates.ranks)
+            answer.append((weight << TIE_BITS) * plugin.normalize(raw, candidates.ranks))
     affinity, weights = pipeline.inter_pod_affinity, pipeline.weights
     terms = affinity.scoring_terms(pod_class) if affinity.name in weights else ()
     if terms:
@@ -101,18 +101,21 @@ def _relative_scores(
         by_domain = affinity.by_domain(terms, candidates.vacant)
         if by_domain is None:
             raw = affinity.raw(cluster.nodes, terms)
-            yield (weight << TIE_BITS) * affinity.normalize(raw, candidates.ranks)
+            scores = affinity.weighed(raw, candidates.ranks, weight << TIE_BITS)
+            if scores is not None:
+                answer.append(scores)
         else:
-            yield by_domain.weighed(weight)
+            answer.append(by_domain.weighed(weight))
     spread = pipeline.topology_spread
     if pod_class.template.soft_spread and spread.name in weights:
         weight = weights[spread.name]
         by_domain = spread.by_domain(pod_class, candidates.vacant)
         if by_domain is None:
             scores = spread_scores(cluster, pod_class, pipeline, candidates.infeasible)
-            yield (weight << TIE_BITS) * scores
+            answer.append((weight << TIE_BITS) * scores)
         else:
-            yield by_domain.weighed(weight)
+            answer.append(by_domain.weighed(weight))
+    return answer
 
 
 def spread_scores(

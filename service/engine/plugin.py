@@ -1,7 +1,8 @@
 """What plugins share: the shapes of their answers. Plugins know nothing of each other."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from service.engine.ranks import SIGN_BIT, VETO
 from service.engine.rules import NodeRules
 from service.engine.topology import TopologyKey
 
-MAX_NODE_SCORE = 100
+MAX_NODE_SCORE: Final = 100
 
 
 class Failure(NamedTuple):
@@ -28,6 +29,10 @@ class NodeFilter(Protocol):
 
     name: str
 
+    def applies(self, rules: NodeRules) -> bool:
+        """False where it passes every node."""
+        ...
+
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         """Shape (rows,): the nodes that pass."""
         ...
@@ -37,22 +42,22 @@ class NodeFilter(Protocol):
         ...
 
 
-class NodeScore(Protocol):
+class NodeScore(ABC):
     """A score that looks at one node alone and is not normalised over the feasible ones."""
 
     name: str
 
+    @abstractmethod
     def applies(self, rules: NodeRules) -> bool:
         """False where Kubernetes skips the score."""
-        ...
 
+    @abstractmethod
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
         """Shape (rows,): 0 to 100."""
-        ...
 
+    @abstractmethod
     def score(self, nodes: NodeTable, rules: NodeRules, slot: int) -> int:
         """The same for one node, in plain integers."""
-        ...
 
 
 class RawScore(Protocol):
@@ -83,10 +88,19 @@ class Vetoes:
         self._nodes = nodes
 
     @property
+    def may_exclude(self) -> bool:
+        """False where it is plain that no node is excluded."""
+        if self.by_domain is None or not self.key.on_every_slot:
+            return True
+        return any(
+            veto and slots for veto, slots in zip(self.by_domain, self.key.members, strict=False)
+        )
+
+    @property
     def nodes(self) -> Ints:
         """Shape (nodes,), read-only."""
         if self._nodes is None:
-            self._nodes = self.key.vetoes(self.by_domain or ())
+            self._nodes = self.key.pattern(self.by_domain or ())
         return self._nodes
 
     def of(self, slots: Slots) -> Ints:

@@ -5,7 +5,7 @@ on nothing else are cached per `NodeRules` (`service.engine.rows`).
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -62,6 +62,8 @@ class NodeRules:
     node_name: str | None
     enforced: RequiredNodes
     """What the profile adds (NodeAffinityArgs.addedAffinity)."""
+    site: Hashable
+    """Equal where rules differ in amounts and ports alone, not in what they ask of the node itself."""
 
 
 class Use(NamedTuple):
@@ -74,7 +76,10 @@ class Use(NamedTuple):
     @classmethod
     def of(cls, spec: PodSpec, resize: PodResize | None = None) -> Self:
         """Raised by an in-place resize that is under way."""
-        requests = placed_requests(spec, resize)
+        return cls.by(placed_requests(spec, resize))
+
+    @classmethod
+    def by(cls, requests: PodRequests) -> Self:
         return cls(tuple(_bounded(requests.amounts).items()), _scored(requests))
 
 
@@ -148,9 +153,7 @@ def _identity(rules: NodeRules) -> object:
         rules.requests_nothing,
         rules.scored,
         rules.ports,
-        rules.images,
-        msgspec.json.encode((rules.tolerations, rules.required, rules.preferred, rules.enforced)),
-        rules.node_name,
+        rules.site,
     )
 
 
@@ -178,9 +181,11 @@ def _preferred(
 
 def _needs(spec: PodSpec) -> Needs:
     containers = (*spec.init_containers, *spec.containers)
+    requests = pod_requests(spec)
+    # The two differ in defaults, and only beside requests of the pod as a whole.
     return Needs(
-        requests=pod_requests(spec),
-        use=Use.of(spec),
+        requests=requests,
+        use=Use.by(requests) if spec.resources is None else Use.of(spec),
         ports=tuple(sorted(host_ports(spec))),
         images=tuple(image_name(each.image) if each.image else "" for each in containers),
     )
@@ -196,6 +201,12 @@ def _compile(
     affinity = (spec.affinity.node_affinity if spec.affinity else None) or NodeAffinity()
     added = added or NodeAffinity()
     amounts = _bounded(requests.amounts)
+    required = _required_nodes(
+        spec.node_selector, affinity, empty_term_matches_all=empty_term_matches_all
+    )
+    preferred = _preferred(affinity, added)
+    enforced = _required_nodes(None, added, empty_term_matches_all=empty_term_matches_all)
+    asked = msgspec.json.encode((spec.tolerations, required, preferred, enforced))
     return NodeRules(
         amounts=tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0)),
         requests_nothing=not any(amounts.values()),
@@ -206,10 +217,9 @@ def _compile(
         ports=needs.ports,
         images=needs.images,
         tolerations=spec.tolerations,
-        required=_required_nodes(
-            spec.node_selector, affinity, empty_term_matches_all=empty_term_matches_all
-        ),
-        preferred=_preferred(affinity, added),
+        required=required,
+        preferred=preferred,
         node_name=pod.required_node_name,
-        enforced=_required_nodes(None, added, empty_term_matches_all=empty_term_matches_all),
+        enforced=enforced,
+        site=(needs.images, asked, pod.required_node_name),
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from service.engine.columns import Mask, Rows
+from service.engine.columns import Mask, Rows, at
 from service.engine.nodes import NodeTable
 from service.engine.rules import RequiredNodes
 from service.engine.topology import TopologyKey
@@ -14,10 +14,10 @@ NODE_NAME_FIELD = "metadata.name"
 
 def required_mask(nodes: NodeTable, required: RequiredNodes, rows: Rows) -> Mask:
     """Shape (rows,): nodes that nodeSelector and every required node affinity let in."""
-    mask = np.ones(nodes.size, dtype=np.bool_)[rows]
+    mask = np.ones(len(at(nodes.alive, rows)), dtype=np.bool_)
     for name, value in required.selector:
         key = nodes.key(name)
-        mask &= key.domain_of[rows] == key.values.ids.get(value, -2)
+        mask &= at(key.domain_of, rows) == key.values.ids.get(value, -2)
     for affinity in required.affinities:
         any_term = np.zeros(len(mask), dtype=np.bool_)
         for term in affinity.node_selector_terms:
@@ -28,14 +28,14 @@ def required_mask(nodes: NodeTable, required: RequiredNodes, rows: Rows) -> Mask
 
 def term_mask(nodes: NodeTable, term: NodeSelectorTerm | None, rows: Rows, *, empty: bool) -> Mask:
     """Shape (rows,): nodes that all requirements of a term hold on; `empty` for an empty term."""
-    count = len(nodes.alive[rows])
+    count = len(at(nodes.alive, rows))
     if term is None or not (term.match_expressions or term.match_fields):
         return np.full(count, empty and term is not None, dtype=np.bool_)
     expressions = term.match_expressions or ()
     mask = np.full(count, all(is_parsable(each) for each in expressions), dtype=np.bool_)
     for requirement in expressions:
         key = nodes.key(requirement.key)
-        mask &= _holds_by_value(requirement, key).take(key.domain_of[rows])
+        mask &= _holds_by_value(requirement, key).take(at(key.domain_of, rows))
     for requirement in term.match_fields or ():
         mask &= _name_mask(nodes, requirement, rows)
     return mask

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from service.engine.columns import Ints, Mask, Rows
+from service.engine.columns import Ints, Mask, Rows, at
 from service.engine.nodes import NodeTable
 from service.model.objects import Taint, Toleration
 
@@ -35,7 +35,7 @@ def untolerated_hard(nodes: NodeTable, tolerations: Iterable[Toleration], rows: 
             taint.effect in HARD_EFFECTS and not any(tolerates(t, taint) for t in tolerations)
             for taint in taints
         )
-    return table[nodes.taint_set[rows]]
+    return table.take(at(nodes.taint_set, rows))
 
 
 def untolerated_soft(nodes: NodeTable, tolerations: Iterable[Toleration], rows: Rows) -> Ints:
@@ -47,4 +47,4 @@ def untolerated_soft(nodes: NodeTable, tolerations: Iterable[Toleration], rows: 
             taint.effect == "PreferNoSchedule" and not any(tolerates(t, taint) for t in soft)
             for taint in taints
         )
-    return table[nodes.taint_set[rows]]
+    return table.take(at(nodes.taint_set, rows))

@@ -262,7 +262,15 @@ class _TemplateBuilder:
         defaults: tuple[TopologySpreadConstraint, ...],
         daemons: frozenset[str],
     ) -> None:
-        template, affinity = self._template, pod.spec.affinity or Affinity()
+        affinity, own = pod.spec.affinity, pod.spec.topology_spread_constraints
+        if affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity):
+            self._terms(affinity, daemons)
+        constraints = own or (_selecting_alike(defaults, pod) if defaults else ())
+        if constraints:
+            self._spread(pod, constraints, eligibilities)
+
+    def _terms(self, affinity: Affinity, daemons: frozenset[str]) -> None:
+        template = self._template
         attract = affinity.pod_affinity or PodAffinity()
         repel = affinity.pod_anti_affinity or PodAffinity()
         required = self._matchers(_required(attract), frozenset())
@@ -287,8 +295,6 @@ class _TemplateBuilder:
             *(self._owned(Role.ATTRACTS, *each) for each in wanted),
             *(self._owned(Role.REPELS, m, key, -weight) for m, key, weight in unwanted),
         )
-        own = pod.spec.topology_spread_constraints
-        self._spread(pod, own or _selecting_alike(defaults, pod), eligibilities)
 
     def _matchers(
         self, terms: Sequence[PodAffinityTerm], daemons: frozenset[str]

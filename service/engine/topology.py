@@ -5,16 +5,17 @@ Arrays over domains have one slot more than there are domains, always zero, so t
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from typing_extensions import override
 
 from service.engine.columns import Column, Interner, Ints, Mask, Slots
 
-NO_DOMAIN = -1
+NO_DOMAIN: Final = -1
 FEW_DOMAINS = 32
 """Up to so many domains plain integers are quicker than short arrays."""
-_VETOES_KEPT = 16
+_PATTERNS_KEPT = 16
 
 
 class TopologyKey:
@@ -24,14 +25,15 @@ class TopologyKey:
         self.name = name
         self.values: Interner[str] = Interner()
         self.members: list[list[int]] = []
-        self.capacity = 8
+        self._labelled = 0
+        self.capacity = 4
         self.version = 0
         """Changes whenever a node enters or leaves a domain."""
         # The index type itself: looking up by any narrower one costs several times as much.
         self._column = Column(np.intp, NO_DOMAIN, size)
         self._keyed: tuple[int, Mask] | None = None
-        self._vetoes: dict[tuple[int, ...], Ints] = {}
-        self._vetoes_version = -1
+        self._patterns: dict[tuple[int, ...], Ints] = {}
+        self._patterns_version = -1
 
     @property
     def domain_of(self) -> Slots:
@@ -46,6 +48,11 @@ class TopologyKey:
     @property
     def has_few_domains(self) -> bool:
         return self.capacity <= FEW_DOMAINS
+
+    @property
+    def on_every_slot(self) -> bool:
+        """Whether no slot, in use or free, lacks the label."""
+        return self._labelled == len(self._column.values)
 
     @property
     def keyed(self) -> Mask:
@@ -66,19 +73,19 @@ class TopologyKey:
         else:
             per_node[members] = value
 
-    def vetoes(self, per_domain: Sequence[int]) -> Ints:
-        """Shape (nodes,), read-only: the same for a key of few domains, each entry `VETO` or 0.
+    def pattern(self, per_domain: Sequence[int]) -> Ints:
+        """Shape (nodes,), read-only: the same for a key of few domains, in plain integers.
 
-        The last ones are remembered: as pods come and go, the same sets of domains recur.
+        The last ones are remembered: as pods come and go, the same values for domains recur.
         """
-        if self._vetoes_version != self.version:
-            self._vetoes, self._vetoes_version = {}, self.version
+        if self._patterns_version != self.version:
+            self._patterns, self._patterns_version = {}, self.version
         name = tuple(per_domain)
-        found = self._vetoes.get(name)
+        found = self._patterns.get(name)
         if found is None:
-            if len(self._vetoes) == _VETOES_KEPT:
-                self._vetoes.clear()
-            found = self._vetoes[name] = self.on_nodes(np.array(name, dtype=np.int64))
+            if len(self._patterns) == _PATTERNS_KEPT:
+                self._patterns.clear()
+            found = self._patterns[name] = self.on_nodes(np.array(name, dtype=np.int64))
         return found
 
     def resize(self, size: int) -> None:
@@ -92,6 +99,7 @@ class TopologyKey:
             while domain >= self.capacity:
                 self.capacity *= 2
         self.members[domain].append(slot)
+        self._labelled += 1
         self._column.values[slot] = domain
         self.version += 1
 
@@ -101,6 +109,7 @@ class TopologyKey:
             return
         members = self.members[domain]
         members.remove(slot)
+        self._labelled -= 1
         if not members:
             value = self.values.values[domain]
             assert value is not None

@@ -5,7 +5,7 @@ one deliberate difference: the score of an incoming pod honours pod-level reques
 Sums are exact (in nanos) and rounded up once per pod.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -181,14 +181,18 @@ def _greatest(one: Nanos, other: Nanos) -> Nanos:
 
 
 def _sum(one: Nanos, other: Nanos) -> Nanos:
+    if not (one and other):
+        return one or other
     return {name: one.get(name, 0) + other.get(name, 0) for name in one | other}
 
 
-def _aggregate(containers: Iterable[Nanos], inits: Iterable[tuple[Nanos, bool]]) -> Nanos:
+def _aggregate(containers: Iterable[Nanos], inits: Sequence[tuple[Nanos, bool]]) -> Nanos:
     """Containers and sidecars run together; each init container runs beside earlier sidecars."""
     running: Nanos = {}
     for container in containers:
         running = _sum(running, container)
+    if not inits:
+        return running
     sidecars: Nanos = {}
     peak: Nanos = {}
     for init, sidecar in inits:
@@ -206,6 +210,8 @@ def _pod_total(spec: PodSpec, containers: list[Nanos], inits: list[tuple[Nanos, 
 
 
 def _pod_level(spec: PodSpec) -> Nanos:
+    if spec.resources is None:
+        return {}
     requests = _requested(spec.resources)
     return {name: nanos for name, nanos in requests.items() if is_pod_level(name)}
 

@@ -4,23 +4,25 @@ from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
-from service.engine.columns import Ints, Rows
+from service.engine.columns import Ints, Rows, at
 from service.engine.nodes import NodeTable
-from service.engine.plugin import MAX_NODE_SCORE
+from service.engine.plugin import MAX_NODE_SCORE, NodeScore
 from service.engine.rules import NodeRules
 
 NAME = "NodeResourcesBalancedAllocation"
 Floats = npt.NDArray[np.float64]
 
 
-class BalancedAllocation:
+class BalancedAllocation(NodeScore):
     name = NAME
 
     def __init__(self, resources: tuple[tuple[str, int], ...]) -> None:
         self._resources = tuple(name for name, _ in resources)
         self._plain = self._resources == ("cpu", "memory")
 
+    @override
     def applies(self, rules: NodeRules) -> bool:
         """Skipped for a pod that requests none of the resources."""
         if self._plain:
@@ -28,16 +30,30 @@ class BalancedAllocation:
         asked = dict(rules.amounts)
         return any(asked.get(name) for name in self._resources)
 
+    @override
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
+        if self._plain and nodes.divides_evenly:
+            return self._plain_scores(nodes, rules, rows)
         asked = dict(rules.amounts)
         fractions = []
         for name in self._resources:
-            capacity = nodes.allocatable(name)[rows]
-            wanted = nodes.requested(name)[rows] + asked.get(name, 0)
+            capacity = at(nodes.allocatable(name), rows)
+            wanted = at(nodes.requested(name), rows) + asked.get(name, 0)
             fraction = np.minimum(wanted / np.maximum(capacity, 1), 1.0)
             fractions.append(np.where(capacity > 0, fraction, np.nan))
         return ((1 - _deviation(np.array(fractions))) * MAX_NODE_SCORE).astype(np.int64)
 
+    def _plain_scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
+        """The same where every node has cpu and memory, and nothing else counts."""
+        scores = _fraction(nodes, "cpu", rules.cpu, rows)
+        scores -= _fraction(nodes, "memory", rules.memory, rows)
+        scores /= 2
+        np.abs(scores, out=scores)
+        np.subtract(1, scores, out=scores)
+        scores *= MAX_NODE_SCORE
+        return scores.astype(np.int64)
+
+    @override
     def score(self, nodes: NodeTable, rules: NodeRules, slot: int) -> int:
         if not self._plain:
             return int(self.scores(nodes, rules, np.array([slot]))[0])
@@ -48,6 +64,13 @@ class BalancedAllocation:
         one = min((nodes.requested_at("cpu", slot) + rules.cpu) / cpu, 1.0)
         other = min((nodes.requested_at("memory", slot) + rules.memory) / memory, 1.0)
         return int((1 - abs((one - other) / 2)) * MAX_NODE_SCORE)
+
+
+def _fraction(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Floats:
+    """Shape (rows,): how much of cpu or memory would be requested; at most 1."""
+    wanted = at(nodes.requested(resource), rows) + amount
+    fraction: Floats = wanted / at(nodes.divisor(resource), rows)
+    return np.minimum(fraction, 1.0, out=fraction)
 
 
 def _deviation(fractions: Floats) -> Floats:

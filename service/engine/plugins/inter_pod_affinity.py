@@ -4,7 +4,7 @@ Every question is a read of counters: how many matching pods, or owners of a mat
 node's domain holds.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -48,17 +48,18 @@ class InterPodAffinity:
 
     def vetoes(
         self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
-    ) -> Iterator[Vetoes]:
+    ) -> list[Vetoes]:
         """What each term excludes.
 
         Required affinity to pods of an `expected` class only asks for the topology key.
         """
-        yield from _lacking(nodes, pod_class, expected)
+        vetoes = _lacking(nodes, pod_class, expected)
         for counter in _repelling(pod_class):
             if counter.key.has_few_domains:
-                yield Vetoes(counter.key, counter.held_domains())
+                vetoes.append(Vetoes(counter.key, counter.held_domains()))
             else:
-                yield Vetoes(counter.key, nodes=nodes.views.held(counter))
+                vetoes.append(Vetoes(counter.key, nodes=nodes.views.held(counter)))
+        return vetoes
 
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
         """One reason a node: affinity before anti-affinity before others' anti-affinity."""
@@ -129,11 +130,18 @@ class InterPodAffinity:
 
     def normalize(self, raw: Ints, ranks: Ints) -> Ints:
         """Shape (nodes,): 0 to 100 between the least and the greatest; all 0 if they are equal."""
+        scores = self.weighed(raw, ranks, 1)
+        return np.zeros_like(raw) if scores is None else scores
+
+    def weighed(self, raw: Ints, ranks: Ints, weight: int) -> Ints | None:
+        """The same times a weight; None where all scores are 0."""
         bounds = bounds_of(raw, ranks)
         if bounds is None or bounds.least == bounds.greatest:
-            return np.zeros_like(raw)
+            return None
         above, span = bounds.above(raw), bounds.greatest - bounds.least
-        return _scaled(above, span) if span > TABLE_MAX else _scale(span).take(above)
+        if span > TABLE_MAX:
+            return weight * _scaled(above, span)
+        return _scale(span, weight).take(above)
 
     def _weight(self, term: OwnedTerm) -> int:
         arguments = self._arguments
@@ -155,28 +163,32 @@ def _scaled(above: Ints, span: int) -> Ints:
 
 
 @lru_cache(maxsize=128)
-def _scale(span: int) -> Ints:
-    """Shape (span + 1,), read-only: the score of each distance from the least."""
-    return _scaled(np.arange(span + 1), span)
+def _scale(span: int, weight: int) -> Ints:
+    """Shape (span + 1,), read-only: the weighed score of each distance from the least."""
+    return weight * _scaled(np.arange(span + 1), span)
 
 
 def _lacking(
     nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
-) -> Iterator[Vetoes]:
+) -> list[Vetoes]:
     """Where terms are not met; by the first-pod rule they are where nobody matches any yet.
 
     That rule is for pods that match themselves, on nodes with the keys.
     """
+    vetoes: list[Vetoes] = []
     terms = pod_class.template.affinity
+    if not terms:
+        return vetoes
     first = not any(term.counter.total for term in terms) and pod_class.matches_all(terms)
     for term in terms:
         key = term.counter.key
         if first or any(each in term.matcher.classes for each in expected):
-            yield label_vetoes(key)
+            vetoes.append(label_vetoes(key))
         elif key.has_few_domains:
-            yield Vetoes(key, [held ^ VETO for held in term.counter.held_domains()])
+            vetoes.append(Vetoes(key, [held ^ VETO for held in term.counter.held_domains()]))
         else:
-            yield Vetoes(key, nodes=nodes.views.held(term.counter) ^ VETO)
+            vetoes.append(Vetoes(key, nodes=nodes.views.held(term.counter) ^ VETO))
+    return vetoes
 
 
 def _forbidding(pod_class: PodClass) -> list[OwnedTerm]:

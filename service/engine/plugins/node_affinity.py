@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from service.engine.columns import ALL, Ints, Mask, Rows
+from service.engine.columns import ALL, Ints, Mask, Rows, at
 from service.engine.nodes import NodeTable
 from service.engine.plugin import MAX_NODE_SCORE, Failure, bounds_of
 from service.engine.rules import NodeRules
@@ -17,6 +17,9 @@ CONFLICT = "pod affinity terms conflict"
 
 class NodeAffinity:
     name = NAME
+
+    def applies(self, rules: NodeRules) -> bool:
+        return rules.required.anything or rules.enforced.anything
 
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         mask = required_mask(nodes, rules.required, rows)
@@ -38,7 +41,7 @@ class NodeAffinity:
         """The weights of the preferred terms that match; an empty term matches nothing."""
         if rules.preferred is None:
             return None
-        total = np.zeros(len(nodes.alive[rows]), dtype=np.int64)
+        total = np.zeros(len(at(nodes.alive, rows)), dtype=np.int64)
         for term in rules.preferred:
             total += term.weight * term_mask(nodes, term.preference, rows, empty=False)
         return total

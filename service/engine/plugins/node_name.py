@@ -14,6 +14,9 @@ REASON = "node(s) didn't match the requested node name"
 class NodeName:
     name = NAME
 
+    def applies(self, rules: NodeRules) -> bool:
+        return rules.node_name is not None
+
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         mask = np.full(nodes.size, rules.node_name is None, dtype=np.bool_)
         slot = None if rules.node_name is None else nodes.slots.get(rules.node_name)

@@ -17,6 +17,9 @@ WILDCARD = "0.0.0.0"  # noqa: S104 - an address in a manifest, not one we bind t
 class NodePorts:
     name = NAME
 
+    def applies(self, rules: NodeRules) -> bool:
+        return bool(rules.ports)
+
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         mask = np.ones(nodes.size, dtype=np.bool_)
         for port in rules.ports:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 import numpy as np
+from typing_extensions import override
 
-from service.engine.columns import Ints, Mask, Rows
+from service.engine.columns import Ints, Mask, Rows, at
 from service.engine.nodes import NodeTable
-from service.engine.plugin import MAX_NODE_SCORE, Failure
+from service.engine.plugin import MAX_NODE_SCORE, Failure, NodeScore
 from service.engine.profile import FitArguments
 from service.engine.rules import NodeRules
 
@@ -15,25 +16,29 @@ TOO_MANY_PODS = "Too many pods"
 NATIVE_ORDER = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
 
 
-class NodeResourcesFit:
+class NodeResourcesFit(NodeScore):
     name = NAME
 
     def __init__(self, arguments: FitArguments) -> None:
         self._arguments = arguments
+        self._plain = arguments.plain
 
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
-        mask: Mask = nodes.pods[rows] < nodes.allowed_pods[rows]
+        mask: Mask = at(nodes.pods, rows) < at(nodes.allowed_pods, rows)
         for resource, amount in rules.amounts:
-            requested = nodes.requested(resource)[rows]
-            mask &= requested + amount <= nodes.allocatable(resource)[rows]
+            wanted = at(nodes.requested(resource), rows) + amount
+            mask &= wanted <= at(nodes.allocatable(resource), rows)
         return mask
 
     def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
         """`admits` for one node, in plain integers."""
-        return nodes.has_room_for_pod(slot) and all(
-            nodes.requested_at(resource, slot) + amount <= nodes.allocatable_at(resource, slot)
-            for resource, amount in rules.amounts
-        )
+        if not nodes.has_room_for_pod(slot):
+            return False
+        for resource, amount in rules.amounts:
+            wanted = nodes.requested_at(resource, slot) + amount
+            if wanted > nodes.allocatable_at(resource, slot):
+                return False
+        return True
 
     def failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
         """A node may fail for several resources.
@@ -50,10 +55,15 @@ class NodeResourcesFit:
             failures.append(Failure(f"Insufficient {resource}", short, never))
         return failures
 
+    @override
     def applies(self, rules: NodeRules) -> bool:
         return True
 
+    @override
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
+        if self._plain and nodes.divides_evenly:
+            cpu, memory = rules.scored
+            return (_unused(nodes, "cpu", cpu, rows) + _unused(nodes, "memory", memory, rows)) >> 1
         match self._arguments.strategy:
             case "LeastAllocated":
                 return self._weighted(nodes, rules, rows, _least_allocated)
@@ -62,22 +72,18 @@ class NodeResourcesFit:
             case _:
                 return self._ratio(nodes, rules, rows)
 
+    @override
     def score(self, nodes: NodeTable, rules: NodeRules, slot: int) -> int:
-        if not self._arguments.plain:
+        if not self._plain:
             return int(self.scores(nodes, rules, np.array([slot]))[0])
-        total = count = 0
-        for resource, amount in zip(("cpu", "memory"), rules.scored, strict=True):
-            capacity = nodes.allocatable_at(resource, slot)
-            if capacity == 0:
-                continue
-            count += 1
-            wanted = nodes.scored_at(resource, slot) + amount
-            if wanted <= capacity:
-                total += (capacity - wanted) * MAX_NODE_SCORE // capacity
-        return total // count if count else 0
+        cpu, memory = rules.scored
+        one, other = _unused_at(nodes, "cpu", cpu, slot), _unused_at(nodes, "memory", memory, slot)
+        if one is None or other is None:
+            return one or other or 0
+        return (one + other) // 2
 
     def _weighted(self, nodes, rules, rows, one) -> Ints:  # type: ignore[no-untyped-def]  # noqa: ANN001
-        total = np.zeros(len(nodes.alive[rows]), dtype=np.int64)
+        total = np.zeros(len(at(nodes.alive, rows)), dtype=np.int64)
         weights = np.zeros_like(total)
         for capacity, wanted, weight in self._resources(nodes, rules, rows):
             present = capacity > 0
@@ -87,7 +93,7 @@ class NodeResourcesFit:
 
     def _ratio(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
         """RequestedToCapacityRatio: a broken line over utilisation; zero scores don't weigh."""
-        total = np.zeros(len(nodes.alive[rows]), dtype=np.int64)
+        total = np.zeros(len(at(nodes.alive, rows)), dtype=np.int64)
         weights = np.zeros_like(total)
         for capacity, wanted, weight in self._resources(nodes, rules, rows):
             used = np.minimum(wanted * 100 // np.maximum(capacity, 1), 100)
@@ -108,12 +114,31 @@ class NodeResourcesFit:
         scored = dict(zip(("cpu", "memory"), rules.scored, strict=True))
         for resource, weight in self._arguments.resources:
             if resource in scored:
-                wanted = nodes.scored(resource)[rows] + scored[resource]
+                wanted = at(nodes.scored(resource), rows) + scored[resource]
             elif resource in NATIVE_ORDER or resource in asked:
-                wanted = nodes.requested(resource)[rows] + asked.get(resource, 0)
+                wanted = at(nodes.requested(resource), rows) + asked.get(resource, 0)
             else:
                 continue
-            yield nodes.allocatable(resource)[rows], wanted, weight
+            yield at(nodes.allocatable(resource), rows), wanted, weight
+
+
+def _unused(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Ints:
+    """Shape (rows,): `_least_allocated` of cpu or memory where nodes divide evenly."""
+    unused = at(nodes.allocatable(resource), rows) - at(nodes.scored(resource), rows)
+    unused -= amount
+    np.maximum(unused, 0, out=unused)
+    shares = unused * float(MAX_NODE_SCORE)
+    shares /= at(nodes.divisor(resource), rows)
+    return shares.astype(np.int64)
+
+
+def _unused_at(nodes: NodeTable, resource: str, amount: int, slot: int) -> int | None:
+    """`_least_allocated` of cpu or memory on one node; None where there is none of it."""
+    capacity = nodes.allocatable_at(resource, slot)
+    if capacity == 0:
+        return None
+    unused = capacity - nodes.scored_at(resource, slot) - amount
+    return unused * MAX_NODE_SCORE // capacity if unused > 0 else 0
 
 
 def _least_allocated(capacity: Ints, wanted: Ints) -> Ints:

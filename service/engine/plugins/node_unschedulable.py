@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from service.engine.columns import ALL, Mask, Rows
+from service.engine.columns import ALL, Mask, Rows, at
 from service.engine.nodes import NodeTable
 from service.engine.plugin import Failure
 from service.engine.rules import NodeRules
@@ -17,8 +17,11 @@ CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 class NodeUnschedulable:
     name = NAME
 
+    def applies(self, rules: NodeRules) -> bool:
+        return True
+
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
-        cordoned: Mask = nodes.unschedulable[rows]
+        cordoned: Mask = at(nodes.unschedulable, rows)
         if any(tolerates(each, CORDON) for each in rules.tolerations):
             return np.ones(len(cordoned), dtype=np.bool_)
         return ~cordoned

@@ -1,7 +1,7 @@
 """PodTopologySpread: hard constraints bound the skew between domains, soft ones score it."""
 
-from collections.abc import Iterator, Sequence
-from math import floor, log
+from collections.abc import Sequence
+from math import log
 
 import numpy as np
 import numpy.typing as npt
@@ -37,20 +37,22 @@ class PodTopologySpread:
 
     def vetoes(
         self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
-    ) -> Iterator[Vetoes]:
+    ) -> list[Vetoes]:
         """What each hard constraint excludes.
 
         A constraint that counts pods of an `expected` class only asks for the topology key.
         """
+        vetoes = []
         for rule, self_matches in _hard(pod_class):
             key = rule.key
-            if _counts_any(rule, pod_class, expected):
-                yield label_vetoes(key)
+            if expected and _counts_any(rule, pod_class, expected):
+                vetoes.append(label_vetoes(key))
             elif key.has_few_domains:
-                yield Vetoes(key, _vetoed_domains(rule, self_matches=self_matches))
+                vetoes.append(Vetoes(key, _vetoed_domains(rule, self_matches=self_matches)))
             else:
                 allowed = _allowed_domains(rule, self_matches=self_matches)
-                yield Vetoes(key, nodes=key.on_nodes(np.where(allowed, 0, VETO)))
+                vetoes.append(Vetoes(key, nodes=key.on_nodes(np.where(allowed, 0, VETO))))
+        return vetoes
 
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
         """Constraints in order; the first that a node fails gives its reason."""
@@ -78,17 +80,14 @@ class PodTopologySpread:
         vacancies = vacant(rule.key)
         vacancies[-1] = True
         weight = log(vacancies.count(False) + 2)
-        counts = _counts(rule).tolist()
-        raw = [floor(count * weight + (rule.max_skew - 1) + 0.5) for count in counts]
-        scored = [each for each, nobody in zip(raw, vacancies, strict=True) if not nobody]
-        both = (min(scored), max(scored)) if scored else (0, 0)
-        return DomainScores(
-            rule.key,
-            [
-                0 if nobody else _reversed(each, *both)
-                for each, nobody in zip(raw, vacancies, strict=True)
-            ],
-        )
+        raw = [int(each * weight + (rule.max_skew - 1) + 0.5) for each in _counts(rule).tolist()]
+        scored = [each for domain, each in enumerate(raw) if not vacancies[domain]]
+        if not scored:
+            return DomainScores(rule.key, [0] * len(raw))
+        least, greatest = min(scored), max(scored)
+        for domain, each in enumerate(raw):
+            raw[domain] = 0 if vacancies[domain] else _reversed(each, least, greatest)
+        return DomainScores(rule.key, raw)
 
     def raw(
         self, nodes: NodeTable, pod_class: PodClass, infeasible: Ints
@@ -129,8 +128,8 @@ def _reversed(raw: int, least: int, greatest: int) -> int:
     return MAX_NODE_SCORE * (greatest + least - raw) // greatest if greatest else MAX_NODE_SCORE
 
 
-def _hard(pod_class: PodClass) -> Iterator[tuple[SpreadRule, bool]]:
-    return zip(pod_class.template.hard_spread, pod_class.hard_self, strict=True)
+def _hard(pod_class: PodClass) -> list[tuple[SpreadRule, bool]]:
+    return list(zip(pod_class.template.hard_spread, pod_class.hard_self, strict=True))
 
 
 def _allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
@@ -148,7 +147,7 @@ def _vetoed_domains(rule: SpreadRule, *, self_matches: bool) -> list[int]:
     """`_allowed_domains` in plain integers, as vetoes."""
     existing = rule.eligibility.nodes_of[rule.key.name].counts.tolist()
     counts = _counts(rule).tolist()
-    eligible = [count for count, nodes in zip(counts, existing, strict=True) if nodes]
+    eligible = [count for domain, count in enumerate(counts) if existing[domain]]
     least = min(eligible) if 0 < len(eligible) >= rule.min_domains else 0
     greatest = rule.max_skew + least - int(self_matches)
     vetoes = [0 if count <= greatest else VETO for count in counts]

@@ -15,6 +15,9 @@ REASON = "node(s) had untolerated taint(s)"
 class TaintToleration:
     name = NAME
 
+    def applies(self, rules: NodeRules) -> bool:
+        return True
+
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         return ~untolerated_hard(nodes, rules.tolerations, rows)
 
