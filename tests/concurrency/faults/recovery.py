@@ -22,7 +22,7 @@ from tests.builders import pod
 from tests.concurrency.callers import PATH, bearer
 from tests.concurrency.checker.history import Call
 from tests.concurrency.faults.pressure import Pressure
-from tests.concurrency.faults.site import Fault, Site, site
+from tests.concurrency.faults.site import Ask, Site, site
 from tests.concurrency.race import workload
 from tests.concurrency.racing import TOKEN, kill_postgres, kill_worker, load
 
@@ -87,7 +87,8 @@ def _quantile(values: Sequence[float], share: float) -> float:
 
 async def placements_while_killing(options: argparse.Namespace) -> AsyncIterator[str]:
     """What is acknowledged without kills, then while something is killed every two seconds."""
-    chance, killed = random.Random(options.seed), {"worker": 0, "PostgreSQL": 0}
+    chance = random.Random(options.seed)
+    killed: dict[str, list[float]] = {victim: [] for victim in KILLS}
 
     async def leave_alone(_: Site) -> None:
         await asyncio.sleep(options.seconds / 2)
@@ -97,7 +98,7 @@ async def placements_while_killing(options: argparse.Namespace) -> AsyncIterator
         while time.monotonic() < end:
             await asyncio.sleep(KILL_EVERY_SECONDS)
             victim = chance.choice(list(KILLS))
-            killed[victim] += 1
+            killed[victim].append(time.monotonic())
             server = chance.choice(made.servers)
             await asyncio.to_thread(KILLS[victim], server, made.data_dir)
 
@@ -106,24 +107,37 @@ async def placements_while_killing(options: argparse.Namespace) -> AsyncIterator
         servers=options.servers, workers=options.workers, quiet=True, stays=False, nodes=nodes
     ) as made:
         made.counts = True
-        pressure = Pressure(options.pods)
-        yield f"without kills: {await _pressed(made, leave_alone, pressure, options.callers)}"
-        told = await _pressed(made, kill_at_intervals, pressure, options.callers)
+        ask = _asking(Pressure(options.pods))
+        started = time.monotonic()
+        calls = await made.ask_while(leave_alone, ask, options.callers)
+        yield f"without kills: {_acknowledged(calls, time.monotonic() - started)}"
+        started = time.monotonic()
+        calls = await made.ask_while(kill_at_intervals, ask, options.callers)
         yield (
-            f"while {killed['worker']} workers and PostgreSQL {killed['PostgreSQL']} times were "
-            f"killed: {told}"
+            f"while {len(killed['worker'])} workers and PostgreSQL {len(killed['PostgreSQL'])} "
+            f"times were killed: {_acknowledged(calls, time.monotonic() - started)}"
         )
+        for victim, moments in killed.items():
+            if moments:
+                yield told(victim, sorted(_seconds_until_answered(calls, moments)))
         ended = time.monotonic()
     yield f"checked in {time.monotonic() - ended:.0f} s, nothing broken"
 
 
-async def _pressed(made: Site, fault: Fault, pressure: Pressure, callers: int) -> str:
-    """What is acknowledged while something happens to the servers."""
-    started = time.monotonic()
-    calls = await made.ask_while(
-        fault, lambda caller, _, over: pressure.keep_asking(caller, over), callers
-    )
-    elapsed = time.monotonic() - started
+def _asking(pressure: Pressure) -> Ask:
+    return lambda caller, _, over: pressure.keep_asking(caller, over)
+
+
+def _seconds_until_answered(calls: Sequence[Call], moments: Sequence[float]) -> Iterator[float]:
+    """From each moment to the acknowledgement of a placement that was asked for after it."""
+    answered = [call for call in calls if call.action == "place" and call.outcome == "ok"]
+    for moment in moments:
+        after = [call.returned for call in answered if call.called > moment]
+        if after:
+            yield min(after) - moment
+
+
+def _acknowledged(calls: Sequence[Call], elapsed: float) -> str:
     answered = [call for call in calls if call.action == "place" and call.outcome == "ok"]
     placed = sum(
         result["outcome"] == "Placed" for call in answered for result in call.body["results"]
