@@ -1,5 +1,6 @@
 """`kill -9` at random moments under load; how soon placements go on afterwards."""
 
+import argparse
 import asyncio
 import os
 import random
@@ -9,6 +10,7 @@ import pytest
 from tests.concurrency.faults.recovery import (
     KILLS as KILLS_OF,
     RECOVERY_SECONDS_MAX,
+    placements_while_killing,
     recoveries,
     told,
 )
@@ -46,3 +48,12 @@ async def test_placements_go_on_soon_after_a_kill(victim):
     found = await recoveries(KILLS_OF[victim], RECOVERIES, seed=SEED)
     print(told(victim, found))
     assert found[-1] < RECOVERY_SECONDS_MAX
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+async def test_many_pods_are_placed_while_something_is_killed_every_two_seconds():
+    load = argparse.Namespace(seed=SEED, seconds=10, pods=100, callers=16, servers=2, workers=1)
+    lines = [line async for line in placements_while_killing(load)]
+    print(*lines, sep="\n")
+    assert "nothing broken" in lines[-1]
