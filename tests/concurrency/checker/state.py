@@ -108,12 +108,10 @@ class State:
 
     def quotas(self, namespace: str) -> Quotas:
         """Those of a namespace, with the pods there."""
-        return Quotas(
-            self.cluster.config,
-            [quota for key, quota in self._quotas.items() if key[0] == namespace],
-            [self.cluster.pods[key[1:]] for key in self.inside(namespace) if key[0] == "Pod"],
-            self.cluster.nodes.values(),
-        )
+        quotas = [quota for key, quota in self._quotas.items() if key[0] == namespace]
+        keys = self.inside(namespace) if quotas else ()
+        charged = [self.cluster.pods[key[1:]] for key in keys if key[0] == "Pod"]
+        return Quotas(self.cluster.config, quotas, charged, self.cluster.nodes.values())
 
     def inside(self, namespace: str) -> Iterable[Key]:
         """The objects of a namespace."""

@@ -81,14 +81,14 @@ class Report:
         return self.lost_share >= LOST_MIN and self.replanned_share <= REPLANNED_MAX
 
     def __str__(self) -> str:
-        """The rows of a table in Markdown."""
-        return "\n".join(f"| {name} | {told} |" for name, told in self._rows())
+        """A table in Markdown."""
+        seeds = ", ".join(map(str, sorted({each.seed for each in self.rounds})))
+        head = (f"| seed {seeds}, {len(self.rounds)} rounds | |", "|---|--:|")
+        return "\n".join((*head, *(f"| {name} | {told} |" for name, told in self._rows())))
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         rounds, seconds = self.rounds, sum(each.seconds for each in self.rounds)
-        seeds = ", ".join(map(str, sorted({each.seed for each in rounds})))
         checked = sum(each.checked for each in rounds)
-        yield f"seed {seeds}, rounds", f"{len(rounds)}"
         yield "placements acknowledged / checked", f"{self.placements:,} / {checked:,}"
         yield "violations", f"{len(self.violations)}"
         yield "pods that found no place", f"{sum(each.unplaced for each in rounds):,}"
