@@ -1,11 +1,14 @@
 """Evictions and quotas while workers and PostgreSQL are killed: A14 and A2 on real processes."""
 
 import asyncio
+import os
 import random
 import time
 from datetime import timedelta
+from pathlib import Path
 
 import httpx
+import pytest
 
 from service.store.embedded import EmbeddedPostgres
 from tests.builders import REQUIRED_DURING_EXECUTION, matching, node, pod, requirement
@@ -13,6 +16,8 @@ from tests.concurrency.callers import PATH, Caller, bearer
 from tests.concurrency.faults.site import connect, site
 from tests.concurrency.racing import NODES, TOKEN, ZONES, kill_postgres, kill_worker
 
+PLANTING = Path(__file__).parent / "planting"
+PROJECT = Path(__file__).parents[3]
 LASTING = {"execution": REQUIRED_DURING_EXECUTION}
 QUOTA = 60
 PLACERS = 6
@@ -156,7 +161,9 @@ async def database_time(data_dir):
             await connection.close()
 
 
-async def test_nobody_is_evicted_in_vain_and_no_quota_overrun_whatever_is_killed():
+async def evict_while_killing():
+    """Ends in the checker, as every site does."""
+
     async def kill(made):
         await asyncio.sleep(1)
         await asyncio.to_thread(kill_worker, made.servers[0])
@@ -177,3 +184,19 @@ async def test_nobody_is_evicted_in_vain_and_no_quota_overrun_whatever_is_killed
             "blur": timedelta(seconds=1),
             "ended": await database_time(made.data_dir),
         }
+
+
+async def test_nobody_is_evicted_in_vain_and_no_quota_overrun_whatever_is_killed():
+    await evict_while_killing()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "told_as"),
+    [("no_grace", "A14"), ("both_sides_evicted", "A14"), ("the_marked_are_evicted_again", "A7")],
+)
+async def test_the_checker_tells_of_wrong_evictions_by_real_processes(name, told_as, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", f"{PLANTING}{os.pathsep}{PROJECT}")
+    monkeypatch.setenv("PLANTED_BUG", name)
+    with pytest.raises(AssertionError, match=told_as):
+        await evict_while_killing()
