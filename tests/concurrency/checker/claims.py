@@ -194,11 +194,12 @@ class _Attribution:
             if not early and known <= {commit} and _mismatch(call, change) is None:
                 yield call
 
-    def _doubts(self, call: Call, commit: int) -> tuple[bool, bool, bool, float]:
+    def _doubts(self, call: Call, commit: int) -> tuple[bool, bool, bool, bool, float]:
         """Several calls may have asked for a change: whose it is most likely comes first.
 
-        Least in doubt are those with a part in the commit already; a group would be there whole;
-        a key has its effect in one place; and who asked last is most likely still being served.
+        Least in doubt are those with a part in the commit already; a group would be there whole,
+        and other pods most likely are; a key has its effect in one place; and who asked last is
+        most likely still being served.
         """
         elsewhere = {
             each
@@ -206,8 +207,10 @@ class _Attribution:
             if call.key is not None and other.key == call.key
             for each in self._effects[other.number]
         } - {commit}
-        is_partial = bool(call.asked.get("group")) and not _objects(call) <= self._keys_in(commit)
-        return bool(elsewhere), is_partial, commit not in self._effects[call.number], -call.called
+        is_partial = call.action == "place" and not _objects(call) <= self._keys_in(commit)
+        is_torn = is_partial and bool(call.asked["group"])
+        has_no_part = commit not in self._effects[call.number]
+        return bool(elsewhere), is_torn, has_no_part, is_partial, -call.called
 
     def _is_torn_from_others(self, change: Change, before: Mapping[Key, Change]) -> bool:
         """Whether a pod gets a node, and others that it waits with have none after its commit.
@@ -221,18 +224,21 @@ class _Attribution:
         for key, note in before.items():
             if key[0] != WAITING_GROUP or note.verb == "Delete":
                 continue
-            members = {("Pod", *each) for each in msgspec.json.decode(note.body)["members"]}
+            members = _members(note)
             if tuple(change.key) in members:
                 return any(before[other].node_name is None for other in members - placed)
         return False
 
     def _concerns_its_commit(self, before: Change | None, change: Change) -> bool:
-        """Whether a note of who waits together changes with a pod that it is about."""
-        bodies = [each.body for each in (before, change) if each is not None]
-        members = {
-            ("Pod", *member) for body in bodies for member in msgspec.json.decode(body)["members"]
-        }
-        return not members.isdisjoint(self._keys_in(self._commit_of(change.revision)))
+        """Whether a note of who waits together changes with a pod that it is about.
+
+        A pod that waits with others from now on need not change itself.
+        """
+        members = {key for each in (before, change) if each is not None for key in _members(each)}
+        commit = self._commit_of(change.revision)
+        new = (each for each in self._of_commit(commit) if each.kind == WAITING_GROUP)
+        joining = {key for each in new if each.created for key in _members(each)}
+        return not members.isdisjoint(self._keys_in(commit) | joining)
 
     def _keys_in(self, commit: int) -> set[Key]:
         """What the commit that begins there changes."""
@@ -351,6 +357,11 @@ def mark_of(change: Change) -> int | None:
         return None
     metadata = msgspec.json.decode(change.body)["metadata"]
     return int(metadata["annotations"][MARK])
+
+
+def _members(note: Change) -> set[Key]:
+    """The pods that wait together."""
+    return {("Pod", *each) for each in msgspec.json.decode(note.body)["members"]}
 
 
 def _is_of_queue(before: Change | None, change: Change) -> bool:
