@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -191,6 +191,8 @@ class _Attribution:
             early = committed is not None and committed < call.called
             if call.action == "place" and is_placed:
                 continue
+            if _is_of_namespace(call) and not _objects(call) <= self._keys_in(commit):
+                continue
             if not early and known <= {commit} and _mismatch(call, change) is None:
                 yield call
 
@@ -246,10 +248,8 @@ class _Attribution:
 
     def _of_commit(self, commit: int) -> Iterator[Change]:
         """The changes of the commit that begins there."""
-        return takewhile(
-            lambda change: self._commit_of(change.revision) == commit,
-            islice(self._changes, commit - 1, None),
-        )
+        following = (self._changes[index] for index in range(commit - 1, len(self._changes)))
+        return takewhile(lambda change: self._commit_of(change.revision) == commit, following)
 
     def _queue_works_at(self, revision: int) -> bool:
         """Whether the service itself may have placed what was pending."""
