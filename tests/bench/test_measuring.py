@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -16,6 +17,8 @@ from service.model.manifest import TemplateCache
 
 ROW = Figures(
     layer="http",
+    batch=100,
+    clients=8,
     workload="SchedulingPodAffinity",
     nodes=5000,
     pods=1000,
@@ -115,6 +118,13 @@ def test_the_table_tells_goals_and_violations():
         "0",
     )
     assert shown.markdown().count("\n") == 2
+
+
+def test_single_requests_have_a_goal_of_their_own():
+    many, one = replace(ROW, batch=1, clients=64), replace(ROW, batch=1, clients=1)
+    shown = table([[many]])
+    assert dict(zip(shown.columns, shown.rows[0], strict=True))["goal"] == "2,500"
+    assert "goal" not in table([[one]]).columns
 
 
 def test_an_unknown_workload_is_wrong_usage(capsys):
