@@ -141,13 +141,11 @@ def _used(servers: Sequence[Server]) -> Used:
 async def _load(servers: Sequence[Server], names: Sequence[str], workload: Workload) -> None:
     """Make the clusters, and have each server read them."""
     await _fill(servers[0], names, workload)
-    body = json.dumps({"dryRun": True, "pods": [*workload.measured(1)]}).encode()
+    probe = {"dryRun": True, "pods": [*workload.measured(1)]}
     for target in servers:
         async with Connection(target.host, target.port) as connection:
             for name in names:
-                status, answer = await connection.post(f"{_path(name)}/placements", body)
-                if status != 200:
-                    raise RuntimeError(f"{name}: {status} {answer[:500]!r}")
+                await connection.post_json(f"{_path(name)}/placements", probe)
 
 
 async def _delete(target: Server, names: Sequence[str]) -> None:

@@ -11,6 +11,9 @@ Source: `pkg/scheduler/framework/plugins/*`, `EventsToRegister` and `isSchedulab
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from service.engine.plugins.inter_pod_affinity import EXISTING
+from service.engine.plugins.node_affinity import ENFORCED
+from service.engine.plugins.node_resources_fit import TOO_MANY_PODS
 from service.model.manifest import NamespaceManifest, NodeManifest, PodGroupManifest, PodManifest
 from service.model.objects import (
     LabelSelector,
@@ -39,12 +42,7 @@ MEMBERS = "Members"
 NO_NODES = ""
 """Stands for the plugin where there is no node that could reject."""
 
-TOO_MANY_PODS = "Too many pods"
 _INSUFFICIENT = "Insufficient "
-_EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
-"""Not the pod's own terms reject then, so nothing is known of their topology keys."""
-_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
-"""Not the pod's own node affinity rejects then."""
 _NEGATIVE = frozenset({"NotIn", "DoesNotExist"})
 _RELATIONS = frozenset({AFFINITY, SPREAD})
 _NODE_AFFINITY = frozenset({"NodeAffinity"})
@@ -138,7 +136,7 @@ def topics(plugin: str, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] |
             # Without any of its own it was the cluster's default constraints that rejected.
             return _pairs(each.label_selector for each in constraints) if constraints else None
         case "NodeAffinity":
-            return None if _ENFORCED in reasons else _node_pairs(pod)
+            return None if ENFORCED in reasons else _node_pairs(pod)
         case _:
             return None
 
@@ -150,10 +148,12 @@ def helps(event: Event, plugin: str, pod: Pod, reasons: Collection[str]) -> bool
     if plugin not in event.plugins:
         return False
     if event.node is not None:
-        return _ENFORCED in reasons or _begins_to_match(pod, *event.node)
+        # The profile's own rule, of which nothing is known here.
+        return ENFORCED in reasons or _begins_to_match(pod, *event.node)
     if plugin == AFFINITY and event.relabelled is not None:
         keys = {term.topology_key for term in _required_terms(pod)}
-        return _EXISTING in reasons or not keys.isdisjoint(event.relabelled)
+        # Where other pods' terms reject, nothing is known of their topology keys.
+        return EXISTING in reasons or not keys.isdisjoint(event.relabelled)
     if plugin == FIT and event.freed is not None:
         freed = event.freed
         return any(

@@ -226,7 +226,7 @@ class _Attribution:
         for key, note in before.items():
             if key[0] != WAITING_GROUP or note.verb == "Delete":
                 continue
-            members = _members(note)
+            members = set(waiting_members(note.body))
             if tuple(change.key) in members:
                 return any(before[other].node_name is None for other in members - placed)
         return False
@@ -236,10 +236,11 @@ class _Attribution:
 
         A pod that waits with others from now on need not change itself.
         """
-        members = {key for each in (before, change) if each is not None for key in _members(each)}
+        notes = [each.body for each in (before, change) if each is not None]
+        members = {key for note in notes for key in waiting_members(note)}
         commit = self._commit_of(change.revision)
         new = (each for each in self._of_commit(commit) if each.kind == WAITING_GROUP)
-        joining = {key for each in new if each.created for key in _members(each)}
+        joining = {key for each in new if each.created for key in waiting_members(each.body)}
         return not members.isdisjoint(self._keys_in(commit) | joining)
 
     def _keys_in(self, commit: int) -> set[Key]:
@@ -359,9 +360,9 @@ def mark_of(change: Change) -> int | None:
     return int(metadata["annotations"][MARK])
 
 
-def _members(note: Change) -> set[Key]:
-    """The pods that wait together."""
-    return {("Pod", *each) for each in msgspec.json.decode(note.body)["members"]}
+def waiting_members(note: bytes) -> list[Key]:
+    """The pods that wait together, as a note of them says."""
+    return [("Pod", *each) for each in msgspec.json.decode(note)["members"]]
 
 
 def _is_of_queue(before: Change | None, change: Change) -> bool:

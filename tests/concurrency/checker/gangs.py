@@ -1,12 +1,12 @@
 """A9 of pod groups: their members get nodes together with enough others, or not."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
 from service.model.log import Change
 from tests.concurrency.checker.state import State
+from tests.reference.view import labels_of
 
 LABEL = "scheduling.x-k8s.io/pod-group"
 
@@ -22,9 +22,9 @@ class Gangs:
         """To be called before a change is applied."""
         if not is_placement and change.kind != "WaitingGroup":
             yield from self.end()
-        group = _labels(msgspec.json.decode(change.body)).get(LABEL) if is_placement else None
+        group = pod_group_of(change) if is_placement else None
         if group is not None:
-            self._groups[change.namespace, group] = None
+            self._groups[group] = None
 
     def end(self) -> Iterator[str]:
         """No further placement belongs to those before."""
@@ -41,13 +41,14 @@ class Gangs:
         members = [
             pod
             for (inside, _), pod in self._state.cluster.pods.items()
-            if inside == namespace and _labels(pod).get(LABEL) == name
+            if inside == namespace and labels_of(pod).get(LABEL) == name
         ]
         scheduled = sum(bool(pod["spec"].get("nodeName")) for pod in members)
         if scheduled < least:
             yield f"{scheduled} members of {namespace}/{name} have nodes, of at least {least}"
 
 
-def _labels(pod: Any) -> dict[str, str]:
-    labels: dict[str, str] = pod["metadata"].get("labels") or {}
-    return labels
+def pod_group_of(change: Change) -> tuple[str, str] | None:
+    """Namespace and name of the pod group that a pod is a member of."""
+    name = labels_of(msgspec.json.decode(change.body)).get(LABEL)
+    return None if name is None else (change.namespace, name)

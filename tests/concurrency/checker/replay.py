@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from service.model.log import Change, CommitInfo
-from tests.concurrency.checker.claims import WAITING_GROUP, Claims
+from tests.concurrency.checker.claims import WAITING_GROUP, Claims, waiting_members
 from tests.concurrency.checker.evicting import EvictionCheck, concerns_evictions
-from tests.concurrency.checker.gangs import LABEL, Gangs
+from tests.concurrency.checker.gangs import Gangs, pod_group_of
 from tests.concurrency.checker.history import Call, History, Key, Violation
 from tests.concurrency.checker.state import State, objections, overcommitted
 from tests.reference.resources import amounts
@@ -117,9 +117,9 @@ class Replay:
     def _see_from_queue(self, change: Change, gangs: dict[str, list[Change]]) -> None:
         """A pending pod gets a node by itself, or with all those that it waits with."""
         for key in self.state.of_kind(WAITING_GROUP):
-            members = msgspec.json.decode(self.state.bodies[key][1])["members"]
-            if [change.namespace, change.name] in members:
-                self._waiting[key[2]] = [("Pod", *each) for each in members]
+            members = waiting_members(self.state.bodies[key][1])
+            if tuple(change.key) in members:
+                self._waiting[key[2]] = members
                 gangs.setdefault(key[2], []).append(change)
                 return
         self._check_placement(change)
@@ -184,7 +184,7 @@ class Replay:
         assert change.node_name is not None
         pod = msgspec.json.decode(change.body)
         broken = objections(self.state.view, pod, change.node_name)
-        if broken and _pod_group_of(change):
+        if broken and pod_group_of(change):
             self._early.append(change)
         elif broken:
             self._report("A2", self._told(change, broken))
@@ -193,7 +193,7 @@ class Replay:
         """Members of a pod group are placed together: each on the state with all others (P10)."""
         following = self._history.changes[change.revision : change.revision + 1]
         if not self._early or any(
-            self._is_placement(each) and _pod_group_of(each) == _pod_group_of(change)
+            self._is_placement(each) and pod_group_of(each) == pod_group_of(change)
             for each in following
         ):
             return
@@ -369,11 +369,6 @@ class Replay:
 
     def _report(self, invariant: str, message: str) -> None:
         self._found.append(Violation(invariant, message))
-
-
-def _pod_group_of(change: Change) -> tuple[str, str] | None:
-    labels = msgspec.json.decode(change.body)["metadata"].get("labels") or {}
-    return (change.namespace, labels[LABEL]) if LABEL in labels else None
 
 
 def _on_committed_ground(call: Call) -> list[dict[str, Any]]:

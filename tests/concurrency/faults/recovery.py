@@ -17,6 +17,7 @@ from pathlib import Path
 
 import httpx
 
+from bench.figures import quantile
 from service.cli.local import LocalServer, temporary_folder
 from tests.builders import pod
 from tests.concurrency.callers import PATH, bearer
@@ -76,13 +77,9 @@ async def recoveries(kill: Kill, count: int, *, workers: int = 1, seed: int = 0)
 def told(victim: str, seconds: Sequence[float]) -> str:
     return (
         f"{victim}: {len(seconds)} kills; to the next acknowledged placement: median "
-        f"{statistics.median(seconds):.2f} s, p99 {_quantile(seconds, 0.99):.2f} s, "
+        f"{statistics.median(seconds):.2f} s, p99 {quantile(seconds, 0.99):.2f} s, "
         f"longest {seconds[-1]:.2f} s"
     )
-
-
-def _quantile(values: Sequence[float], share: float) -> float:
-    return values[min(len(values) - 1, int(share * len(values)))]
 
 
 async def placements_while_killing(options: argparse.Namespace) -> AsyncIterator[str]:
@@ -130,15 +127,19 @@ def _asking(pressure: Pressure) -> Ask:
 
 def _seconds_until_answered(calls: Sequence[Call], moments: Sequence[float]) -> Iterator[float]:
     """From each moment to the acknowledgement of a placement that was asked for after it."""
-    answered = [call for call in calls if call.action == "place" and call.outcome == "ok"]
+    answered = _answered(calls)
     for moment in moments:
         after = [call.returned for call in answered if call.called > moment]
         if after:
             yield min(after) - moment
 
 
+def _answered(calls: Sequence[Call]) -> list[Call]:
+    return [call for call in calls if call.action == "place" and call.outcome == "ok"]
+
+
 def _acknowledged(calls: Sequence[Call], elapsed: float) -> str:
-    answered = [call for call in calls if call.action == "place" and call.outcome == "ok"]
+    answered = _answered(calls)
     placed = sum(
         result["outcome"] == "Placed" for call in answered for result in call.body["results"]
     )
@@ -149,7 +150,7 @@ def _acknowledged(calls: Sequence[Call], elapsed: float) -> str:
     return (
         f"{placed:,} placements acknowledged in {elapsed:.0f} s, {placed / elapsed:,.0f}/s, "
         f"{unplaced:,} pods without a place; requests: median {statistics.median(waits):.2f} s, "
-        f"p99 {_quantile(waits, 0.99):.2f} s, longest {waits[-1]:.2f} s; "
+        f"p99 {quantile(waits, 0.99):.2f} s, longest {waits[-1]:.2f} s; "
         f"nothing was answered for {gaps[-1]:.2f} s at most"
     )
 
