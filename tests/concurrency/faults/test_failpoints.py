@@ -61,8 +61,10 @@ async def test_workers_that_die_at_their_commit_leave_it_whole_or_not_at_all(dat
             await asyncio.to_thread(load, running[0].url)
 
             async def next_kill(number):
-                if number < 2 * len(KILLS):
-                    proxy.faults.extend([None, None, KILLS[number % len(KILLS)]])
+                # Each group has one commit at least, and the killed are tried again: all are taken.
+                round_, kind = divmod(number, len(KILLS))
+                if round_ < 2:
+                    proxy.faults.extend([*[None] * round_, KILLS[kind]])
 
             urls = [server.url for server in running]
             calls = await run_callers(urls, groups=KILL_GROUPS, between=next_kill)
