@@ -20,13 +20,17 @@ class Candidates:
     """Nodes with a rank of `rows` that no rule on other pods vetoes."""
 
     def __init__(
-        self, nodes: NodeTable, rows: RowCache, vetoes: Sequence[Vetoes], only: int | None = None
+        self,
+        nodes: NodeTable,
+        rows: RowCache,
+        vetoes: Sequence[Vetoes],
+        only: Sequence[int] | None = None,
     ) -> None:
         self.rows = rows
         self._nodes = nodes
         self._vetoes = vetoes
         self._only = only
-        """The one slot that may be chosen."""
+        """The slots that may be chosen, where they are few; None for all."""
         self._ranks: Ints | None = None
 
     @property
@@ -36,7 +40,8 @@ class Candidates:
             self._ranks = vetoed(self.rows.ranks, (each.nodes for each in self._vetoes))
             if self._only is not None:
                 kept = np.full_like(self._ranks, VETO)
-                kept[self._only] = self._ranks[self._only]
+                for slot in self._only:
+                    kept[slot] = self._ranks[slot]
                 self._ranks = kept
         return self._ranks
 
@@ -47,7 +52,7 @@ class Candidates:
 
     def has(self, slot: int) -> bool:
         """Whether a node is among them."""
-        return int(self.rows.ranks[slot]) >= 0 and not any(each.at(slot) for each in self._vetoes)
+        return (self._only is None or slot in self._only) and self._rank_at(slot) >= 0
 
     def vacant(self, key: TopologyKey) -> list[bool]:
         """Per domain of a key of few: whether no candidate is in it; last, of those without it."""
@@ -67,7 +72,9 @@ class Candidates:
         Scores have their weights; those per node, shape (nodes,), are shifted as ranks are. `tie`
         is the pod's part of the tie-break. There must be nodes.
         """
-        if self._nodes.size >= LARGE and self._only is None:
+        if self._only is not None:
+            return self._best_of(self._only, scores, tie)
+        if self._nodes.size >= LARGE:
             by_domain = [each for each in scores if isinstance(each, DomainScores)]
             one_key = len({each.key for each in by_domain}) <= 1
             if one_key and len(by_domain) == len(scores):
@@ -82,6 +89,27 @@ class Candidates:
                 totals = totals + _on_nodes(each)
         slot = int((totals ^ tie).argmax())
         return slot, int(totals[slot])
+
+    def _best_of(
+        self, slots: Sequence[int], scores: Sequence[DomainScores | Ints], tie: int
+    ) -> tuple[int, int]:
+        """The same among few, in plain integers."""
+        best, greatest = 0, VETO
+        for slot in slots:
+            rank = self._rank_at(slot)
+            for each in scores:
+                rank += (
+                    each.at(slot) << TIE_BITS if isinstance(each, DomainScores) else int(each[slot])
+                )
+            if rank ^ tie > greatest ^ tie:
+                best, greatest = slot, rank
+        return best, greatest
+
+    def _rank_at(self, slot: int) -> int:
+        rank = int(self.rows.ranks[slot])
+        for each in self._vetoes:
+            rank |= each.at(slot)
+        return rank
 
     def _best_by_blocks(self, scores: list[DomainScores], tie: int) -> tuple[int, int] | None:
         """The same block by block; None where too many hold less than they promise.

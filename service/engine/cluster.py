@@ -291,7 +291,11 @@ class Cluster:
         return self._pipelines.get(scheduler_name)
 
     def rows(self, rules: NodeRules, pipeline: Pipeline) -> RowCache:
-        """The cached masks and scores of these rules, brought up to date."""
+        """The cached masks and scores of these rules, brought up to date.
+
+        Nodes that the rules name are not told from others.
+        """
+        rules = rules.anywhere or rules
         key = (rules, pipeline)
         cache = self._row_caches.get(key)
         if cache is None:

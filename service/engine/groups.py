@@ -22,6 +22,7 @@ from service.engine.explanation import check
 from service.engine.placement import (
     Placement,
     best_placement,
+    candidates_of,
     pipeline_of,
     place,
     relation_vetoes,
@@ -29,7 +30,6 @@ from service.engine.placement import (
 from service.engine.plugin import Vetoes
 from service.engine.ranks import VETO
 from service.engine.refusal import Refusal, refuse
-from service.engine.rows import RowCache
 from service.model.objects import Pod
 
 T = TypeVar("T")
@@ -191,17 +191,13 @@ class _GroupSearch:
         pod, pod_class = self._pods[index], self._classes[index]
         return best_placement(self._cluster, pod, pod_class, self._hopeful(index, domain))
 
-    def _rows(self, index: int) -> RowCache:
-        pipeline = pipeline_of(self._cluster, self._pods[index])
-        return self._cluster.rows(self._classes[index].template.rules, pipeline)
-
     def _hopeful(self, index: int, *more: Vetoes) -> Candidates:
         """Candidates under the rules that later members can only make worse, never mend."""
         pod, pod_class = self._pods[index], self._classes[index]
         pipeline = pipeline_of(self._cluster, pod)
         nodes = self._cluster.nodes
         vetoes = relation_vetoes(nodes, pod_class, pipeline, expected=self._classes)
-        return Candidates(nodes, self._rows(index), [*vetoes, *more])
+        return candidates_of(self._cluster, pod_class, pipeline, [*vetoes, *more])
 
     def _searched(self) -> "_Attempt":
         """Depth first over all nodes, like members in the order of their nodes."""

@@ -14,6 +14,7 @@ from service.engine.columns import Ints
 from service.engine.nodes import NodeTable
 from service.engine.pipeline import Pipeline
 from service.engine.plugin import DomainScores, Vetoes
+from service.engine.plugins.node_affinity import NAME as NODE_AFFINITY
 from service.engine.ranks import TIE_BITS, tie_hash
 from service.engine.refusal import Refusal, refuse
 from service.model.objects import Pod
@@ -38,12 +39,11 @@ def place(cluster: Cluster, pod: Pod, hint: str | None = None) -> Placement | Re
     """
     pipeline = pipeline_of(cluster, pod)
     pod_class = cluster.class_of(pod)
-    rows = cluster.rows(pod_class.template.rules, pipeline)
     vetoes = relation_vetoes(cluster.nodes, pod_class, pipeline)
-    candidates = Candidates(cluster.nodes, rows, vetoes)
+    candidates = candidates_of(cluster, pod_class, pipeline, vetoes)
     kept = None if hint is None else cluster.nodes.slots.get(hint)
     if kept is not None and candidates.has(kept):
-        candidates = Candidates(cluster.nodes, rows, vetoes, only=kept)
+        candidates = Candidates(cluster.nodes, candidates.rows, vetoes, only=[kept])
     best = best_placement(cluster, pod, pod_class, candidates)
     return best if best is not None else refuse(cluster, pod_class, pipeline)
 
@@ -69,6 +69,17 @@ def pipeline_of(cluster: Cluster, pod: Pod) -> Pipeline:
     if pipeline is None:
         raise UnknownSchedulerError(pod.spec.scheduler_name)
     return pipeline
+
+
+def candidates_of(
+    cluster: Cluster, pod_class: PodClass, pipeline: Pipeline, vetoes: Sequence[Vetoes]
+) -> Candidates:
+    """The nodes that pods of a class may choose from, given what rules on other pods exclude."""
+    rules, nodes = pod_class.template.rules, cluster.nodes
+    only = None
+    if rules.named is not None and pipeline.filters_with(NODE_AFFINITY):
+        only = [nodes.slots[name] for name in rules.named if name in nodes.slots]
+    return Candidates(nodes, cluster.rows(rules, pipeline), vetoes, only)
 
 
 def relation_vetoes(

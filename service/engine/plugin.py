@@ -129,6 +129,10 @@ class DomainScores(NamedTuple):
     key: TopologyKey
     scores: list[int]
 
+    def at(self, slot: int) -> int:
+        """Of one node."""
+        return self.scores[self.key.cells[slot]]
+
     def weighed(self, weight: int) -> "DomainScores":
         return DomainScores(self.key, [weight * each for each in self.scores])
 

@@ -7,7 +7,7 @@ one entry changes; everything else stays.
 import numpy as np
 
 from service.engine.blocks import Tops
-from service.engine.columns import Ints, Mask, Rows, at
+from service.engine.columns import ALL, Ints, Mask, Rows, at
 from service.engine.nodes import NodeTable
 from service.engine.pipeline import Pipeline
 from service.engine.ranks import TIE_BITS, VETO
@@ -108,16 +108,13 @@ class RowCache:
         site = self._site
         site.refresh()
         self._static, self.raw, self.constant = site.mask.data, site.raw, site.constant
-        rows = site.rows
-        self.ranks = site.widened(rows, self._ranks_of(rows), VETO)
+        self.ranks = self._ranks_of(ALL)
         self._cells = self.ranks.data
         self.size_in_bytes = int(self.ranks.nbytes) + site.size_in_bytes
 
     def _ranks_of(self, rows: Rows) -> Ints:
         """Shape (rows,)."""
         nodes, rules, images = self._nodes, self._rules, self._site.images
-        if not isinstance(rows, slice) and len(rows) <= SCALARS_MAX:
-            return np.array([self._rank_at(slot) for slot in rows.tolist()], dtype=np.int64)
         mask: Mask = at(self._site.mask, rows)
         for plugin in self._filters:
             mask = mask & plugin.admits(nodes, rules, rows)
@@ -134,9 +131,6 @@ class RowCache:
 
     def _repair_all(self, dirty: set[int]) -> None:
         """Nodes whose pods changed; from a few on, as columns."""
-        named = self._site.named_slots()
-        if named is not None:
-            dirty &= set(named)
         if len(dirty) <= SCALARS_MAX:
             for slot in dirty:
                 self._repair(slot)

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from service.engine.nodes import AMOUNT_MAX, HostPort, image_name
 from service.model.objects import (
     NodeAffinity,
     NodeSelector,
+    NodeSelectorRequirement,
     Pod,
     PodResize,
     PodSpec,
@@ -22,6 +24,8 @@ from service.model.objects import (
     Toleration,
 )
 from service.model.requests import PodRequests, host_ports, placed_requests, pod_requests
+
+NODE_NAME_FIELD = "metadata.name"
 
 
 class RequiredNodes(NamedTuple):
@@ -64,6 +68,10 @@ class NodeRules:
     """What the profile adds (NodeAffinityArgs.addedAffinity)."""
     site: Hashable
     """Equal where rules differ in amounts and ports alone, not in what they ask of the node itself."""
+    named: frozenset[str] | None = None
+    """The only nodes that `required` names; None where it names none."""
+    anywhere: "NodeRules | None" = None
+    """The same rules with no node named, which the pods of one daemon share; None where none is."""
 
 
 class Use(NamedTuple):
@@ -120,7 +128,14 @@ class RulesInterner:
 
         `needs` are those of its spec; `added` is what its profile asks of nodes for all pods.
         """
-        compiled = _compile(pod, needs, added, self._empty_term_matches_all)
+        asked = _asked(pod, added or NodeAffinity(), self._empty_term_matches_all)
+        named, rest = _names_apart(asked.required)
+        if named is None:
+            return self._interned(_compile(needs, asked))
+        anywhere = self._interned(_compile(needs, asked._replace(required=rest)))
+        return _compile(needs, asked, named, anywhere)
+
+    def _interned(self, compiled: NodeRules) -> NodeRules:
         key = _identity(compiled)
         rules = self._rules.setdefault(key, compiled)
         self._keys[rules] = key
@@ -141,6 +156,7 @@ class RulesInterner:
 
     def release(self, rules: NodeRules) -> None:
         """One user less; forget a value that nothing uses any more."""
+        rules = rules.anywhere or rules
         self._users[rules] -= 1
         if not self._users[rules]:
             del self._users[rules]
@@ -191,22 +207,71 @@ def _needs(spec: PodSpec) -> Needs:
     )
 
 
-def _compile(
-    pod: Pod,
-    needs: Needs,
-    added: NodeAffinity | None,
-    empty_term_matches_all: bool,  # noqa: FBT001
-) -> NodeRules:
-    spec, requests = pod.spec, needs.requests
+class _Asked(NamedTuple):
+    """What a pod, and its profile for all pods, ask of nodes."""
+
+    tolerations: tuple[Toleration, ...]
+    required: RequiredNodes
+    preferred: tuple[PreferredSchedulingTerm, ...] | None
+    enforced: RequiredNodes
+    node_name: str | None
+
+
+def _asked(pod: Pod, added: NodeAffinity, empty_term_matches_all: bool) -> _Asked:  # noqa: FBT001
+    spec = pod.spec
     affinity = (spec.affinity.node_affinity if spec.affinity else None) or NodeAffinity()
-    added = added or NodeAffinity()
-    amounts = _bounded(requests.amounts)
-    required = _required_nodes(
-        spec.node_selector, affinity, empty_term_matches_all=empty_term_matches_all
+    return _Asked(
+        tolerations=spec.tolerations,
+        required=_required_nodes(
+            spec.node_selector, affinity, empty_term_matches_all=empty_term_matches_all
+        ),
+        preferred=_preferred(affinity, added),
+        enforced=_required_nodes(None, added, empty_term_matches_all=empty_term_matches_all),
+        node_name=pod.required_node_name,
     )
-    preferred = _preferred(affinity, added)
-    enforced = _required_nodes(None, added, empty_term_matches_all=empty_term_matches_all)
-    asked = msgspec.json.encode((spec.tolerations, required, preferred, enforced))
+
+
+def _names_apart(required: RequiredNodes) -> tuple[frozenset[str] | None, RequiredNodes]:
+    """The nodes that affinities of a single term name, None for all; and what else is required."""
+    named: frozenset[str] | None = None
+    others = []
+    for affinity in required.affinities:
+        names, other = _name_apart(affinity)
+        if names is not None:
+            named = names if named is None else named & names
+        if other is not None:
+            others.append(other)
+    return named, required if named is None else required._replace(affinities=tuple(others))
+
+
+def _name_apart(affinity: NodeSelector) -> tuple[frozenset[str] | None, NodeSelector | None]:
+    terms = affinity.node_selector_terms
+    term = terms[0] if len(terms) == 1 else None
+    if term is None or not term.match_fields:
+        return None, affinity
+    names = [frozenset(each.values or ()) for each in term.match_fields if names_nodes(each)]
+    if not names:
+        return None, affinity
+    rest = tuple(each for each in term.match_fields if not names_nodes(each))
+    if not rest and not term.match_expressions:
+        return frozenset.intersection(*names), None
+    other = replace(term, match_fields=rest)
+    return frozenset.intersection(*names), replace(affinity, node_selector_terms=(other,))
+
+
+def names_nodes(requirement: NodeSelectorRequirement) -> bool:
+    """Whether it holds on the nodes of its values only."""
+    return requirement.key == NODE_NAME_FIELD and requirement.operator == "In"
+
+
+def _compile(
+    needs: Needs,
+    asked: _Asked,
+    named: frozenset[str] | None = None,
+    anywhere: NodeRules | None = None,
+) -> NodeRules:
+    requests = needs.requests
+    amounts = _bounded(requests.amounts)
     return NodeRules(
         amounts=tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0)),
         requests_nothing=not any(amounts.values()),
@@ -216,10 +281,12 @@ def _compile(
         scored=_scored(requests),
         ports=needs.ports,
         images=needs.images,
-        tolerations=spec.tolerations,
-        required=required,
-        preferred=preferred,
-        node_name=pod.required_node_name,
-        enforced=enforced,
-        site=(needs.images, asked, pod.required_node_name),
+        tolerations=asked.tolerations,
+        required=asked.required,
+        preferred=asked.preferred,
+        node_name=asked.node_name,
+        enforced=asked.enforced,
+        site=(needs.images, msgspec.json.encode(asked)) if anywhere is None else anywhere.site,
+        named=named,
+        anywhere=anywhere,
     )

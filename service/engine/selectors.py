@@ -4,12 +4,10 @@ import numpy as np
 
 from service.engine.columns import Mask, Rows, at
 from service.engine.nodes import NodeTable
-from service.engine.rules import RequiredNodes
+from service.engine.rules import RequiredNodes, names_nodes
 from service.engine.topology import TopologyKey
 from service.model.objects import NodeSelectorRequirement, NodeSelectorTerm
 from service.model.selectors import is_parsable, requirement_matches
-
-NODE_NAME_FIELD = "metadata.name"
 
 
 def required_mask(nodes: NodeTable, required: RequiredNodes, rows: Rows) -> Mask:
@@ -79,7 +77,7 @@ def _union_of_names(terms: tuple[NodeSelectorTerm | None, ...]) -> frozenset[str
         sets = [
             frozenset(each.values or ())
             for each in (term.match_fields if term else None) or ()
-            if each.key == NODE_NAME_FIELD and each.operator == "In"
+            if names_nodes(each)
         ]
         if not sets:
             return None
