@@ -42,6 +42,8 @@ from service.scheduler.intents import ApplyLine, ApplyLines, ApplyObjects
 CHUNKS_AHEAD = 2
 """Commits of one stream that are decided or on their way at the same time."""
 
+_READ = ("items",)
+
 _encode = msgspec.json.Encoder().encode
 
 _OPERATION = Operation(
@@ -117,7 +119,7 @@ async def parse_list(raw: bytes, services: Services) -> tuple[Applicable, ...]:
     Raises:
         InvalidManifest: all that is wrong in any of them, as `items[3].spec…`.
     """
-    members = decode_members(raw)
+    members = decode_members(raw, _READ)
     _refuse_other_kind(members.get("kind"))
     items = items_in(members.get("items", b"null"), "items")
     most = services.settings.apply_objects_max

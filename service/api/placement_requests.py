@@ -46,7 +46,9 @@ async def parse_placement(raw: bytes, templates: TemplateCache) -> PlacePods:
         MalformedJSON: the body is no JSON that Moorage reads.
         InvalidManifest: all that is wrong with it and with the pods in it.
     """
-    members = {name: value for name, value in decode_members(raw).items() if value != b"null"}
+    members = {
+        name: value for name, value in decode_members(raw, _KNOWN).items() if value != b"null"
+    }
     options, errors = _read_options(members)
     subjects: list[Subject] = [name for name in _SUBJECTS if name in members]
     if len(subjects) != 1:

@@ -67,7 +67,9 @@ async def parse_simulation(raw: bytes, templates: TemplateCache) -> Simulation:
         MalformedJSON: the body is no JSON that Moorage reads.
         InvalidManifest: all that is wrong with it, or with the objects in it.
     """
-    members = {name: value for name, value in decode_members(raw).items() if value != b"null"}
+    members = {
+        name: value for name, value in decode_members(raw, _KNOWN).items() if value != b"null"
+    }
     _refuse_shape(members)
     pod = partial(parse_pod, templates=templates)
     errors: list[FieldError] = []

@@ -10,7 +10,7 @@ Refused as invalid, with the field: NUL in a string, integers beyond 64 bits, fl
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from math import isinf
 
 import msgspec
@@ -46,10 +46,11 @@ def decode_strict(raw: bytes) -> object:
     return value
 
 
-def decode_members(raw: bytes) -> dict[str, bytes]:
+def decode_members(raw: bytes, read: Collection[str] | None = None) -> dict[str, bytes]:
     """The fields of the outermost object, each still as JSON; no two have the same name.
 
-    What is inside them is not looked at: it has to be decoded strictly itself.
+    What is inside of those that the caller will `read` (None: of all) is not looked at: it has to
+    be decoded strictly itself. The others are decoded here.
     """
     try:
         members = _decode_members(raw)
@@ -58,8 +59,32 @@ def decode_members(raw: bytes) -> dict[str, bytes]:
             raise
         raise InvalidManifest([FieldError("", "must be an object")]) from None
     if encode(members) != raw:
+        members = _respelt_members(raw)
+    found = {name: bytes(member) for name, member in members.items()}
+    if read is not None:
+        for name, member in found.items():
+            if name not in read:
+                _refuse_unread(name, member)
+    return found
+
+
+def _respelt_members(raw: bytes) -> dict[str, msgspec.Raw]:
+    """The members of an object with white space, escapes in a name, or a name twice."""
+    try:
+        compact = msgspec.json.format(raw, indent=-1)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        compact = raw
+    members = _decode_members(compact)
+    if encode(members) != compact:
         decode_strict(raw)
-    return {name: bytes(member) for name, member in members.items()}
+    return members
+
+
+def _refuse_unread(name: str, member: bytes) -> None:
+    try:
+        decode_strict(member)
+    except InvalidManifest as error:
+        raise error.under(name) from None
 
 
 def decode_items(raw: bytes) -> list[bytes]:

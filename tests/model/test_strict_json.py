@@ -89,3 +89,28 @@ def test_splitting_refuses_duplicates_of_its_own_level_and_other_types():
         decode_items(b"{}")
     with pytest.raises(MalformedJSON):
         decode_items(b"[")
+
+
+def test_white_space_around_members_is_left_out_and_duplicates_are_still_seen():
+    assert decode_members(b'{ "a" : [1, {"b" : " x "}],\n"\\u0062": {} }') == {
+        "a": b'[1,{"b":" x "}]',
+        "b": b"{}",
+    }
+    for twice in (b'{ "a": 1,"a": 2}', b'{"a": 1, "\\u0061": 2}', b'{"a":1,"\\u0061":2}'):
+        with pytest.raises(MalformedJSON, match="duplicate key: a"):
+            decode_members(twice)
+
+
+def test_members_that_nobody_reads_are_decoded_strictly():
+    read = decode_members(b'{"a": {"b":1,"b":2}, "c": {"d": 3}}', ("a",))
+    assert read == {"a": b'{"b":1,"b":2}', "c": b'{"d":3}'}
+    for unread in (
+        b'{"a": {"b":1,"b":2}}',
+        b'{"a": "\xff"}',
+        b'{"a":' + b"[" * 40 + b"]" * 40 + b"}",
+    ):
+        with pytest.raises(MalformedJSON):
+            decode_members(unread, ("c",))
+    with pytest.raises(InvalidManifest) as refused:
+        decode_members(b'{"a": {"b": "\\u0000"}}', ("c",))
+    assert [error.field for error in refused.value.errors] == ["a.b"]
