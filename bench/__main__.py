@@ -172,6 +172,7 @@ def production_trace(
     folder: Annotated[Path, typer.Argument(help="With nodes.json and pods.jsonl.gz.")],
     *,
     batch: Batch = 200,
+    clients: Clients = 1,
     runs: Runs = 3,
     lines: Lines = None,
 ) -> None:
@@ -179,9 +180,9 @@ def production_trace(
     found = []
     with _durable() as database:
         for _ in range(runs):
-            found.append(trace.run(database, folder, batch=batch))
+            found.append(trace.run(database, folder, batch=batch, clients=clients))
             append(lines, trace.record(found[-1]))
-    console.print(trace.table(found).rich())
+    console.print(trace.table([found]).rich())
     if any(run.violations for run in found):
         raise typer.Exit(1)
 

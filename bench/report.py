@@ -23,7 +23,7 @@ FLAMES = CHECKOUT / "docs" / "flame-{layer}.svg"
 
 RUNS = 3
 BATCH, CLIENTS, PODS = 100, 8, 4_000
-TRACE_BATCH = 200
+TRACE_BATCH, TRACE_CLIENTS = 200, (1, 2)
 PROFILED, PROFILED_PODS = "SchedulingPodAffinity", 20_000
 LAYERS = ("SchedulingPodAffinity", "SchedulingPodAntiAffinity", "TopologySpreading")
 FULL = {"SchedulingRequiredPodAntiAffinityWithNSSelector"}
@@ -123,11 +123,13 @@ def memory_of_a_worker(means: Means) -> str:
 def production_trace(means: Means) -> str:
     if means.trace is None:
         raise ValueError("the trace section needs the folder of a trace")
-    found = []
-    for _ in range(RUNS):
-        figures = trace.run(means.postgres, means.trace, batch=TRACE_BATCH)
-        append(means.lines, trace.record(figures))
-        found.append(figures)
+    found: list[list[trace.TraceFigures]] = []
+    for clients in TRACE_CLIENTS:
+        found.append([])
+        for _ in range(RUNS):
+            figures = trace.run(means.postgres, means.trace, batch=TRACE_BATCH, clients=clients)
+            append(means.lines, trace.record(figures))
+            found[-1].append(figures)
     return trace.table(found).markdown()
 
 

@@ -1,15 +1,16 @@
 """A production trace, replayed over HTTP with arrivals and departures, as fast as it goes.
 
-One client works through the trace's pods in the order of their arrival, in batches. Before each batch it reports those
-as ended that the trace says have left by then. The folder holds `nodes.json` and `pods.jsonl.gz`; a pod's annotations
+The trace's pods are asked for in the order of their arrival, in batches, by one client or by several that take turns.
+Before each batch those are reported as ended that the trace says have left by then; with several clients those whose
+placement is still under way are reported with the next batch. The folder holds `nodes.json` and `pods.jsonl.gz`; a pod's annotations
 say when it came and went, in seconds.
 """
 
 import asyncio
 import json
 import statistics
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
 
@@ -28,6 +29,7 @@ class TraceFigures:
     """One replay."""
 
     batch: int
+    clients: int
     pods: int
     unplaced: int
     ended: int
@@ -36,6 +38,7 @@ class TraceFigures:
     seconds: float
     """For everything, departures included."""
     placing_seconds: float
+    """Of all requests for batches, added up."""
     p50_ms: float
     """Of one request for a batch."""
     server_cpu_seconds: float
@@ -45,12 +48,42 @@ class TraceFigures:
     postgres_megabytes: float
 
 
-def run(postgres: Postgres, folder: Path, *, batch: int) -> TraceFigures:
+Key = tuple[str, str]
+
+
+@dataclass(kw_only=True)
+class _Replay:
+    """What is asked for, encoded before the clock runs, and what was answered so far."""
+
+    steps: Iterator[tuple[list[Key], bytes]]
+    """Who has left by the arrival of the next, and the request for those."""
+    ended: dict[Key, bytes]
+    """Each pod as it is reported when it has left."""
+    late: list[Key] = field(default_factory=list)
+    """Who has left while its placement was still under way."""
+    answered: dict[Key, str | None] = field(default_factory=dict)
+    """The node of each pod, None where there was none."""
+    reported: int = 0
+    latencies: list[float] = field(default_factory=list)
+
+    def acknowledged(self) -> dict[Key, str]:
+        return {key: node for key, node in self.answered.items() if node is not None}
+
+    def take_gone(self, leaving: Iterable[Key]) -> list[bytes]:
+        """Those that were placed and have left, as they are reported; each of them once."""
+        left = [*self.late, *leaving]
+        self.late = [key for key in left if key not in self.answered]
+        gone = [self.ended[key] for key in left if self.answered.get(key) is not None]
+        self.reported += len(gone)
+        return gone
+
+
+def run(postgres: Postgres, folder: Path, *, batch: int, clients: int = 1) -> TraceFigures:
     """Replay the folder's pods on its nodes, and count violations of what is stored."""
     nodes = read_objects([str(folder / "nodes.json")])
     pods = read_objects([str(folder / "pods.jsonl.gz")])
     with server(postgres, postgres.new_database()) as serving:
-        return asyncio.run(_replay(serving, nodes, pods, batch))
+        return asyncio.run(_measure(serving, nodes, pods, batch, clients))
 
 
 def batches(pods: Sequence[Manifest], size: int) -> Iterator[tuple[list[Manifest], list[Manifest]]]:
@@ -63,39 +96,34 @@ def batches(pods: Sequence[Manifest], size: int) -> Iterator[tuple[list[Manifest
         present = [pod for pod in present if _seconds(pod, WENT) > now] + arriving
 
 
-async def _replay(
-    server: Server, nodes: Sequence[Manifest], pods: Sequence[Manifest], batch: int
+async def _measure(
+    server: Server, nodes: Sequence[Manifest], pods: Sequence[Manifest], batch: int, clients: int
 ) -> TraceFigures:
-    acknowledged: dict[tuple[str, str], str] = {}
-    ended, latencies = 0, []
+    steps = [
+        ([_key(pod) for pod in leaving], _encode({"pods": arriving}))
+        for leaving, arriving in batches(pods, batch)
+    ]
+    ended = {_key(pod): _encode(pod | {"status": {"phase": "Succeeded"}}) for pod in pods}
+    replay = _Replay(steps=iter(steps), ended=ended)
     async with Connection(server.host, server.port) as connection:
         await connection.post_json(f"{CLUSTER}/apply", {"kind": "List", "items": [*nodes]})
-        cpu = server.cpu_seconds()
-        began = perf_counter()
-        for leaving, arriving in batches(pods, batch):
-            gone = [pod for pod in leaving if _key(pod) in acknowledged]
-            if gone:
-                items = [pod | {"status": {"phase": "Succeeded"}} for pod in gone]
-                await connection.post_json(f"{CLUSTER}/apply", {"kind": "List", "items": items})
-                ended += len(gone)
-            asked = perf_counter()
-            answer = await connection.post_json(f"{CLUSTER}/placements", {"pods": arriving})
-            latencies.append(perf_counter() - asked)
-            for result in answer["results"]:
-                if result["outcome"] == "Placed":
-                    acknowledged[result["namespace"], result["name"]] = result["nodeName"]
-        seconds = perf_counter() - began
-        after = server.cpu_seconds()
+    cpu = server.cpu_seconds()
+    began = perf_counter()
+    await asyncio.gather(*(_client(server, replay) for _ in range(clients)))
+    seconds = perf_counter() - began
+    after = server.cpu_seconds()
     items = json.loads(server.get(f"{CLUSTER}/export"))["items"]
+    acknowledged = replay.acknowledged()
     return TraceFigures(
         batch=batch,
+        clients=clients,
         pods=len(pods),
         unplaced=len(pods) - len(acknowledged),
-        ended=ended,
+        ended=replay.reported,
         violations=len(violations(items, acknowledged)),
         seconds=seconds,
-        placing_seconds=sum(latencies),
-        p50_ms=statistics.median(latencies) * 1000,
+        placing_seconds=sum(replay.latencies),
+        p50_ms=statistics.median(replay.latencies) * 1000,
         server_cpu_seconds=after[0] - cpu[0],
         postgres_cpu_seconds=after[1] - cpu[1],
         megabytes=server.peak_megabytes(),
@@ -103,34 +131,71 @@ async def _replay(
     )
 
 
+async def _client(server: Server, replay: _Replay) -> None:
+    """Take one batch after the other: report who has left, then ask for those that come."""
+    async with Connection(server.host, server.port) as connection:
+        for leaving, arriving in replay.steps:
+            if gone := replay.take_gone(leaving):
+                items = b'{"kind":"List","items":[%b]}' % b",".join(gone)
+                await _post(connection, "apply", items)
+            asked = perf_counter()
+            answer = await _post(connection, "placements", arriving)
+            replay.latencies.append(perf_counter() - asked)
+            for result in json.loads(answer)["results"]:
+                node = result["nodeName"] if result["outcome"] == "Placed" else None
+                replay.answered[result["namespace"], result["name"]] = node
+
+
+async def _post(connection: Connection, operation: str, body: bytes) -> bytes:
+    status, answer = await connection.post(f"{CLUSTER}/{operation}", body)
+    if status != 200:
+        raise RuntimeError(f"{operation}: {status} {answer[:500]!r}")
+    return answer
+
+
+def _encode(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
 def record(figures: TraceFigures) -> dict[str, object]:
     """The figures as a line of JSON."""
     return {"layer": "trace", **asdict(figures)}
 
 
-def table(runs: Sequence[TraceFigures]) -> Table:
-    """One row for several replays."""
+def table(kinds: Sequence[Sequence[TraceFigures]]) -> Table:
+    """A row for several replays of one kind."""
+    rows = [_row(runs) for runs in kinds]
+    return Table(list(rows[0]), [list(row.values()) for row in rows])
 
+
+def _row(runs: Sequence[TraceFigures]) -> dict[str, str]:
     def middle(values: Iterator[float], digits: int = 0) -> str:
         return f"{statistics.median(values):,.{digits}f}"
 
-    row = {
+    return {
         "pods, in batches of": f"{runs[0].pods:,}, {runs[0].batch}",
+        "clients": f"{runs[0].clients}",
         "placements/s": spread([run.pods / run.seconds for run in runs]),
-        "without the departures": spread([run.pods / run.placing_seconds for run in runs]),
+        "without the departures": _without_departures(runs),
         "p50 ms": middle((run.p50_ms for run in runs), 1),
-        "departures": f"{runs[0].ended:,}",
-        "unplaced": f"{runs[0].unplaced:,}",
+        "departures": spread([run.ended for run in runs]),
+        "unplaced": spread([run.unplaced for run in runs]),
         "violations": f"{sum(run.violations for run in runs):,}",
         "CPU s": middle((run.server_cpu_seconds for run in runs), 2),
         "PostgreSQL CPU s": middle((run.postgres_cpu_seconds for run in runs), 2),
         "MB": middle(run.megabytes for run in runs),
         "PostgreSQL MB": middle(run.postgres_megabytes for run in runs),
     }
-    return Table(list(row), [list(row.values())])
 
 
-def _key(pod: Manifest) -> tuple[str, str]:
+def _without_departures(runs: Sequence[TraceFigures]) -> str:
+    """Nothing where several clients wait at the same time, each also for what others ask."""
+    if runs[0].clients > 1:
+        return ""
+    return spread([run.pods / run.placing_seconds for run in runs])
+
+
+def _key(pod: Manifest) -> Key:
     return pod["metadata"]["namespace"], pod["metadata"]["name"]
 
 

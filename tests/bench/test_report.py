@@ -86,6 +86,18 @@ def test_pods_of_a_trace_leave_before_those_come_that_came_later():
     assert told == [([], ["a", "b"]), (["a"], ["c", "d"]), (["b", "c"], ["e"])]
 
 
+def test_pods_of_a_trace_are_reported_as_gone_once_and_only_if_they_were_placed():
+    pods = {name: ("n", name) for name in "abc"}
+    replay = trace._Replay(steps=iter(()), ended={key: key[1].encode() for key in pods.values()})
+    replay.answered[pods["a"]] = "node"
+    assert replay.take_gone([pods["a"], pods["b"], pods["c"]]) == [b"a"]
+    replay.answered |= {pods["b"]: None, pods["c"]: "node"}
+    assert replay.take_gone([]) == [b"c"]
+    assert replay.take_gone([]) == []
+    assert replay.reported == 2
+    assert replay.acknowledged() == {pods["a"]: "node", pods["c"]: "node"}
+
+
 def test_memory_is_judged_by_the_greater_of_both_ways_to_get_there():
     figures = memory.MemoryFigures(
         nodes=5_000,
