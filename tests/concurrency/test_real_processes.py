@@ -17,7 +17,10 @@ from tests.concurrency.racing import (
     kill_worker,
     load,
     run_callers,
+    worker_of,
 )
+
+GROUPS = 16
 
 
 async def test_first_pods_raced_over_two_processes_break_no_rule(database_url):
@@ -47,17 +50,23 @@ async def test_what_was_answered_outlives_killed_workers_and_a_killed_postgres(c
         load(servers[0].url)
 
         async def kill_something(number):
+            later = asyncio.get_running_loop().call_later
             if number in (4, 9):
-                asyncio.get_running_loop().call_later(0.02, kill_worker, servers[number % 2])
+                later(0.02, kill_worker, servers[number % 2])
             if number in (7, 12):
-                asyncio.get_running_loop().call_later(0.02, kill_postgres, folder / "data")
+                later(0.02, kill_postgres, folder / "data")
+            if number == GROUPS - 1:  # whom nobody cost an answer yet, this one does
+                worker = worker_of(servers[0])
+                if worker is not None:
+                    worker.suspend()
+                later(0.5, kill_worker, servers[0])
 
         urls = [server.url for server in servers]
-        calls = await run_callers(urls, groups=16, between=kill_something)
+        calls = await run_callers(urls, groups=GROUPS, between=kill_something)
 
         with EmbeddedPostgres(folder / "data") as postgres:
             history = await read_history(postgres.url, calls, granted=SETUP)
-    assert assert_every_answer_is_stored(history) >= 16 * CALLERS
+    assert assert_every_answer_is_stored(history) >= GROUPS * CALLERS
     assert list(broken_groups(history)) == []
     assert check(history) == []
     assert any(call.outcome != "ok" for call in history.calls)

@@ -30,6 +30,8 @@ from tests.concurrency.racing import (
 )
 
 HEALED_SECONDS_MAX = 10.0
+ACKNOWLEDGED_SECONDS_MAX = 60.0
+"""How long more placements are waited for, on a machine that has much else to do."""
 SAMPLES = 500
 SAMPLES_BESIDE_COUNTERS = 200
 """Placements that the reference implementation evaluates, which takes long."""
@@ -61,12 +63,19 @@ class Site:
     async def place_while(self, fault: Fault) -> list[Call]:
         """Have all callers place pods of groups, one at a time, until the fault is over.
 
-        Answers the calls of that time.
+        Before it and after it, more placements than there are callers are acknowledged. Answers
+        the calls of that time.
         """
         first = self._groups
         self._groups += 10_000
+
+        async def in_between(made: Site) -> None:
+            await self.acknowledged(time.monotonic())
+            await fault(made)
+            await self.acknowledged(time.monotonic())
+
         return await self.ask_while(
-            fault,
+            in_between,
             lambda caller, index, over: self._keep_asking(caller, index, first, over),
             CALLERS,
         )
@@ -77,9 +86,7 @@ class Site:
 
         async def cause() -> None:
             try:
-                await asyncio.sleep(0.2)
                 await fault(self)
-                await asyncio.sleep(0.2)
             finally:
                 over.set()
 
@@ -91,6 +98,20 @@ class Site:
             await asyncio.gather(*(caller.close() for caller in callers))
         await causing
         return self.calls[before:]
+
+    async def acknowledged(self, since: float) -> None:
+        """Wait until more placements than there are callers were asked for since, and acknowledged."""
+
+        def count() -> int:
+            return sum(
+                call.outcome == "ok" and call.action == "place" and call.called >= since
+                for call in self.calls
+            )
+
+        deadline = time.monotonic() + ACKNOWLEDGED_SECONDS_MAX
+        while count() <= CALLERS:
+            assert time.monotonic() < deadline, "Too few placements were acknowledged."
+            await asyncio.sleep(0.01)
 
     async def place_again(self) -> float:
         """A16: how many seconds it takes until a placement succeeds, with all trouble over."""

@@ -14,6 +14,7 @@ from tests.concurrency.racing import CALLERS
 
 DISK_BYTES = 320_000_000
 FULL_SECONDS = 2.0
+REFUSED_SECONDS_MAX = 60.0
 PIECE = bytes(1 << 16)
 
 
@@ -56,8 +57,11 @@ async def test_a_full_disk_refuses_commits_until_there_is_room_again():
         filler = site.data_dir.parent / "filler"
         await asyncio.to_thread(fill, filler)
         await asyncio.sleep(FULL_SECONDS)
-        await ask_for_more_log(site.data_dir)
-        await asyncio.sleep(FULL_SECONDS)
+        async with asyncio.timeout(REFUSED_SECONDS_MAX):
+            await ask_for_more_log(site.data_dir)
+            while all(each.outcome == "ok" for each in site.calls):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        await asyncio.sleep(FULL_SECONDS / 2)
         filler.unlink()
 
     async with site(disk=small_disk(), quiet=True) as made:

@@ -23,7 +23,7 @@ def once_handed_over(url):
 
 def handed_over(url):
     """Requests handed over, by what came of it."""
-    text = httpx.get(f"{url}/metrics").text
+    text = httpx.get(f"{url}/metrics", timeout=30).text
     found = re.findall(r'^moorage_handed_over_total\{outcome="(\w+)"\} (\S+)$', text, re.MULTILINE)
     return {outcome: float(value) for outcome, value in found}
 
@@ -33,7 +33,6 @@ async def test_p19_workers_that_stand_still_or_are_killed_cost_no_answer_and_dou
 
     async def upset(made):
         """Each in turn, so the one that decides is among them."""
-        await asyncio.sleep(0.5)
         outcomes.update(await asyncio.to_thread(once_handed_over, made.servers[0].url))
         for worker in workers_of(made.servers[0]):
             worker.send_signal(signal.SIGSTOP)
