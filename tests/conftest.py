@@ -77,6 +77,10 @@ class Databases:
     def execute(self, statement: str) -> None:
         self._run(self._connection.execute(statement))
 
+    def copy_template(self, name: str) -> None:
+        """By files: page by page through the log, as PostgreSQL does by itself, takes four times as long."""
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {self.template} STRATEGY FILE_COPY")
+
     def exists(self, name: str) -> bool:
         query = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
         return bool(self._run(self._connection.fetchval(query, name)))
@@ -149,7 +153,7 @@ def module_database_url(databases: Databases) -> Iterator[str]:
 
 def _fresh(databases: Databases) -> Iterator[str]:
     name = databases.new_name()
-    databases.execute(f"CREATE DATABASE {name} TEMPLATE {databases.template}")
+    databases.copy_template(name)
     yield databases.url(name)
     databases.execute(f"DROP DATABASE {name} WITH (FORCE)")
 

@@ -19,7 +19,7 @@ POD = f"{CLUSTER}/namespaces/shop/pods/web-0"
 def url(databases) -> Iterator[str]:
     """One server for all tests here: none is disturbed by what the others store."""
     name = databases.new_name()
-    databases.execute(f"CREATE DATABASE {name} TEMPLATE {databases.template}")
+    databases.copy_template(name)
     with live_server(databases.url(name), body_timeout_seconds="0.5") as url:
         yield url
     databases.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -16,7 +16,7 @@ def restore(databases, url):
     """What the last backup had: a database without any change of the day. Servers go on meanwhile."""
     name = make_url(url).database
     databases.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    databases.execute(f"CREATE DATABASE {name} TEMPLATE {databases.template}")
+    databases.copy_template(name)
 
 
 def test_p3_after_a_restore_no_revision_is_used_twice(moorage, databases, database_url):
