@@ -4,16 +4,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from service.engine.blocks import LARGE, best_block
 from service.engine.columns import Ints
 from service.engine.nodes import NodeTable
-from service.engine.plugin import DomainScores, Vetoes
+from service.engine.plugin import DomainScores
 from service.engine.ranks import SIGN_BIT, TIE_BITS, VETO
 from service.engine.rows import RowCache
 from service.engine.topology import TopologyKey
-
-DISAPPOINTMENTS_MAX = 32
-"""After so many blocks that held less than they promised, all nodes are looked at."""
+from service.engine.vetoes import Vetoes
 
 
 class Candidates:
@@ -74,13 +71,9 @@ class Candidates:
         """
         if self._only is not None:
             return self._best_of(self._only, scores, tie)
-        if self._nodes.size >= LARGE:
-            by_domain = [each for each in scores if isinstance(each, DomainScores)]
-            one_key = len({each.key for each in by_domain}) <= 1
-            if one_key and len(by_domain) == len(scores):
-                found = self._best_by_blocks(by_domain, tie)
-                if found is not None:
-                    return found
+        found = self._best_of_tournament(scores, tie)
+        if found is not None:
+            return found
         totals = self.ranks
         for each in scores:
             if not isinstance(each, DomainScores):
@@ -111,51 +104,53 @@ class Candidates:
             rank |= each.at(slot)
         return rank
 
-    def _best_by_blocks(self, scores: list[DomainScores], tie: int) -> tuple[int, int] | None:
-        """The same block by block; None where too many hold less than they promise.
+    def _best_of_tournament(
+        self, scores: Sequence[DomainScores | Ints], tie: int
+    ) -> tuple[int, int] | None:
+        """The same from the roots; None where it is not known there, or looking at all is cheaper."""
+        by_domain = [each for each in scores if isinstance(each, DomainScores)]
+        key = by_domain[0].key if by_domain else self._excluding_key()
+        if len(by_domain) < len(scores) or any(each.key is not key for each in by_domain):
+            return None
+        tournament = self.rows.tournament(key)
+        if tournament is None:
+            return None
+        if key is None:
+            tops, offsets, vetoes = [tournament.top(0)], [0], self._vetoes
+        else:
+            vetoes = [each for each in self._vetoes if each.key is not key or not each.by_domain]
+            offsets = self._offsets(key, by_domain)
+            tops = [tournament.top(tree) + offsets[tree] for tree in range(key.capacity + 1)]
+        promised, best, greatest = max(tops), 0, VETO
+        for tree in range(len(tops)) if promised >= 0 else ():
+            if tops[tree] == promised:
+                slot = tournament.find(tree, tie, vetoes)
+                if slot < 0:
+                    return None
+                rank = int(self.rows.ranks[slot]) + (offsets[tree] << TIE_BITS)
+                if rank ^ tie > greatest ^ tie:
+                    best, greatest = slot, rank
+        return best, greatest
 
-        They do where a rule excludes nodes one by one, not by domain.
-        """
-        key = self._key_of_blocks(scores)
-        offsets, others = self._by_domain(key, scores)
-        tops = self.rows.tops(key).scores
-        promises = tops[0].copy() if key is None else (tops + offsets[:, None]).max(axis=0)
-        for _ in range(DISAPPOINTMENTS_MAX):
-            promised, block = best_block(promises, tie)
-            if promised < 0:
-                return 0, VETO
-            slots = self._nodes.blocks.members(block)
-            ranks = vetoed(self.rows.ranks.take(slots), (each.of(slots) for each in others))
-            if key is not None:
-                ranks = ranks + (offsets << TIE_BITS).take(key.domain_of.take(slots))
-            best = int((ranks ^ tie).argmax())
-            rank = int(ranks[best])
-            if rank >> TIE_BITS == promised:
-                return int(slots[best]), rank
-            promises[block] = rank >> TIE_BITS
+    def _excluding_key(self) -> TopologyKey | None:
+        """The key of few domains of which a rule leaves less than half of the nodes."""
+        for each in self._vetoes:
+            if each.by_domain and each.spared * 2 < self._nodes.size:
+                return each.key
         return None
 
-    def _key_of_blocks(self, scores: list[DomainScores]) -> TopologyKey | None:
-        """The key by whose domains to look: that of the scores, or of a rule."""
-        keys = [each.key for each in scores]
-        return next(iter(keys + [each.key for each in self._vetoes if each.by_domain]), None)
-
-    def _by_domain(
-        self, key: TopologyKey | None, scores: list[DomainScores]
-    ) -> tuple[Ints, list[Vetoes]]:
-        """What is to be added to the score of each domain, and the rules that say more."""
-        if key is None:
-            return np.zeros(1, dtype=np.int64), list(self._vetoes)
-        offsets = np.zeros(key.capacity + 1, dtype=np.int64)
+    def _offsets(self, key: TopologyKey, scores: list[DomainScores]) -> list[int]:
+        """What is added to the score of each domain; far below zero where a rule excludes it."""
+        offsets = [0] * (key.capacity + 1)
         for each in scores:
-            offsets += each.scores
-        others = []
+            for domain, score in enumerate(each.scores):
+                offsets[domain] += score
         for rule in self._vetoes:
             if rule.key is key and rule.by_domain:
-                offsets[np.array(rule.by_domain) < 0] = VETO >> TIE_BITS
-            else:
-                others.append(rule)
-        return offsets, others
+                for domain, veto in enumerate(rule.by_domain):
+                    if veto:
+                        offsets[domain] = VETO >> TIE_BITS
+        return offsets
 
 
 def vetoed(ranks: Ints, vetoes: Iterable[Ints]) -> Ints:

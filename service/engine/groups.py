@@ -27,9 +27,9 @@ from service.engine.placement import (
     place,
     relation_vetoes,
 )
-from service.engine.plugin import Vetoes
 from service.engine.ranks import VETO
 from service.engine.refusal import Refusal, refuse
+from service.engine.vetoes import Vetoes
 from service.model.objects import Pod
 
 T = TypeVar("T")

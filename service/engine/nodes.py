@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from service.engine.blocks import Blocks
 from service.engine.columns import Column, DirtyLog, Ids, Interner, Ints, Mask
 from service.engine.ranks import TIE_BITS, tie_hash
 from service.engine.topology import NodeItself, TopologyKey
+from service.engine.tournament import Layout
 from service.engine.views import NodeViews
 from service.model.objects import Node, Taint
 from service.model.quantity import amounts
@@ -43,7 +43,6 @@ class NodeTable:
         self.nodes: list[Node | None] = []
         self._free: list[int] = []
         self._columns: list[Column] = []
-        self.blocks = Blocks()
         self._alive = self._column(np.bool_)
         self._tie = self._column(np.int64)
         self._unschedulable = self._column(np.bool_)
@@ -65,6 +64,8 @@ class NodeTable:
         self.keys: dict[str, TopologyKey] = {}
         self.itself = NodeItself(0)
         self.views = NodeViews()
+        self._layouts: dict[TopologyKey | None, Layout] = {}
+        self._layouts_of = -1
         self.ports: list[Counter[HostPort] | None] = []
         self.port_users: dict[tuple[str, int], Counter[int]] = {}
         self.images: dict[str, dict[int, int]] = {}
@@ -161,6 +162,15 @@ class NodeTable:
                     found.enter(slot, node.labels[name])
         return found
 
+    def layout(self, key: TopologyKey | None) -> Layout:
+        """Where the present nodes are in the trees of a key of few domains, or in one of all."""
+        if self._layouts_of != self.spec_log.position:
+            self._layouts, self._layouts_of = {}, self.spec_log.position
+        found = self._layouts.get(key)
+        if found is None or (key is not None and found.version != key.version):
+            found = self._layouts[key] = Layout(key, self.tie)
+        return found
+
     # Nodes come and go. Pods are told to the counters by the cluster around these calls.
 
     def add(self, node: Node) -> int:
@@ -172,7 +182,6 @@ class NodeTable:
         # Complemented, so that the greatest rank has the smallest hash.
         tie = tie_hash(node.name) ^ (2**TIE_BITS - 1)
         self._tie.cells[slot] = tie
-        self.blocks.enter(slot, tie)
         self.describe(slot, node)
         return slot
 
@@ -185,7 +194,6 @@ class NodeTable:
         self.nodes[slot] = None
         del self.slots[node.name]
         self._alive.values[slot] = False
-        self.blocks.leave(slot, self.tie_at(slot))
         self._free.append(slot)
         self.count -= 1
         self.spec_log.append(slot)

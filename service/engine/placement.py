@@ -13,10 +13,11 @@ from service.engine.cluster import Cluster
 from service.engine.columns import Ints
 from service.engine.nodes import NodeTable
 from service.engine.pipeline import Pipeline
-from service.engine.plugin import DomainScores, Vetoes
+from service.engine.plugin import DomainScores
 from service.engine.plugins.node_affinity import NAME as NODE_AFFINITY
 from service.engine.ranks import TIE_BITS, tie_hash
 from service.engine.refusal import Refusal, refuse
+from service.engine.vetoes import Vetoes
 from service.model.objects import Pod
 
 

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from service.engine.columns import Ints, Mask, Rows, Slots
+from service.engine.columns import Ints, Mask, Rows
 from service.engine.nodes import NodeTable
-from service.engine.ranks import SIGN_BIT, VETO
+from service.engine.ranks import SIGN_BIT
 from service.engine.rules import NodeRules
 from service.engine.topology import TopologyKey
 
@@ -72,55 +72,6 @@ class RawScore(Protocol):
     def normalize(self, raw: Ints, ranks: Ints) -> Ints:
         """Shape (nodes,): 0 to 100; nodes whose rank is negative don't count."""
         ...
-
-
-class Vetoes:
-    """Where one rule on other pods excludes nodes: `VETO`, else 0."""
-
-    __slots__ = ("_nodes", "by_domain", "key")
-
-    def __init__(
-        self, key: TopologyKey, by_domain: list[int] | None = None, nodes: Ints | None = None
-    ) -> None:
-        """Given per domain for a key of few, the last entry for nodes without it, or per node."""
-        self.key = key
-        self.by_domain = by_domain
-        self._nodes = nodes
-
-    @property
-    def may_exclude(self) -> bool:
-        """False where it is plain that no node is excluded."""
-        if self.by_domain is None or not self.key.on_every_slot:
-            return True
-        return any(
-            veto and slots for veto, slots in zip(self.by_domain, self.key.members, strict=False)
-        )
-
-    @property
-    def nodes(self) -> Ints:
-        """Shape (nodes,), read-only."""
-        if self._nodes is None:
-            self._nodes = self.key.pattern(self.by_domain or ())
-        return self._nodes
-
-    def of(self, slots: Slots) -> Ints:
-        """Shape (slots,)."""
-        if self.by_domain is None:
-            return self.nodes.take(slots)
-        return np.array(self.by_domain).take(self.key.domain_of.take(slots))
-
-    def at(self, slot: int) -> int:
-        """Of one node."""
-        if self.by_domain is None:
-            return int(self.nodes[slot])
-        return self.by_domain[self.key.cells[slot]]
-
-
-def label_vetoes(key: TopologyKey) -> Vetoes:
-    """Excludes the nodes that lack the label."""
-    if key.has_few_domains:
-        return Vetoes(key, [0] * key.capacity + [VETO])
-    return Vetoes(key, nodes=np.where(key.keyed, 0, VETO))
 
 
 class DomainScores(NamedTuple):

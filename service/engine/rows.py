@@ -6,7 +6,6 @@ one entry changes; everything else stays.
 
 import numpy as np
 
-from service.engine.blocks import Tops
 from service.engine.columns import ALL, Ints, Mask, Rows, at
 from service.engine.nodes import NodeTable
 from service.engine.pipeline import Pipeline
@@ -14,7 +13,10 @@ from service.engine.ranks import TIE_BITS, VETO
 from service.engine.rules import NodeRules
 from service.engine.sites import SiteRows
 from service.engine.topology import TopologyKey
+from service.engine.tournament import Tournament
 
+PASSES_BEFORE = 8
+"""To look at all nodes so many times costs what a `Tournament` costs."""
 SCALARS_MAX = 32
 """Up to so many nodes plain integers are quicker than short arrays."""
 REBUILD_SHARE = 8
@@ -30,12 +32,13 @@ class RowCache:
         "_filters",
         "_fit",
         "_nodes",
+        "_passes",
         "_rules",
         "_scores",
         "_site",
         "_spec_seen",
         "_static",
-        "_tops",
+        "_tournaments",
         "_usage_seen",
         "constant",
         "ranks",
@@ -58,7 +61,9 @@ class RowCache:
         self._cells = self.ranks.data
         self._feasible: dict[TopologyKey, tuple[int, list[int]]] = {}
         """Per key, and its version: the feasible nodes of each domain, last of those without."""
-        self._tops: dict[TopologyKey | None, Tops] = {}
+        self._passes = 0
+        """How often all nodes were looked at since the ranks were made."""
+        self._tournaments: dict[TopologyKey | None, Tournament] = {}
         self.raw = site.raw
         """Shape (nodes,): scores still to be normalised, for those that are not 0 everywhere."""
         self.constant = 0
@@ -94,17 +99,24 @@ class RowCache:
             found = self._feasible[key] = (key.version, [*counts[1:], counts[0]])
         return found[1]
 
-    def tops(self, key: TopologyKey | None) -> Tops:
-        """The greatest scores per block, and per domain of a key of few."""
-        found = self._tops.get(key)
-        if found is None or (key is not None and found.version != key.version):
-            nodes = self._nodes
-            found = self._tops[key] = Tops(key, nodes.tie, nodes.blocks, self.ranks)
+    def tournament(self, key: TopologyKey | None) -> Tournament | None:
+        """Over all nodes, or per domain of a key of few; None while looking at all nodes is cheaper."""
+        found = self._tournaments.get(key)
+        if found is None or (key is not None and found.layout.version != key.version):
+            self._passes += 1
+            if self._passes <= PASSES_BEFORE:
+                return None
+            found = self._tournaments[key] = Tournament(self._nodes.layout(key), self.ranks)
         return found
 
-    def _rebuild(self) -> None:
+    def _forget(self) -> None:
+        """What follows from the ranks of all nodes, because many change."""
         self._feasible.clear()
-        self._tops.clear()
+        self._tournaments.clear()
+        self._passes = 0
+
+    def _rebuild(self) -> None:
+        self._forget()
         site = self._site
         site.refresh()
         self._static, self.raw, self.constant = site.mask.data, site.raw, site.constant
@@ -135,8 +147,7 @@ class RowCache:
             for slot in dirty:
                 self._repair(slot)
             return
-        self._feasible.clear()
-        self._tops.clear()
+        self._forget()
         rows = np.fromiter(dirty, dtype=np.intp, count=len(dirty))
         self.ranks[rows] = self._ranks_of(rows)
 
@@ -145,8 +156,8 @@ class RowCache:
         before = self._cells[slot]
         after = self._rank_at(slot)
         self._cells[slot] = after
-        for tops in self._tops.values():
-            tops.repair(slot, before, after)
+        for each in self._tournaments.values():
+            each.repair(slot)
         if (before < 0) != (after < 0):
             for key, (_, counts) in self._feasible.items():
                 counts[key.cells[slot]] += 1 if before < 0 else -1

@@ -93,13 +93,13 @@ class KeysHaveManyDomains(Patched):
     limits: ClassVar = {"service.engine.topology.FEW_DOMAINS": 0}
 
 
-class ClusterIsLarge(Patched):
-    """Nodes are looked for by blocks, of which there are two."""
+class ManyPodsAreAlike(Patched):
+    """Nodes are looked for in trees from the first."""
 
     features: ClassVar = POD_FEATURES
     limits: ClassVar = {
-        "service.engine.candidates.LARGE": 0,
-        "service.engine.blocks.BLOCK_SHIFT": 39,
+        "service.engine.rows.PASSES_BEFORE": 0,
+        "service.engine.tournament.LEAF": 1,
     }
 
 
@@ -116,4 +116,4 @@ TestNodesTakePods = case_of(NodesTakePods)
 TestEverythingMeets = case_of(EverythingMeets)
 TestMemoryIsShort = case_of(MemoryIsShort)
 TestKeysHaveManyDomains = case_of(KeysHaveManyDomains)
-TestClusterIsLarge = case_of(ClusterIsLarge)
+TestManyPodsAreAlike = case_of(ManyPodsAreAlike)

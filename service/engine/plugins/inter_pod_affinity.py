@@ -13,18 +13,11 @@ from service.engine.classes import OwnedTerm, PodClass, Role
 from service.engine.columns import Ints
 from service.engine.counters import DomainCounter
 from service.engine.nodes import NodeTable
-from service.engine.plugin import (
-    MAX_NODE_SCORE,
-    DomainScores,
-    Failure,
-    Vacant,
-    Vetoes,
-    bounds_of,
-    label_vetoes,
-)
+from service.engine.plugin import MAX_NODE_SCORE, DomainScores, Failure, Vacant, bounds_of
 from service.engine.profile import AffinityArguments
 from service.engine.ranks import VETO
 from service.engine.topology import TopologyKey
+from service.engine.vetoes import Vetoes, label_vetoes
 from service.engine.views import Weighed
 
 NAME = "InterPodAffinity"
