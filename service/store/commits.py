@@ -26,8 +26,9 @@ from service.model.log import (
     ReplicaMismatch,
     effects,
 )
+from service.store import arrays
 from service.store.connections import Connections, Driver
-from service.store.events import event_columns
+from service.store.events import event_arguments, event_columns
 from service.store.failures import unavailable_on_failure
 from service.store.log import read_page
 
@@ -42,14 +43,14 @@ _MISMATCH = "MR002"
 _MISTAKES = ("22", "23", "42", "MR")
 """Bad values, broken constraints, missing tables or functions, arrays of unequal length."""
 
-_COMMIT = """
-    SELECT * FROM commit_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-        $17, $18, $19, $20, $21, $22)
+_ARGUMENTS = """
+    $1, $2, $3, $4, $5, $6, $7, $8::text::text[], $9::text::boolean[], $10::text::text[],
+    $11::text::text[], $12::text::text[], $13::text::text[], $14::text::text[], $15::text::text[],
+    $16::text::bytea[], $17, $18, $19, $20, $21, $22
 """
-_COMMIT_WITH_EVENTS = """
-    SELECT * FROM commit_v2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
-        $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33)
-"""
+# Both are put together of nothing but placeholders.
+_COMMIT = f"SELECT * FROM commit_v1({_ARGUMENTS})"  # noqa: S608
+_COMMIT_WITH_EVENTS = f"SELECT * FROM commit_v2({_ARGUMENTS}, {event_arguments(23)})"  # noqa: S608
 _FENCE = "SELECT * FROM fence_v1($1, $2, $3, gen_random_uuid())"
 _FIND_COMMIT = """
     SELECT f.revision AS floor, c.last_revision, c.at
@@ -326,15 +327,15 @@ def _arguments(cluster_id: int, request: CommitRequest) -> tuple[object, ...]:
         request.planned_at,
         request.kind,
         request.not_before,
-        effects(changes),
-        [change.created for change in changes],
-        [change.verb for change in changes],
-        [change.kind for change in changes],
-        [change.namespace for change in changes],
-        [change.name for change in changes],
-        [change.uid for change in changes],
-        [change.node_name for change in changes],
-        [change.labels_before for change in changes],
+        arrays.texts(effects(changes)),
+        arrays.booleans([change.created for change in changes]),
+        arrays.texts([change.verb for change in changes]),
+        arrays.texts([change.kind for change in changes]),
+        arrays.texts([change.namespace for change in changes]),
+        arrays.texts([change.name for change in changes]),
+        arrays.texts([change.uid for change in changes]),
+        arrays.texts_or_null([change.node_name for change in changes]),
+        arrays.bytes_or_null([change.labels_before for change in changes]),
         [change.body for change in changes],
         *_record_columns(request.idempotency),
     )

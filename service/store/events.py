@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 
 import asyncpg
 
 from service.model.errors import NotFound
 from service.model.events import Event, EventRow, rows_of
 from service.model.log import EventPage, Head
+from service.store import arrays
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 
 SWEEP_EVENTS_MAX = 5_000
 """Events that one step of the sweeper deletes."""
 
-_ADD = "SELECT add_events_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+_COLUMN_TYPES = (*("text",) * 7, *("bigint",) * 2, *("timestamptz",) * 2)
 _LIST = """
     SELECT h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,
         e.namespace, e.name, e.pod, e.uid, e.type, e.reason, e.message, e.revision, e.count,
@@ -40,6 +40,15 @@ _SWEEP = """
         WHERE last_at < clock_timestamp() - $2::interval OR place > $3 LIMIT $4
     )
 """
+
+
+def event_arguments(first: int) -> str:
+    """The columns of `event_columns` as arguments of a function, the first one so numbered."""
+    numbered = enumerate(_COLUMN_TYPES, first)
+    return ", ".join(f"${number}::text::{type_}[]" for number, type_ in numbered)
+
+
+_ADD = f"SELECT add_events_v1($1, {event_arguments(2)})"
 
 
 class Events:
@@ -84,28 +93,23 @@ class Events:
         return int(status.rpartition(" ")[2])
 
 
-def event_columns(events: Sequence[Event]) -> tuple[list[object], ...]:
+def event_columns(events: Sequence[Event]) -> tuple[str, ...]:
     """Events as the arrays that the functions of the database take."""
     rows = rows_of(events)
+    told = [row.event for row in rows]
     return (
-        [row.event.namespace for row in rows],
-        [row.name for row in rows],
-        [row.event.pod for row in rows],
-        [row.event.uid for row in rows],
-        [row.event.type for row in rows],
-        [row.event.reason for row in rows],
-        [row.event.message for row in rows],
-        [row.event.revision for row in rows],
-        [row.event.count for row in rows],
-        [_moment(row.event.first) for row in rows],
-        [_moment(row.event.last) for row in rows],
+        arrays.texts([event.namespace for event in told]),
+        arrays.texts([row.name for row in rows]),
+        arrays.texts([event.pod for event in told]),
+        arrays.texts([event.uid for event in told]),
+        arrays.texts([event.type for event in told]),
+        arrays.texts([event.reason for event in told]),
+        arrays.texts([event.message for event in told]),
+        arrays.integers([event.revision for event in told]),
+        arrays.integers([event.count for event in told]),
+        arrays.texts([event.first for event in told]),
+        arrays.texts([event.last for event in told]),
     )
-
-
-@lru_cache(maxsize=64)
-def _moment(text: str) -> datetime:
-    """Most of the events that are stored together are of one second."""
-    return datetime.fromisoformat(text)
 
 
 def _row(row: asyncpg.Record) -> EventRow:
