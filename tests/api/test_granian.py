@@ -2,7 +2,6 @@
 
 import json
 import socket
-import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -20,7 +19,7 @@ def url(databases) -> Iterator[str]:
     """One server for all tests here: none is disturbed by what the others store."""
     name = databases.new_name()
     databases.copy_template(name)
-    with live_server(databases.url(name), body_timeout_seconds="0.5") as url:
+    with live_server(databases.url(name), body_timeout_seconds="2") as url:
         yield url
     databases.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
@@ -45,7 +44,7 @@ def exchange(url: str, request: bytes) -> bytes:
 
 def received(connection: socket.socket) -> bytes:
     answer = b""
-    connection.settimeout(5)
+    connection.settimeout(15)
     try:
         while piece := connection.recv(65536):
             answer += piece
@@ -69,10 +68,8 @@ def test_a_cluster_is_loaded_and_pods_are_placed(client: httpx.Client) -> None:
 
 
 def test_a_large_body_is_refused_before_it_is_sent(url: str) -> None:
-    started = time.monotonic()
     answer = exchange(url, head("PUT", POD, "Content-Length: 99999999") + b"{")
-    assert answer.startswith(b"HTTP/1.1 413 ")
-    assert time.monotonic() - started < 3
+    assert answer.startswith(b"HTTP/1.1 413 ")  # who waits for more of it says 408
 
 
 def test_a_large_chunked_body_is_refused(url: str) -> None:
@@ -81,9 +78,9 @@ def test_a_large_chunked_body_is_refused(url: str) -> None:
             yield b" " * 2**16
 
     try:
-        answer = httpx.put(f"{url}{POD}", content=body())
-    except httpx.WriteError:  # the server closed while the client was still sending
-        return
+        answer = httpx.put(f"{url}{POD}", content=body(), timeout=30)
+    except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
+        return  # the server closed while the client was still sending
     assert problem(answer, 413) == "BodyTooLarge"
 
 

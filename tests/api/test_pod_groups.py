@@ -38,7 +38,7 @@ async def shown(harness: Harness, path: str = GROUP) -> dict[str, Any]:
 
 async def placed(harness: Harness, names: list[str]) -> list[dict[str, Any]]:
     """The members, once all of them have a node."""
-    for _ in range(400):
+    for _ in range(4000):
         pods = [await shown(harness, f"namespaces/shop/pods/{name}") for name in names]
         if all(each["spec"].get("nodeName") for each in pods):
             return pods
@@ -49,7 +49,7 @@ async def placed(harness: Harness, names: list[str]) -> list[dict[str, Any]]:
 async def message_of(harness: Harness, name: str, expected: str) -> str:
     """The message of the pod's condition, once it is, or contains, what is expected."""
     message = ""
-    for _ in range(400):
+    for _ in range(4000):
         read = await shown(harness, f"namespaces/shop/pods/{name}")
         (condition,) = read.get("status", {}).get("conditions") or [{"message": ""}]
         message = condition["message"]

@@ -16,6 +16,7 @@ from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 
 WATCH = f"{CLUSTER}/watch"
+SECONDS_MAX = 60
 NEVER_TRIED = {"schedulerName": "other"}
 """Of pods that are to stay as they are."""
 
@@ -124,7 +125,7 @@ class Stream:
         await self._until(lambda: self.events[-1].id == revision)
 
     async def _until(self, reached: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SECONDS_MAX):
             while not reached():
                 self._news.clear()
                 await self._news.wait()
@@ -140,7 +141,7 @@ async def stream(harness: Harness, **parameters: Any) -> AsyncIterator[Stream]:
     finally:
         made.reading.set()
         made.left.set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SECONDS_MAX):
             await made.task
 
 
@@ -262,7 +263,7 @@ async def test_a_compacted_revision_is_gone(over_each_store: Harness):
 
 
 async def test_head_answers_at_once(harness: Harness):
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SECONDS_MAX):
         answer = await harness.client.head(WATCH)
     assert (answer.status_code, answer.content) == (200, b"")
     assert answer.headers["moorage-revision"] == "1"
@@ -455,7 +456,7 @@ async def test_a_slow_reader_is_cut_off(harness: Harness, monkeypatch: pytest.Mo
     async with stream(harness) as watch:
         watch.reading.clear()
         await harness.put_node("n")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS_MAX):
             await watch.task
 
     assert not watch.complete
@@ -471,7 +472,7 @@ async def test_who_leaves_is_forgotten(harness: Harness):
 async def test_streams_end_when_the_server_drains(harness: Harness):
     async with stream(harness) as watch:
         harness.scheduler.watching.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SECONDS_MAX):
             await watch.task
 
     assert watch.complete

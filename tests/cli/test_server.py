@@ -67,7 +67,7 @@ def test_an_empty_folder_is_ready_in_time_and_a_stop_signal_is_exit_code_0(data_
     family = supervisor.children(recursive=True)
 
     assert server.stop() == 0
-    _, alive = psutil.wait_procs(family, timeout=10)
+    _, alive = psutil.wait_procs(family, timeout=READY_SECONDS_MAX)
     assert alive == []
 
 
@@ -105,7 +105,7 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(data_dir):
         [worker] = workers_of(server)
 
         worker.kill()
-        worker.wait(10)
+        worker.wait(READY_SECONDS_MAX)
         wait_until(lambda: is_ready(server.url))
 
         assert stored(client) == before
@@ -139,12 +139,9 @@ def test_a_token_is_asked_for_below_v1_only(data_dir):
 def test_headers_that_never_end_are_cut_off(running):
     address = ("127.0.0.1", running.port)
     with socket.create_connection(address, timeout=30) as connection:
-        started = time.monotonic()
         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n")
-        while connection.recv(1024):
+        while connection.recv(1024):  # TimeoutError: they are not
             pass
-
-        assert time.monotonic() - started < 15
 
 
 def test_a_simulation_stores_nothing(running):

@@ -367,7 +367,9 @@ async def test_a16_nothing_is_left_open_after_failures_and_cancelled_calls(
         "SELECT count(*) FROM pg_stat_activity"
         " WHERE state LIKE 'idle in transaction%' AND datname = current_database()"
     )
-    assert await operator.fetchval(idle) == 0
+    async with asyncio.timeout(60):  # a backend may take a moment to see that its client has gone
+        while await operator.fetchval(idle):  # noqa: ASYNC110 - PostgreSQL tells nobody
+            await asyncio.sleep(0.01)
 
 
 async def test_p11_two_requests_with_one_key_commit_once(postgres: PostgresStore, cluster_id: int):
@@ -389,19 +391,23 @@ async def test_p12_pages_stay_whole_while_the_log_grows_and_is_compacted(
     postgres: PostgresStore, cluster_id: int
 ):
     done = asyncio.Event()
+    pages = 0
 
     async def write() -> None:
-        for number in range(60):
+        """As long as it takes until the reader has come between often enough."""
+        number = 0
+        while number < 60 or pages < 20:
             await committed(postgres, cluster_id, create(f"{number}-a"), create(f"{number}-b"))
+            number += 1
         done.set()
 
     async def compact() -> None:
         while not done.is_set():
             await postgres.compact(cluster_id, keep_changes=10, keep_seconds=0, rows=3)
 
-    async def follow() -> tuple[int, int]:
-        """Pages read, and how often the floor overtook the reader."""
-        snapshot, pages, overtaken = await load(postgres, cluster_id), 0, 0
+    async def follow() -> None:
+        nonlocal pages
+        snapshot = await load(postgres, cluster_id)
         revision, tip = snapshot.head.revision, snapshot.head.tip
         while not done.is_set():
             page = await postgres.read_log(cluster_id, revision, tip, 4)
@@ -410,11 +416,10 @@ async def test_p12_pages_stay_whole_while_the_log_grows_and_is_compacted(
             else:
                 assert page.floor > revision
                 head = (await load(postgres, cluster_id)).head
-                overtaken, revision, tip = overtaken + 1, head.revision, head.tip
-        return pages, overtaken
+                revision, tip = head.revision, head.tip
 
-    _, _, (pages, _) = await asyncio.gather(write(), compact(), follow())
-    assert pages > 10
+    await asyncio.gather(write(), compact(), follow())
+    assert pages >= 20
 
 
 async def test_p13_a_load_in_ranges_is_one_state_while_commits_go_on(

@@ -20,7 +20,7 @@ from sqlalchemy.engine import make_url
 from service.store.embedded import EmbeddedPostgres, postmaster
 from service.store.embedded.folder import DataFolder
 
-WAIT_SECONDS = 30
+WAIT_SECONDS = 60
 QUICK = {"fsync": "off"}
 """What processes wrote outlives them in memory; only what a computer that dies does, needs fsync."""
 
@@ -53,12 +53,23 @@ def start_computing(url):
         backend = await connection.fetchval("SELECT pg_backend_pid()")
         endless = "DO $$ BEGIN FOR i IN 1..2000000000 LOOP NULL; END LOOP; END $$"
         computing = asyncio.ensure_future(connection.execute(endless))
-        await asyncio.sleep(0.1)
+        await _once_computing(url, backend)
         connection.terminate()
         await asyncio.gather(computing, return_exceptions=True)
         return backend
 
     return asyncio.run(run())
+
+
+async def _once_computing(url, backend):
+    query = "SELECT state = 'active' FROM pg_stat_activity WHERE pid = $1"
+    watcher = await _connect(url)
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while not await watcher.fetchval(query, backend):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+    finally:
+        await watcher.close()
 
 
 async def _connect(url):
