@@ -1,7 +1,8 @@
 """The application over each store, started and stopped around a test."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
+from functools import partial
 from typing import Any
 
 import httpx
@@ -15,8 +16,10 @@ from service.settings import Settings
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness
+from tests.api.lending import LentLitestar
 
 MakeHarness = Callable[..., Awaitable[Harness]]
+LITESTAR = LentLitestar()
 
 
 @pytest.fixture
@@ -63,7 +66,10 @@ async def _started(stack: AsyncExitStack, store: Any, settings: Settings) -> Har
     scheduler = Scheduler(store, clock, RandomIds(), Limits(), meter=metrics)
     await scheduler.start()
     stack.push_async_callback(scheduler.stop)
-    app = create_app(settings, store=store, scheduler=scheduler, clock=clock, metrics=metrics)
+    create = partial(
+        create_app, settings, store=store, scheduler=scheduler, clock=clock, metrics=metrics
+    )
+    app = LITESTAR.application(stack.enter_context(ExitStack()), create)
     transport = httpx.ASGITransport(app=app)
     client = httpx.AsyncClient(transport=transport, base_url="http://moorage")
     return Harness(app, await stack.enter_async_context(client), store, scheduler)
