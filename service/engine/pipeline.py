@@ -36,7 +36,7 @@ class Pipeline:
     @cached_property
     def usage_filters(self) -> tuple[NodeFilter, ...]:
         """Filters that read what is placed on the node."""
-        plugins = (NodePorts(), self.resources_fit)
+        plugins = (self.node_ports, self.resources_fit)
         return tuple(each for each in plugins if each.name in self.filters)
 
     @cached_property
@@ -48,6 +48,10 @@ class Pipeline:
     def raw_scores(self) -> tuple[tuple[RawScore, int], ...]:
         plugins = (TaintToleration(), NodeAffinity())
         return tuple((p, self.weights[p.name]) for p in plugins if p.name in self.weights)
+
+    @cached_property
+    def node_ports(self) -> NodePorts:
+        return NodePorts()
 
     @cached_property
     def resources_fit(self) -> NodeResourcesFit:

@@ -33,6 +33,7 @@ class RowCache:
         "_fit",
         "_nodes",
         "_passes",
+        "_ports",
         "_rules",
         "_scores",
         "_site",
@@ -53,7 +54,9 @@ class RowCache:
         self._rules = rules
         self._site = site
         self._filters = [each for each in pipeline.usage_filters if each.applies(rules)]
-        self._fit = pipeline.resources_fit if "NodeResourcesFit" in pipeline.filters else None
+        filters = pipeline.filters
+        self._fit = pipeline.resources_fit if "NodeResourcesFit" in filters else None
+        self._ports = pipeline.node_ports if rules.ports and "NodePorts" in filters else None
         self._scores = [each for each in pipeline.node_scores if each[0].applies(rules)]
         self._static = site.mask.data
         self.ranks: Ints = np.zeros(0, dtype=np.int64)
@@ -175,7 +178,4 @@ class RowCache:
         nodes, rules = self._nodes, self._rules
         if self._fit is not None and not self._fit.admits_one(nodes, rules, slot):
             return False
-        if not rules.ports:
-            return True
-        row = np.array([slot])
-        return all(bool(each.admits(nodes, rules, row)[0]) for each in self._filters)
+        return self._ports is None or self._ports.admits_one(nodes, rules, slot)

@@ -28,6 +28,10 @@ class NodePorts:
                     mask[slot] = False
         return mask[rows]
 
+    def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
+        """`admits` for one node."""
+        return not any(_conflicts(nodes, slot, port) for port in rules.ports)
+
     def failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
         return [Failure(REASON, ~self.admits(nodes, rules, ALL), unresolvable=False)]
 
