@@ -84,12 +84,13 @@ class RowCache:
             self._rebuild()
             anew = True
         elif usage != self._usage_seen:
-            dirty = nodes.usage_log.since(self._usage_seen)
+            log = nodes.usage_log.since(self._usage_seen)
+            dirty = None if log is None else set(log)
             if dirty is None or len(dirty) * REBUILD_SHARE > nodes.size + REBUILD_SHARE:
                 self._rebuild()
                 anew = True
             else:
-                self._repair_all(set(dirty))
+                self._repair_all(dirty)
         self._spec_seen, self._usage_seen = spec, usage
         return anew
 
