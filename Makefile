@@ -33,8 +33,8 @@ run: setup ## serve on an embedded PostgreSQL, load the sample cluster, place a 
 
 # The comparison with the reference runs on the sources of the engine as well, and what looks into it only there.
 test: setup ## run the tests (TESTS=tests/cli for a part of them)
-	@.venv/bin/python -m pytest -n $(JOBS) -m "not slow" $(or $(TESTS),tests)
-	@$(if $(TESTS),:,MOORAGE_ENGINE=interpreted .venv/bin/python -m pytest -n $(JOBS) -m "not slow" $(INTERPRETED))
+	@.venv/bin/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(or $(TESTS),tests)
+	@$(if $(TESTS),:,MOORAGE_ENGINE=interpreted .venv/bin/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(INTERPRETED))
 
 lint: setup ## check style, format, types and who imports whom
 	.venv/bin/ruff check

@@ -53,13 +53,35 @@ def pytest_report_header() -> str:
     return f"engine: {'compiled' if compiled.is_in_use() else 'interpreted'}"
 
 
+LONG = (
+    "tests/engine/test_against_reference.py",
+    "tests/concurrency/faults/",
+    "tests/concurrency/",
+    "tests/conformance/",
+    "tests/examples/",
+    "tests/cli/test_server.py",
+    "tests/api/test_watch_server.py",
+)
+"""Whose tests take many seconds each, the longest first."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Nothing within compiled code can be counted or replaced."""
+    """Long tests begin first, so that no worker has one alone when the others are done.
+
+    Nothing within compiled code can be counted or replaced.
+    """
+    items.sort(key=_length)
     if compiled.is_in_use():
         needs_sources = pytest.mark.skip(reason="MOORAGE_ENGINE=interpreted runs this")
         for item in items:
             if item.get_closest_marker("interpreted"):
                 item.add_marker(needs_sources)
+
+
+def _length(item: pytest.Item) -> int:
+    """How early in `LONG` the test is; otherwise the order stays as it is."""
+    places = (i for i, name in enumerate(LONG) if item.nodeid.startswith(name))
+    return next(places, len(LONG))
 
 
 class Databases:
