@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from service.engine.columns import Column, DirtyLog, Ids, Interner, Ints, Mask
+from service.engine.columns import Column, DirtyLog, Ids, Interner, Ints, Mask, Slots
 from service.engine.ranks import TIE_BITS, tie_hash
 from service.engine.topology import NodeItself, TopologyKey
 from service.engine.tournament import Layout
@@ -23,6 +23,9 @@ int64. Exact up to four petabytes and two thousand pods a node."""
 EXACT_MAX = 2**46
 """Up to this much a hundredfold of an amount divided by another, in floating point, is never
 rounded up to a whole number: 100 * amount stays below 2**53."""
+
+USES_KEPT = 64
+"""Of the slots whose pods changed last their order is known; more are looked for among all."""
 
 HostPort = tuple[str, str, int]
 """Host IP ("0.0.0.0" for all), protocol, port."""
@@ -70,10 +73,12 @@ class NodeTable:
         self.port_users: dict[tuple[str, int], Counter[int]] = {}
         self.images: dict[str, dict[int, int]] = {}
         """Image name to the size in bytes on each slot that has it."""
-        self.usage_log = DirtyLog()
+        self.usage_log = DirtyLog(limit=USES_KEPT)
         """Slots whose pods changed."""
-        self.spec_log = DirtyLog()
-        """Slots whose node itself changed."""
+        self._used_at = self._column(np.int64)
+        """Where `usage_log` was when the pods of each last changed."""
+        self.version = 0
+        """Changes whenever a node itself does."""
 
     def _column(self, dtype: type[np.generic], fill: int = 0) -> Column:
         column = Column(dtype, fill, self.size)
@@ -164,8 +169,8 @@ class NodeTable:
 
     def layout(self, key: TopologyKey | None) -> Layout:
         """Where the present nodes are in the trees of a key of few domains, or in one of all."""
-        if self._layouts_of != self.spec_log.position:
-            self._layouts, self._layouts_of = {}, self.spec_log.position
+        if self._layouts_of != self.version:
+            self._layouts, self._layouts_of = {}, self.version
         found = self._layouts.get(key)
         if found is None or (key is not None and found.version != key.version):
             found = self._layouts[key] = Layout(key, self.tie)
@@ -196,7 +201,7 @@ class NodeTable:
         self._alive.values[slot] = False
         self._free.append(slot)
         self.count -= 1
-        self.spec_log.append(slot)
+        self.version += 1
 
     def describe(self, slot: int, node: Node) -> None:
         """Write the node's own columns."""
@@ -214,7 +219,7 @@ class NodeTable:
             if name in node.labels:
                 key.enter(slot, node.labels[name])
         self._add_images(slot, node)
-        self.spec_log.append(slot)
+        self.version += 1
 
     def forget(self, slot: int) -> None:
         """Clear the node's own columns; the inverse of `describe`."""
@@ -279,6 +284,11 @@ class NodeTable:
         self._scored_memory.cells[slot] += pods * scored[1]
         self._pods.cells[slot] += pods
         self.usage_log.append(slot)
+        self._used_at.cells[slot] = self.usage_log.position
+
+    def used_since(self, position: int) -> Slots:
+        """The slots whose pods changed since `usage_log` was there."""
+        return np.flatnonzero(self._used_at.values > position)
 
     def use_ports(self, slot: int, ports: Iterable[HostPort], pods: int) -> None:
         """Add or take back the host ports of one pod."""

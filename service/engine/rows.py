@@ -32,12 +32,12 @@ class RowCache:
         "_filters",
         "_fit",
         "_nodes",
+        "_nodes_seen",
         "_passes",
         "_ports",
         "_rules",
         "_scores",
         "_site",
-        "_spec_seen",
         "_static",
         "_tournaments",
         "_usage_seen",
@@ -73,26 +73,40 @@ class RowCache:
         """What the scores that are 0 on every node add once normalised."""
         self.size_in_bytes = 0
         """With what it shares with the rules of the same site."""
-        self._spec_seen = -1
+        self._nodes_seen = -1
         self._usage_seen = -1
 
     def refresh(self) -> bool:
         """Bring everything up to the present state of the nodes. True if all was made anew."""
         nodes, anew = self._nodes, False
-        usage, spec = nodes.usage_log.position, nodes.spec_log.position
-        if spec != self._spec_seen:
+        usage = nodes.usage_log.position
+        if nodes.version != self._nodes_seen:
             self._rebuild()
             anew = True
         elif usage != self._usage_seen:
-            log = nodes.usage_log.since(self._usage_seen)
-            dirty = None if log is None else set(log)
-            if dirty is None or len(dirty) * REBUILD_SHARE > nodes.size + REBUILD_SHARE:
-                self._rebuild()
-                anew = True
-            else:
-                self._repair_all(dirty)
-        self._spec_seen, self._usage_seen = spec, usage
+            anew = self._repair_since(self._usage_seen)
+        self._nodes_seen, self._usage_seen = nodes.version, usage
         return anew
+
+    def _repair_since(self, position: int) -> bool:
+        """The nodes whose pods changed since then. True if all was made anew."""
+        nodes = self._nodes
+        last = nodes.usage_log.since(position)
+        if last is not None and len(last) <= SCALARS_MAX:
+            for slot in set(last):
+                self._repair(slot)
+            return False
+        rows = nodes.used_since(position)
+        if len(rows) * REBUILD_SHARE > nodes.size + REBUILD_SHARE:
+            self._rebuild()
+            return True
+        if len(rows) <= SCALARS_MAX:
+            for slot in rows.tolist():
+                self._repair(slot)
+        else:
+            self._forget()
+            self.ranks[rows] = self._ranks_of(rows)
+        return False
 
     def feasible_in(self, key: TopologyKey) -> list[int]:
         """Feasible nodes per domain of a key of few; the last entry is of nodes without it."""
@@ -144,16 +158,6 @@ class RowCache:
         ranks |= at(nodes.tie, rows)
         np.putmask(ranks, ~mask, VETO)
         return ranks
-
-    def _repair_all(self, dirty: set[int]) -> None:
-        """Nodes whose pods changed; from a few on, as columns."""
-        if len(dirty) <= SCALARS_MAX:
-            for slot in dirty:
-                self._repair(slot)
-            return
-        self._forget()
-        rows = np.fromiter(dirty, dtype=np.intp, count=len(dirty))
-        self.ranks[rows] = self._ranks_of(rows)
 
     def _repair(self, slot: int) -> None:
         """One node whose pods changed, in plain integers."""

@@ -48,10 +48,9 @@ class SiteRows:
 
     def refresh(self) -> None:
         """Bring everything up to the present nodes."""
-        position = self._nodes.spec_log.position
-        if self._seen != position:
+        if self._seen != self._nodes.version:
             self._rebuild()
-            self._seen = position
+            self._seen = self._nodes.version
 
     def _rebuild(self) -> None:
         nodes, rules = self._nodes, self._rules
