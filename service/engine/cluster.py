@@ -304,9 +304,11 @@ class Cluster:
             )
         else:
             self._row_caches.move_to_end(key)
-        before = cache.size_in_bytes
-        if cache.refresh():
-            self._row_cache_bytes += cache.size_in_bytes - before
+        cache.refresh()
+        grown = cache.size_in_bytes - cache.bytes_counted
+        if grown:
+            cache.bytes_counted += grown
+            self._row_cache_bytes += grown
             self._evict_rows()
         return cache
 
@@ -324,7 +326,7 @@ class Cluster:
     def _evict_rows(self) -> None:
         while self._row_cache_bytes > ROW_CACHE_BYTES_MAX and len(self._row_caches) > 1:
             _, oldest = self._row_caches.popitem(last=False)
-            self._row_cache_bytes -= oldest.size_in_bytes
+            self._row_cache_bytes -= oldest.bytes_counted
 
 
 _NEVER_COMPILED = frozenset(

@@ -41,6 +41,7 @@ class RowCache:
         "_static",
         "_tournaments",
         "_usage_seen",
+        "bytes_counted",
         "constant",
         "ranks",
         "raw",
@@ -73,40 +74,38 @@ class RowCache:
         """What the scores that are 0 on every node add once normalised."""
         self.size_in_bytes = 0
         """With what it shares with the rules of the same site."""
+        self.bytes_counted = 0
+        """Of these, by whoever keeps many of them."""
         self._nodes_seen = -1
         self._usage_seen = -1
 
-    def refresh(self) -> bool:
-        """Bring everything up to the present state of the nodes. True if all was made anew."""
-        nodes, anew = self._nodes, False
+    def refresh(self) -> None:
+        """Bring everything up to the present state of the nodes."""
+        nodes = self._nodes
         usage = nodes.usage_log.position
         if nodes.version != self._nodes_seen:
             self._rebuild()
-            anew = True
         elif usage != self._usage_seen:
-            anew = self._repair_since(self._usage_seen)
+            self._repair_since(self._usage_seen)
         self._nodes_seen, self._usage_seen = nodes.version, usage
-        return anew
 
-    def _repair_since(self, position: int) -> bool:
-        """The nodes whose pods changed since then. True if all was made anew."""
+    def _repair_since(self, position: int) -> None:
+        """The nodes whose pods changed since then."""
         nodes = self._nodes
         last = nodes.usage_log.since(position)
         if last is not None and len(last) <= SCALARS_MAX:
             for slot in set(last):
                 self._repair(slot)
-            return False
+            return
         rows = nodes.used_since(position)
         if len(rows) * REBUILD_SHARE > nodes.size + REBUILD_SHARE:
             self._rebuild()
-            return True
-        if len(rows) <= SCALARS_MAX:
+        elif len(rows) <= SCALARS_MAX:
             for slot in rows.tolist():
                 self._repair(slot)
         else:
             self._forget()
             self.ranks[rows] = self._ranks_of(rows)
-        return False
 
     def feasible_in(self, key: TopologyKey) -> list[int]:
         """Feasible nodes per domain of a key of few; the last entry is of nodes without it."""
@@ -125,6 +124,7 @@ class RowCache:
             if self._passes <= PASSES_BEFORE:
                 return None
             found = self._tournaments[key] = Tournament(self._nodes.layout(key), self.ranks)
+            self._measure()
         return found
 
     def _forget(self) -> None:
@@ -132,6 +132,7 @@ class RowCache:
         self._feasible.clear()
         self._tournaments.clear()
         self._passes = 0
+        self._measure()
 
     def _rebuild(self) -> None:
         self._forget()
@@ -140,7 +141,11 @@ class RowCache:
         self._static, self.raw, self.constant = site.mask.data, site.raw, site.constant
         self.ranks = self._ranks_of(ALL)
         self._cells = self.ranks.data
-        self.size_in_bytes = int(self.ranks.nbytes) + site.size_in_bytes
+        self._measure()
+
+    def _measure(self) -> None:
+        tournaments = sum(each.size_in_bytes for each in self._tournaments.values())
+        self.size_in_bytes = int(self.ranks.nbytes) + self._site.size_in_bytes + tournaments
 
     def _ranks_of(self, rows: Rows) -> Ints:
         """Shape (rows,)."""

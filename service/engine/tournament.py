@@ -79,6 +79,11 @@ class Tournament:
             np.maximum(below[:, ::2], below[:, 1::2], out=scores[:, level : 2 * level])
         self._scores: list[int] = scores.reshape(-1).tolist()
 
+    @property
+    def size_in_bytes(self) -> int:
+        """Of the scores, each an integer of its own in a list."""
+        return 40 * len(self._scores)
+
     def repair(self, slot: int) -> None:
         """The rank of a node has changed."""
         scores, leaf = self._scores, self._leaf_of[slot]

@@ -38,6 +38,16 @@ def test_p20_vectors_are_kept_within_a_bound_in_bytes(monkeypatch):
     assert len(scene.engine._row_caches) == 5
 
 
+def test_p20_trees_in_which_the_best_node_is_found_count_towards_that_bound():
+    scene = Scene(*(node(f"n{i}") for i in range(50)))
+    for _ in range(20):
+        scene.place(pod("asked-for-again"))
+    (cache,) = scene.engine._row_caches.values()
+    (tree,) = cache._tournaments.values()
+    assert cache.size_in_bytes >= cache.ranks.nbytes + tree.size_in_bytes
+    assert scene.engine._row_cache_bytes == cache.size_in_bytes
+
+
 def test_p20_the_log_of_dirty_nodes_is_a_ring_and_who_is_too_far_behind_refreshes_whole():
     log = DirtyLog(limit=100)
     start = log.position
