@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
+import psutil
 from msgspec.structs import replace
 
 from service.model.log import (
@@ -106,3 +107,19 @@ async def all_disconnected(operator: asyncpg.Connection) -> None:
     )
     while await operator.fetchval(query):  # noqa: ASYNC110 - PostgreSQL tells nobody
         await asyncio.sleep(0.005)
+
+
+async def disconnect_all(operator: asyncpg.Connection) -> int:
+    """End all connections that a store has to the operator's database; how many these were.
+
+    A backend is no longer told of before its process ends, and closes its socket only then.
+    """
+    ended = await operator.fetch(
+        "SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE application_name = 'moorage' AND datname = current_database()"
+    )
+    while any(psutil.pid_exists(row["pid"]) for row in ended):  # noqa: ASYNC110 - nobody tells
+        await asyncio.sleep(0.005)
+    for _ in range(3):  # for the event loop to see the end of what it reads
+        await asyncio.sleep(0)
+    return len(ended)

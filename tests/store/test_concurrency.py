@@ -24,12 +24,12 @@ from service.scheduler.loading import load
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import (
-    all_disconnected,
     answer,
     commit_on,
     committed,
     create,
     delete,
+    disconnect_all,
     names,
     put,
     rows,
@@ -341,12 +341,7 @@ async def test_connections_that_died_while_idle_are_replaced_unnoticed(
 ):
     await committed(postgres, cluster_id, create("a"))
     await postgres.list_objects(cluster_id, "Pod", limit=1)
-    killed = await operator.fetch(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE application_name = 'moorage' AND datname = current_database()"
-    )
-    assert len(killed) >= 2
-    await all_disconnected(operator)
+    assert await disconnect_all(operator) >= 2
     await committed(postgres, cluster_id, create("b"))
     assert len((await postgres.list_objects(cluster_id, "Pod", limit=5)).rows) == 2
 

@@ -14,11 +14,11 @@ from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import (
     AnyStore,
-    all_disconnected,
     commit_on,
     committed,
     create,
     delete,
+    disconnect_all,
     put,
 )
 
@@ -146,11 +146,7 @@ async def test_p13_a_load_goes_on_where_a_lost_connection_left_it(
 
     async def fail(number: int) -> None:
         if number == 2:
-            await operator.fetch(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE application_name = 'moorage' AND datname = current_database()"
-            )
-            await all_disconnected(operator)
+            await disconnect_all(operator)
             raise StorageUnavailable("PostgreSQL was restarted.")
 
     interrupted = Interrupted(postgres, fail)
