@@ -64,7 +64,11 @@ class Connection:
 
     async def post_json(self, path: str, value: object) -> Any:
         """Send JSON, expect 200; RuntimeError with the answer otherwise."""
-        status, body = await self.post(path, json.dumps(value).encode())
+        return json.loads(await self.post_encoded(path, json.dumps(value).encode()))
+
+    async def post_encoded(self, path: str, body: bytes) -> bytes:
+        """The same with JSON that is encoded, and left so in the answer."""
+        status, answer = await self.post(path, body)
         if status != 200:
-            raise RuntimeError(f"{path}: {status} {body[:500]!r}")
-        return json.loads(body)
+            raise RuntimeError(f"{path}: {status} {answer[:500]!r}")
+        return answer

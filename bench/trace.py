@@ -137,20 +137,13 @@ async def _client(server: Server, replay: _Replay) -> None:
         for leaving, arriving in replay.steps:
             if gone := replay.take_gone(leaving):
                 items = b'{"kind":"List","items":[%b]}' % b",".join(gone)
-                await _post(connection, "apply", items)
+                await connection.post_encoded(f"{CLUSTER}/apply", items)
             asked = perf_counter()
-            answer = await _post(connection, "placements", arriving)
+            answer = await connection.post_encoded(f"{CLUSTER}/placements", arriving)
             replay.latencies.append(perf_counter() - asked)
             for result in json.loads(answer)["results"]:
                 node = result["nodeName"] if result["outcome"] == "Placed" else None
                 replay.answered[result["namespace"], result["name"]] = node
-
-
-async def _post(connection: Connection, operation: str, body: bytes) -> bytes:
-    status, answer = await connection.post(f"{CLUSTER}/{operation}", body)
-    if status != 200:
-        raise RuntimeError(f"{operation}: {status} {answer[:500]!r}")
-    return answer
 
 
 def _encode(value: object) -> bytes:

@@ -55,7 +55,7 @@ class DirtyLog:
 
     __slots__ = ("_entries", "_limit", "_start")
 
-    def __init__(self, limit: int = 4096) -> None:
+    def __init__(self, limit: int) -> None:
         self._entries: list[int] = []
         self._start = 0
         self._limit = limit

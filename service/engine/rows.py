@@ -106,6 +106,7 @@ class RowCache:
         else:
             self._forget()
             self.ranks[rows] = self._ranks_of(rows)
+            self._measure()
 
     def feasible_in(self, key: TopologyKey) -> list[int]:
         """Feasible nodes per domain of a key of few; the last entry is of nodes without it."""
@@ -132,7 +133,6 @@ class RowCache:
         self._feasible.clear()
         self._tournaments.clear()
         self._passes = 0
-        self._measure()
 
     def _rebuild(self) -> None:
         self._forget()

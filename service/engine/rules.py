@@ -17,6 +17,7 @@ from service.model.objects import (
     NodeAffinity,
     NodeSelector,
     NodeSelectorRequirement,
+    NodeSelectorTerm,
     Pod,
     PodResize,
     PodSpec,
@@ -247,19 +248,24 @@ def _names_apart(required: RequiredNodes) -> tuple[frozenset[str] | None, Requir
 def _name_apart(affinity: NodeSelector) -> tuple[frozenset[str] | None, NodeSelector | None]:
     terms = affinity.node_selector_terms
     term = terms[0] if len(terms) == 1 else None
-    if term is None or not term.match_fields:
+    names = names_in(term)
+    if term is None or names is None:
         return None, affinity
-    names = [frozenset(each.values or ()) for each in term.match_fields if names_nodes(each)]
-    if not names:
-        return None, affinity
-    rest = tuple(each for each in term.match_fields if not names_nodes(each))
+    rest = tuple(each for each in term.match_fields or () if not _names_nodes(each))
     if not rest and not term.match_expressions:
-        return frozenset.intersection(*names), None
+        return names, None
     other = replace(term, match_fields=rest)
-    return frozenset.intersection(*names), replace(affinity, node_selector_terms=(other,))
+    return names, replace(affinity, node_selector_terms=(other,))
 
 
-def names_nodes(requirement: NodeSelectorRequirement) -> bool:
+def names_in(term: NodeSelectorTerm | None) -> frozenset[str] | None:
+    """The nodes that a term leaves by their names; None where it names none."""
+    fields = (term.match_fields if term else None) or ()
+    names = [frozenset(each.values or ()) for each in fields if _names_nodes(each)]
+    return frozenset.intersection(*names) if names else None
+
+
+def _names_nodes(requirement: NodeSelectorRequirement) -> bool:
     """Whether it holds on the nodes of its values only."""
     return requirement.key == NODE_NAME_FIELD and requirement.operator == "In"
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from service.engine.columns import Mask, Rows, at
 from service.engine.nodes import NodeTable
-from service.engine.rules import RequiredNodes, names_nodes
+from service.engine.rules import RequiredNodes, names_in
 from service.engine.topology import TopologyKey
 from service.model.objects import NodeSelectorRequirement, NodeSelectorTerm
 from service.model.selectors import is_parsable, requirement_matches
@@ -74,12 +74,8 @@ def named_nodes(required: RequiredNodes) -> frozenset[str] | None:
 def _union_of_names(terms: tuple[NodeSelectorTerm | None, ...]) -> frozenset[str] | None:
     union: frozenset[str] = frozenset()
     for term in terms:
-        sets = [
-            frozenset(each.values or ())
-            for each in (term.match_fields if term else None) or ()
-            if names_nodes(each)
-        ]
-        if not sets:
+        names = names_in(term)
+        if names is None:
             return None
-        union |= frozenset.intersection(*sets)
+        union |= names
     return union
