@@ -1,12 +1,13 @@
 """Watches of real servers: across processes, cut off, ended by a stop signal, from the command."""
 
+import contextlib
 import json
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
@@ -25,29 +26,43 @@ KEEP = {
 
 
 class Transcript:
-    """What one watch gets, read by a thread of its own."""
+    """What one watch gets, read by a thread of its own until it is left."""
 
     def __init__(self, server: LocalServer, cluster: str, **parameters: object) -> None:
         self.events: list[tuple[str, int | None, dict]] = []
         self.ended = threading.Event()
+        self.broken_off: httpx.TransportError | None = None
         self._news = threading.Condition()
-        self._url = f"{server.url}/v1/clusters/{cluster}/watch"
-        self._parameters = parameters
-        threading.Thread(target=self._read, daemon=True).start()
+        self._client = httpx.Client(base_url=server.url, timeout=SECONDS_MAX)
+        request = self._client.build_request(
+            "GET", f"/v1/clusters/{cluster}/watch", params=parameters
+        )
+        self._answer = self._client.send(request, stream=True)
+        assert self._answer.status_code == 200, self._answer.read()
+        self._thread = threading.Thread(target=self._read)
+        self._thread.start()
 
     def _read(self) -> None:
         fields: dict[str, str] = {}
-        timeout = httpx.Timeout(SECONDS_MAX)
-        with httpx.stream("GET", self._url, params=self._parameters, timeout=timeout) as answer:
-            assert answer.status_code == 200, answer.read()
-            for line in answer.iter_lines():
+        try:
+            for line in self._answer.iter_lines():
                 if line:
                     name, _, value = line.partition(": ")
                     fields[name] = value
                 else:
                     self._take(fields)
                     fields = {}
+        except httpx.TransportError as error:
+            self.broken_off = error
         self.ended.set()
+
+    def leave(self) -> None:
+        """What the thread is reading ends, whatever more the server would send."""
+        with contextlib.suppress(OSError):  # the server ended it
+            stream = self._answer.extensions["network_stream"]
+            stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._client.close()
 
     def _take(self, fields: dict[str, str]) -> None:
         if "event" not in fields:
@@ -72,6 +87,22 @@ class Transcript:
     @property
     def changes(self) -> list[tuple[str, int | None, dict]]:
         return [event for event in self.events if event[0] != "BOOKMARK"]
+
+
+Follow = Callable[..., Transcript]
+
+
+@pytest.fixture
+def follow() -> Iterator[Follow]:
+    """Begins watches, which end with the test."""
+    with contextlib.ExitStack() as begun:
+
+        def begin(server: LocalServer, cluster: str, **parameters: object) -> Transcript:
+            transcript = Transcript(server, cluster, **parameters)
+            begun.callback(transcript.leave)
+            return transcript.begun()
+
+        yield begin
 
 
 def watchers(server: LocalServer) -> float:
@@ -122,8 +153,8 @@ def cluster(pair: tuple[LocalServer, LocalServer], request: pytest.FixtureReques
     return name
 
 
-def test_watchers_of_both_processes_see_the_same(pair, cluster):
-    transcripts = [Transcript(server, cluster).begun() for server in pair]
+def test_watchers_of_both_processes_see_the_same(pair, cluster, follow):
+    transcripts = [follow(server, cluster) for server in pair]
     revisions = [put_node(pair[number % 2], cluster, f"n{number}") for number in range(40)]
 
     first, second = (transcript.until(40) for transcript in transcripts)
@@ -132,12 +163,12 @@ def test_watchers_of_both_processes_see_the_same(pair, cluster):
     assert [revision for _, revision, _ in first] == revisions
 
 
-def test_p14_another_processes_commit_arrives_long_before_the_next_poll(pair, cluster):
+def test_p14_another_processes_commit_arrives_long_before_the_next_poll(pair, cluster, follow):
     """Polling comes every 250 ms: whoever waits for that, again and again, waits as long each time.
 
     A busy machine delays some answers, but not nearly all.
     """
-    watch = Transcript(pair[1], cluster).begun()
+    watch = follow(pair[1], cluster)
     delays = []
     for number in range(15):
         put_node(pair[0], cluster, f"n{number}")
@@ -186,9 +217,9 @@ def test_the_command_follows_a_cluster(pair, cluster):
     assert second.split() == ["3", "DELETED", "Node", "n1"]
 
 
-def test_a_stop_signal_ends_streams_in_good_order():
+def test_a_stop_signal_ends_streams_in_good_order(follow):
     with temporary_folder() as folder, LocalServer(folder / "data", workers=2) as server:
-        watches = [Transcript(server, "default").begun() for _ in range(4)]
+        watches = [follow(server, "default") for _ in range(4)]
         started = time.monotonic()
 
         code = server.stop()
@@ -196,9 +227,10 @@ def test_a_stop_signal_ends_streams_in_good_order():
         assert code == 0
         assert time.monotonic() - started < STOP_SECONDS_MAX  # nobody had to be killed
         assert all(watch.ended.wait(SECONDS_MAX) for watch in watches)
+        assert [watch.broken_off for watch in watches] == [None] * 4
 
 
-def test_a_log_beyond_its_bounds_is_compacted_and_late_readers_are_told():
+def test_a_log_beyond_its_bounds_is_compacted_and_late_readers_are_told(follow):
     with (
         temporary_folder() as folder,
         LocalServer(folder / "data", workers=2, environment=KEEP) as server,
@@ -213,7 +245,7 @@ def test_a_log_beyond_its_bounds_is_compacted_and_late_readers_are_told():
         assert answer.status_code == 410
         assert answer.json()["code"] == "Compacted"
         time.sleep(1)
-        kept = Transcript(server, "default", sinceRevision=last - 5).until(5)
+        kept = follow(server, "default", sinceRevision=last - 5).until(5)
         assert [revision for _, revision, _ in kept] == list(range(last - 4, last + 1))
 
 
