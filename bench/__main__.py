@@ -1,5 +1,6 @@
 """`python -m bench`: the workloads, measured; `make bench` is the short form."""
 
+import math
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from bench import (
     trace,
 )
 from bench.figures import Figures, append, table, write
+from bench.pace import Gate
 from bench.stack import NotDurableError, Postgres, postgres
 from bench.workloads import Workload, find, workloads
 
@@ -221,14 +223,22 @@ def all_figures(
     folder: Annotated[
         Path | None, typer.Option("--trace", help="A production trace; left out without.")
     ] = None,
+    pace_max: Annotated[
+        float,
+        typer.Option(help="Repeat runs at which the machine was slower, ms (see bench/pace.py)."),
+    ] = math.inf,
+    patience: Annotated[
+        float, typer.Option(help="… for at most so many seconds a section.")
+    ] = 600.0,
     lines: Lines = None,
 ) -> None:
     """Measure what bench/RESULTS.md tells, and write it there; about a quarter of an hour."""
     names = _known(sections, report.SECTIONS)
     if folder is None:
         names = [name for name in names if name != "trace"]
+    gate = Gate(pace_max, patience)
     with _durable() as database:
-        for name, seconds in report.run(names, report.Means(database, lines, folder)):
+        for name, seconds in report.run(names, report.Means(database, lines, folder, gate)):
             console.print(f"{name}: {seconds:.0f} s")
 
 

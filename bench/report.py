@@ -4,7 +4,8 @@ import platform
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import psutil
 
 from bench import chart, commits, engine, growth, memory, over_http, profiling, ratios, trace
 from bench.figures import Figures, Table, append, table, write
+from bench.pace import Gate
 from bench.stack import Postgres
 from bench.workloads import Workload, find, workloads
 from service import compiled
@@ -38,6 +40,7 @@ class Means:
     lines: Path | None
     trace: Path | None = None
     """The folder of a production trace."""
+    gate: Gate = field(default_factory=Gate)
 
 
 def conditions(means: Means) -> str:
@@ -114,7 +117,7 @@ def growing_worlds(means: Means) -> str:
 def memory_of_a_worker(means: Means) -> str:
     found = []
     for nodes, pods in memory.SIZES:
-        figures = memory.run(means.postgres, nodes, pods)
+        figures = means.gate.measured(partial(memory.run, means.postgres, nodes, pods))
         append(means.lines, memory.record(figures))
         found.append(figures)
     return memory.table(found).markdown()
@@ -125,11 +128,10 @@ def production_trace(means: Means) -> str:
         raise ValueError("the trace section needs the folder of a trace")
     found: list[list[trace.TraceFigures]] = []
     for clients in TRACE_CLIENTS:
-        found.append([])
-        for _ in range(RUNS):
-            figures = trace.run(means.postgres, means.trace, batch=TRACE_BATCH, clients=clients)
+        replay = partial(trace.run, means.postgres, means.trace, batch=TRACE_BATCH, clients=clients)
+        found.append([means.gate.measured(replay) for _ in range(RUNS)])
+        for figures in found[-1]:
             append(means.lines, trace.record(figures))
-            found[-1].append(figures)
     return trace.table(found).markdown()
 
 
@@ -168,7 +170,8 @@ def run(names: Sequence[str], means: Means, results: Path = RESULTS) -> Iterator
     """Measure sections and write them; the name of each and how many seconds it took."""
     for name in names:
         began = time.perf_counter()
-        text = SECTIONS[name](means)
+        means.gate.open()
+        text = f"{SECTIONS[name](means)}\n\n{means.gate.told()}"
         results.write_text(between(results.read_text(), name, text))
         yield name, time.perf_counter() - began
 
@@ -191,7 +194,7 @@ def _runs(
 ) -> Table:
     found = []
     for workload in chosen:
-        figures = [run(workload) for _ in range(runs)]
+        figures = [means.gate.measured(partial(run, workload)) for _ in range(runs)]
         write(means.lines, figures)
         found.append(figures)
     return table(found)

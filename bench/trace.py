@@ -22,6 +22,8 @@ from bench.verify import Manifest, violations
 from service.cli.sources import read_objects
 
 CAME, WENT = "openb/created-at", "openb/deleted-at"
+GOAL = 6_000
+"""Placements a second, departures included."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,10 +167,12 @@ def _row(runs: Sequence[TraceFigures]) -> dict[str, str]:
     def middle(values: Iterator[float], digits: int = 0) -> str:
         return f"{statistics.median(values):,.{digits}f}"
 
+    speeds = [run.pods / run.seconds for run in runs]
     return {
         "pods, in batches of": f"{runs[0].pods:,}, {runs[0].batch}",
         "clients": f"{runs[0].clients}",
-        "placements/s": spread([run.pods / run.seconds for run in runs]),
+        "placements/s": spread(speeds),
+        "goal": f"{GOAL:,} " + ("reached" if statistics.median(speeds) >= GOAL else "not yet"),
         "without the departures": _without_departures(runs),
         "p50 ms": middle((run.p50_ms for run in runs), 1),
         "departures": spread([run.ended for run in runs]),

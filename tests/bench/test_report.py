@@ -1,12 +1,13 @@
 """What is published is what was measured, between its marks and nowhere else."""
 
+import dataclasses
 import re
 from xml.etree import ElementTree as ET
 
 import pytest
 from msgspec.structs import replace
 
-from bench import memory, profiling, report, trace, worlds
+from bench import memory, pace, profiling, report, trace, worlds
 from bench.verify import broken
 from service.model.manifest import TemplateCache
 
@@ -35,9 +36,33 @@ def test_the_results_have_a_place_for_every_section():
 def test_a_report_writes_what_its_sections_found(tmp_path, monkeypatch):
     page = tmp_path / "RESULTS.md"
     page.write_text(PAGE)
-    monkeypatch.setitem(report.SECTIONS, "b", lambda means: f"found {means}")
-    assert [name for name, _ in report.run(["b"], "this", page)] == ["b"]
-    assert "<!-- begin b -->\nfound this\n<!-- end b -->" in page.read_text()
+    paces = iter([140.4, 139.0, 139.0, 260.0])
+    monkeypatch.setattr(pace, "pace", paces.__next__)
+    means = report.Means(None, None)
+    runs = iter(["once", "twice"])
+    monkeypatch.setitem(
+        report.SECTIONS,
+        "b",
+        lambda means: "".join(f"{means.gate.measured(runs.__next__)} " for _ in range(2)),
+    )
+    assert [name for name, _ in report.run(["b"], means, page)] == ["b"]
+    found = "once twice \n\nPace of the machine: 200 ms (140 to 260)."
+    assert f"<!-- begin b -->\n{found}\n<!-- end b -->" in page.read_text()
+
+
+def test_a_run_counts_if_the_machine_was_fast_before_and_after_it(monkeypatch):
+    paces = iter([300.0, 150.0, 300.0, 150.0, 150.0])
+    monkeypatch.setattr(pace, "pace", paces.__next__)
+    monkeypatch.setattr(pace, "LOOK_SECONDS", 0.0)
+    runs = iter(["slowed down", "counts"])
+    gate = pace.Gate(pace_max=160.0, patience_seconds=60.0)
+    assert gate.measured(runs.__next__) == "counts"
+    assert gate.told() == "Pace of the machine: 150 ms (150 to 150)."
+
+
+def test_every_run_counts_once_patience_ends(monkeypatch):
+    monkeypatch.setattr(pace, "pace", lambda: 300.0)
+    assert pace.Gate(pace_max=160.0, patience_seconds=0.0).measured(lambda: "slow") == "slow"
 
 
 def test_a_profile_tells_own_time_and_time_with_what_is_called():
@@ -110,7 +135,11 @@ def test_memory_is_judged_by_the_greater_of_both_ways_to_get_there():
         loaded_megabytes=200,
         loaded_peak_megabytes=220,
     )
-    assert memory.table([figures]).rows[0][-2:] == ["≤ 250 MB", "not yet"]
+    assert memory.table([figures]).rows[0][-2:] == ["≥ 20,000/s, ≤ 3 s, ≤ 250 MB", "not yet: MB"]
+    reached = dataclasses.replace(figures, applied_megabytes=250)
+    assert memory.table([reached]).rows[0][-1] == "reached"
+    slow = dataclasses.replace(reached, objects_per_second=19_999, ready_seconds=3.01)
+    assert memory.table([slow]).rows[0][-1] == "not yet: /s, s"
 
 
 def test_the_objects_to_load_are_those_that_are_counted():
