@@ -20,6 +20,7 @@ from bench import over_http
 from bench.figures import Table
 from bench.stack import Postgres, Server
 from bench.workloads import Workload
+from service import compiled
 
 RATE = 400
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -35,13 +36,17 @@ Stacks = Mapping[tuple[str, ...], int]
 
 
 def of_engine(workload: Workload, pods: int) -> Stacks:
-    """The engine alone, in a process of its own; only what is below the placing of a pod."""
+    """The engine alone, in a process of its own; only what is below the placing of a pod.
+
+    It runs from its sources: of compiled code py-spy sees no frames.
+    """
     measured = [sys.executable, "-m", "bench", "engine", workload.name, "--runs", "1"]
     chosen = ["--size", str(workload.size), "--pods", str(pods)]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "stacks"
         command = [*_py_spy(), *_options(file), "--", *measured, *chosen]
-        subprocess.run(command, check=True, cwd=CHECKOUT, capture_output=True)
+        interpreted = {**os.environ, compiled.VARIABLE: compiled.INTERPRETED}  # noqa: TID251
+        subprocess.run(command, check=True, cwd=CHECKOUT, capture_output=True, env=interpreted)
         return _below(PLACING, _read(file))
 
 
