@@ -76,8 +76,7 @@ class Decider:
 
     def _steps(self, replica: Replica, batch: Batch, ticket: Ticket) -> Generator[None, None, None]:
         ticket.attempts += 1
-        if ticket.planned_at is None:
-            ticket.planned_at = replica.committed_revision
+        ticket.plan_at(replica.committed_revision)
         desk = Desk(
             replica=replica,
             now=batch.now,

@@ -47,6 +47,14 @@ class Ticket:
         """The committed revision on which it was first decided (P9)."""
         self.hints: Hints = {}
 
+    def plan_at(self, revision: int) -> None:
+        """It is decided on this committed revision; the first of them is kept.
+
+        A later one is smaller only where the history is another one (P3), which does not have
+        the revision that was first.
+        """
+        self.planned_at = revision if self.planned_at is None else min(self.planned_at, revision)
+
     @property
     def abandoned(self) -> bool:
         """Nobody waits for the answer any more, so an undecided request need not be done."""

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from service.model.errors import OutcomeUnknown, Overloaded, StorageUnavailable
-from service.model.log import Behind, CommitRequest
+from service.model.log import Behind, CommitRequest, Head
 from service.scheduler.intents import DeleteObject, ExplainPod, PutObject
 from service.scheduler.limits import Limits
 from tests.builders import matching, node, pod
-from tests.scheduler.world import all_of, world
+from tests.scheduler.world import World, all_of, world
 
 
 def one_per_zone(name):
@@ -74,20 +74,25 @@ async def test_p2_an_object_changed_several_times_in_a_batch_is_one_row():
         assert stored["metadata"]["labels"] == {"a": "2"}
 
 
+def lose(w: World, *nodes: str, head: Head) -> None:
+    """The database forgets the last commits, each of which made a node."""
+    state = w.store._clusters[1]
+    for name in nodes:
+        state.changes.pop()
+        state.commits.pop()
+        del state.objects[next(key for key in state.objects if key.name == name)]
+    state.head = head
+
+
 async def test_p3_a_history_that_grew_to_the_same_revision_elsewhere_is_loaded_anew():
     async with world(workers=2) as w:
         await w.apply(node("n1"))
         other = w.schedulers[1]
         await other.submit("default", PutObject(manifest=w.parsed(node("n1"))[0]))
         # As after a restore: the same revisions, with another commit at the end.
-        state = w.store._clusters[1]
-        present = state.head
-        restored = state.objects
+        present = w.store._clusters[1].head
         await w.apply(node("lost"), worker=0)
-        state.head = present
-        state.changes.pop()
-        state.commits.pop()
-        del restored[next(key for key in restored if key.name == "lost")]
+        lose(w, "lost", head=present)
         await w.apply(node("instead"), worker=1)
         answer = await w.place(pod("p").on("lost"), worker=0)
         assert answer.results[0].outcome == "Unschedulable"
@@ -392,6 +397,24 @@ async def test_p9_the_log_keeps_when_a_commit_was_first_planned():
         w.open_gate(gate)
         await asked
         assert w.store._clusters[1].commits[-1].planned_at == planned
+
+
+async def test_p3_what_was_planned_on_a_lost_history_counts_from_the_one_that_is_left():
+    async with world() as w:
+        await w.apply(node("n1"))
+        present = w.store._clusters[1].head
+        lost = ("lost-1", "lost-2", "lost-3")
+        for name in lost:
+            await w.apply(node(name))
+        gate = w.close_gate()
+        asked = asyncio.create_task(w.place(pod("p")))
+        await w.others()
+        w.store.gate = None
+        lose(w, *lost, head=present)
+        w.open_gate(gate)
+        assert (await asked).results[0].node_name == "n1"
+        commit = w.store._clusters[1].commits[-1]
+        assert commit.planned_at == commit.first - 1 == present.revision
 
 
 async def test_p10_a_group_is_checked_again_as_a_whole():
