@@ -78,6 +78,11 @@ def spread(values: Sequence[float]) -> str:
     return middle if len(values) == 1 else f"{middle} ({min(values):,.0f} to {max(values):,.0f})"
 
 
+def verdict(*, is_reached: bool) -> str:
+    """What a table says beside a goal."""
+    return "reached" if is_reached else "not yet"
+
+
 def quantile(values: Sequence[float], share: float) -> float:
     """The value below which a share of sorted values lies."""
     return values[min(len(values) - 1, int(len(values) * share))]
@@ -152,7 +157,7 @@ def _goal(runs: Sequence[Figures]) -> tuple[str, str]:
     if wanted is None:
         return "", ""
     reached = statistics.median(run.pods_per_second for run in runs) >= wanted
-    return f"{wanted:,.0f}", "reached" if reached else "not yet"
+    return f"{wanted:,.0f}", verdict(is_reached=reached)
 
 
 _COLUMNS: dict[str, Cell] = {

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 
 from bench import worlds
 from bench.client import Connection
-from bench.figures import Table
+from bench.figures import Table, verdict
 from bench.over_http import CLUSTER
 from bench.stack import Postgres, Server, server
 
@@ -138,7 +138,8 @@ def _verdict(figures: MemoryFigures, goal: Goal) -> str:
         "MB": max(figures.applied_megabytes, figures.loaded_megabytes) > goal.megabytes,
     }
     units = [unit for unit, is_missed in missed.items() if is_missed]
-    return f"not yet: {', '.join(units)}" if units else "reached"
+    told = verdict(is_reached=not units)
+    return f"{told}: {', '.join(units)}" if units else told
 
 
 async def _apply(server: Server, nodes: int, pods: int) -> float:

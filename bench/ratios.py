@@ -14,7 +14,7 @@ from msgspec import structs
 from bench import worlds
 from bench.bytecodes import bytecodes
 from bench.engine import collecting_as_workers_do, loaded
-from bench.figures import Table
+from bench.figures import Table, verdict
 from bench.workloads import Manifest, Workload, find
 from service.engine import Cluster
 from service.model.manifest import TemplateCache
@@ -209,7 +209,7 @@ def table(ratios: Sequence[Ratio]) -> Table:
 def _verdict(ratio: Ratio) -> str:
     if ratio.limit is None:
         return ""
-    return "reached" if ratio.median <= ratio.limit else "not yet"
+    return verdict(is_reached=ratio.median <= ratio.limit)
 
 
 def _kinds() -> dict[str, Pod]:

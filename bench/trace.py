@@ -15,7 +15,7 @@ from pathlib import Path
 from time import perf_counter
 
 from bench.client import Connection
-from bench.figures import Table, spread
+from bench.figures import Table, spread, verdict
 from bench.over_http import CLUSTER
 from bench.stack import Postgres, Server, server
 from bench.verify import Manifest, violations
@@ -172,7 +172,7 @@ def _row(runs: Sequence[TraceFigures]) -> dict[str, str]:
         "pods, in batches of": f"{runs[0].pods:,}, {runs[0].batch}",
         "clients": f"{runs[0].clients}",
         "placements/s": spread(speeds),
-        "goal": f"{GOAL:,} " + ("reached" if statistics.median(speeds) >= GOAL else "not yet"),
+        "goal": f"{GOAL:,} {verdict(is_reached=statistics.median(speeds) >= GOAL)}",
         "without the departures": _without_departures(runs),
         "p50 ms": middle((run.p50_ms for run in runs), 1),
         "departures": spread([run.ended for run in runs]),

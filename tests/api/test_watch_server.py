@@ -16,6 +16,7 @@ from service.cli.local import LocalServer, temporary_folder
 from service.cli.processes import STOP_SECONDS_MAX
 from tests.api.harness import node
 from tests.processes import workers_of
+from tests.waiting import eventually
 
 SECONDS_MAX = 30
 KEEP = {
@@ -112,13 +113,6 @@ def watchers(server: LocalServer) -> float:
     return float(line.split()[1])
 
 
-def await_watchers(server: LocalServer, count: int) -> None:
-    deadline = time.monotonic() + SECONDS_MAX
-    while watchers(server) != count:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def put_node(server: LocalServer, cluster: str, name: str, **labels: str) -> int:
     """The revision that this made."""
     url = f"{server.url}/v1/clusters/{cluster}/nodes/{name}"
@@ -183,17 +177,17 @@ def test_a_reader_that_stopped_is_cut_off_and_costs_no_memory(pair, cluster):
     server = pair[0]
     [worker] = workers_of(server)
     url = f"{server.url}/v1/clusters/{cluster}"
-    await_watchers(server, 0)  # those of tests before
+    eventually(lambda: watchers(server) == 0, SECONDS_MAX)  # those of tests before
     with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS_MAX) as reader:
         reader.sendall(f"GET /v1/clusters/{cluster}/watch HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert reader.recv(1000)
-        await_watchers(server, 1)
+        eventually(lambda: watchers(server) == 1, SECONDS_MAX)
         before = worker.memory_info().rss
         for number in range(50):
             body = {"kind": "List", "items": [big_node(f"n{i}", number) for i in range(5)]}
             httpx.post(f"{url}/apply", json=body, timeout=SECONDS_MAX).raise_for_status()
         grown = worker.memory_info().rss - before
-        await_watchers(server, 0)
+        eventually(lambda: watchers(server) == 0, SECONDS_MAX)
         received = b""
         while piece := reader.recv(1 << 20):
             received = received[-10:] + piece

@@ -2,7 +2,6 @@
 
 import signal
 import socket
-import time
 from pathlib import Path
 
 import httpx
@@ -14,18 +13,13 @@ from service.cli.conformance import replay_trace
 from service.cli.local import LocalServer, is_ready, temporary_folder
 from service.cli.sources import read_objects
 from tests.processes import workers_of
+from tests.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 
 pytestmark = pytest.mark.timeout(300)  # several starts of a server, on a busy machine
 READY_SECONDS_MAX = 60
-
-
-def wait_until(true):
-    deadline = time.monotonic() + READY_SECONDS_MAX
-    while not true() and time.monotonic() < deadline:
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -77,7 +71,7 @@ def test_a_stop_signal_during_the_start_is_exit_code_0_too(data_dir, number):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server, "_wait_until_ready", lambda _deadline: None)
         server.start()
-    wait_until(data_dir.exists)
+    eventually(data_dir.exists)
 
     server.process.send_signal(number)
 
@@ -106,7 +100,7 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(data_dir):
 
         worker.kill()
         worker.wait(READY_SECONDS_MAX)
-        wait_until(lambda: is_ready(server.url))
+        eventually(lambda: is_ready(server.url))
 
         assert stored(client) == before
 

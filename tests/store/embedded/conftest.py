@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import asyncpg
@@ -19,8 +18,8 @@ from sqlalchemy.engine import make_url
 
 from service.store.embedded import EmbeddedPostgres, postmaster
 from service.store.embedded.folder import DataFolder
+from tests.waiting import WAIT_SECONDS, eventually
 
-WAIT_SECONDS = 60
 QUICK = {"fsync": "off"}
 """What processes wrote outlives them in memory; only what a computer that dies does, needs fsync."""
 
@@ -77,15 +76,6 @@ async def _connect(url):
     return await asyncpg.connect(
         host=place.query["host"], port=5432, user=place.username, database=place.database
     )
-
-
-def eventually(condition, seconds=WAIT_SECONDS):
-    """Wait for a true answer, and give it."""
-    deadline = time.monotonic() + seconds
-    while not (answer := condition()):
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
-    return answer
 
 
 def answering(url):

@@ -9,7 +9,6 @@ import pytest
 from service.store.embedded import EmbeddedPostgres
 from tests.store.embedded.conftest import (
     answering,
-    eventually,
     has_ended,
     kill,
     query,
@@ -17,6 +16,7 @@ from tests.store.embedded.conftest import (
     server_pid,
     start_computing,
 )
+from tests.waiting import eventually
 
 KEPT = ("DROP TABLE IF EXISTS kept", "CREATE TABLE kept AS SELECT 7 AS number", "SELECT 1")
 

@@ -7,13 +7,13 @@ import warnings
 from service.store.embedded.locks import FileLock
 from tests.store.embedded.conftest import (
     answering,
-    eventually,
     has_ended,
     kill,
     query,
     quick,
     server_pid,
 )
+from tests.waiting import eventually
 
 
 def test_two_that_start_at_once_share_one_server(empty, other_process):

@@ -1,0 +1,18 @@
+"""Waiting for what another process does."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+WAIT_SECONDS = 60
+
+T = TypeVar("T")
+
+
+def eventually(condition: Callable[[], T], seconds: float = WAIT_SECONDS) -> T:
+    """Wait for a true answer, and give it."""
+    deadline = time.monotonic() + seconds
+    while not (answer := condition()):
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+    return answer
