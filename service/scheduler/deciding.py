@@ -76,7 +76,7 @@ class Decider:
 
     def _steps(self, replica: Replica, batch: Batch, ticket: Ticket) -> Generator[None, None, None]:
         ticket.attempts += 1
-        ticket.plan_at(replica.committed_revision)
+        ticket.plan_on(replica)
         desk = Desk(
             replica=replica,
             now=batch.now,

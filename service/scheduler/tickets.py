@@ -1,6 +1,8 @@
 """One waiting request, and how it is answered."""
 
 import asyncio
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 from service.model.errors import IdempotencyKeyReused
@@ -8,6 +10,7 @@ from service.model.log import IdempotencyKey, IdempotencyRecord
 from service.scheduler.answers import Answer, RecordedAnswer
 from service.scheduler.desk import Hints
 from service.scheduler.intents import Idempotency, Intent
+from service.scheduler.replica import Replica
 
 Outcome = Answer | Exception
 
@@ -16,6 +19,7 @@ class Ticket:
     """One request in a cluster's inbox; it may be decided several times before it is answered."""
 
     __slots__ = (
+        "_ground",
         "asked",
         "attempts",
         "deadline",
@@ -45,15 +49,19 @@ class Ticket:
         self.attempts = 0
         self.planned_at: int | None = None
         """The committed revision on which it was first decided (P9)."""
+        self._ground: Callable[[], Replica | None] = lambda: None
+        """The replica that has this revision, as long as it is kept."""
         self.hints: Hints = {}
 
-    def plan_at(self, revision: int) -> None:
-        """It is decided on this committed revision; the first of them is kept.
+    def plan_on(self, replica: Replica) -> None:
+        """It is decided on this replica.
 
-        A later one is smaller only where the history is another one (P3), which does not have
-        the revision that was first.
+        What was planned on one that was dropped does not count: the log may not have the revision
+        on which it stood (P3).
         """
-        self.planned_at = revision if self.planned_at is None else min(self.planned_at, revision)
+        if self._ground() is not replica:
+            self._ground = weakref.ref(replica)
+            self.planned_at = replica.committed_revision
 
     @property
     def abandoned(self) -> bool:
