@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from service.engine.affinity_ranks import Scale
 from service.engine.columns import Ints
 from service.engine.nodes import NodeTable
 from service.engine.plugin import DomainScores
@@ -11,6 +12,7 @@ from service.engine.ranks import SIGN_BIT, TIE_BITS, VETO
 from service.engine.rows import RowCache
 from service.engine.topology import TopologyKey
 from service.engine.vetoes import Vetoes
+from service.engine.views import Weighed
 
 
 class Candidates:
@@ -82,6 +84,17 @@ class Candidates:
                 totals = totals + _on_nodes(each)
         slot = int((totals ^ tie).argmax())
         return slot, int(totals[slot])
+
+    def best_by_affinity(
+        self, terms: tuple[Weighed, ...], scale: Scale, tie: int
+    ) -> tuple[int, int] | None:
+        """The same where affinity terms are all that scores; None where it is not known without looking at all."""
+        key = terms[0].counter.key
+        if self._only is not None or self._vetoes or key.has_few_domains or self.rows.raw:
+            return None
+        if any(each.counter.key is not key for each in terms):
+            return None
+        return self.rows.best_by_affinity(terms, scale, tie)
 
     def _best_of(
         self, slots: Sequence[int], scores: Sequence[DomainScores | Ints], tie: int

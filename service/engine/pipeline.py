@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from service.engine.columns import Ints
 from service.engine.plugin import NodeFilter, NodeScore, RawScore
 from service.engine.plugins.balanced_allocation import BalancedAllocation
 from service.engine.plugins.image_locality import ImageLocality
@@ -15,6 +16,7 @@ from service.engine.plugins.node_unschedulable import NodeUnschedulable
 from service.engine.plugins.pod_topology_spread import PodTopologySpread
 from service.engine.plugins.taint_toleration import TaintToleration
 from service.engine.profile import DEFAULT_RESOURCES, AffinityArguments, FitArguments, Resources
+from service.engine.ranks import TIE_BITS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,6 +70,11 @@ class Pipeline:
     @cached_property
     def topology_spread(self) -> PodTopologySpread:
         return PodTopologySpread()
+
+    def affinity_scale(self, span: int) -> Ints | None:
+        """What InterPodAffinity adds to a rank at each distance from the least; None if these are too many."""
+        affinity = self.inter_pod_affinity
+        return affinity.scale(span, self.weights[affinity.name] << TIE_BITS)
 
     def filters_with(self, name: str) -> bool:
         return name in self.filters

@@ -18,6 +18,7 @@ from service.engine.plugins.node_affinity import NAME as NODE_AFFINITY
 from service.engine.ranks import TIE_BITS, tie_hash
 from service.engine.refusal import Refusal, refuse
 from service.engine.vetoes import Vetoes
+from service.engine.views import Weighed
 from service.model.objects import Pod
 
 
@@ -55,8 +56,16 @@ def best_placement(
     """The candidate of the greatest total score; None if there is none."""
     if not cluster.nodes.size:
         return None
-    scores = _relative_scores(cluster, pod_class, pipeline_of(cluster, pod), candidates)
-    slot, rank = candidates.best(scores, tie_hash(f"{pod.namespace}/{pod.name}"))
+    pipeline = pipeline_of(cluster, pod)
+    terms = _scoring_terms(pod_class, pipeline)
+    tie = tie_hash(f"{pod.namespace}/{pod.name}")
+    best = None
+    if terms and not _scores_spread(pod_class, pipeline):
+        best = candidates.best_by_affinity(terms, pipeline.affinity_scale, tie)
+    if best is None:
+        scores = _relative_scores(cluster, pod_class, pipeline, terms, candidates)
+        best = candidates.best(scores, tie)
+    slot, rank = best
     if rank < 0:
         return None
     node = cluster.nodes.nodes[slot]
@@ -97,8 +106,23 @@ def relation_vetoes(
     return vetoes
 
 
+def _scoring_terms(pod_class: PodClass, pipeline: Pipeline) -> tuple[Weighed, ...]:
+    affinity = pipeline.inter_pod_affinity
+    return affinity.scoring_terms(pod_class) if affinity.name in pipeline.weights else ()
+
+
+def _scores_spread(pod_class: PodClass, pipeline: Pipeline) -> bool:
+    return bool(pod_class.template.soft_spread) and (
+        pipeline.topology_spread.name in pipeline.weights
+    )
+
+
 def _relative_scores(
-    cluster: Cluster, pod_class: PodClass, pipeline: Pipeline, candidates: Candidates
+    cluster: Cluster,
+    pod_class: PodClass,
+    pipeline: Pipeline,
+    terms: tuple[Weighed, ...],
+    candidates: Candidates,
 ) -> list[DomainScores | Ints]:
     """Weighed scores that depend on who the candidates are; those per node shifted like ranks."""
     answer: list[DomainScores | Ints] = []
@@ -107,7 +131,6 @@ def _relative_scores(
         if raw is not None:
             answer.append((weight << TIE_BITS) * plugin.normalize(raw, candidates.ranks))
     affinity, weights = pipeline.inter_pod_affinity, pipeline.weights
-    terms = affinity.scoring_terms(pod_class) if affinity.name in weights else ()
     if terms:
         weight = weights[affinity.name]
         by_domain = affinity.by_domain(terms, candidates.vacant)
@@ -119,7 +142,7 @@ def _relative_scores(
         else:
             answer.append(by_domain.weighed(weight))
     spread = pipeline.topology_spread
-    if pod_class.template.soft_spread and spread.name in weights:
+    if _scores_spread(pod_class, pipeline):
         weight = weights[spread.name]
         by_domain = spread.by_domain(pod_class, candidates.vacant)
         if by_domain is None:

@@ -6,6 +6,7 @@ one entry changes; everything else stays.
 
 import numpy as np
 
+from service.engine.affinity_ranks import AffinityRanks, Scale
 from service.engine.columns import ALL, Ints, Mask, Rows, at
 from service.engine.nodes import NodeTable
 from service.engine.pipeline import Pipeline
@@ -14,11 +15,14 @@ from service.engine.rules import NodeRules
 from service.engine.sites import SiteRows
 from service.engine.topology import TopologyKey
 from service.engine.tournament import Tournament
+from service.engine.views import Weighed
 
 PASSES_BEFORE = 8
 """To look at all nodes so many times costs what a `Tournament` costs."""
 SCALARS_MAX = 32
 """Up to so many nodes plain integers are quicker than short arrays."""
+AFFINITIES_KEPT = 8
+"""Sets of affinity terms, the least recently used going first."""
 REBUILD_SHARE = 8
 """With more than a eighth of the nodes dirty, rebuilding whole is cheaper than repairing."""
 
@@ -27,6 +31,7 @@ class RowCache:
     """One `NodeRules` under one `Pipeline`."""
 
     __slots__ = (
+        "_affinities",
         "_cells",
         "_feasible",
         "_filters",
@@ -68,6 +73,7 @@ class RowCache:
         self._passes = 0
         """How often all nodes were looked at since the ranks were made."""
         self._tournaments: dict[TopologyKey | None, Tournament] = {}
+        self._affinities: dict[tuple[Weighed, ...], AffinityRanks] = {}
         self.raw = site.raw
         """Shape (nodes,): scores still to be normalised, for those that are not 0 everywhere."""
         self.constant = 0
@@ -128,8 +134,26 @@ class RowCache:
             self._measure()
         return found
 
+    def best_by_affinity(
+        self, terms: tuple[Weighed, ...], scale: Scale, tie: int
+    ) -> tuple[int, int] | None:
+        """As `Candidates.best`, where affinity terms of one key are all that is added to the ranks.
+
+        None where looking at all nodes is cheaper. `scale` has to be the same for equal terms.
+        """
+        found = self._affinities.pop(terms, None) or AffinityRanks(self._nodes, terms, scale)
+        self._affinities[terms] = found
+        if len(self._affinities) > AFFINITIES_KEPT:
+            del self._affinities[next(iter(self._affinities))]
+        size = found.size_in_bytes
+        best = found.best(self.ranks, tie)
+        if found.size_in_bytes != size:
+            self._measure()
+        return best
+
     def _forget(self) -> None:
         """What follows from the ranks of all nodes, because many change."""
+        self._affinities.clear()
         self._feasible.clear()
         self._tournaments.clear()
         self._passes = 0
@@ -144,8 +168,9 @@ class RowCache:
         self._measure()
 
     def _measure(self) -> None:
-        tournaments = sum(each.size_in_bytes for each in self._tournaments.values())
-        self.size_in_bytes = int(self.ranks.nbytes) + self._site.size_in_bytes + tournaments
+        ordered = sum(each.size_in_bytes for each in self._tournaments.values())
+        ordered += sum(each.size_in_bytes for each in self._affinities.values())
+        self.size_in_bytes = int(self.ranks.nbytes) + self._site.size_in_bytes + ordered
 
     def _ranks_of(self, rows: Rows) -> Ints:
         """Shape (rows,)."""

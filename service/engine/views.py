@@ -35,14 +35,19 @@ class NodeView(ABC):
 
     def values(self) -> Ints:
         """Shape (nodes,), read-only."""
+        self.repair()
+        return self._values
+
+    def repair(self) -> set[int] | None:
+        """Bring the values up to date; the domains that changed, None if they may be all."""
         changed = self._changed()
         if changed is None or self._key_version != self._key.version:
             self._values = self._key.on_nodes(self._per_domain())
             self._key_version = self._key.version
-        else:
-            for domain in changed:
-                self._key.write(self._values, domain, self._in_domain(domain))
-        return self._values
+            return None
+        for domain in changed:
+            self._key.write(self._values, domain, self._in_domain(domain))
+        return changed
 
     def _changed(self) -> set[int] | None:
         """The domains whose counts changed since the last call; None if they are many."""

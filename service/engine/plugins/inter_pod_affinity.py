@@ -136,6 +136,10 @@ class InterPodAffinity:
             return weight * _scaled(above, span)
         return _scale(span, weight).take(above)
 
+    def scale(self, span: int, weight: int) -> Ints | None:
+        """Shape (span + 1,): the weighed score of each distance from the least; None if these are too many."""
+        return _scale(span, weight) if span <= TABLE_MAX else None
+
     def _weight(self, term: OwnedTerm) -> int:
         arguments = self._arguments
         match term.role:
@@ -158,6 +162,8 @@ def _scaled(above: Ints, span: int) -> Ints:
 @lru_cache(maxsize=128)
 def _scale(span: int, weight: int) -> Ints:
     """Shape (span + 1,), read-only: the weighed score of each distance from the least."""
+    if not span:
+        return np.zeros(1, dtype=np.int64)
     return weight * _scaled(np.arange(span + 1), span)
 
 

@@ -1,0 +1,153 @@
+"""Ranks with what affinity to other pods adds, over a key of many domains (the hostname, mostly).
+
+InterPodAffinity scores a node by where its sum of weights lies between the least and the greatest of the feasible
+nodes. As long as these two stay, a placement changes the ranks of the nodes of one domain only, and the best node is
+found from the root of a `Tournament`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from service.engine.columns import Ints
+from service.engine.nodes import NodeTable
+from service.engine.ranks import VETO
+from service.engine.tournament import Tournament
+from service.engine.views import Weighed, WeighedSum
+
+Scale = Callable[[int], Ints | None]
+"""Given greatest less least, what each distance from the least adds to a rank; None if these are too many."""
+
+PATIENCE = 8
+"""To look at all nodes so many times costs what putting them in order costs."""
+PATIENCE_MAX = 4_096
+REPAIRS_MAX = 64
+"""With more nodes changed all are looked at."""
+
+
+class AffinityRanks:
+    """Of one set of terms that share their key, where nothing else depends on who is feasible."""
+
+    __slots__ = (
+        "_added",
+        "_bounds",
+        "_cells",
+        "_key",
+        "_least",
+        "_nodes",
+        "_patience",
+        "_population",
+        "_scale",
+        "_served",
+        "_sums",
+        "_tournament",
+        "_usage_seen",
+        "_view",
+        "_waited",
+    )
+
+    def __init__(self, nodes: NodeTable, terms: tuple[Weighed, ...], scale: Scale) -> None:
+        self._nodes = nodes
+        self._scale = scale
+        self._key = terms[0].counter.key
+        self._view = WeighedSum(terms)
+        self._usage_seen = 0
+        self._sums = np.zeros(0, dtype=np.int64).data
+        """The sum of weights of each node."""
+        self._cells = self._sums
+        """The rank of each, affinity included; negative where a filter fails."""
+        self._population: dict[int, int] = {}
+        """How many feasible nodes have each sum."""
+        self._bounds: tuple[int, int] | None = None
+        """The least and the greatest of these sums when that was looked at last."""
+        self._least = 0
+        self._added: list[int] = []
+        """To the rank at each distance from the least."""
+        self._tournament: Tournament | None = None
+        """None while the bounds are not known to last."""
+        self._served = self._waited = 0
+        self._patience = PATIENCE
+
+    @property
+    def size_in_bytes(self) -> int:
+        if self._tournament is None:
+            return 0
+        return 3 * self._sums.nbytes + self._tournament.size_in_bytes
+
+    def best(self, ranks: Ints, tie: int) -> tuple[int, int] | None:
+        """The slot of the greatest rank, and that rank: negative without any feasible node.
+
+        None where looking at all nodes is cheaper. `ranks`, shape (nodes,), are those without affinity.
+        """
+        if self._tournament is not None and not self._repair(ranks, self._tournament):
+            self._drop()
+        if self._tournament is None:
+            self._waited += 1
+            if self._waited > self._patience:
+                self._tournament = self._build(ranks)
+        if self._tournament is None:
+            return None
+        self._served += 1
+        if self._tournament.top(0) < 0:
+            return 0, VETO
+        slot = self._tournament.find(0, tie, ())
+        return slot, self._cells[slot]
+
+    def _drop(self) -> None:
+        """The bounds did not last; the sooner they changed, the longer is waited before the next try."""
+        lasted = self._served >= self._patience
+        self._patience = PATIENCE if lasted else min(2 * self._patience, PATIENCE_MAX)
+        self._tournament = None
+        self._served = self._waited = 0
+
+    def _build(self, ranks: Ints) -> Tournament | None:
+        """Put all nodes in order; None where the bounds have changed of late, or lie too far apart."""
+        sums = self._view.values()
+        feasible = sums[ranks >= 0]
+        least, greatest = (int(feasible.min()), int(feasible.max())) if len(feasible) else (0, 0)
+        added = self._scale(greatest - least)
+        if self._bounds != (least, greatest) or added is None:
+            self._bounds = (least, greatest)
+            self._drop()
+            return None
+        counts = np.bincount(feasible - least).tolist()
+        self._population = {least + above: count for above, count in enumerate(counts) if count}
+        self._least, self._added = least, added.tolist()
+        raised = ranks + added.take(sums - least, mode="clip")
+        ranks = np.where(ranks < 0, ranks, raised)
+        self._sums, self._cells = sums.copy().data, ranks.data
+        self._usage_seen = self._nodes.usage_log.position
+        return Tournament(self._nodes.layout(None), ranks)
+
+    def _repair(self, ranks: Ints, tournament: Tournament) -> bool:
+        """Bring the nodes that changed up to date; False where the bounds are others now."""
+        used = self._nodes.usage_log.since(self._usage_seen)
+        domains = self._view.repair()
+        if used is None or domains is None or len(used) > REPAIRS_MAX:
+            return False
+        self._usage_seen += len(used)
+        changed = set(used)
+        for domain in domains:
+            changed.update(self._key.members[domain])
+        sums, cells = self._view.values().data, ranks.data
+        for slot in changed:
+            self._move(slot, sums[slot], cells[slot])
+            tournament.repair(slot)
+        return self._bounds == _bounds_of(self._population)
+
+    def _move(self, slot: int, total: int, rank: int) -> None:
+        """A node's sum and its rank without affinity are these now."""
+        population, before = self._population, self._sums[slot]
+        if self._cells[slot] >= 0:
+            population[before] -= 1
+            if not population[before]:
+                del population[before]
+        if rank >= 0:
+            population[total] = population.get(total, 0) + 1
+            above = total - self._least
+            rank += self._added[above] if 0 <= above < len(self._added) else 0
+        self._sums[slot], self._cells[slot] = total, rank
+
+
+def _bounds_of(population: dict[int, int]) -> tuple[int, int]:
+    return (min(population), max(population)) if population else (0, 0)
