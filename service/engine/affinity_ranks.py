@@ -1,16 +1,19 @@
 """Ranks with what affinity to other pods adds, over a key of many domains (the hostname, mostly).
 
 InterPodAffinity scores a node by where its sum of weights lies between the least and the greatest of the feasible
-nodes. As long as these two stay, a placement changes the ranks of the nodes of one domain only, and the best node is
-found from the root of a `Tournament`.
+nodes. Where all nodes but a few have the least, these few are looked at, and the best of the others is known without
+affinity. As long as the bounds stay, a placement changes the ranks of the nodes of one domain only, and the best node
+is found from the root of a `Tournament`.
 """
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
 from service.engine.columns import Ints
 from service.engine.nodes import NodeTable
+from service.engine.outliers import Outliers
 from service.engine.ranks import VETO
 from service.engine.tournament import Tournament
 from service.engine.views import Weighed, WeighedSum
@@ -21,6 +24,7 @@ Scale = Callable[[int], Ints | None]
 PATIENCE = 8
 """To look at all nodes so many times costs what putting them in order costs."""
 PATIENCE_MAX = 4_096
+SEEN_AGAIN: Final = 2
 REPAIRS_MAX = 64
 """With more nodes changed all are looked at."""
 
@@ -35,6 +39,7 @@ class AffinityRanks:
         "_key",
         "_least",
         "_nodes",
+        "_outliers",
         "_patience",
         "_population",
         "_scale",
@@ -51,6 +56,7 @@ class AffinityRanks:
         self._scale = scale
         self._key = terms[0].counter.key
         self._view = WeighedSum(terms)
+        self._outliers = Outliers(self._view)
         self._usage_seen = 0
         self._sums = np.zeros(0, dtype=np.int64).data
         """The sum of weights of each node."""
@@ -74,17 +80,22 @@ class AffinityRanks:
             return 0
         return 3 * self._sums.nbytes + self._tournament.size_in_bytes
 
-    def best(self, ranks: Ints, tie: int) -> tuple[int, int] | None:
+    def best(self, ranks: Ints, tie: int, without: Tournament | None) -> tuple[int, int] | None:
         """The slot of the greatest rank, and that rank: negative without any feasible node.
 
-        None where looking at all nodes is cheaper. `ranks`, shape (nodes,), are those without affinity.
+        None where looking at all nodes is cheaper. `ranks`, shape (nodes,), are those without affinity, and `without`
+        is of these.
         """
-        if self._tournament is not None and not self._repair(ranks, self._tournament):
+        domains = self._view.repair()
+        moved = None if domains is None else self._slots_in(domains)
+        if self._tournament is not None and not self._repair(ranks, self._tournament, moved):
             self._drop()
         if self._tournament is None:
-            self._waited += 1
-            if self._waited > self._patience:
-                self._tournament = self._build(ranks)
+            self._outliers.follow(moved)
+            found = self._outliers.best(ranks, tie, without, self._scale)
+            if found is not None:
+                return found
+            self._wait(ranks)
         if self._tournament is None:
             return None
         self._served += 1
@@ -93,12 +104,24 @@ class AffinityRanks:
         slot = self._tournament.find(0, tie, ())
         return slot, self._cells[slot]
 
+    def _slots_in(self, domains: set[int]) -> set[int]:
+        return {slot for domain in domains for slot in self._key.members[domain]}
+
+    def _wait(self, ranks: Ints) -> None:
+        """All nodes are looked at once more; what is asked for often is worth finding a quicker way."""
+        self._waited += 1
+        if self._waited == SEEN_AGAIN:
+            self._outliers.find()
+        if self._waited > self._patience:
+            self._tournament = self._build(ranks)
+
     def _drop(self) -> None:
         """The bounds did not last; the sooner they changed, the longer is waited before the next try."""
         lasted = self._served >= self._patience
         self._patience = PATIENCE if lasted else min(2 * self._patience, PATIENCE_MAX)
         self._tournament = None
         self._served = self._waited = 0
+        self._outliers.follow(None)
 
     def _build(self, ranks: Ints) -> Tournament | None:
         """Put all nodes in order; None where the bounds have changed of late, or lie too far apart."""
@@ -119,16 +142,13 @@ class AffinityRanks:
         self._usage_seen = self._nodes.usage_log.position
         return Tournament(self._nodes.layout(None), ranks)
 
-    def _repair(self, ranks: Ints, tournament: Tournament) -> bool:
-        """Bring the nodes that changed up to date; False where the bounds are others now."""
+    def _repair(self, ranks: Ints, tournament: Tournament, moved: set[int] | None) -> bool:
+        """Bring up to date the nodes whose sum or pods changed; False where the bounds are others now."""
         used = self._nodes.usage_log.since(self._usage_seen)
-        domains = self._view.repair()
-        if used is None or domains is None or len(used) > REPAIRS_MAX:
+        if used is None or moved is None or len(used) > REPAIRS_MAX:
             return False
         self._usage_seen += len(used)
-        changed = set(used)
-        for domain in domains:
-            changed.update(self._key.members[domain])
+        changed = moved.union(used)
         sums, cells = self._view.values().data, ranks.data
         for slot in changed:
             self._move(slot, sums[slot], cells[slot])

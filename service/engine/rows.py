@@ -146,7 +146,7 @@ class RowCache:
         if len(self._affinities) > AFFINITIES_KEPT:
             del self._affinities[next(iter(self._affinities))]
         size = found.size_in_bytes
-        best = found.best(self.ranks, tie)
+        best = found.best(self.ranks, tie, self.tournament(None))
         if found.size_in_bytes != size:
             self._measure()
         return best

@@ -49,6 +49,10 @@ class NodeView(ABC):
             self._key.write(self._values, domain, self._in_domain(domain))
         return changed
 
+    def at(self, slot: int) -> int:
+        """The value of one node, as it was repaired last."""
+        return self._values.data[slot]
+
     def _changed(self) -> set[int] | None:
         """The domains whose counts changed since the last call; None if they are many."""
         changed: set[int] = set()
