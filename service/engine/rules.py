@@ -101,12 +101,18 @@ def _scored(requests: PodRequests) -> tuple[int, int]:
 
 
 class Needs(NamedTuple):
-    """What follows from a spec's containers alone, which many specs have in common."""
+    """What follows from a spec's containers alone, which many specs have in common.
 
-    requests: PodRequests
-    """Of a pod that is still to be placed."""
+    All but `use` is of a pod that is still to be placed, under the names that `NodeRules` have.
+    """
+
     use: Use
-    """Of one that is placed."""
+    amounts: tuple[tuple[str, int], ...]
+    requests_nothing: bool
+    requests_cpu_or_memory: bool
+    cpu: int
+    memory: int
+    scored: tuple[int, int]
     ports: tuple[HostPort, ...]
     images: tuple[str, ...]
 
@@ -122,24 +128,49 @@ class RulesInterner:
         self._keys: dict[NodeRules, object] = {}
         self._users: Counter[NodeRules] = Counter()
         self._needs: dict[bytes, Needs] = {}
-        self._empty_term_matches_all = empty_term_matches_all
+        self._unrestricted = RequiredNodes((), (), empty_term_matches_all)
 
     def rules_of(self, pod: Pod, needs: Needs, added: NodeAffinity | None = None) -> NodeRules:
         """The rules of a pod, with one user more; give them back by `release`.
 
         `needs` are those of its spec; `added` is what its profile asks of nodes for all pods.
         """
-        asked = _asked(pod, added or NodeAffinity(), self._empty_term_matches_all)
+        asked = self._asked(pod, added)
         named, rest = _names_apart(asked.required)
         if named is None:
-            return self._interned(_compile(needs, asked))
-        anywhere = self._interned(_compile(needs, asked._replace(required=rest)))
-        return _compile(needs, asked, named, anywhere)
+            return self._interned(needs, asked)
+        anywhere = self._interned(needs, asked.requiring(rest))
+        return _compile(needs, asked, anywhere.site, named, anywhere)
 
-    def _interned(self, compiled: NodeRules) -> NodeRules:
-        key = _identity(compiled)
-        rules = self._rules.setdefault(key, compiled)
-        self._keys[rules] = key
+    def _asked(self, pod: Pod, added: NodeAffinity | None) -> "_Asked":
+        spec = pod.spec
+        affinity = spec.affinity.node_affinity if spec.affinity else None
+        return _Asked(
+            spec.tolerations,
+            self._required(spec.node_selector, affinity),
+            _preferred(affinity, added),
+            self._required(None, added),
+            pod.required_node_name,
+        )
+
+    def _required(
+        self, labels: dict[str, str] | None, affinity: NodeAffinity | None
+    ) -> RequiredNodes:
+        if not labels and affinity is None:
+            return self._unrestricted
+        return RequiredNodes(
+            tuple(sorted(labels.items())) if labels else (),
+            _required_selectors(affinity) if affinity is not None else (),
+            self._unrestricted.empty_term_matches_all,
+        )
+
+    def _interned(self, needs: Needs, asked: "_Asked") -> NodeRules:
+        site = (needs.images, msgspec.json.encode(asked))
+        key = (needs.amounts, needs.requests_nothing, needs.scored, needs.ports, site)
+        rules = self._rules.get(key)
+        if rules is None:
+            rules = self._rules[key] = _compile(needs, asked, site)
+            self._keys[rules] = key
         self._users[rules] += 1
         return rules
 
@@ -164,45 +195,38 @@ class RulesInterner:
             del self._rules[self._keys.pop(rules)]
 
 
-def _identity(rules: NodeRules) -> object:
-    return (
-        rules.amounts,
-        rules.requests_nothing,
-        rules.scored,
-        rules.ports,
-        rules.site,
-    )
-
-
-def _required_nodes(
-    labels: dict[str, str] | None, affinity: NodeAffinity, *, empty_term_matches_all: bool
-) -> RequiredNodes:
+def _required_selectors(affinity: NodeAffinity) -> tuple[NodeSelector, ...]:
     lists = (
         affinity.required_during_scheduling_required_during_execution,
         affinity.required_during_scheduling_ignored_during_execution,
     )
-    return RequiredNodes(
-        tuple(sorted((labels or {}).items())),
-        tuple(each for each in lists if each is not None),
-        empty_term_matches_all,
-    )
+    return tuple([each for each in lists if each is not None])
 
 
 def _preferred(
-    affinity: NodeAffinity, added: NodeAffinity
+    affinity: NodeAffinity | None, added: NodeAffinity | None
 ) -> tuple[PreferredSchedulingTerm, ...] | None:
-    own = affinity.preferred_during_scheduling_ignored_during_execution
-    more = added.preferred_during_scheduling_ignored_during_execution
+    own = more = None
+    if affinity is not None:
+        own = affinity.preferred_during_scheduling_ignored_during_execution
+    if added is not None:
+        more = added.preferred_during_scheduling_ignored_during_execution
     return own if more is None else (*(own or ()), *more)
 
 
 def _needs(spec: PodSpec) -> Needs:
     containers = (*spec.init_containers, *spec.containers)
     requests = pod_requests(spec)
+    amounts = _bounded(requests.amounts)
     # The two differ in defaults, and only beside requests of the pod as a whole.
     return Needs(
-        requests=requests,
         use=Use.by(requests) if spec.resources is None else Use.of(spec),
+        amounts=tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0)),
+        requests_nothing=not any(amounts.values()),
+        requests_cpu_or_memory=bool(amounts.get("cpu") or amounts.get("memory")),
+        cpu=amounts.get("cpu", 0),
+        memory=amounts.get("memory", 0),
+        scored=_scored(requests),
         ports=tuple(sorted(host_ports(spec))),
         images=tuple(image_name(each.image) if each.image else "" for each in containers),
     )
@@ -217,19 +241,9 @@ class _Asked(NamedTuple):
     enforced: RequiredNodes
     node_name: str | None
 
-
-def _asked(pod: Pod, added: NodeAffinity, empty_term_matches_all: bool) -> _Asked:  # noqa: FBT001
-    spec = pod.spec
-    affinity = (spec.affinity.node_affinity if spec.affinity else None) or NodeAffinity()
-    return _Asked(
-        tolerations=spec.tolerations,
-        required=_required_nodes(
-            spec.node_selector, affinity, empty_term_matches_all=empty_term_matches_all
-        ),
-        preferred=_preferred(affinity, added),
-        enforced=_required_nodes(None, added, empty_term_matches_all=empty_term_matches_all),
-        node_name=pod.required_node_name,
-    )
+    def requiring(self, required: RequiredNodes) -> "_Asked":
+        """The same with other requirements."""
+        return _Asked(self.tolerations, required, self.preferred, self.enforced, self.node_name)
 
 
 def _names_apart(required: RequiredNodes) -> tuple[frozenset[str] | None, RequiredNodes]:
@@ -242,7 +256,9 @@ def _names_apart(required: RequiredNodes) -> tuple[frozenset[str] | None, Requir
             named = names if named is None else named & names
         if other is not None:
             others.append(other)
-    return named, required if named is None else required._replace(affinities=tuple(others))
+    if named is None:
+        return None, required
+    return named, RequiredNodes(required.selector, tuple(others), required.empty_term_matches_all)
 
 
 def _name_apart(affinity: NodeSelector) -> tuple[frozenset[str] | None, NodeSelector | None]:
@@ -273,18 +289,17 @@ def _names_nodes(requirement: NodeSelectorRequirement) -> bool:
 def _compile(
     needs: Needs,
     asked: _Asked,
+    site: Hashable,
     named: frozenset[str] | None = None,
     anywhere: NodeRules | None = None,
 ) -> NodeRules:
-    requests = needs.requests
-    amounts = _bounded(requests.amounts)
     return NodeRules(
-        amounts=tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0)),
-        requests_nothing=not any(amounts.values()),
-        requests_cpu_or_memory=bool(amounts.get("cpu") or amounts.get("memory")),
-        cpu=amounts.get("cpu", 0),
-        memory=amounts.get("memory", 0),
-        scored=_scored(requests),
+        amounts=needs.amounts,
+        requests_nothing=needs.requests_nothing,
+        requests_cpu_or_memory=needs.requests_cpu_or_memory,
+        cpu=needs.cpu,
+        memory=needs.memory,
+        scored=needs.scored,
         ports=needs.ports,
         images=needs.images,
         tolerations=asked.tolerations,
@@ -292,7 +307,7 @@ def _compile(
         preferred=asked.preferred,
         node_name=asked.node_name,
         enforced=asked.enforced,
-        site=(needs.images, msgspec.json.encode(asked)) if anywhere is None else anywhere.site,
+        site=site,
         named=named,
         anywhere=anywhere,
     )

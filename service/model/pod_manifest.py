@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
+from service.model.daemons import known_node_name
 from service.model.errors import InvalidManifest, MalformedJSON
 from service.model.manifest_base import (
     DEFAULT_NAMESPACE,
@@ -312,23 +313,16 @@ def _find_template(spec: bytes, templates: TemplateCache) -> tuple[PodTemplate, 
         template = templates.find(spec)
         return (template, None) if template is not None else None
     end = spec.find(b'"', begin + len(_NODE_NAME))
-    node_name = _node_name(spec[begin + len(_NODE_NAME) : end])
+    name = known_node_name(spec[begin + len(_NODE_NAME) : end])
     # The member and a comma are taken out; what is left has to be a known spec, and the place one
     # between two of its members, not further down.
     first, gap = begin == 1, begin - 1
     others = b"{" + spec[end + 2 :] if first else spec[:gap] + spec[end + 1 :]
     comma = spec[end + 1 : end + 2] if first else spec[gap:begin]
-    if node_name is None or comma != b",":
+    if name is None or comma != b",":
         return None
     template = templates.find(others, gap=gap)
-    return (template, node_name) if template is not None else None
-
-
-@lru_cache(maxsize=131_072)
-def _node_name(text: bytes) -> str | None:
-    """A node's name, one object for all pods that are on it; None if it is no name."""
-    name = text.decode(errors="replace")
-    return None if dns_subdomain(name) else name
+    return (template, name) if template is not None else None
 
 
 def _cut_node_name(spec: bytes) -> tuple[bytes, str | None] | None:

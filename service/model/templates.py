@@ -4,14 +4,17 @@ A cache maps the bytes of a spec to its decoded, validated and defaulted form, a
 becomes for a pod that is created with certain labels. Pods of one
 Deployment or Job differ in metadata only, so nearly every pod is a hit. Lookup needs compact JSON,
 which is what clients in Go and Rust and our own renderer send; other spellings are decoded, encoded
-compactly and looked up as that.
+compactly and looked up as that. Pods of one DaemonSet name a node each: their templates are made
+from that of the first one (`service.model.daemons`).
 """
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from weakref import WeakValueDictionary
 
 import msgspec
 
+from service.model.daemons import CutName, cut_name, known_node_name, names_node, naming
 from service.model.defaults import Json, fill_defaults
 from service.model.label_keys import LabelKeys, label_keys, merge_label_keys
 from service.model.objects import ContainerImage, PodSpec, Quantities, Taint
@@ -24,6 +27,9 @@ CACHE_BYTES_MAX = 64 * 1024**2
 OVERHEAD_BYTES = 4 * 1024
 """What a template weighs beside its JSON: the decoded objects."""
 
+FAMILIES_SHARE = 8
+"""One part in so many of a cache's bytes is for what the specs of daemons have in common."""
+
 NODE_SHAPES_MAX = 1_024
 NODE_SHAPE_BYTES_MAX = 8 * 1024
 
@@ -32,7 +38,7 @@ Labels = Mapping[str, str]
 _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-class PodTemplate(msgspec.Struct, frozen=True):
+class PodTemplate(msgspec.Struct, frozen=True, weakref=True):
     """What pods with the same spec share.
 
     `spec_json` is the whole spec as it is returned: as sent, with defaults and merges, but without
@@ -65,6 +71,89 @@ class _Entry:
         if self._gaps is None:
             self._gaps = _gaps(sent)
         return at in self._gaps
+
+
+class _Family:
+    """What specs that name a node each have in common."""
+
+    __slots__ = ("_gaps", "_spec", "_spec_json", "size")
+
+    def __init__(self, spec: PodSpec, spec_json: CutName) -> None:
+        self._spec = spec
+        self._spec_json = spec_json
+        self._gaps: frozenset[int] | None = None
+        self.size = 0
+
+    def has_gap(self, sent: CutName, at: int) -> bool:
+        """Whether another member of the spec itself could stand at this place of its bytes."""
+        if self._gaps is None:
+            self._gaps = _gaps(sent.rejoined(b""))
+        return sent.before_cut(at) in self._gaps
+
+    def spec_json(self, name: bytes) -> bytes:
+        """That of the member that names this node."""
+        return self._spec_json.rejoined(name)
+
+    def member(self, name: str, spec_json: bytes) -> PodTemplate:
+        """The template that names this node."""
+        return PodTemplate(naming(self._spec, name), spec_json)
+
+
+class _Families:
+    """Families by the bytes around the name, least recently used first out, bounded in bytes.
+
+    A member is for one pod. It is known for as long as that is, and pushes no other out.
+    """
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._known: OrderedDict[tuple[bytes, bytes], _Family] = OrderedDict()
+        self._members: WeakValueDictionary[bytes, PodTemplate] = WeakValueDictionary()
+
+    def find(self, sent: bytes, gap: int) -> PodTemplate | None:
+        """The template for a spec whose family is known, if its name is one."""
+        cut = cut_name(sent)
+        family = self._known.get((cut.before, cut.after)) if cut is not None else None
+        if cut is None or family is None or (gap and not family.has_gap(cut, gap)):
+            return None
+        self._known.move_to_end((cut.before, cut.after))
+        spec_json = family.spec_json(cut.name)
+        found = self._members.get(spec_json)
+        name = known_node_name(cut.name) if found is None else None
+        if name is not None:
+            found = self._members[spec_json] = family.member(name, spec_json)
+        return found
+
+    def add(self, sent: bytes, template: PodTemplate) -> None:
+        """Remember the family of a spec, if it has one."""
+        if template.label_keys or not names_node(template.spec):
+            return
+        cut, spec_json = cut_name(sent), cut_name(template.spec_json)
+        if cut is None or spec_json is None or (cut.before, cut.after) in self._known:
+            return
+        family = _Family(template.spec, spec_json)
+        if known_node_name(cut.name) is None or not _is_family(family, cut):
+            return
+        self._members.setdefault(template.spec_json, template)
+        self._known[cut.before, cut.after] = family
+        family.size = len(sent) + len(template.spec_json) + OVERHEAD_BYTES
+        self._bytes += family.size
+        while self._bytes > self._bytes_max and len(self._known) > 1:
+            _, oldest = self._known.popitem(last=False)
+            self._bytes -= oldest.size
+
+
+def _is_family(family: _Family, sent: CutName) -> bool:
+    """Whether another name makes what the thorough way makes of it.
+
+    It does not where the bytes that look like the name are something else, such as a preference,
+    or where more depends on it. All names are alike to what is worked out here, so one tells.
+    """
+    name = sent.name + b"0"
+    spec = msgspec.json.decode(sent.rejoined(name), type=Json)
+    fill_defaults(spec)
+    return _template(spec, encode(spec)) == family.member(name.decode(), family.spec_json(name))
 
 
 class NodeShape(msgspec.Struct, frozen=True):
@@ -105,7 +194,9 @@ class TemplateCache:
     def __init__(self, bytes_max: int = CACHE_BYTES_MAX, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self.node_shapes = NodeShapes()
-        self._bytes_max = bytes_max
+        families_bytes_max = bytes_max // FAMILIES_SHARE
+        self._families = _Families(families_bytes_max)
+        self._bytes_max = bytes_max - families_bytes_max
         self._bytes = 0
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
 
@@ -115,7 +206,9 @@ class TemplateCache:
         `gap` is where the member `nodeName` was cut out, 0 if it came first or was not there.
         """
         entry = self._entries.get(sent)
-        if entry is None or (gap and not entry.has_gap(sent, gap)):
+        if entry is None:
+            return self._families.find(sent, gap)
+        if gap and not entry.has_gap(sent, gap):
             return None
         self._entries.move_to_end(sent)
         return entry.template
@@ -129,8 +222,10 @@ class TemplateCache:
         spec_json = encode(spec)
         template = self.find(spec_json) or _template(spec, spec_json)
         self._remember(sent, template)
+        self._families.add(sent, template)
         if sent != spec_json:
             self._remember(spec_json, template)
+            self._families.add(spec_json, template)
         return template
 
     def of(self, spec: Json) -> PodTemplate:

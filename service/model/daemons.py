@@ -1,0 +1,99 @@
+"""Specs that differ in the node that they name: a DaemonSet's pods have one each.
+
+Its controller writes the name into the one required term of the node affinity:
+`matchFields: [{key: metadata.name, operator: In, values: [NAME]}]`.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from service.model.objects import NodeSelector, NodeSelectorRequirement, PodSpec
+from service.model.validation.names import dns_subdomain
+
+_NAMED = b'"matchFields":[{"key":"metadata.name","operator":"In","values":["'
+_NAMED_END = b'"]}]'
+
+
+class CutName(NamedTuple):
+    """The bytes of a spec, and of what looks like the node's name in it."""
+
+    before: bytes
+    name: bytes
+    after: bytes
+
+    def rejoined(self, name: bytes) -> bytes:
+        """The same with another name."""
+        return b"%b%b%b" % (self.before, name, self.after)
+
+    def before_cut(self, at: int) -> int | None:
+        """Where a place would be if the name were empty; None for one inside of it."""
+        if at <= len(self.before):
+            return at
+        moved = at - len(self.name)
+        return moved if moved >= len(self.before) else None
+
+
+def cut_name(spec: bytes) -> CutName | None:
+    """A compact spec around the first name that stands as the controller writes it.
+
+    Whether that is the name of the required term, the bytes don't say.
+    """
+    begin = spec.find(_NAMED)
+    if begin < 0:
+        return None
+    begin += len(_NAMED)
+    end = spec.find(_NAMED_END, begin)
+    return CutName(spec[:begin], spec[begin:end], spec[end:]) if end >= 0 else None
+
+
+@lru_cache(maxsize=131_072)
+def known_node_name(text: bytes) -> str | None:
+    """A node's name, one object for all pods that have it; None if it is no name."""
+    name = text.decode(errors="replace")
+    return None if dns_subdomain(name) else name
+
+
+def names_node(spec: PodSpec) -> bool:
+    """Whether a single required term has a single field, which is the name of a node."""
+    fields = _required_fields(spec)
+    return fields is not None and len(fields) == 1 and fields[0].operator == "In"
+
+
+def naming(spec: PodSpec, name: str) -> PodSpec:
+    """The same spec with another node's name, if `names_node`."""
+    affinity = spec.affinity
+    node_affinity = affinity.node_affinity if affinity is not None else None
+    selector = _required(spec)
+    assert affinity is not None
+    assert node_affinity is not None
+    assert selector is not None
+    (term,) = selector.node_selector_terms
+    assert term is not None
+    (field,) = term.match_fields or ()
+    other = replace(term, match_fields=(replace(field, values=(name,)),))
+    required = replace(selector, node_selector_terms=(other,))
+    return replace(
+        spec,
+        affinity=replace(
+            affinity,
+            node_affinity=replace(
+                node_affinity, required_during_scheduling_ignored_during_execution=required
+            ),
+        ),
+    )
+
+
+def _required_fields(spec: PodSpec) -> tuple[NodeSelectorRequirement, ...] | None:
+    selector = _required(spec)
+    terms = selector.node_selector_terms if selector is not None else ()
+    term = terms[0] if len(terms) == 1 else None
+    return term.match_fields if term is not None else None
+
+
+def _required(spec: PodSpec) -> NodeSelector | None:
+    node_affinity = spec.affinity.node_affinity if spec.affinity is not None else None
+    if node_affinity is None:
+        return None
+    return node_affinity.required_during_scheduling_ignored_during_execution
