@@ -8,7 +8,6 @@ nothing any more and has to be dropped: nothing here tries to repair it (P7).
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -37,14 +36,17 @@ Key = tuple[str, str]
 """Namespace and name; the namespace is "" where the kind has none."""
 
 
-class Stored(NamedTuple):
+# Structs and not named tuples, which take four times as long to make: each change makes several.
+
+
+class Stored(msgspec.Struct, frozen=True, gc=False):
     """An object and the revision that last changed it."""
 
     manifest: StoredManifest
     revision: int
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """One change of the replica: what was there before and what is there after it."""
 
     revision: int
@@ -54,7 +56,7 @@ class Entry(NamedTuple):
     after: Stored | None
 
 
-class Mark(NamedTuple):
+class Mark(msgspec.Struct, frozen=True, gc=False):
     """A moment in the replica's life to which it can return."""
 
     position: int
@@ -243,7 +245,8 @@ class Replica:
         return entry
 
     def _account(self, before: Stored | None, after: Stored | None) -> None:
-        old, new = before and before.manifest, after and after.manifest
+        old = before.manifest if before is not None else None
+        new = after.manifest if after is not None else None
         self.ledger.change(old, new)
         self.groups.change(old, new)
 

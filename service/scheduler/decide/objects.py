@@ -1,6 +1,6 @@
 """Creating, replacing and deleting single objects: what all writes have in common."""
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ from service.scheduler.replica import Stored
 Effect = Literal["Created", "Changed", "Unchanged"]
 
 
-class Written(NamedTuple):
+class Written(msgspec.Struct, frozen=True, gc=False):
     """What a write did, and the object as it is stored now."""
 
     effect: Effect
@@ -113,7 +113,7 @@ def upsert(
     stored = desk.replica.get(sent.kind, sent.namespace, sent.name)
     if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
         desk.replica.delete(sent.kind, sent.namespace, sent.name)
-        return _create(desk, sent)._replace(replaced=True)
+        return replace(_create(desk, sent), replaced=True)
     if stored is None:
         return _create(desk, sent)
     updated = _updated(desk, sent, stored)

@@ -1,5 +1,7 @@
 """Mistakes in replicas: loading, following the log, undoing."""
 
+from msgspec.structs import replace
+
 from service.engine import Cluster
 from service.model.config import ClusterConfig
 from service.model.log import Head, LogPage
@@ -16,7 +18,7 @@ def undo_forgets_the_engine(patch):
     undo = Replica.undo
 
     def undo_objects(self, mark):
-        undo(self, mark._replace(engine=self.cluster.mark()))
+        undo(self, replace(mark, engine=self.cluster.mark()))
 
     patch.setattr(Replica, "undo", undo_objects)
 
