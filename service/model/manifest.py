@@ -29,7 +29,7 @@ from service.model.manifest_base import (
 from service.model.metadata import Json, Metadata, PodCondition, members_of, read_metadata
 from service.model.node_manifest import NodeManifest, load_node, parse_node, parse_plain_node
 from service.model.objects import Namespace
-from service.model.plain import compact, cut
+from service.model.plain import cut_any
 from service.model.pod_group_manifest import PodGroupManifest, load_pod_group, parse_pod_group
 from service.model.pod_manifest import PodManifest, load_pod, parse_plain_pod, parse_pod
 from service.model.quota_manifest import (
@@ -126,7 +126,7 @@ def parse_any(raw: bytes | object, templates: TemplateCache) -> Applicable:
 
     Raises `MalformedJSON`, or `InvalidManifest`, naming `kind` if that is missing or unknown.
     """
-    plain = cut(compact(raw)) if isinstance(raw, bytes) else None
+    plain = cut_any(raw) if isinstance(raw, bytes) else None
     if plain is not None and plain.kind == "Pod":
         return parse_plain_pod(plain, templates) or parse_pod(raw, templates)
     if plain is not None and plain.kind == "Node" and isinstance(raw, bytes):

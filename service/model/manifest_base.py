@@ -67,17 +67,17 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def render(self) -> bytes:
         """The whole object as canonical JSON, without `resourceVersion`."""
         rest = b"," + self.rest if self.rest else b""
-        name = self.name.encode()
-        return b'%b"name":"%b"%b%b}%b}' % (self.head, name, self.metadata, self._identity(), rest)
+        name, identity = self.name.encode(), self._identity(self.uid).encode()
+        return b'%b"name":"%b"%b%b}%b}' % (self.head, name, self.metadata, identity, rest)
 
-    def _identity(self) -> bytes:
+    def _identity(self, uid: str) -> str:
         """Members that follow others, so each with a comma before it."""
-        uid, created = self.uid, self.created
+        created = self.created
         if uid and created:
-            return f',"uid":"{uid}","creationTimestamp":"{created}"'.encode()
+            return f',"uid":"{uid}","creationTimestamp":"{created}"'
         if uid:
-            return f',"uid":"{uid}"'.encode()
-        return f',"creationTimestamp":"{created}"'.encode() if created else b""
+            return f',"uid":"{uid}"'
+        return f',"creationTimestamp":"{created}"' if created else ""
 
 
 class Draft(msgspec.Struct):

@@ -10,13 +10,14 @@ wrong.
 import re
 import sys
 from functools import lru_cache
-from typing import NamedTuple
 
 import msgspec
 
 from service.model.metadata import REQUIRED_NODE, Metadata
 from service.model.strict_json import encode
 from service.model.validation.names import (
+    SUBDOMAIN,
+    SUBDOMAIN_LENGTH_MAX,
     annotation_key,
     dns_label,
     dns_subdomain,
@@ -25,16 +26,15 @@ from service.model.validation.names import (
 )
 
 _METADATA = b'"metadata":{'
-_SPEC = b'},"spec":'
-_STATUS = b'},"status":'
-_NAME_FIRST = b'{"name":"'
-_NAME_START = len(_NAME_FIRST)
+SPEC, STATUS = b'"spec":', b'"status":'
+_BEFORE_SPEC, _BEFORE_STATUS = b"}," + SPEC, b"}," + STATUS
+_NAME = re.compile(rb'"name":"(%b)"' % SUBDOMAIN.encode())
 _FIELDS = frozenset({"namespace", "labels", "annotations"})
 _BYTES_MAX = 4 * 1024
 _SHARED_BYTES_MAX = 1024
 _REQUIRED_NODE = REQUIRED_NODE.encode()
-_IDENTITY = re.compile(rb',"uid":"([0-9a-f-]{36})","creationTimestamp":"([0-9TZ:-]{20})"}')
-_IDENTITY_LENGTH = len(',"uid":"","creationTimestamp":""}') + 36 + 20
+_IDENTITY = re.compile(rb',"uid":"([0-9a-f-]{36})","creationTimestamp":"([0-9TZ:-]{20})"')
+_IDENTITY_LENGTH = len(',"uid":"","creationTimestamp":""') + 36 + 20
 
 _HEADS = {
     template.format(kind).encode(): kind
@@ -50,18 +50,25 @@ Fields = dict[str, str | dict[str, str] | None]
 _decode = msgspec.json.Decoder(Fields).decode
 
 
-class Plain(NamedTuple):
+class Plain(msgspec.Struct, frozen=True, gc=False):
     """A plain object in parts: neither has been looked into."""
 
     kind: str
     """"" where it doesn't say."""
     metadata: bytes
-    """A JSON object."""
-    rest: bytes
-    """The members after the metadata, `spec` or `status` first."""
+    """The members of a JSON object, if it is one."""
+    first: bytes
+    """The key of the member after the metadata: `SPEC` or `STATUS`."""
+    body: bytes
+    """The value of that, and the members that follow."""
+
+    @property
+    def rest(self) -> bytes:
+        """The members after the metadata."""
+        return self.first + self.body
 
 
-class _Shared(NamedTuple):
+class _Shared(msgspec.Struct, frozen=True, gc=False):
     """Metadata but for the name, which all pods of one owner have in common."""
 
     namespace: str
@@ -76,16 +83,21 @@ def cut(raw: bytes) -> Plain | None:
     What looks like the end of the metadata is it: within a string the quotes would be escaped,
     and inside of the metadata the first part would not be a JSON object.
     """
-    begin = raw.find(_METADATA, 0, 64)
-    kind = _HEADS.get(raw[:begin])
+    head, _, members = raw.partition(_METADATA)
+    kind = _HEADS.get(head)
     if kind is None:
         return None
-    end = raw.find(_SPEC, begin)
-    if end < 0:
-        end = raw.find(_STATUS, begin)
-    if end < 0 or raw[-1:] != b"}":
-        return None
-    return Plain(kind, raw[begin + len(_METADATA) - 1 : end + 1], raw[end + 2 : -1])
+    first = SPEC
+    metadata, found, body = members.partition(_BEFORE_SPEC)
+    if not found:
+        first = STATUS
+        metadata, found, body = members.partition(_BEFORE_STATUS)
+    return Plain(kind, metadata, first, body[:-1]) if body[-1:] == b"}" else None
+
+
+def cut_any(raw: bytes) -> Plain | None:
+    """A plain pod or node in parts, whatever white space it has."""
+    return cut(raw) or cut(compact(raw))
 
 
 def compact(raw: bytes) -> bytes:
@@ -102,24 +114,26 @@ def plain_metadata(raw: bytes, namespace: str) -> Metadata | None:
     """Valid metadata of name, namespace, labels and annotations only.
 
     Args:
-        raw: a JSON object, compact.
+        raw: the members of a JSON object, compact.
         namespace: what is used if it has none; "" for kinds that are in none.
     """
-    if not raw.startswith(_NAME_FIRST):
+    named = _NAME.match(raw)
+    if named is None:
         return _in_any_order(raw, namespace)
-    end = raw.find(b'"', _NAME_START)
-    name = raw[_NAME_START:end].decode(errors="replace")
-    return None if dns_subdomain(name) else _named(name, raw[end + 1 :], namespace)
+    name = named[1].decode()
+    if len(name) > SUBDOMAIN_LENGTH_MAX:
+        return None
+    return _named(name, raw[named.end() :], namespace)
 
 
 def loaded_metadata(raw: bytes, namespace: str) -> Metadata | None:
     """Metadata that was rendered here, with an identity of the usual form."""
     at = len(raw) - _IDENTITY_LENGTH
-    identity = _IDENTITY.fullmatch(raw, at) if at > 0 and raw.startswith(_NAME_FIRST) else None
-    if identity is None:
+    identity = _IDENTITY.fullmatch(raw, at) if at > 0 else None
+    named = _NAME.match(raw) if identity is not None else None
+    if identity is None or named is None:
         return None
-    end = raw.find(b'"', _NAME_START)
-    name, rest = raw[_NAME_START:end].decode(), raw[end + 1 : at] + b"}"
+    name, rest = named[1].decode(), raw[named.end() : at]
     created = sys.intern(identity[2].decode())  # a commit's objects have it in common
     return _named(name, rest, namespace, identity[1].decode(), created)
 
@@ -145,10 +159,10 @@ def _named(
 
 
 def _read_shared(rest: bytes, namespace: str) -> _Shared | None:
-    """Metadata but for the name: `,"labels":{…}}`, or `}` alone."""
-    if rest == b"}":
+    """Metadata but for the name: `,"labels":{…}`, or nothing."""
+    if not rest:
         return _Shared(namespace, {}, _implied(namespace))
-    fields = _decoded(b"{" + rest[1:]) if rest[:1] == b"," else None
+    fields = _decoded(b"{%b}" % rest[1:]) if rest[:1] == b"," else None
     return _valid(fields, namespace) if fields else None
 
 
@@ -156,7 +170,7 @@ _shared = lru_cache(maxsize=4_096)(_read_shared)
 
 
 def _in_any_order(raw: bytes, namespace: str) -> Metadata | None:
-    fields = _decoded(raw) or {}
+    fields = _decoded(b"{%b}" % raw) or {}
     name = fields.get("name")
     shared = _valid({key: value for key, value in fields.items() if key != "name"}, namespace)
     if shared is None or not isinstance(name, str) or dns_subdomain(name):

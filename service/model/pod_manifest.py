@@ -36,7 +36,7 @@ from service.model.metadata import (
     with_required_node,
 )
 from service.model.objects import Pod
-from service.model.plain import Plain, compact, cut, loaded_metadata, plain_metadata
+from service.model.plain import SPEC, Plain, cut, cut_any, loaded_metadata, plain_metadata
 from service.model.strict_json import decode_strict, encode
 from service.model.templates import PodTemplate, TemplateCache, split_node_name
 from service.model.validation.kinds import KINDS
@@ -46,7 +46,6 @@ from service.model.validation.rules import Limits, Problems, entries_of
 _NODE_NAME = b'"nodeName":"'
 _NODE_NAME_KEY = b'"nodeName"'
 _NODE_NAME_FIRST = b'{"nodeName":"'
-_SPEC = b'"spec":'
 _OWN_KIND = ("Pod", "")
 _STATUS = b'},"status":'
 _STATUS_BYTES_MAX = 512
@@ -97,17 +96,20 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         members = self.metadata
         if pod.required_node_name and not pod.node_name:
             members = with_required_node(members, pod.required_node_name)
-        node_name = b'"nodeName":"%b",' % pod.node_name.encode() if pod.node_name else b""
-        return b'%b"name":"%b"%b%b},"spec":{%b%b%b%b}' % (
+        node_name = f'"nodeName":"{pod.node_name}",' if pod.node_name else ""
+        parts = (
             self.head,
+            b'"name":"',
             pod.name.encode(),
+            b'"',
             members,
-            self._identity(),
-            node_name,
+            f'{self._identity(pod.uid)}}},"spec":{{{node_name}'.encode(),
             self.template.spec_json[1:],
             b',"status":' + self.status if self.status is not None else b"",
             b"," + self.rest if self.rest else b"",
+            b"}",
         )
+        return b"".join(parts)
 
     def with_identity(self, uid: str, created: str) -> "PodManifest":
         """The same pod with this uid and time of creation (RFC 3339, UTC)."""
@@ -225,7 +227,7 @@ def parse_pod(
 
     Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
     """
-    plain = cut(compact(raw)) if isinstance(raw, bytes) else None
+    plain = cut_any(raw) if isinstance(raw, bytes) else None
     found = parse_plain_pod(plain, templates) if plain is not None else None
     if found is None or (name or found.name, namespace or found.namespace) != (
         found.name,
@@ -244,9 +246,9 @@ def _load_known(body: bytes, templates: TemplateCache) -> PodManifest | None:
     """A pod of a known template; None for any other."""
     plain = cut(body)
     metadata = loaded_metadata(plain.metadata, DEFAULT_NAMESPACE) if plain is not None else None
-    if plain is None or metadata is None or not plain.rest.startswith(_SPEC):
+    if plain is None or metadata is None or plain.first != SPEC:
         return None
-    spec, separator, status = plain.rest[len(_SPEC) :].rpartition(_STATUS)
+    spec, separator, status = plain.body.rpartition(_STATUS)
     found = _find_template(spec + b"}" if separator else status, templates)
     if found is None:
         return None
@@ -276,12 +278,12 @@ def _load_any(body: bytes, templates: TemplateCache) -> PodManifest:
 
 def parse_plain_pod(plain: Plain, templates: TemplateCache) -> PodManifest | None:
     """A pod of a known template with plain metadata; None for any other."""
-    if plain.kind not in _OWN_KIND or not plain.rest.startswith(_SPEC):
+    if plain.kind not in _OWN_KIND or plain.first != SPEC:
         return None
     metadata = plain_metadata(plain.metadata, DEFAULT_NAMESPACE)
     if metadata is None:
         return None
-    spec, separator, status = plain.rest[len(_SPEC) :].rpartition(_STATUS)
+    spec, separator, status = plain.body.rpartition(_STATUS)
     found = _find_template(spec + b"}" if separator else status, templates)
     if found is None or (found[1] and found[0].spec.scheduling_gates):
         return None

@@ -17,7 +17,8 @@ KEY_LENGTH_MAX = SUBDOMAIN_LENGTH_MAX + 1 + LABEL_LENGTH_MAX
 UID_LENGTH_MAX = 128
 
 _DNS_LABEL = re.compile(r"[a-z0-9]++(?:-++[a-z0-9]++)*+")
-_DNS_SUBDOMAIN = re.compile(r"[a-z0-9]++(?:(?:-++|\.)[a-z0-9]++)*+")
+SUBDOMAIN = r"[a-z0-9]++(?:(?:-++|\.)[a-z0-9]++)*+"
+_DNS_SUBDOMAIN = re.compile(SUBDOMAIN)
 _KEY_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _UID = re.compile(r"[A-Za-z0-9._:-]*")
 _PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]([a-z0-9]|-(?!-))*", re.ASCII)
