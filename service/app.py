@@ -280,17 +280,36 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
+_UIDS_AT_A_TIME = 256
+_UID_LENGTH = 36
+_UID_DIGITS = [place for place in range(_UID_LENGTH) if place not in (8, 13, 18, 23)]
+_UID_VERSION, _UID_VARIANT = 14, 19
+_TO_VARIANT = bytes.maketrans(b"0123456789abcdef", b"89ab" * 4)
+
+
+def _random_uids(count: int) -> list[str]:
+    """Texts of `uuid.uuid4()`, all of them place by place, in a seventh of the time."""
+    digits = os.urandom(16 * count).hex().encode()
+    uids = bytearray(b"-" * _UID_LENGTH * count)
+    for digit, place in enumerate(_UID_DIGITS):
+        uids[place::_UID_LENGTH] = digits[digit::32]
+    uids[_UID_VERSION::_UID_LENGTH] = b"4" * count
+    uids[_UID_VARIANT::_UID_LENGTH] = uids[_UID_VARIANT::_UID_LENGTH].translate(_TO_VARIANT)
+    text = uids.decode()
+    return [text[at : at + _UID_LENGTH] for at in range(0, len(text), _UID_LENGTH)]
+
+
 class RandomIds:
-    """Identifiers from the operating system's randomness."""
+    """Identifiers from the operating system's randomness. Every process makes its own instance."""
+
+    def __init__(self) -> None:
+        self._uids: list[str] = []
 
     def uid(self) -> str:
         """A new object's `metadata.uid`."""
-        # `str(uuid.uuid4())` in a quarter of its time.
-        digits = os.urandom(16).hex()
-        variant = "89ab"[int(digits[16], 16) & 3]
-        return (
-            f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
-        )
+        if not self._uids:
+            self._uids = _random_uids(_UIDS_AT_A_TIME)
+        return self._uids.pop()
 
     def commit_id(self) -> uuid.UUID:
         """A new attempt's id."""
