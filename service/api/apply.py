@@ -44,7 +44,7 @@ CHUNKS_AHEAD = 2
 
 _READ = ("items",)
 
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
 
 _OPERATION = Operation(
     id="applyObjects",
@@ -110,7 +110,7 @@ async def apply_objects(
 
 
 def _rendered(answer: ApplyAnswer) -> Rendered:
-    return Rendered(_encode(answer))
+    return Rendered(_encoder.encode(answer))
 
 
 async def parse_list(raw: bytes, services: Services) -> tuple[Applicable, ...]:
@@ -257,7 +257,7 @@ async def _submit(
 
 
 def _rendered_lines(answer: LinesAnswer) -> Rendered:
-    return Rendered(b"".join(_encode(result) + b"\n" for result in answer.results))
+    return Rendered(_encoder.encode_lines(answer.results))
 
 
 async def _chunks(

@@ -8,9 +8,8 @@ import msgspec
 from service.model.events import Event
 from service.model.log import Change, CommitRequest, IdempotencyRecord
 from service.model.manifest import PodManifest
-from service.scheduler.kinds import StoredManifest
 from service.scheduler.limits import Limits
-from service.scheduler.replica import Entry, Mark
+from service.scheduler.replica import Entry, Mark, Stored
 from service.scheduler.tickets import Outcome, Ticket
 
 
@@ -50,10 +49,9 @@ class Batch:
     def add(self, ticket: Ticket, outcome: Outcome, entries: list[Entry]) -> None:
         """A decided request with what it changed."""
         self.decided.append((ticket, outcome))
-        for entry in entries:
-            change = change_of(entry)
-            self.changes.append(change)
-            self._bytes += len(change.body)
+        changes = [change_of(entry) for entry in entries]
+        self.changes += changes
+        self._bytes += sum([len(change.body) for change in changes])
         record = ticket.record(outcome)
         if record is not None:
             self.records.append(record)
@@ -100,27 +98,24 @@ def change_of(entry: Entry) -> Change:
     present = entry.after or entry.before
     assert present is not None
     manifest = present.manifest
+    pod = manifest.pod if isinstance(manifest, PodManifest) else None
     return Change(
         revision=entry.revision,
         verb="Put" if entry.after else "Delete",
         kind=entry.kind,
         namespace=namespace,
         name=name,
-        uid=manifest.uid,
+        uid=manifest.uid if pod is None else pod.uid,
         body=manifest.render(),
         created=entry.after is not None and entry.before is None,
-        node_name=_node_name(manifest),
-        labels_before=_labels_before(entry),
+        node_name=None if pod is None else pod.node_name,
+        labels_before=_labels_before(entry.before, entry.after)
+        if entry.before and entry.after
+        else None,
     )
 
 
-def _node_name(manifest: StoredManifest) -> str | None:
-    return manifest.pod.node_name if isinstance(manifest, PodManifest) else None
-
-
-def _labels_before(entry: Entry) -> bytes | None:
+def _labels_before(before: Stored, after: Stored) -> bytes | None:
     """The labels before a Put that changed them, for watchers that select by labels."""
-    if entry.before is None or entry.after is None:
-        return None
-    before = entry.before.manifest.labels
-    return None if before == entry.after.manifest.labels else msgspec.json.encode(before)
+    labels = before.manifest.labels
+    return None if labels == after.manifest.labels else msgspec.json.encode(labels)

@@ -80,7 +80,7 @@ def group_of(manifest: PodManifest) -> GroupRef | None:
 
 
 def _labelled(manifest: StoredManifest | None) -> tuple[GroupRef, Key] | None:
-    if not isinstance(manifest, PodManifest):
+    if manifest is None or not isinstance(manifest, PodManifest):
         return None
     group = group_of(manifest)
     return (group, (manifest.namespace, manifest.name)) if group else None
