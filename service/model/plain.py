@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import msgspec
 
-from service.model.metadata import REQUIRED_NODE, Metadata
+from service.model.metadata import REQUIRED_NODE, Metadata, following
 from service.model.strict_json import encode
 from service.model.validation.names import (
     SUBDOMAIN,
@@ -32,7 +32,7 @@ _NAME = re.compile(rb'"name":"(%b)"' % SUBDOMAIN.encode())
 _FIELDS = frozenset({"namespace", "labels", "annotations"})
 _BYTES_MAX = 4 * 1024
 _SHARED_BYTES_MAX = 1024
-_REQUIRED_NODE = REQUIRED_NODE.encode()
+_BACKSLASH = ord("\\")
 _IDENTITY = re.compile(rb',"uid":"([0-9a-f-]{36})","creationTimestamp":"([0-9TZ:-]{20})"')
 _IDENTITY_LENGTH = len(',"uid":"","creationTimestamp":""') + 36 + 20
 
@@ -163,7 +163,7 @@ def _read_shared(rest: bytes, namespace: str) -> _Shared | None:
     if not rest:
         return _Shared(namespace, {}, _implied(namespace))
     fields = _decoded(b"{%b}" % rest[1:]) if rest[:1] == b"," else None
-    return _valid(fields, namespace) if fields else None
+    return _valid(fields, rest, namespace) if fields else None
 
 
 _shared = lru_cache(maxsize=4_096)(_read_shared)
@@ -171,8 +171,8 @@ _shared = lru_cache(maxsize=4_096)(_read_shared)
 
 def _in_any_order(raw: bytes, namespace: str) -> Metadata | None:
     fields = _decoded(b"{%b}" % raw) or {}
-    name = fields.get("name")
-    shared = _valid({key: value for key, value in fields.items() if key != "name"}, namespace)
+    name = fields.pop("name", None)
+    shared = _valid(fields, following(fields), namespace)
     if shared is None or not isinstance(name, str) or dns_subdomain(name):
         return None
     return Metadata(
@@ -186,7 +186,7 @@ def _implied(namespace: str) -> bytes:
 
 def _decoded(raw: bytes) -> Fields | None:
     """A small object of texts and maps of texts; None if it is another, or has a key twice."""
-    if len(raw) > _BYTES_MAX or b"\\u0000" in raw or _REQUIRED_NODE in raw:
+    if len(raw) > _BYTES_MAX or (_BACKSLASH in raw and b"\\u0000" in raw):
         return None
     try:
         fields = _decode(raw)
@@ -195,9 +195,22 @@ def _decoded(raw: bytes) -> Fields | None:
     return fields if encode(fields) == raw else None
 
 
-def _valid(fields: Fields, default: str) -> _Shared | None:
+@lru_cache(maxsize=1_024)
+def _are_labels(labels: tuple[tuple[str, str], ...]) -> bool:
+    return not any(label_key(key) or label_value(value) for key, value in labels)
+
+
+@lru_cache(maxsize=1_024)
+def _are_keys(annotations: tuple[str, ...]) -> bool:
+    """Whether these may be keys of annotations; many objects have the same, whatever the values."""
+    return not any(map(annotation_key, annotations))
+
+
+def _valid(fields: Fields, members: bytes, default: str) -> _Shared | None:
+    """Fields but for the name as they are kept, if they are valid; `members` is them encoded."""
     if fields.get("creationTimestamp", "") is None:  # clients in Go send it so
         del fields["creationTimestamp"]
+        members = following(fields)
     if not _FIELDS.issuperset(fields):
         return None
     namespace = fields.get("namespace", default)
@@ -208,11 +221,10 @@ def _valid(fields: Fields, default: str) -> _Shared | None:
         return None
     if "namespace" in fields and dns_label(namespace):
         return None
-    if any(label_key(key) or label_value(value) for key, value in labels.items()):
+    if REQUIRED_NODE in annotations or not _are_keys(tuple(annotations)):
         return None
-    if any(map(annotation_key, annotations)):
+    if not _are_labels(tuple(labels.items())):
         return None
-    members = b"," + encode(fields)[1:-1] if fields else b""
     return _Shared(
         namespace, labels, members if "namespace" in fields else members + _implied(default)
     )

@@ -35,7 +35,7 @@ from service.model.metadata import (
     with_condition,
     with_required_node,
 )
-from service.model.objects import Pod
+from service.model.objects import Pod, PodResize
 from service.model.plain import SPEC, Plain, cut, cut_any, loaded_metadata, plain_metadata
 from service.model.strict_json import decode_strict, encode
 from service.model.templates import PodTemplate, TemplateCache, split_node_name
@@ -141,7 +141,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
     def status_fields(self) -> Json:
         """The decoded status, empty where there is none."""
-        return entries_of(msgspec.json.decode(self.status)) if self.status is not None else {}
+        return _fields_of_status(self.status)
 
     def created_now(self, templates: TemplateCache) -> "PodManifest":
         """The pod as its creation makes it: its label keys merged into its terms.
@@ -150,6 +150,8 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
         Raises `InvalidManifest` as `merge_label_keys`.
         """
+        if not self.template.label_keys:
+            return self
         return self._with_template(
             templates.created(self.template, self.pod.labels, elsewhere=bool(self.uid))
         )
@@ -159,6 +161,8 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
         Raises `InvalidManifest` as `merge_label_keys`.
         """
+        if not self.template.label_keys:
+            return self
         return self._with_template(
             templates.updated(self.template, stored.template, self.pod.labels)
         )
@@ -176,9 +180,8 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         if old.terminating and not pod.terminating:
             marked = fields_of(stored.metadata)["deletionTimestamp"]
             updated = updated.with_deletion(cast("str", marked))
-        status = updated.status_fields()
-        kept = keeping_conditions(status, stored.status_fields())
-        return updated if kept is status else updated.with_status(kept)
+        kept = _kept_status(updated.status, stored.status)
+        return updated if kept is None else updated.with_read_status(kept)
 
     def same_pod(self, other: "PodManifest") -> bool:
         """Whether labels and spec (after defaulting) are the same, whatever the node."""
@@ -204,8 +207,66 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
     def with_status(self, status: Json) -> "PodManifest":
         """The same pod with another status, decoded and valid."""
-        pod = replace(self.pod, finished=is_finished(status), resize=resize_of(status))
-        return replace(self, pod=pod, status=encode(status))
+        return self.with_read_status(_read_status(status))
+
+    def with_read_status(self, status: "ReadStatus") -> "PodManifest":
+        """The same pod with another status."""
+        pod = replace(self.pod, finished=status.finished, resize=status.resize)
+        return replace(self, pod=pod, status=status.encoded)
+
+    def has_other_status(self, other: "PodManifest") -> bool:
+        """Whether the two statuses differ, whatever the order of their fields."""
+        return _differ(self.status, other.status)
+
+
+class ReadStatus(msgspec.Struct, frozen=True):
+    """A status with what scheduling reads of it."""
+
+    encoded: bytes
+    finished: bool
+    resize: PodResize | None
+
+
+def _read_status(status: Json) -> ReadStatus:
+    return ReadStatus(encode(status), is_finished(status), resize_of(status))
+
+
+def _fields_of_status(status: bytes | None) -> Json:
+    return entries_of(msgspec.json.decode(status)) if status is not None else {}
+
+
+# Reports of many pods say the same, and find the same: two caches, of small statuses only.
+
+
+def _kept_status(status: bytes | None, old: bytes | None) -> ReadStatus | None:
+    """A client's status with the conditions kept of the old one; None where that changes nothing."""
+    if old is None:
+        return None
+    return (_known_kept if _are_small(status, old) else _keep)(status, old)
+
+
+def _keep(status: bytes | None, old: bytes | None) -> ReadStatus | None:
+    fields = _fields_of_status(status)
+    kept = keeping_conditions(fields, _fields_of_status(old))
+    return None if kept is fields else _read_status(kept)
+
+
+def _differ(status: bytes | None, other: bytes | None) -> bool:
+    if status == other:
+        return False
+    return (_known_difference if _are_small(status, other) else _find_difference)(status, other)
+
+
+def _find_difference(status: bytes | None, other: bytes | None) -> bool:
+    return _fields_of_status(status) != _fields_of_status(other)
+
+
+def _are_small(status: bytes | None, other: bytes | None) -> bool:
+    return len(status or b"") + len(other or b"") <= _STATUS_BYTES_MAX
+
+
+_known_kept = lru_cache(maxsize=1_024)(_keep)
+_known_difference = lru_cache(maxsize=1_024)(_find_difference)
 
 
 def parse_pod(

@@ -24,7 +24,7 @@ Steps = Generator[None, None, T]
 """Those of a part of a decision, and what it comes to."""
 
 
-class Hint(msgspec.Struct, frozen=True):
+class Hint(msgspec.Struct, frozen=True, gc=False):
     """Where a pod was to go before the race was lost: the node by name and uid (P9)."""
 
     node_name: str

@@ -87,7 +87,8 @@ def _admit_priority(config: ClusterConfig, pod: Pod, stored: Pod | None) -> None
 def _admit_anti_affinity(replica: Replica, pod: Pod) -> None:
     config = replica.config
     if (
-        not config.restrict_all_namespaces_anti_affinity
+        pod.spec.affinity is None
+        or not config.restrict_all_namespaces_anti_affinity
         or pod.namespace in config.trusted_namespaces
     ):
         return

@@ -34,10 +34,11 @@ def place_one_by_one(
     """
     results: dict[Key, PlacementResult] = {}
     for index, candidate in enumerate(candidates):
+        key = candidate.key
         group = None if intent.without_groups else group_of(candidate.manifest)
         if candidate.is_placed or group is None:
-            results[candidate.key] = place_pod(desk, intent, candidate)
-        elif candidate.key not in results:
+            results[key] = place_pod(desk, intent, candidate)
+        elif key not in results:
             asked = [each for each in candidates if group_of(each.manifest) == group]
             results.update((yield from _place_members(desk, intent, group, asked)))
         if index % _STEP_PODS == _STEP_PODS - 1:

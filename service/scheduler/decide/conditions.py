@@ -1,5 +1,7 @@
 """The conditions that Moorage writes into a pod's status, in Kubernetes' words."""
 
+from functools import lru_cache
+
 import msgspec
 from msgspec.structs import replace
 
@@ -27,15 +29,20 @@ def bound(desk: Desk, manifest: PodManifest, node_name: str, uid: str) -> PodMan
             required_node_name=None,
         ),
     )
-    condition = PodCondition(type="PodScheduled", status="True", last_transition_time=desk.now)
     if manifest.status is None:
         # The hot path: a new pod has no status that the condition could have to be merged into.
-        return replace(placed, status=_status_of(condition))
-    return placed.with_condition(condition)
+        return replace(placed, status=_scheduled_alone(desk.now))
+    return placed.with_condition(_scheduled(desk.now))
 
 
-def _status_of(condition: PodCondition) -> bytes:
-    return b'{"conditions":[%b]}' % msgspec.json.encode(condition)
+def _scheduled(now: str) -> PodCondition:
+    return PodCondition(type="PodScheduled", status="True", last_transition_time=now)
+
+
+@lru_cache(maxsize=8)
+def _scheduled_alone(now: str) -> bytes:
+    """The status of a pod that has just been placed: in memory once for all of the second."""
+    return b'{"conditions":[%b]}' % msgspec.json.encode(_scheduled(now))
 
 
 def waiting(desk: Desk, manifest: PodManifest, reason: str, message: str) -> PodManifest:

@@ -13,7 +13,8 @@ Rule = Literal["NodeAffinity", "PodAffinity", "PodAntiAffinity", "EvictionAPI"]
 
 def tell_scheduled(desk: Desk, manifest: PodManifest, node_name: str, uid: str) -> None:
     """A pod was placed on a node."""
-    message = f"Successfully assigned {manifest.namespace}/{manifest.name} to {node_name}"
+    pod = manifest.pod
+    message = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
     _tell(desk, manifest, "Normal", "Scheduled", message, uid=uid)
 
 
@@ -53,10 +54,11 @@ def _tell(  # noqa: PLR0913 - all that an event says, by name
     audit: bool = False,
     rule: str = "",
 ) -> None:
+    pod = manifest.pod
     event = Event(
-        namespace=manifest.namespace,
-        pod=manifest.name,
-        uid=uid or manifest.uid,
+        namespace=pod.namespace,
+        pod=pod.name,
+        uid=uid or pod.uid,
         type=type_,
         reason=reason,
         message=message,

@@ -131,17 +131,14 @@ def upsert(
 def same_object(one: AnyManifest, other: object) -> bool:
     """Whether two manifests say the same, whatever the order of their fields."""
     assert isinstance(other, type(one))
-    if isinstance(one, PodManifest) and _has_other_status(one, other):
+    if (
+        isinstance(one, PodManifest)
+        and isinstance(other, PodManifest)
+        and one.has_other_status(other)  # most updates are reports of a status
+    ):
         return False
     mine, theirs = one.render(), other.render()
     return mine == theirs or msgspec.json.decode(mine) == msgspec.json.decode(theirs)
-
-
-def _has_other_status(pod: PodManifest, other: object) -> bool:
-    """Whether the statuses alone tell two pods apart: most updates are reports of them."""
-    if not isinstance(other, PodManifest) or pod.status == other.status:
-        return False
-    return pod.status_fields() != other.status_fields()
 
 
 def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> None:

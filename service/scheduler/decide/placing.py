@@ -110,15 +110,13 @@ def place_pod(desk: Desk, intent: PlacePods, candidate: Candidate) -> PlacementR
     """Place one pod, or say why it cannot be placed, and keep it waiting if that is wanted."""
     if candidate.is_placed:
         return already_placed(desk, intent, candidate)
+    cluster, pod = desk.replica.cluster, candidate.pod
     refused = refusal_of(desk, candidate)
-    explanation = _saying(
-        explanation_of(desk, intent, candidate.pod), _held_back(refused, candidate.pod)
-    )
+    explanation = _saying(explanation_of(desk, intent, pod), _held_back(refused, pod))
     if refused is not None:
         return denied(desk, candidate, refused, explanation)
-    if candidate.pod.spec.scheduling_gates:
+    if pod.spec.scheduling_gates:
         return left_waiting(desk, intent, candidate, GATED, explanation, reason=GATED_REASON)
-    cluster, pod = desk.replica.cluster, candidate.pod
     found = place(cluster, pod, desk.hint(pod.namespace, pod.name))
     if isinstance(found, Refusal):
         return left_waiting(desk, intent, candidate, found.message, explanation)
@@ -158,12 +156,13 @@ def _saying(
 
 def refusal_of(desk: Desk, candidate: Candidate) -> Denied | None:
     """Why a pod may not be placed at all, if so."""
-    if not candidate.pod.wants_node:
+    pod = candidate.pod
+    if not pod.wants_node:
         return Denied("PodNotActive", "The pod is being deleted, or has ended: it gets no node.")
-    if not knows_scheduler(desk.replica.cluster, candidate.pod):
-        return unknown_scheduler(desk.replica.cluster, candidate.pod)
+    if not knows_scheduler(desk.replica.cluster, pod):
+        return unknown_scheduler(desk.replica.cluster, pod)
     try:
-        admit(desk.replica, candidate.pod, candidate.stored.pod if candidate.stored else None)
+        admit(desk.replica, pod, candidate.stored.pod if candidate.stored else None)
     except Denied as denied:
         return denied
     return None
