@@ -25,8 +25,8 @@ def at(values: npt.NDArray[T_co], rows: Rows) -> npt.NDArray[T_co]:
 class Column:
     """One value per slot. `values` is a view of the used part; writes go through it.
 
-    `cells` is the same memory for one slot at a time: plain integers, several times quicker than
-    NumPy's scalars.
+    `cells` is the same memory for one slot at a time, unused ones included: plain integers,
+    several times quicker than NumPy's scalars.
     """
 
     __slots__ = ("_base", "_fill", "cells", "values")
@@ -35,7 +35,7 @@ class Column:
         self._fill = fill
         self._base: npt.NDArray[Any] = np.full(max(16, size), fill, dtype=dtype)
         self.values: npt.NDArray[Any] = self._base[:size]
-        self.cells = self.values.data
+        self.cells = self._base.data
 
     def resize(self, size: int) -> None:
         """Show `size` slots; new ones hold the fill value."""
@@ -43,8 +43,8 @@ class Column:
             grown = np.full(size + size // 2, self._fill, dtype=self._base.dtype)
             grown[: len(self._base)] = self._base
             self._base = grown
+            self.cells = grown.data
         self.values = self._base[:size]
-        self.cells = self.values.data
 
 
 class DirtyLog:
