@@ -76,9 +76,10 @@ class AffinityRanks:
 
     @property
     def size_in_bytes(self) -> int:
-        if self._tournament is None:
-            return 0
-        return 3 * self._sums.nbytes + self._tournament.size_in_bytes
+        size = self._view.size_in_bytes
+        if self._tournament is not None:
+            size += 2 * self._sums.nbytes + self._tournament.size_in_bytes
+        return size
 
     def best(self, ranks: Ints, tie: int, without: Tournament | None) -> tuple[int, int] | None:
         """The slot of the greatest rank, and that rank: negative without any feasible node.
@@ -86,6 +87,9 @@ class AffinityRanks:
         None where looking at all nodes is cheaper. `ranks`, shape (nodes,), are those without affinity, and `without`
         is of these.
         """
+        if self._waited == 0:  # terms that only one pod has are not looked into
+            self._waited = 1
+            return None
         domains = self._view.repair()
         moved = None if domains is None else self._slots_in(domains)
         if self._tournament is not None and not self._repair(ranks, self._tournament, moved):

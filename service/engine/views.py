@@ -49,6 +49,10 @@ class NodeView(ABC):
             self._key.write(self._values, domain, self._in_domain(domain))
         return changed
 
+    @property
+    def size_in_bytes(self) -> int:
+        return int(self._values.nbytes)
+
     def at(self, slot: int) -> int:
         """The value of one node, as it was repaired last."""
         return self._values.data[slot]
