@@ -90,8 +90,7 @@ class AffinityRanks:
         if self._waited == 0:  # terms that only one pod has are not looked into
             self._waited = 1
             return None
-        domains = self._view.repair()
-        moved = None if domains is None else self._slots_in(domains)
+        moved = self._moved()
         if self._tournament is not None and not self._repair(ranks, self._tournament, moved):
             self._drop()
         if self._tournament is None:
@@ -108,8 +107,13 @@ class AffinityRanks:
         slot = self._tournament.find(0, tie, ())
         return slot, self._cells[slot]
 
-    def _slots_in(self, domains: set[int]) -> set[int]:
-        return {slot for domain in domains for slot in self._key.members[domain]}
+    def _moved(self) -> set[int] | None:
+        """The nodes whose sum changed since the last call; None if they are many."""
+        domains = self._view.repair()
+        members = self._key.members
+        if domains is None or sum(len(members[each]) for each in domains) > REPAIRS_MAX:
+            return None
+        return {slot for domain in domains for slot in members[domain]}
 
     def _wait(self, ranks: Ints) -> None:
         """All nodes are looked at once more; what is asked for often is worth finding a quicker way."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.model.objects import NodeSelector, NodeSelectorRequirement, PodSpec
-from service.model.validation.names import dns_subdomain
+from service.model.validation.names import SUBDOMAIN_LENGTH_MAX, dns_subdomain
 
 _NAMED = b'"matchFields":[{"key":"metadata.name","operator":"In","values":["'
 _NAMED_END = b'"]}]'
@@ -48,9 +48,13 @@ def cut_name(spec: bytes) -> CutName | None:
     return CutName(spec[:begin], spec[begin:end], spec[end:]) if end >= 0 else None
 
 
-@lru_cache(maxsize=131_072)
 def known_node_name(text: bytes) -> str | None:
     """A node's name, one object for all pods that have it; None if it is no name."""
+    return _node_name(text) if len(text) <= SUBDOMAIN_LENGTH_MAX else None
+
+
+@lru_cache(maxsize=131_072)
+def _node_name(text: bytes) -> str | None:
     name = text.decode(errors="replace")
     return None if dns_subdomain(name) else name
 

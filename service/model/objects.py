@@ -157,7 +157,7 @@ class PodSchedulingGate(Value, frozen=True, kw_only=True):
     name: str
 
 
-class PodSpec(Value, frozen=True, kw_only=True):
+class PodSpec(Value, frozen=True, kw_only=True, weakref=True):
     """What scheduling reads of a pod's `spec`, without `nodeName` (see `Pod.node_name`)."""
 
     containers: tuple[Container, ...] = ()

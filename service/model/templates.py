@@ -38,7 +38,7 @@ Labels = Mapping[str, str]
 _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-class PodTemplate(msgspec.Struct, frozen=True, weakref=True):
+class PodTemplate(msgspec.Struct, frozen=True):
     """What pods with the same spec share.
 
     `spec_json` is the whole spec as it is returned: as sent, with defaults and merges, but without
@@ -102,14 +102,15 @@ class _Family:
 class _Families:
     """Families by the bytes around the name, least recently used first out, bounded in bytes.
 
-    A member is for one pod. It is known for as long as that is, and pushes no other out.
+    A member is for one pod. It is known for as long as anybody has its spec, and pushes no other out.
     """
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._bytes = 0
         self._known: OrderedDict[tuple[bytes, bytes], _Family] = OrderedDict()
-        self._members: WeakValueDictionary[bytes, PodTemplate] = WeakValueDictionary()
+        self._members: WeakValueDictionary[bytes, PodSpec] = WeakValueDictionary()
+        """Specs and not templates: the engine keeps a spec for as long as it knows a pod's class by it."""
 
     def find(self, sent: bytes, gap: int) -> PodTemplate | None:
         """The template for a spec whose family is known, if its name is one."""
@@ -120,10 +121,14 @@ class _Families:
         self._known.move_to_end((cut.before, cut.after))
         spec_json = family.spec_json(cut.name)
         found = self._members.get(spec_json)
-        name = known_node_name(cut.name) if found is None else None
-        if name is not None:
-            found = self._members[spec_json] = family.member(name, spec_json)
-        return found
+        if found is not None:
+            return PodTemplate(found, spec_json)
+        name = known_node_name(cut.name)
+        if name is None:
+            return None
+        member = family.member(name, spec_json)
+        self._members[spec_json] = member.spec
+        return member
 
     def add(self, sent: bytes, template: PodTemplate) -> None:
         """Remember the family of a spec, if it has one."""
@@ -135,7 +140,7 @@ class _Families:
         family = _Family(template.spec, spec_json)
         if known_node_name(cut.name) is None or not _is_family(family, cut):
             return
-        self._members.setdefault(template.spec_json, template)
+        self._members.setdefault(template.spec_json, template.spec)
         self._known[cut.before, cut.after] = family
         family.size = len(sent) + len(template.spec_json) + OVERHEAD_BYTES
         self._bytes += family.size

@@ -4,9 +4,14 @@ import itertools
 
 import pytest
 
-from service.engine import cluster as cluster_module, templates as templates_module
+from service.engine import (
+    affinity_ranks,
+    cluster as cluster_module,
+    templates as templates_module,
+    topology,
+)
 from service.engine.columns import DirtyLog
-from tests.builders import matching, node, pod
+from tests.builders import IGNORED_DURING_EXECUTION, matching, node, pod
 from tests.engine.scene import Scene
 
 
@@ -96,3 +101,32 @@ def test_p20_what_was_interned_for_pods_that_are_gone_is_freed(monkeypatch, rule
         sizes.append(known)
     for grown in zip(*sizes, strict=True):
         assert max(grown) == max(grown[:30]) <= 11
+
+
+def daemon_pod(number):
+    """A pod of a DaemonSet, which names one of ten nodes."""
+    field = {"key": "metadata.name", "operator": "In", "values": [f"n{number % 10}"]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+    built = pod(f"d{number}")
+    built["spec"]["affinity"] = {"nodeAffinity": {IGNORED_DURING_EXECUTION: terms}}
+    return built
+
+
+def test_p20_a_daemons_pod_that_comes_again_is_of_the_class_that_it_had():
+    scene = Scene(*(node(f"n{number}") for number in range(10)))
+    for number in range(100):
+        assert scene.place(daemon_pod(number)) == f"n{number % 10}"
+        scene.engine.delete_pod("default", f"d{number}")
+    assert len(scene.engine._compiler._classes) == 10
+
+
+def test_p20_a_key_of_large_domains_is_not_followed_node_by_node(monkeypatch):
+    monkeypatch.setattr(topology, "FEW_DOMAINS", 0)
+    monkeypatch.setattr(affinity_ranks, "PATIENCE", 0)
+    monkeypatch.setattr(affinity_ranks, "REPAIRS_MAX", 4)
+    apart = pod("p").label(app="a").prefer_anti_affinity(10, "rack", matching(app="a"))
+    scene = Scene(*(node(f"n{number}").label(rack=f"r{number % 10}") for number in range(50)))
+    for number in range(20):
+        assert scene.place(apart.named(f"p{number}"))
+    (cache,) = scene.engine._row_caches.values()
+    assert all(each._served <= 1 for each in cache._affinities.values())
