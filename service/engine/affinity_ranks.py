@@ -14,12 +14,9 @@ import numpy as np
 from service.engine.columns import Ints
 from service.engine.nodes import NodeTable
 from service.engine.outliers import Outliers
-from service.engine.ranks import VETO
+from service.engine.plugin import Scale, bounds_of
 from service.engine.tournament import Tournament
 from service.engine.views import Weighed, WeighedSum
-
-Scale = Callable[[int], Ints | None]
-"""Given greatest less least, what each distance from the least adds to a rank; None if these are too many."""
 
 PATIENCE = 8
 """To look at all nodes so many times costs what putting them in order costs."""
@@ -27,6 +24,8 @@ PATIENCE_MAX = 4_096
 SEEN_AGAIN: Final = 2
 REPAIRS_MAX = 64
 """With more nodes changed all are looked at."""
+NOBODY: Final = (0, -1)
+"""The bounds where no node is feasible."""
 
 
 class AffinityRanks:
@@ -37,7 +36,6 @@ class AffinityRanks:
         "_bounds",
         "_cells",
         "_key",
-        "_least",
         "_nodes",
         "_outliers",
         "_patience",
@@ -56,7 +54,7 @@ class AffinityRanks:
         self._scale = scale
         self._key = terms[0].counter.key
         self._view = WeighedSum(terms)
-        self._outliers = Outliers(self._view)
+        self._outliers = Outliers(self._view, scale)
         self._usage_seen = 0
         self._sums = np.zeros(0, dtype=np.int64).data
         """The sum of weights of each node."""
@@ -64,9 +62,8 @@ class AffinityRanks:
         """The rank of each, affinity included; negative where a filter fails."""
         self._population: dict[int, int] = {}
         """How many feasible nodes have each sum."""
-        self._bounds: tuple[int, int] | None = None
+        self._bounds = _bounds_of(self._population)
         """The least and the greatest of these sums when that was looked at last."""
-        self._least = 0
         self._added: list[int] = []
         """To the rank at each distance from the least."""
         self._tournament: Tournament | None = None
@@ -81,11 +78,13 @@ class AffinityRanks:
             size += 2 * self._sums.nbytes + self._tournament.size_in_bytes
         return size
 
-    def best(self, ranks: Ints, tie: int, without: Tournament | None) -> tuple[int, int] | None:
-        """The slot of the greatest rank, and that rank: negative without any feasible node.
+    def best(
+        self, ranks: Ints, tie: int, without_affinity: Callable[[], Tournament | None]
+    ) -> tuple[int, int] | None:
+        """The slot of the greatest rank, and that rank.
 
-        None where looking at all nodes is cheaper. `ranks`, shape (nodes,), are those without affinity, and `without`
-        is of these.
+        None where looking at all nodes is cheaper, and where no node is feasible. `ranks`, shape (nodes,), and the
+        tournament, which is asked for only where it helps, are those without affinity.
         """
         if self._waited == 0:  # terms that only one pod has are not looked into
             self._waited = 1
@@ -95,15 +94,13 @@ class AffinityRanks:
             self._drop()
         if self._tournament is None:
             self._outliers.follow(moved)
-            found = self._outliers.best(ranks, tie, without, self._scale)
+            found = self._outliers.best(ranks, tie, without_affinity)
             if found is not None:
                 return found
             self._wait(ranks)
         if self._tournament is None:
             return None
         self._served += 1
-        if self._tournament.top(0) < 0:
-            return 0, VETO
         slot = self._tournament.find(0, tie, ())
         return slot, self._cells[slot]
 
@@ -134,21 +131,20 @@ class AffinityRanks:
     def _build(self, ranks: Ints) -> Tournament | None:
         """Put all nodes in order; None where the bounds have changed of late, or lie too far apart."""
         sums = self._view.values()
-        feasible = sums[ranks >= 0]
-        least, greatest = (int(feasible.min()), int(feasible.max())) if len(feasible) else (0, 0)
-        added = self._scale(greatest - least)
-        if self._bounds != (least, greatest) or added is None:
-            self._bounds = (least, greatest)
+        bounds = bounds_of(sums, ranks)
+        before, self._bounds = self._bounds, (bounds.least, bounds.greatest) if bounds else NOBODY
+        added = self._scale(bounds.greatest - bounds.least) if bounds else None
+        if bounds is None or added is None or self._bounds != before:
             self._drop()
             return None
-        counts = np.bincount(feasible - least).tolist()
-        self._population = {least + above: count for above, count in enumerate(counts) if count}
-        self._least, self._added = least, added.tolist()
-        raised = ranks + added.take(sums - least, mode="clip")
-        ranks = np.where(ranks < 0, ranks, raised)
-        self._sums, self._cells = sums.copy().data, ranks.data
+        above = bounds.above(sums)
+        counts = np.bincount(above[ranks >= 0]).tolist()
+        self._population = {bounds.least + at: count for at, count in enumerate(counts) if count}
+        self._added = added.tolist()
+        raised = ranks + added.take(above)
+        self._sums, self._cells = sums.copy().data, raised.data
         self._usage_seen = self._nodes.usage_log.position
-        return Tournament(self._nodes.layout(None), ranks)
+        return Tournament(self._nodes.layout(None), raised)
 
     def _repair(self, ranks: Ints, tournament: Tournament, moved: set[int] | None) -> bool:
         """Bring up to date the nodes whose sum or pods changed; False where the bounds are others now."""
@@ -172,10 +168,10 @@ class AffinityRanks:
                 del population[before]
         if rank >= 0:
             population[total] = population.get(total, 0) + 1
-            above = total - self._least
+            above = total - self._bounds[0]
             rank += self._added[above] if 0 <= above < len(self._added) else 0
         self._sums[slot], self._cells[slot] = total, rank
 
 
 def _bounds_of(population: dict[int, int]) -> tuple[int, int]:
-    return (min(population), max(population)) if population else (0, 0)
+    return (min(population), max(population)) if population else NOBODY

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from service.engine.affinity_ranks import Scale
 from service.engine.columns import Ints
 from service.engine.nodes import NodeTable
-from service.engine.plugin import DomainScores
+from service.engine.plugin import DomainScores, Scale
 from service.engine.ranks import SIGN_BIT, TIE_BITS, VETO
 from service.engine.rows import RowCache
 from service.engine.topology import TopologyKey

@@ -35,7 +35,7 @@ class Resident:
         self.pod_class = pod_class
         template = pod_class.template
         self.use = template.use if pod.resize is None else Use.of(pod.spec, pod.resize)
-        self.ports = template.rules.ports
+        self.ports = template.rules.needs.ports
 
 
 class Cluster:

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from service.engine.columns import Ints
+from service.engine.plugin import Scale
 from service.engine.tournament import Tournament
 from service.engine.views import WeighedSum
 
@@ -21,10 +22,11 @@ SPAN_MAX: Final = 1024
 class Outliers:
     """Of a view of sums, whose changes `follow` is told of."""
 
-    __slots__ = ("_common", "_sums", "_view", "_witness")
+    __slots__ = ("_common", "_scale", "_sums", "_view", "_witness")
 
-    def __init__(self, view: WeighedSum) -> None:
+    def __init__(self, view: WeighedSum, scale: Scale) -> None:
         self._view = view
+        self._scale = scale
         self._common = 0
         """The sum that most nodes have."""
         self._sums: dict[int, int] | None = None
@@ -62,23 +64,20 @@ class Outliers:
             sums.pop(slot, None)
 
     def best(
-        self,
-        ranks: Ints,
-        tie: int,
-        without: Tournament | None,
-        scale: Callable[[int], Ints | None],
+        self, ranks: Ints, tie: int, without_affinity: Callable[[], Tournament | None]
     ) -> tuple[int, int] | None:
         """As `AffinityRanks.best`; None where it is not known, as when an outlier has less than all others."""
         sums, cells = self._sums, ranks.data
-        if sums is None or without is None:
+        if sums is None:
             return None
         present = [(slot, total) for slot, total in sums.items() if cells[slot] >= 0]
         if any(total < self._common for _, total in present):
             return None
-        added = scale(max((total for _, total in present), default=self._common) - self._common)
-        if added is None or without.top(0) < 0:
+        most = max((total for _, total in present), default=self._common)
+        added, tournament = self._scale(most - self._common), without_affinity()
+        if added is None or tournament is None or tournament.top(0) < 0:
             return None
-        best = without.find(0, tie, ())
+        best = tournament.find(0, tie, ())
         if best in sums and not self._is_common_feasible(sums, ranks):
             return None
         # Where the best without affinity is an outlier itself, all that are none are worse.

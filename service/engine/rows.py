@@ -6,10 +6,11 @@ one entry changes; everything else stays.
 
 import numpy as np
 
-from service.engine.affinity_ranks import AffinityRanks, Scale
+from service.engine.affinity_ranks import AffinityRanks
 from service.engine.columns import ALL, Ints, Mask, Rows, at
 from service.engine.nodes import NodeTable
 from service.engine.pipeline import Pipeline
+from service.engine.plugin import Scale
 from service.engine.ranks import TIE_BITS, VETO
 from service.engine.rules import NodeRules
 from service.engine.sites import SiteRows
@@ -62,7 +63,7 @@ class RowCache:
         self._filters = [each for each in pipeline.usage_filters if each.applies(rules)]
         filters = pipeline.filters
         self._fit = pipeline.resources_fit if "NodeResourcesFit" in filters else None
-        self._ports = pipeline.node_ports if rules.ports and "NodePorts" in filters else None
+        self._ports = pipeline.node_ports if rules.needs.ports and "NodePorts" in filters else None
         self._scores = [each for each in pipeline.node_scores if each[0].applies(rules)]
         self._static = site.mask.data
         self.ranks: Ints = np.zeros(0, dtype=np.int64)
@@ -146,7 +147,7 @@ class RowCache:
         if len(self._affinities) > AFFINITIES_KEPT:
             del self._affinities[next(iter(self._affinities))]
         size = found.size_in_bytes
-        best = found.best(self.ranks, tie, self.tournament(None))
+        best = found.best(self.ranks, tie, lambda: self.tournament(None))
         if found.size_in_bytes != size:
             self._measure()
         return best

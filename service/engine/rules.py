@@ -48,18 +48,7 @@ class RequiredNodes(NamedTuple):
 class NodeRules:
     """One interned value; compare by identity."""
 
-    amounts: tuple[tuple[str, int], ...]
-    """Requested amounts above zero: cpu in milli-units, all else in whole units."""
-    requests_nothing: bool
-    requests_cpu_or_memory: bool
-    """Whether either is requested above zero (balanced allocation looks at nothing else)."""
-    cpu: int
-    memory: int
-    scored: tuple[int, int]
-    """cpu and memory with defaults for containers that request none."""
-    ports: tuple[HostPort, ...]
-    images: tuple[str, ...]
-    """Names with tags, one per container and init container."""
+    needs: "Needs"
     tolerations: tuple[Toleration, ...]
     required: RequiredNodes
     preferred: tuple[PreferredSchedulingTerm, ...] | None
@@ -100,21 +89,25 @@ def _scored(requests: PodRequests) -> tuple[int, int]:
     return min(requests.nonzero_cpu, AMOUNT_MAX), min(requests.nonzero_memory, AMOUNT_MAX)
 
 
-class Needs(NamedTuple):
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Needs:
     """What follows from a spec's containers alone, which many specs have in common.
 
-    All but `use` is of a pod that is still to be placed, under the names that `NodeRules` have.
+    All but `use` is of a pod that is still to be placed.
     """
 
     use: Use
     amounts: tuple[tuple[str, int], ...]
-    requests_nothing: bool
+    """Requested amounts above zero: cpu in milli-units, all else in whole units."""
     requests_cpu_or_memory: bool
+    """Whether either is requested above zero (balanced allocation looks at nothing else)."""
     cpu: int
     memory: int
     scored: tuple[int, int]
+    """cpu and memory with defaults for containers that request none."""
     ports: tuple[HostPort, ...]
     images: tuple[str, ...]
+    """Names with tags, one per container and init container."""
 
 
 NEEDS_KEPT = 1024
@@ -166,7 +159,7 @@ class RulesInterner:
 
     def _interned(self, needs: Needs, asked: "_Asked") -> NodeRules:
         site = (needs.images, msgspec.json.encode(asked))
-        key = (needs.amounts, needs.requests_nothing, needs.scored, needs.ports, site)
+        key = (needs.amounts, needs.scored, needs.ports, site)
         rules = self._rules.get(key)
         if rules is None:
             rules = self._rules[key] = _compile(needs, asked, site)
@@ -222,7 +215,6 @@ def _needs(spec: PodSpec) -> Needs:
     return Needs(
         use=Use.by(requests) if spec.resources is None else Use.of(spec),
         amounts=tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0)),
-        requests_nothing=not any(amounts.values()),
         requests_cpu_or_memory=bool(amounts.get("cpu") or amounts.get("memory")),
         cpu=amounts.get("cpu", 0),
         memory=amounts.get("memory", 0),
@@ -294,14 +286,7 @@ def _compile(
     anywhere: NodeRules | None = None,
 ) -> NodeRules:
     return NodeRules(
-        amounts=needs.amounts,
-        requests_nothing=needs.requests_nothing,
-        requests_cpu_or_memory=needs.requests_cpu_or_memory,
-        cpu=needs.cpu,
-        memory=needs.memory,
-        scored=needs.scored,
-        ports=needs.ports,
-        images=needs.images,
+        needs=needs,
         tolerations=asked.tolerations,
         required=asked.required,
         preferred=asked.preferred,

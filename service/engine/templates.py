@@ -211,7 +211,7 @@ class Compiler:
             template = Template(spec, pod.namespace, rules, needs.use, identity)
             builder = _TemplateBuilder(self._config, self._nodes, self._acquaintance, template)
             builder.build(pod, self._eligibilities, self._defaults(spec), self._daemons)
-            self._nodes.track(name for name, _ in (*rules.amounts, *template.use.amounts))
+            self._nodes.track(name for name, _ in (*rules.needs.amounts, *template.use.amounts))
             self._templates[identity] = template
         template.classes += 1
         return template

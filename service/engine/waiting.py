@@ -42,7 +42,7 @@ def nearest_node(cluster: Cluster, pod: Pod) -> str | None:
     if not mask.any():
         return None
     lack = np.maximum(nodes.pods + 1 - nodes.allowed_pods, 0) / np.maximum(nodes.allowed_pods, 1)
-    for resource, amount in pod_class.template.rules.amounts:
+    for resource, amount in pod_class.template.rules.needs.amounts:
         allocatable = nodes.allocatable(resource)
         short = np.maximum(nodes.requested(resource) + amount - allocatable, 0)
         lack += short / np.maximum(allocatable, 1)

@@ -26,15 +26,15 @@ class BalancedAllocation(NodeScore):
     def applies(self, rules: NodeRules) -> bool:
         """Skipped for a pod that requests none of the resources."""
         if self._plain:
-            return rules.requests_cpu_or_memory
-        asked = dict(rules.amounts)
+            return rules.needs.requests_cpu_or_memory
+        asked = dict(rules.needs.amounts)
         return any(asked.get(name) for name in self._resources)
 
     @override
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
         if self._plain and nodes.divides_evenly:
             return self._plain_scores(nodes, rules, rows)
-        asked = dict(rules.amounts)
+        asked = dict(rules.needs.amounts)
         fractions = []
         for name in self._resources:
             capacity = at(nodes.allocatable(name), rows)
@@ -45,8 +45,8 @@ class BalancedAllocation(NodeScore):
 
     def _plain_scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
         """The same where every node has cpu and memory, and nothing else counts."""
-        scores = _fraction(nodes, "cpu", rules.cpu, rows)
-        scores -= _fraction(nodes, "memory", rules.memory, rows)
+        scores = _fraction(nodes, "cpu", rules.needs.cpu, rows)
+        scores -= _fraction(nodes, "memory", rules.needs.memory, rows)
         scores /= 2
         np.abs(scores, out=scores)
         np.subtract(1, scores, out=scores)
@@ -61,8 +61,8 @@ class BalancedAllocation(NodeScore):
         memory = nodes.allocatable_at("memory", slot)
         if cpu == 0 or memory == 0:
             return MAX_NODE_SCORE
-        one = min((nodes.requested_at("cpu", slot) + rules.cpu) / cpu, 1.0)
-        other = min((nodes.requested_at("memory", slot) + rules.memory) / memory, 1.0)
+        one = min((nodes.requested_at("cpu", slot) + rules.needs.cpu) / cpu, 1.0)
+        other = min((nodes.requested_at("memory", slot) + rules.needs.memory) / memory, 1.0)
         return int((1 - abs((one - other) / 2)) * MAX_NODE_SCORE)
 
 

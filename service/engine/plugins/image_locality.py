@@ -17,14 +17,14 @@ class ImageLocality:
 
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
         total = np.zeros(nodes.size, dtype=np.int64)
-        for image in rules.images:
+        for image in rules.needs.images:
             holders = nodes.images.get(image, {})
             for slot, size in holders.items():
                 total[slot] += int(size * (len(holders) / nodes.count))
-        most = MAX_BYTES_PER_CONTAINER * max(len(rules.images), 1)
+        most = MAX_BYTES_PER_CONTAINER * max(len(rules.needs.images), 1)
         clamped = np.clip(total[rows], MIN_BYTES, most)
         return MAX_NODE_SCORE * (clamped - MIN_BYTES) // (most - MIN_BYTES)
 
     def nowhere(self, nodes: NodeTable, rules: NodeRules) -> bool:
         """Whether no node holds any of the images: the score is then 0 everywhere."""
-        return not any(image in nodes.images for image in rules.images)
+        return not any(image in nodes.images for image in rules.needs.images)

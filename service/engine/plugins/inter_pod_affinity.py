@@ -132,9 +132,8 @@ class InterPodAffinity:
         if bounds is None or bounds.least == bounds.greatest:
             return None
         above, span = bounds.above(raw), bounds.greatest - bounds.least
-        if span > TABLE_MAX:
-            return weight * _scaled(above, span)
-        return _scale(span, weight).take(above)
+        scale = self.scale(span, weight)
+        return weight * _scaled(above, span) if scale is None else scale.take(above)
 
     def scale(self, span: int, weight: int) -> Ints | None:
         """Shape (span + 1,): the weighed score of each distance from the least; None if these are too many."""

@@ -18,11 +18,11 @@ class NodePorts:
     name = NAME
 
     def applies(self, rules: NodeRules) -> bool:
-        return bool(rules.ports)
+        return bool(rules.needs.ports)
 
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         mask = np.ones(nodes.size, dtype=np.bool_)
-        for port in rules.ports:
+        for port in rules.needs.ports:
             for slot in nodes.port_users.get((port[1], port[2]), ()):
                 if _conflicts(nodes, slot, port):
                     mask[slot] = False
@@ -30,7 +30,7 @@ class NodePorts:
 
     def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
         """`admits` for one node."""
-        return not any(_conflicts(nodes, slot, port) for port in rules.ports)
+        return not any(_conflicts(nodes, slot, port) for port in rules.needs.ports)
 
     def failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
         return [Failure(REASON, ~self.admits(nodes, rules, ALL), unresolvable=False)]

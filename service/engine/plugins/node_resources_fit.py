@@ -25,7 +25,7 @@ class NodeResourcesFit(NodeScore):
 
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         mask: Mask = at(nodes.pods, rows) < at(nodes.allowed_pods, rows)
-        for resource, amount in rules.amounts:
+        for resource, amount in rules.needs.amounts:
             wanted = at(nodes.requested(resource), rows) + amount
             mask &= wanted <= at(nodes.allocatable(resource), rows)
         return mask
@@ -34,7 +34,7 @@ class NodeResourcesFit(NodeScore):
         """`admits` for one node, in plain integers."""
         if not nodes.has_room_for_pod(slot):
             return False
-        for resource, amount in rules.amounts:
+        for resource, amount in rules.needs.amounts:
             wanted = nodes.requested_at(resource, slot) + amount
             if wanted > nodes.allocatable_at(resource, slot):
                 return False
@@ -45,7 +45,9 @@ class NodeResourcesFit(NodeScore):
 
         It is unresolvable as soon as one request exceeds all that the node has.
         """
-        amounts = sorted(rules.amounts, key=lambda each: (NATIVE_ORDER.get(each[0], 3), each[0]))
+        amounts = sorted(
+            rules.needs.amounts, key=lambda each: (NATIVE_ORDER.get(each[0], 3), each[0])
+        )
         never = np.zeros(nodes.size, dtype=np.bool_)
         for resource, amount in amounts:
             never |= amount > nodes.allocatable(resource)
@@ -62,7 +64,7 @@ class NodeResourcesFit(NodeScore):
     @override
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
         if self._plain and nodes.divides_evenly:
-            cpu, memory = rules.scored
+            cpu, memory = rules.needs.scored
             return (_unused(nodes, "cpu", cpu, rows) + _unused(nodes, "memory", memory, rows)) >> 1
         match self._arguments.strategy:
             case "LeastAllocated":
@@ -76,7 +78,7 @@ class NodeResourcesFit(NodeScore):
     def score(self, nodes: NodeTable, rules: NodeRules, slot: int) -> int:
         if not self._plain:
             return int(self.scores(nodes, rules, np.array([slot]))[0])
-        cpu, memory = rules.scored
+        cpu, memory = rules.needs.scored
         one, other = _unused_at(nodes, "cpu", cpu, slot), _unused_at(nodes, "memory", memory, slot)
         if one is None or other is None:
             return one or other or 0
@@ -110,8 +112,8 @@ class NodeResourcesFit(NodeScore):
 
         An extended resource that the pod does not request is left out, as in Kubernetes.
         """
-        asked = dict(rules.amounts)
-        scored = dict(zip(("cpu", "memory"), rules.scored, strict=True))
+        asked = dict(rules.needs.amounts)
+        scored = dict(zip(("cpu", "memory"), rules.needs.scored, strict=True))
         for resource, weight in self._arguments.resources:
             if resource in scored:
                 wanted = at(nodes.scored(resource), rows) + scored[resource]
