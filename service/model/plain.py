@@ -27,7 +27,7 @@ from service.model.validation.names import (
 
 _METADATA = b'"metadata":{'
 SPEC, STATUS = b'"spec":', b'"status":'
-_BEFORE_SPEC, _BEFORE_STATUS = b"}," + SPEC, b"}," + STATUS
+BEFORE_SPEC, BEFORE_STATUS = b"}," + SPEC, b"}," + STATUS
 _NAME = re.compile(rb'"name":"(%b)"' % SUBDOMAIN.encode())
 _FIELDS = frozenset({"namespace", "labels", "annotations"})
 _BYTES_MAX = 4 * 1024
@@ -88,10 +88,10 @@ def cut(raw: bytes) -> Plain | None:
     if kind is None:
         return None
     first = SPEC
-    metadata, found, body = members.partition(_BEFORE_SPEC)
+    metadata, found, body = members.partition(BEFORE_SPEC)
     if not found:
         first = STATUS
-        metadata, found, body = members.partition(_BEFORE_STATUS)
+        metadata, found, body = members.partition(BEFORE_STATUS)
     return Plain(kind, metadata, first, body[:-1]) if body[-1:] == b"}" else None
 
 

@@ -36,7 +36,15 @@ from service.model.metadata import (
     with_required_node,
 )
 from service.model.objects import Pod, PodResize
-from service.model.plain import SPEC, Plain, cut, cut_any, loaded_metadata, plain_metadata
+from service.model.plain import (
+    BEFORE_STATUS,
+    SPEC,
+    Plain,
+    cut,
+    cut_any,
+    loaded_metadata,
+    plain_metadata,
+)
 from service.model.strict_json import decode_strict, encode
 from service.model.templates import PodTemplate, TemplateCache, split_node_name
 from service.model.validation.kinds import KINDS
@@ -47,7 +55,6 @@ _NODE_NAME = b'"nodeName":"'
 _NODE_NAME_KEY = b'"nodeName"'
 _NODE_NAME_FIRST = b'{"nodeName":"'
 _OWN_KIND = ("Pod", "")
-_STATUS = b'},"status":'
 _STATUS_BYTES_MAX = 512
 
 _ABSENT = object()
@@ -309,7 +316,7 @@ def _load_known(body: bytes, templates: TemplateCache) -> PodManifest | None:
     metadata = loaded_metadata(plain.metadata, DEFAULT_NAMESPACE) if plain is not None else None
     if plain is None or metadata is None or plain.first != SPEC:
         return None
-    spec, separator, status = plain.body.rpartition(_STATUS)
+    spec, separator, status = plain.body.rpartition(BEFORE_STATUS)
     found = _find_template(spec + b"}" if separator else status, templates)
     if found is None:
         return None
@@ -344,7 +351,7 @@ def parse_plain_pod(plain: Plain, templates: TemplateCache) -> PodManifest | Non
     metadata = plain_metadata(plain.metadata, DEFAULT_NAMESPACE)
     if metadata is None:
         return None
-    spec, separator, status = plain.body.rpartition(_STATUS)
+    spec, separator, status = plain.body.rpartition(BEFORE_STATUS)
     found = _find_template(spec + b"}" if separator else status, templates)
     if found is None or (found[1] and found[0].spec.scheduling_gates):
         return None

@@ -10,6 +10,7 @@ from that of the first one (`service.model.daemons`).
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -143,10 +144,7 @@ class _Families:
         self._members.setdefault(template.spec_json, template.spec)
         self._known[cut.before, cut.after] = family
         family.size = len(sent) + len(template.spec_json) + OVERHEAD_BYTES
-        self._bytes += family.size
-        while self._bytes > self._bytes_max and len(self._known) > 1:
-            _, oldest = self._known.popitem(last=False)
-            self._bytes -= oldest.size
+        self._bytes = _evict(self._known, self._bytes + family.size, self._bytes_max)
 
 
 def _is_family(family: _Family, sent: CutName) -> bool:
@@ -279,10 +277,17 @@ class TemplateCache:
 
     def _grow(self, entry: _Entry, size: int) -> None:
         entry.size += size
-        self._bytes += size
-        while self._bytes > self._bytes_max and len(self._entries) > 1:
-            _, oldest = self._entries.popitem(last=False)
-            self._bytes -= oldest.size
+        self._bytes = _evict(self._entries, self._bytes + size, self._bytes_max)
+
+
+def _evict(
+    known: OrderedDict[Any, _Entry] | OrderedDict[Any, _Family], size: int, size_max: int
+) -> int:
+    """Forget the least recently used until the rest, of this size, is within a bound; its size."""
+    while size > size_max and len(known) > 1:
+        _, oldest = known.popitem(last=False)
+        size -= oldest.size
+    return size
 
 
 def _gaps(sent: bytes) -> frozenset[int]:

@@ -105,7 +105,7 @@ def change_of(entry: Entry) -> Change:
         kind=entry.kind,
         namespace=namespace,
         name=name,
-        uid=manifest.uid if pod is None else pod.uid,
+        uid=manifest.uid,
         body=manifest.render(),
         created=entry.after is not None and entry.before is None,
         node_name=None if pod is None else pod.node_name,

@@ -80,7 +80,7 @@ def group_of(manifest: PodManifest) -> GroupRef | None:
 
 
 def _labelled(manifest: StoredManifest | None) -> tuple[GroupRef, Key] | None:
-    if manifest is None or not isinstance(manifest, PodManifest):
+    if not isinstance(manifest, PodManifest):
         return None
-    name, pod = pod_group_of(manifest.pod.labels), manifest.pod
-    return (GroupRef(pod.namespace, name), (pod.namespace, pod.name)) if name else None
+    group = group_of(manifest)
+    return (group, (manifest.namespace, manifest.name)) if group else None
