@@ -4,12 +4,16 @@ PYTHON     ?= python3
 UV_VERSION := 0.13.8
 UV         := .uv/bin/uv
 JOBS       ?= $(shell nproc 2>/dev/null || echo 2)
+VERDICTS   ?= .verdicts/last
 DATA_DIR   ?= .data
 FILES      ?= $(wildcard tests/conformance/vectors/*)
 INTERPRETED := tests/engine/test_against_reference.py tests/bench/test_guards.py tests/concurrency/test_planted.py
 
+# The same tests in the same order in the same processes, each time; sets iterate alike, too.
+PYTEST := PYTHONHASHSEED=0 .venv/bin/python -m pytest -n $(JOBS) -m "not slow and not exploration" --durations=20
+
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format openapi openapi-check conformance bench simulate-protocol race inject-faults recovery clean
+.PHONY: help setup run test explore verdicts engine-check lint format openapi openapi-check conformance bench simulate-protocol race inject-faults recovery clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,8 +37,17 @@ run: setup ## serve on an embedded PostgreSQL, load the sample cluster, place a 
 
 # The comparison with the reference runs on the sources of the engine as well, and what looks into it only there.
 test: setup ## run the tests (TESTS=tests/cli for a part of them)
-	@.venv/bin/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(or $(TESTS),tests)
-	@$(if $(TESTS),:,MOORAGE_ENGINE=interpreted .venv/bin/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" $(INTERPRETED))
+	@$(PYTEST) --junitxml=$(VERDICTS)/compiled.xml $(or $(TESTS),tests)
+	@$(if $(TESTS),:,MOORAGE_ENGINE=interpreted $(PYTEST) --junitxml=$(VERDICTS)/interpreted.xml $(INTERPRETED))
+
+explore: setup ## look for what the gate does not try: fresh seeds, random order, races, faults (ARGS="--minutes 60 --seed 7")
+	@.venv/bin/python -m tools.explore $(ARGS)
+
+verdicts: setup ## run the tests ten times, five of them beside busy processes, and compare test by test [ARGS="--runs 3"]
+	@.venv/bin/python -m tools.verdicts repeat $(ARGS)
+
+engine-check: setup ## fail if the engine was not compiled
+	@.venv/bin/python -m tools.compile_engine --check
 
 lint: setup ## check style, format, types and who imports whom
 	.venv/bin/ruff check

@@ -23,16 +23,23 @@ import asyncpg
 import hypothesis
 import pytest
 from sqlalchemy.engine import URL, make_url
+from xdist.remote import Producer
 
 from service import compiled
 from service.store.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from service.store.embedded.locks import FileLock
 from service.store.migrate import upgrade
+from tests.dealing import DealtScheduling
+from tests.seeds import EXPLORING, examples
+from tests.skipping import Skips
 
-# A busy machine is no fault of what is tested.
-hypothesis.settings.register_profile("moorage", deadline=None)
-hypothesis.settings.load_profile("moorage")
+# A busy machine is no fault of what is tested, and neither is what an earlier run has found.
+hypothesis.settings.register_profile("gate", deadline=None, database=None, derandomize=True)
+hypothesis.settings.register_profile(
+    "exploration", deadline=None, database=None, print_blob=True, max_examples=examples(100)
+)
+hypothesis.settings.load_profile("exploration" if EXPLORING else "gate")
 
 UNSAFE_BUT_QUICK = {
     "fsync": "off",
@@ -53,35 +60,23 @@ def pytest_report_header() -> str:
     return f"engine: {'compiled' if compiled.is_in_use() else 'interpreted'}"
 
 
-LONG = (
-    "tests/engine/test_against_reference.py",
-    "tests/concurrency/faults/",
-    "tests/concurrency/",
-    "tests/conformance/",
-    "tests/examples/",
-    "tests/cli/test_server.py",
-    "tests/api/test_watch_server.py",
-)
-"""Whose tests take many seconds each, the longest first."""
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Skips())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> DealtScheduling:
+    return DealtScheduling(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests begin first, so that no worker has one alone when the others are done.
-
-    Nothing within compiled code can be counted or replaced.
-    """
-    items.sort(key=_length)
+    """Nothing within compiled code can be counted or replaced."""
     if compiled.is_in_use():
         needs_sources = pytest.mark.skip(reason="MOORAGE_ENGINE=interpreted runs this")
         for item in items:
             if item.get_closest_marker("interpreted"):
                 item.add_marker(needs_sources)
-
-
-def _length(item: pytest.Item) -> int:
-    """How early in `LONG` the test is; otherwise the order stays as it is."""
-    places = (i for i, name in enumerate(LONG) if item.nodeid.startswith(name))
-    return next(places, len(LONG))
 
 
 class Databases:

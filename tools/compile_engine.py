@@ -23,8 +23,7 @@ NOT_COMPILED = ("__init__.py", "explanation.py")
 def main() -> None:
     """Compile if that is needed and possible, and tell what was done."""
     target = compiled.folder()
-    suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    if (target / f"{compiled.LIBRARY}__mypyc{suffix}").exists():
+    if _is_done(target):
         return
     problem = _missing()
     if problem is None:
@@ -35,6 +34,17 @@ def main() -> None:
             problem = str(error)
     if problem is not None:
         _tell(f"The engine is not compiled, so it is slower: {problem}.")
+
+
+def check() -> None:
+    """End the process with an error unless the present sources are compiled."""
+    if not _is_done(compiled.folder()):
+        sys.exit("The engine is not compiled; `make setup` says why.")
+
+
+def _is_done(target: Path) -> bool:
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    return (target / f"{compiled.LIBRARY}__mypyc{suffix}").exists()
 
 
 def _tell(text: str) -> None:
@@ -104,4 +114,10 @@ def build(scratch: str) -> None:
 
 
 if __name__ == "__main__":
-    build(sys.argv[1]) if len(sys.argv) > 1 else main()
+    match sys.argv[1:]:
+        case []:
+            main()
+        case ["--check"]:
+            check()
+        case [scratch]:
+            build(scratch)

@@ -14,6 +14,7 @@ from service.api import streams
 from service.model.errors import HistoryReplaced
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.seeds import chance
 
 WATCH = f"{CLUSTER}/watch"
 SECONDS_MAX = 60
@@ -312,7 +313,7 @@ async def test_bookmarks_pass_over_what_is_filtered_out(make_harness: MakeHarnes
 
 
 async def random_changes(harness: Harness, seed: int, count: int) -> None:
-    rng = random.Random(seed)
+    rng = chance(seed)
     for _ in range(count):
         name = f"n{rng.randrange(6)}"
         roll = rng.random()

@@ -1,8 +1,9 @@
 """A scan that creeps in fails here: what a placement costs must not grow with what is there.
 
-Two guards, neither of which knows a second. The bytecodes that the interpreter runs are counted:
-exactly repeatable, but blind for loops within C, so on the engine's sources only. CPU times are compared inside one run, in turn and
-by their median, so a slow or busy machine changes both alike. Both are held against planted scans.
+There are two guards. The bytecodes that the interpreter runs are counted, which is exactly repeatable but
+blind for loops within C and possible on the engine's sources only. CPU times see such loops; they are compared
+inside one run, in turn and by their median, and yet a busy machine can upset them, so they belong to
+exploration. Both guards are held against planted scans.
 """
 
 import statistics
@@ -98,6 +99,7 @@ def cpu_ratio(case: Callable[[], float], base: Callable[[], float]) -> float:
     return statistics.median(case() / base() for _ in range(CPU_ROUNDS))
 
 
+@pytest.mark.exploration
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_placement_takes_as_long_with_ten_times_as_much_around(grown, shape):
     small, large, asked = grown
@@ -118,6 +120,7 @@ def test_ten_times_the_nodes_run_no_more_bytecodes():
         assert large <= BYTECODES_RATIO_MAX * small, shape
 
 
+@pytest.mark.exploration
 def test_rules_cost_a_few_times_what_none_cost():
     """Affinity ÷ plain: counters and masks, no look at the pods that they speak of."""
     cluster = with_pods(FEW)
@@ -161,20 +164,18 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Cluster], No
 
 
 @pytest.mark.interpreted
-def test_a_planted_scan_in_python_is_seen_by_both(planted):
+def test_a_planted_scan_in_python_is_seen_by_the_bytecodes(planted):
     planted(interpreted_scan)
     clusters = with_pods(FEW * TIMES), with_pods(FEW)
     pods = worlds.replicas(kind(worlds.AFFINITY), ASKED)
     large, small = (bytecodes(cluster, pods) for cluster in clusters)
     assert large > 2 * BYTECODES_RATIO_MAX * small
-    assert (
-        cpu_ratio(*(sample(cluster, pods[0], 4 * ASKED) for cluster in clusters))
-        > 1.5 * CPU_RATIO_MAX
-    )
 
 
-def test_a_planted_scan_in_c_is_seen_by_the_cpu_time(planted):
-    planted(compiled_scan)
+@pytest.mark.exploration
+@pytest.mark.parametrize("scan", [interpreted_scan, compiled_scan])
+def test_a_planted_scan_is_seen_by_the_cpu_time(planted, scan):
+    planted(scan)
     case, base = (
         sample(with_pods(pods), kind(worlds.PLAIN), 4 * ASKED) for pods in (FEW * TIMES, FEW)
     )

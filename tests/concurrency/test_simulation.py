@@ -1,21 +1,18 @@
 """A few hundred seeds of the protocol's simulation, and the promises of the simulation itself."""
 
-import os
-
 import pytest
 
+from tests import seeds
 from tests.concurrency.checker import check
 from tests.concurrency.simulation.campaign import run_seed
 from tests.concurrency.simulation.run import simulate
 
 # A run is cut off at its end: what had been started for later never begins.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-SEEDS = int(os.environ.get("MOORAGE_SIMULATION_SEEDS", "140"))  # noqa: TID251 - of the test run
-FIRST = int(os.environ.get("MOORAGE_SIMULATION_FIRST", "0"))  # noqa: TID251 - of the test run
-CHUNK = 20
+SEEDS, CHUNK = 80, 20
 
 
-@pytest.mark.parametrize("first", range(FIRST, FIRST + SEEDS, CHUNK))
+@pytest.mark.parametrize("first", range(seeds.NUMBER, seeds.NUMBER + SEEDS, CHUNK))
 def test_every_invariant_holds_whatever_happens(first):
     results = [run_seed(seed) for seed in range(first, first + CHUNK)]
 

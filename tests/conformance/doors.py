@@ -9,6 +9,7 @@ from service.engine import Cluster, Placement, explain, place
 from tests.conformance import vectors
 from tests.conformance.vectors import Case
 from tests.engine import objects
+from tests.seeds import chance
 
 Change = Callable[[Cluster], None]
 
@@ -24,7 +25,7 @@ def wandering(case: Case) -> Cluster:
     Objects come in any order, some first as another object of the same name, some come, go and
     come again, strangers pass by, and whole stretches are undone.
     """
-    random = Random(case["name"])
+    random = chance(case["name"])
     cluster = Cluster(objects.config(vectors.config_of(case)))
     arrivals = [*map(_namespace, case["namespaces"]), *map(_node, case["nodes"])]
     arrivals += map(_pod, case["pods"])

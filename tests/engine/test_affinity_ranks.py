@@ -1,7 +1,5 @@
 """The best node in the order that affinity gives is the one that looking at all nodes finds."""
 
-import random
-
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
@@ -10,6 +8,7 @@ from service.engine.ranks import tie_hash
 from tests.builders import matching, node, pod
 from tests.engine import objects
 from tests.engine.scene import Scene
+from tests.seeds import chance, examples
 
 NODES = 9
 APART = pod("apart").label(app="apart").prefer_anti_affinity(10, "host", matching(app="apart"))
@@ -75,13 +74,15 @@ def change(scene, dice, placed):
 
 
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(10),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(seed=st.integers(0, 2**32))
 @pytest.mark.parametrize("outliers_max", [0, 2, 64])
 def test_as_pods_come_and_go(monkeypatch, outliers_max, seed):
     monkeypatch.setattr(outliers, "OUTLIERS_MAX", outliers_max)
-    dice, scene, placed = random.Random(seed), scene_of(NODES), []
+    dice, scene, placed = chance(seed), scene_of(NODES), []
     mark, before = scene.engine.mark(), []
     for _ in range(60):
         change(scene, dice, placed)

@@ -1,6 +1,6 @@
 """Random histories: the engine's counters say what the reference finds by looking at everything.
 
-`pytest tests/engine --hypothesis-profile nightly` runs thousands of long ones.
+Exploration (`make explore`) runs more of them, and longer ones.
 """
 
 from contextlib import ExitStack
@@ -8,21 +8,19 @@ from typing import ClassVar
 from unittest import TestCase
 from unittest.mock import patch
 
-import pytest
 from hypothesis import HealthCheck, settings
 
 from service import compiled
 from service.engine.columns import DirtyLog
 from tests.engine.machine import EngineAgainstReference
+from tests.seeds import EXPLORING, examples
 from tests.strategies import NODE_FEATURES, POD_FEATURES
 
-NIGHTLY = settings.get_current_profile_name() == "nightly"
-pytestmark = pytest.mark.timeout(0 if NIGHTLY else 400)
 EXAMPLES = 40 if compiled.is_in_use() else 15
 """The same sources run both ways: what they mean is tested where they are quick."""
 SETTINGS = settings(
-    max_examples=500 if NIGHTLY else EXAMPLES,
-    stateful_step_count=50 if NIGHTLY else 25,
+    max_examples=examples(EXAMPLES),
+    stateful_step_count=50 if EXPLORING else 25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

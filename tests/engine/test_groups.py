@@ -21,9 +21,10 @@ from service.model.objects import (
     ResourceRequirements,
     TopologySpreadConstraint,
 )
+from tests.seeds import chance, examples
 
 NODE_KEY, ZONE_KEY = "host", "zone"
-CHUNKS, CASES = 20, 150
+CHUNKS, CASES = examples(8), 150
 
 
 def _term(draw: random.Random) -> PodAffinityTerm:
@@ -233,7 +234,7 @@ def _cpu(pod: Pod) -> int:
 
 def _hints(seed: int, world: _World) -> list[str | None]:
     """In half of the worlds none; else any, as another state may have led to."""
-    draw = random.Random(-seed)
+    draw = chance(-seed)
     names = [None, *world.cluster.nodes.slots]
     return [draw.choice(names) for _ in world.members] if seed % 2 else []
 
@@ -243,7 +244,7 @@ def test_a_group_is_placed_exactly_when_some_assignment_holds(chunk: int) -> Non
     """P10, E07, E08, E09: sound and complete on small worlds, mutual affinity included."""
     placed = refused = 0
     for seed in range(chunk * CASES, (chunk + 1) * CASES):
-        world = _world(random.Random(seed))
+        world = _world(chance(seed))
         answer = place_group(world.cluster, world.members, _hints(seed, world))
         judge = _BruteForce(world)
         if isinstance(answer, GroupPlacement):
@@ -259,7 +260,7 @@ def test_a_group_is_placed_exactly_when_some_assignment_holds(chunk: int) -> Non
 def test_hints_are_kept_while_the_whole_group_still_passes_there() -> None:
     """P9, P10: after a lost race a group keeps its nodes without a search."""
     for seed in range(100):
-        cluster, _, members, _ = _world(random.Random(seed))
+        cluster, _, members, _ = _world(chance(seed))
         first = place_group(cluster, members)
         if isinstance(first, GroupPlacement):
             hints = [each.node_name for each in first.placements]
@@ -286,7 +287,7 @@ def test_after_a_lost_race_only_members_whose_nodes_are_taken_get_others() -> No
 def test_a_search_that_runs_out_of_steps_says_so() -> None:
     """The message of a refusal tells a budget that ended from a proof."""
     for seed in range(200):
-        cluster, _, members, _ = _world(random.Random(seed))
+        cluster, _, members, _ = _world(chance(seed))
         if isinstance(place_group(cluster, members), GroupPlacement):
             continue
         cluster.configure(replace(cluster.config, group_search_steps=1))
@@ -300,7 +301,7 @@ def test_a_search_that_runs_out_of_steps_says_so() -> None:
 def test_a_long_search_leaves_room_for_others() -> None:
     """Or else the other clusters of the process would wait for its end."""
     for seed in range(200):
-        cluster, _, members, _ = _world(random.Random(seed))
+        cluster, _, members, _ = _world(chance(seed))
         answer = place_group(cluster, members)
         if isinstance(answer, GroupPlacement) or answer.steps < 100:
             continue

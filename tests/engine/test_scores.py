@@ -1,7 +1,5 @@
 """Scores of many nodes at once, in floating point where that is exact, against those of one node in integers."""
 
-import random
-
 import numpy as np
 import pytest
 
@@ -14,6 +12,7 @@ from service.model.objects import Node
 from tests.builders import pod
 from tests.engine import objects
 from tests.engine.scene import Scene
+from tests.seeds import chance
 
 MEBIBYTE = 2**20
 ODD_NODES = {
@@ -27,7 +26,7 @@ ODD_NODES = {
 
 def table(seed: int, odd: tuple[Node, ...]) -> NodeTable:
     """Nodes whose amounts are near multiples of a hundredth, in use to any degree, and a free slot."""
-    draw, nodes = random.Random(seed), NodeTable()
+    draw, nodes = chance(seed), NodeTable()
     memories = [
         draw.choice((EXACT_MAX, 100 * MEBIBYTE, 7919, 1)) - draw.randrange(2) for _ in range(60)
     ]

@@ -19,6 +19,7 @@ from tests.builders import (
 from tests.engine.machine import EngineAgainstReference
 from tests.engine.scene import Scene, nodes
 from tests.reference.violations import Violation, violations
+from tests.seeds import examples
 
 NOT_BESIDE = "node(s) didn't match pod affinity rules"
 NOT_WITH_OTHERS = "node(s) didn't match pod anti-affinity rules"
@@ -240,7 +241,7 @@ class ViolationsAgainstReference(EngineAgainstReference):
 
 TestViolationsAgainstReference = ViolationsAgainstReference.TestCase
 TestViolationsAgainstReference.settings = settings(
-    max_examples=60,
+    max_examples=examples(60),
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

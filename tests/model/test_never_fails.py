@@ -12,6 +12,7 @@ from service.model.errors import InvalidManifest, MalformedJSON, MoorageError
 from service.model.manifest import TemplateCache, load_any, parse_any
 from service.model.patches import apply_patch
 from tests import strategies
+from tests.seeds import examples
 
 WORDS = (
     "name",
@@ -58,7 +59,7 @@ def refusal(call: Callable[[], object]) -> MoorageError | None:
     return None
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_a_manifest_with_anything_anywhere_is_read_or_refused(data):
     world = data.draw(strategies.worlds())

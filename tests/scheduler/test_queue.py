@@ -23,6 +23,7 @@ from tests import strategies
 from tests.builders import matching, node, pod
 from tests.engine import objects
 from tests.scheduler.world import CountedIds, encoded, kinded
+from tests.seeds import examples
 
 LIMITS = Limits(pending_pods_per_turn=3, pending_failures_max=3, pending_early_tries=0)
 
@@ -451,4 +452,4 @@ class Queue(RuleBasedStateMachine):
 
 
 TestQueue = Queue.TestCase
-TestQueue.settings = settings(max_examples=60, stateful_step_count=30)
+TestQueue.settings = settings(max_examples=examples(60), stateful_step_count=30)

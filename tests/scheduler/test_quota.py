@@ -1,7 +1,6 @@
 """Quotas under races and undo: the sums that the ledger keeps are those that counting gives."""
 
 import asyncio
-import random
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ from service.scheduler.kinds import ConfigManifest, load_manifest
 from service.scheduler.replica import Replica
 from tests.builders import matching, node, pod
 from tests.scheduler.world import Manifest, encoded, kinded, world
+from tests.seeds import chance
 
 
 def quota(name: str, namespace: str = "default", **spec: Any) -> Manifest:
@@ -77,7 +77,7 @@ class Ledgers:
     """A replica that is changed at random, and another that is filled anew with the same."""
 
     def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
+        self.random = chance(seed)
         self.templates = TemplateCache()
         self.replica = Replica(self.templates)
 

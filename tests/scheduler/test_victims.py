@@ -15,6 +15,7 @@ from tests.builders import REQUIRED_DURING_EXECUTION, matching, node, pod
 from tests.reference.cluster import ReferenceCluster
 from tests.reference.violations import violations
 from tests.scheduler.world import START, CountedIds, encoded, kinded
+from tests.seeds import examples
 
 APPS = ("a", "b", "c")
 NODES = [node(f"n{i}").label(host=f"n{i}", zone=f"z{i % 2}") for i in range(3)]
@@ -110,7 +111,7 @@ def key_of(manifest):
 def test_one_sweep_chooses_as_one_at_a_time_would(victim):
     config = {"antiAffinityVictim": victim, "evictionsPerMinute": 1000}
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=examples(150), deadline=None)
     @given(st.tuples(*(placed_pods(f"p{i}") for i in range(7))))
     def holds(pods):
         assert swept(pods, config) == chosen(pods, config)

@@ -25,6 +25,7 @@ from service.scheduler.watching import Selection
 from service.scheduler.watching.ring import Ring
 from tests.builders import node, pod
 from tests.scheduler.world import World, world
+from tests.seeds import chance
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 LIMITS = Limits(watch_pause_seconds=0)
@@ -53,7 +54,7 @@ async def taken(w: World, watch: Any, until: int) -> list[Change]:
 
 async def random_history(w: World, seed: int = 1, steps: int = 30) -> None:
     """Commits of one change and of many, with deletions among them."""
-    rng = random.Random(seed)
+    rng = chance(seed)
     for _ in range(steps):
         names = rng.sample(["a", "b", "c", "d", "e"], rng.randint(1, 4))
         stored = [name for name in names if await w.stored("Node", "", name)]

@@ -6,7 +6,6 @@ of steps that the seed decides, so different seeds are different interleavings.
 
 import asyncio
 import heapq
-import random
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
@@ -25,6 +24,7 @@ from service.scheduler.limits import Limits
 from service.scheduler.placements import PlacementAnswer
 from service.scheduler.service import Scheduler
 from service.store.memory import MemoryStore
+from tests.seeds import chance
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Manifest = dict[str, Any]
@@ -84,7 +84,7 @@ class TroubledStore(MemoryStore):
 
     def __init__(self, clock: StillClock, seed: int | None) -> None:
         super().__init__(clock.now, CountedIds(0).commit_id)
-        self._random = None if seed is None else random.Random(seed)
+        self._random = None if seed is None else chance(seed)
         self.trouble: list[str] = []
         self.gate: asyncio.Event | None = None
         """Where it is set, commits wait for it before they are tried."""

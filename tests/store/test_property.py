@@ -14,6 +14,7 @@ from service.scheduler.limits import Limits
 from service.scheduler.loading import load
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
+from tests.seeds import examples
 from tests.store.history import (
     AnyStore,
     answer,
@@ -186,7 +187,9 @@ def without_identity(data: object) -> object:
 
 @given(steps=st.lists(STEP, min_size=1, max_size=12))
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_p1_p2_any_history_is_the_same_in_every_store(database_url: str, steps: list[object]):
     asyncio.run(play_on_both(database_url, steps))

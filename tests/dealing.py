@@ -1,0 +1,58 @@
+"""Which process of a run has which tests: the same ones, in the same order, every time.
+
+pytest-xdist hands the next test to whichever process is idle, so what ran in a process before a test
+is left to chance. Here every process gets all its files at the beginning. The files are dealt by the
+seconds that they took when `tests/seconds.json` was written (`python -m tools.verdicts seconds`), the
+longest first, each to the process that has least to do. These seconds decide nothing but the balance.
+"""
+
+import heapq
+import json
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+
+from typing_extensions import override
+from xdist.scheduler import LoadScopeScheduling
+
+from service import compiled
+
+SECONDS_FILE = Path(__file__).with_name("seconds.json")
+UNKNOWN_SECONDS = 1.0
+"""What a file is taken to need that was never measured."""
+
+
+def measured_seconds() -> dict[str, float]:
+    """How long each file took when that was measured last, with the engine as it runs now."""
+    session = "compiled" if compiled.is_in_use() else "interpreted"
+    seconds: dict[str, float] = json.loads(SECONDS_FILE.read_text(encoding="utf-8"))[session]
+    return seconds
+
+
+def file_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+def deal(files: Iterable[str], seconds: Mapping[str, float], processes: int) -> dict[str, int]:
+    """The number of the process, from 0, that each file goes to."""
+    known = {file: seconds.get(file, UNKNOWN_SECONDS) for file in files}
+    least_busy = [(0.0, number) for number in range(processes)]
+    dealt = {}
+    for file in sorted(known, key=lambda file: (-known[file], file)):
+        busy, number = heapq.heappop(least_busy)
+        dealt[file] = number
+        heapq.heappush(least_busy, (busy + known[file], number))
+    return dealt
+
+
+class DealtScheduling(LoadScopeScheduling):
+    """A scheduler of pytest-xdist with one scope a process, which holds all that was dealt to it."""
+
+    @cached_property
+    def _dealt(self) -> dict[str, int]:
+        collected = next(iter(self.registered_collections.values()))
+        return deal(map(file_of, collected), measured_seconds(), self.numnodes)
+
+    @override
+    def _split_scope(self, nodeid: str) -> str:
+        return str(self._dealt[file_of(nodeid)])

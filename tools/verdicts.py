@@ -1,0 +1,172 @@
+"""What runs of the tests said, test by test: `python -m tools.verdicts`.
+
+`repeat` runs the gate's tests again and again, some of the runs beside busy processes, and compares the runs.
+`compare` does so with runs that were kept. `seconds` has files of tests dealt by what they took in a run.
+"""
+
+import argparse
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+ROOT = Path(__file__).parents[1]
+SECONDS_FILE = ROOT / "tests" / "seconds.json"
+BUSY = "while True: pass"
+ABSENT = "absent"
+Verdicts = dict[str, str]
+"""Test to `passed`, `failed`, `error` or `skipped`."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of `make test`, which writes a file for each of its sessions into a folder."""
+
+    name: str
+    beside: str
+    seconds: float
+    verdicts: Verdicts
+
+    def row(self) -> str:
+        counts = Counter(self.verdicts.values())
+        figures = (counts[each] for each in ("passed", "failed", "error", "skipped"))
+        return f"| {self.name} | {self.beside} | {self.seconds:.0f} | {' | '.join(f'{n:,}' for n in figures)} |"
+
+
+def main() -> int:
+    """Do what the command line says; 1 if verdicts differ."""
+    options = _options()
+    return int(options.do(options))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tools.verdicts", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    repeat = commands.add_parser("repeat", help="run `make test` many times and compare")
+    repeat.add_argument("--runs", type=int, default=10)
+    repeat.add_argument("--loaded", type=int, default=5, help="how many beside busy processes")
+    repeat.add_argument("--busy", type=int, default=2, help="how many busy processes")
+    repeat.add_argument("--folder", type=Path, default=ROOT / ".verdicts" / "runs")
+    repeat.set_defaults(do=_repeat)
+    compare = commands.add_parser("compare", help="compare runs, each a folder of junit files")
+    compare.add_argument("folders", type=Path, nargs="+")
+    compare.set_defaults(do=lambda options: tell([read(each) for each in options.folders]))
+    seconds = commands.add_parser("seconds", help=f"write {SECONDS_FILE.relative_to(ROOT)}")
+    seconds.add_argument("folder", type=Path, help="a whole run: a junit file for each session")
+    seconds.set_defaults(do=_write_seconds)
+    return parser.parse_args()
+
+
+def _repeat(options: argparse.Namespace) -> int:
+    for number in range(1, options.runs + 1):
+        busy = options.busy if number > options.runs - options.loaded else 0
+        folder = options.folder / f"{number:02}"
+        folder.mkdir(parents=True)
+        with _beside(busy):
+            started = time.monotonic()
+            with (folder / "log").open("wb") as log:
+                command = ("make", "test", f"VERDICTS={folder}")
+                subprocess.run(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, check=False)
+        told = {"beside": f"{busy} busy processes" if busy else "nothing"}
+        (folder / "run.json").write_text(json.dumps(told | {"seconds": time.monotonic() - started}))
+        print(read(folder).row(), flush=True)
+    return tell([read(each) for each in sorted(options.folder.iterdir())])
+
+
+@contextlib.contextmanager
+def _beside(busy: int) -> Iterator[None]:
+    processes = [subprocess.Popen((sys.executable, "-c", BUSY)) for _ in range(busy)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def read(folder: Path) -> Run:
+    """A run from what it left in its folder.
+
+    Raises:
+        FileNotFoundError: the run left no verdicts there.
+    """
+    files = sorted(folder.glob("*.xml"))
+    if not files:
+        raise FileNotFoundError(f"There is no junit file in {folder}.")
+    told = folder / "run.json"
+    about = json.loads(told.read_text()) if told.exists() else {}
+    verdicts = {f"{file.stem} {test}": each for file in files for test, each in _tests(file)}
+    return Run(folder.name, about.get("beside", ""), about.get("seconds", 0.0), verdicts)
+
+
+def failed_tests(file: Path) -> Iterator[str]:
+    """The tests of a junit file that failed or broke off, as pytest takes them."""
+    for case in ET.parse(file).iter("testcase"):
+        if _verdict(case) in {"failed", "error"}:
+            yield _nodeid(case.get("classname", ""), case.get("name", ""))
+
+
+def _tests(file: Path) -> Iterator[tuple[str, str]]:
+    for case in ET.parse(file).iter("testcase"):
+        yield f"{case.get('classname')}::{case.get('name')}", _verdict(case)
+
+
+def _verdict(case: ET.Element) -> str:
+    bad = {"failure": "failed", "error": "error", "skipped": "skipped"}
+    return next((bad[child.tag] for child in case if child.tag in bad), "passed")
+
+
+def differences(runs: Sequence[Run]) -> dict[str, list[str]]:
+    """The tests that did not get the same verdict in all runs, with the verdict of each run."""
+    tests = sorted({test for run in runs for test in run.verdicts})
+    told = {test: [run.verdicts.get(test, ABSENT) for run in runs] for test in tests}
+    return {test: verdicts for test, verdicts in told.items() if len(set(verdicts)) > 1}
+
+
+def tell(runs: Sequence[Run]) -> int:
+    """Print a table of the runs and each test whose verdict differs; 1 if there is any."""
+    print("| run | beside | seconds | passed | failed | errors | skipped |")
+    print("|--:|---|--:|--:|--:|--:|--:|")
+    for run in runs:
+        print(run.row())
+    differing = differences(runs)
+    for test, verdicts in differing.items():
+        print(f"{test}: {', '.join(verdicts)}")
+    print(f"{len(differing)} of {len(runs[0].verdicts):,} tests differ in {len(runs)} runs.")
+    return 1 if differing else 0
+
+
+def _write_seconds(options: argparse.Namespace) -> int:
+    sessions = {file.stem: by_file(file) for file in options.folder.glob("*.xml")}
+    SECONDS_FILE.write_text(json.dumps(sessions, indent=1, sort_keys=True) + "\n")
+    return 0
+
+
+def by_file(junit: Path) -> Mapping[str, float]:
+    """The seconds that each file of tests took."""
+    seconds: Counter[str] = Counter()
+    for case in ET.parse(junit).iter("testcase"):
+        seconds[_file_of(case.get("classname", ""))] += float(case.get("time", 0))
+    return {file: round(value, 1) for file, value in seconds.items()}
+
+
+def _file_of(classname: str) -> str:
+    return _nodeid(classname, "").partition("::")[0]
+
+
+def _nodeid(classname: str, test: str) -> str:
+    """`tests.api.test_edge.TestClass` and `test_it` as `tests/api/test_edge.py::TestClass::test_it`."""
+    parts, classes = classname.split("."), []
+    while len(parts) > 1 and not ROOT.joinpath(*parts).with_suffix(".py").exists():
+        classes.insert(0, parts.pop())
+    return "::".join([f"{'/'.join(parts)}.py", *classes, test])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
