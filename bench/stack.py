@@ -16,7 +16,8 @@ import asyncpg
 import psutil
 from sqlalchemy.engine import make_url
 
-from service.cli.local import free_port, is_ready, temporary_folder
+from service.cli.local import is_ready, temporary_folder
+from service.cli.ports import hold_port, port_of
 from service.store.embedded import EmbeddedPostgres
 
 DURABLE = ("fsync", "synchronous_commit", "full_page_writes")
@@ -155,7 +156,8 @@ def server(
     postgres: Postgres, url: str, *, workers: int = 1, options: Sequence[str] = ()
 ) -> Iterator[Server]:
     """`moorage serve` on a database of that PostgreSQL, ready; stopped afterwards."""
-    port = free_port()
+    held = hold_port()
+    port = port_of(held)
     command = [sys.executable, "-m", "service.cli", "serve", "--port", str(port)]
     began = time.perf_counter()
     process = subprocess.Popen(
@@ -175,6 +177,7 @@ def server(
             process.wait(STOP_SECONDS_MAX)
         finally:
             process.kill()
+            held.close()
 
 
 def tree(root: psutil.Process) -> list[psutil.Process]:

@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 300.0
+"""Only what never happens takes so long, also on a machine that is ten times slower; pytest's own timeout is longer still."""
 
 T = TypeVar("T")
 

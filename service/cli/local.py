@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -17,6 +18,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from service.cli.errors import Unavailable
+from service.cli.ports import LOOPBACK, hold_port, port_of
 
 READY_SECONDS_MAX = 120.0
 STOP_SECONDS_MAX = 60.0
@@ -26,7 +28,8 @@ POLL_SECONDS = 0.05
 class LocalServer:
     """`moorage serve` on a port of this machine; a context that starts and stops it.
 
-    Killed and started again on the same data folder, it keeps its port.
+    Killed and started again on the same data folder, it keeps its port. A port that is not given is one that nobody else gets as long as
+    this object lives.
     """
 
     def __init__(
@@ -38,11 +41,11 @@ class LocalServer:
         environment: Mapping[str, str] | None = None,
         quiet: bool = False,
     ) -> None:
-        self.port = port or free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.port = port or self._port_of_its_own()
+        self.url = f"http://{LOOPBACK}:{self.port}"
         self.process: subprocess.Popen[bytes] | None = None
         self._command = [
-            *(sys.executable, "-m", "service.cli", "serve", "--host", "127.0.0.1"),
+            *(sys.executable, "-m", "service.cli", "serve", "--host", LOOPBACK),
             *("--port", str(self.port), "--data-dir", str(data_dir), "--workers", str(workers)),
         ]
         self._environment = environment or {}
@@ -76,6 +79,11 @@ class LocalServer:
             self.stop()
             raise
         return time.monotonic() - started
+
+    def _port_of_its_own(self) -> int:
+        held = hold_port()
+        weakref.finalize(self, held.close)
+        return port_of(held)
 
     def _wait_until_ready(self, deadline: float) -> None:
         while time.monotonic() < deadline:
@@ -145,11 +153,4 @@ def is_ready(url: str) -> bool:
 
 def _is_open(port: int) -> bool:
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free_port() -> int:
-    """A port on which nothing listens now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+        return probe.connect_ex((LOOPBACK, port)) == 0

@@ -11,7 +11,6 @@ hold. Where there is no way to end a fork server's children with it (not Linux),
 
 import multiprocessing
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from granian.log import LogLevels
 from granian.server import MPServer
 from granian.server.mp import WorkerProcess
 
-from service.cli.errors import ExitCode, WrongUsage
+from service.cli.errors import ExitCode
 
 HEADER_READ_TIMEOUT_MS = 10_000
 HEADER_BUFFER_BYTES = 128 * 1024
@@ -139,25 +138,6 @@ def run_workers(target: str, *, host: str, port: int, workers: int) -> ExitCode:
     ):  # Ctrl-C reaches the workers too, and granian calls their end a failure
         server.serve()
     return ExitCode.OK if server.interrupt_signal else ExitCode.UNAVAILABLE
-
-
-def claim_port(host: str, port: int) -> int:
-    """The port to listen on: `port` if nobody listens there, or a free one for 0.
-
-    Granian's sockets share a port with whoever asks (SO_REUSEPORT), so it would not notice another server.
-
-    Raises:
-        WrongUsage: the address is taken, or is not one of this machine.
-    """
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
-            probe.listen()
-            return int(probe.getsockname()[1])
-    except OSError as error:
-        raise WrongUsage(f"Cannot listen on {host}:{port}: {error.strerror or error}.") from None
 
 
 _LOGGING = {

@@ -17,7 +17,8 @@ from service.api.exposition import DIRECTORY_VARIABLE
 from service.cli.errors import ExitCode, Unavailable, WrongUsage
 from service.cli.local import is_ready
 from service.cli.output import Output
-from service.cli.processes import claim_port, run_workers
+from service.cli.ports import claimed_port
+from service.cli.processes import run_workers
 from service.model.errors import NotFound, StorageUnavailable
 from service.settings import PREFIX, Settings
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
@@ -49,11 +50,17 @@ def run_server(settings: Settings) -> None:
         WrongUsage: the port is taken.
         Unavailable: the workers ended although nobody asked for it.
     """
-    settings = msgspec.structs.replace(settings, port=claim_port(settings.host, settings.port))
-    with suppress(_Stopped), _stoppable(), database(settings) as url, ExitStack() as folders:
+    with (
+        claimed_port(settings.host, settings.port) as port,
+        suppress(_Stopped),
+        _stoppable(),
+        database(settings) as url,
+        ExitStack() as folders,
+    ):
         migrate(url)
         settings = msgspec.structs.replace(
             settings,
+            port=port,
             database_url=url,
             metrics_dir=folders.enter_context(private_folder("metrics")),
             hand_over_dir=folders.enter_context(private_folder("workers")),

@@ -2,9 +2,9 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +12,8 @@ import httpx
 import psutil
 import pytest
 
-from service.cli.local import free_port
+from service.cli.ports import hold_port, port_of
+from tests.waiting import WAIT_SECONDS, eventually
 
 APPLICATION = """
 import asyncio, os, pathlib, sys
@@ -30,8 +31,10 @@ async def app(scope, receive, send):
             if message["type"] == "lifespan.shutdown":
                 return
     if scope["path"] == "/slow":
-        pathlib.Path(__file__).with_name("begun").touch()
-        await asyncio.sleep(1)
+        folder = pathlib.Path(__file__).parent
+        (folder / "begun").touch()
+        while not (folder / "released").exists():
+            await asyncio.sleep(0.01)
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
 
@@ -40,31 +43,38 @@ if __name__ == "__main__":
     port, workers = int(sys.argv[1]), int(sys.argv[2])
     sys.exit(run_workers("application:create", host="127.0.0.1", port=port, workers=workers))
 """
-WAIT_SECONDS = 30
 
 
 class Server:
     def __init__(self, folder, workers):
-        self.url = f"http://127.0.0.1:{free_port()}"
+        self._held = hold_port()
+        port = port_of(self._held)
+        self.url = f"http://127.0.0.1:{port}"
         (folder / "application.py").write_text(APPLICATION)
         root = Path(__file__).resolve().parents[2]
         environment = {"PYTHONPATH": f"{folder}{os.pathsep}{root}"}
-        command = [
-            sys.executable,
-            str(folder / "application.py"),
-            self.url.rpartition(":")[2],
-            str(workers),
-        ]
+        command = [sys.executable, str(folder / "application.py"), str(port), str(workers)]
         self.process = subprocess.Popen(command, env=environment, start_new_session=True)
 
     def worker(self):
         """The process that answers now."""
-        deadline = time.monotonic() + WAIT_SECONDS
-        while time.monotonic() < deadline:
-            with suppress(httpx.TransportError):
-                return int(httpx.get(self.url, timeout=5).text)
-            time.sleep(0.05)
-        raise AssertionError("no worker answers")
+        return eventually(self._answering)
+
+    def _answering(self):
+        """None while nobody answers."""
+        with suppress(httpx.TransportError):
+            return int(httpx.get(self.url, timeout=WAIT_SECONDS).text)
+
+    def refuses_connections(self):
+        """Whether nobody listens any more: whoever is being stopped no longer does."""
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port_of(self._held))) != 0
+
+    def end(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._held.close()
 
 
 @pytest.fixture
@@ -78,9 +88,7 @@ def start(tmp_path):
 
     yield server
     for one in started:
-        if one.process.poll() is None:
-            os.killpg(one.process.pid, signal.SIGKILL)
-        one.process.wait()
+        one.end()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -98,16 +106,15 @@ def test_a_request_in_flight_is_answered_before_the_end(start, tmp_path):
         [
             sys.executable,
             "-c",
-            f"import httpx; print(httpx.get('{server.url}/slow', timeout=30).status_code)",
+            f"import httpx; print(httpx.get('{server.url}/slow', timeout=None).status_code)",
         ],
         stdout=subprocess.PIPE,
     )
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not (tmp_path / "begun").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    eventually((tmp_path / "begun").exists)
 
     server.process.terminate()
+    eventually(server.refuses_connections)
+    (tmp_path / "released").touch()
 
     assert asker.communicate(timeout=WAIT_SECONDS)[0].strip() == b"200"
     assert server.process.wait(WAIT_SECONDS) == 0
@@ -118,7 +125,9 @@ def test_a_worker_that_dies_is_started_again_however_often(start):
     seen = {server.worker()}
 
     for _ in range(3):
-        os.kill(server.worker(), signal.SIGKILL)
+        worker = psutil.Process(server.worker())
+        worker.kill()
+        psutil.wait_procs([worker], timeout=WAIT_SECONDS)
         seen.add(server.worker())
 
     assert len(seen) == 4

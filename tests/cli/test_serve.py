@@ -3,7 +3,8 @@ import socket
 import pytest
 
 from service.cli.errors import WrongUsage
-from service.cli.processes import claim_port
+from service.cli.local import LocalServer
+from service.cli.ports import claimed_port, hold_port, port_of
 from service.cli.serve import is_loopback, refuse_open_door, server_settings
 from service.settings import Settings
 
@@ -64,14 +65,42 @@ def test_a_taken_port_is_wrong_usage_although_granian_would_share_it():
         other.bind(("127.0.0.1", 0))
         other.listen()
 
-        with pytest.raises(WrongUsage, match="Cannot listen"):
-            claim_port("127.0.0.1", other.getsockname()[1])
+        with pytest.raises(WrongUsage, match="Cannot listen"), claimed_port(*other.getsockname()):
+            pass
 
 
-def test_port_0_is_any_free_port():
-    assert claim_port("127.0.0.1", 0) > 0
+def listener(port):
+    """One as granian's: of several that share a port."""
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    made.bind(("127.0.0.1", port))
+    made.listen()
+    return made
+
+
+def test_port_0_is_any_free_port_that_no_stranger_gets_and_the_workers_share():
+    with claimed_port("127.0.0.1", 0) as port:
+        with socket.socket() as stranger, pytest.raises(OSError, match="in use"):
+            stranger.bind(("127.0.0.1", port))
+        with listener(port), listener(port), socket.create_connection(("127.0.0.1", port)):
+            pass
+
+
+def test_a_port_that_is_held_for_a_server_can_be_claimed_by_it():
+    with hold_port() as held, claimed_port("127.0.0.1", port_of(held)) as port:
+        assert port == port_of(held)
+
+
+def test_a_local_server_has_its_port_for_itself_before_it_starts(tmp_path):
+    server = LocalServer(tmp_path)
+
+    with socket.socket() as stranger, pytest.raises(OSError, match="in use"):
+        stranger.bind(("127.0.0.1", server.port))
 
 
 def test_an_address_of_no_interface_is_wrong_usage():
-    with pytest.raises(WrongUsage, match="Cannot listen"):
-        claim_port("203.0.113.1", 8080)
+    with (
+        pytest.raises(WrongUsage, match="Cannot listen"),
+        claimed_port("203.0.113.1", 8080),
+    ):
+        pass
