@@ -1,7 +1,8 @@
 """Waiting for what another process does."""
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 WAIT_SECONDS = 300.0
@@ -16,4 +17,12 @@ def eventually(condition: Callable[[], T], seconds: float = WAIT_SECONDS) -> T:
     while not (answer := condition()):
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)
+    return answer
+
+
+async def once(condition: Callable[[], Awaitable[T]], seconds: float = WAIT_SECONDS) -> T:
+    """Wait for a true answer, and give it, while other tasks run."""
+    async with asyncio.timeout(seconds):
+        while not (answer := await condition()):  # noqa: ASYNC110 - other processes set no event
+            await asyncio.sleep(0.02)
     return answer

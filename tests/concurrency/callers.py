@@ -15,6 +15,7 @@ from service.scheduler.loading import load
 from service.store.postgres import PostgresStore
 from tests.concurrency.checker.claims import MARK
 from tests.concurrency.checker.history import Action, Call, History
+from tests.waiting import WAIT_SECONDS
 
 PATH = "/v1/clusters/default"
 ASK_AGAIN_SECONDS = 0.1
@@ -52,7 +53,7 @@ class Caller:
         self._path = f"/v1/clusters/{cluster}"
         options = {"headers": bearer(token), "limits": httpx.Limits(max_keepalive_connections=1)}
         self._servers = [
-            httpx.AsyncClient(base_url=url, timeout=30, verify=False, **options)  # plain HTTP
+            httpx.AsyncClient(base_url=url, timeout=WAIT_SECONDS, verify=False, **options)  # HTTP
             for url in urls
         ]
 
@@ -61,7 +62,7 @@ class Caller:
             await server.aclose()
 
     async def place(
-        self, pods: Sequence[dict[str, Any]], *, group: bool = False, seconds: float = 60.0
+        self, pods: Sequence[dict[str, Any]], *, group: bool = False, seconds: float = WAIT_SECONDS
     ) -> Call:
         """Place pods, asking again for so long while the outcome is not known."""
         request = {"pods": pods, "policy": "AllOrNothing" if group else "BestEffort"}
@@ -75,12 +76,12 @@ class Caller:
             "place", asked, ("POST", "/placements"), request, seconds, manifests=pods
         )
 
-    async def put_namespace(self, name: str, *, seconds: float = 60.0) -> Call:
+    async def put_namespace(self, name: str, *, seconds: float = WAIT_SECONDS) -> Call:
         """Create a namespace."""
         item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         return await self.put(item, seconds=seconds)
 
-    async def put(self, manifest: Mapping[str, Any], *, seconds: float = 60.0) -> Call:
+    async def put(self, manifest: Mapping[str, Any], *, seconds: float = WAIT_SECONDS) -> Call:
         """Create or change an object without a namespace, marked as the doing of this call."""
         operation, metadata = self._notebook.next_operation(), manifest["metadata"]
         annotations = {"annotations": {MARK: str(operation)}}
@@ -91,14 +92,14 @@ class Caller:
             "apply", asked, ("POST", "/apply"), request, seconds, operation=operation
         )
 
-    async def delete_namespace(self, name: str, *, seconds: float = 60.0) -> Call:
+    async def delete_namespace(self, name: str, *, seconds: float = WAIT_SECONDS) -> Call:
         """Delete a namespace with everything in it; asked a second time, it may be gone."""
         asked = {"object": ("Namespace", "", name), "dry_run": False}
         return await self._until_answered(
             "delete", asked, ("DELETE", f"/namespaces/{name}"), None, seconds
         )
 
-    async def delete_pod(self, namespace: str, name: str, *, seconds: float = 60.0) -> Call:
+    async def delete_pod(self, namespace: str, name: str, *, seconds: float = WAIT_SECONDS) -> Call:
         """Delete a pod; asked a second time, it may be gone."""
         asked = {"object": ("Pod", namespace, name), "dry_run": False}
         path = f"/namespaces/{namespace}/pods/{name}"

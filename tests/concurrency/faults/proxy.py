@@ -23,7 +23,7 @@ Fault = Literal["answer lost", "never sent", "sent late"] | Kill
 PostgreSQL only when its sender has long been told that the connection broke; or its sender dies."""
 KILLS: tuple[Kill, ...] = get_args(Kill)
 
-LATE_SECONDS = 0.3
+LATE_SECONDS = 0.1
 _COMMIT = re.compile(rb"\bcommit_v\d+\(")
 
 

@@ -12,7 +12,7 @@ from service.store.embedded import EmbeddedPostgres
 from service.store.embedded.binaries import ENVIRONMENT
 from tests.concurrency.callers import read_history
 from tests.concurrency.checker import check
-from tests.concurrency.faults.site import Site
+from tests.concurrency.faults.site import Site, copy_data, start_all
 from tests.concurrency.racing import (
     SETUP,
     TOKEN,
@@ -51,19 +51,19 @@ class WallClock:
 
 
 @pytest.mark.skipif(not LIBRARIES, reason="clock jumps: libfaketime is not installed")
-async def test_no_answer_is_lost_or_given_twice_when_clocks_jump(monkeypatch):
+async def test_no_answer_is_lost_or_given_twice_when_clocks_jump(monkeypatch, ready_made):
     with temporary_folder() as folder, ExitStack() as stack:
         clocks = [WallClock(folder / f"clock-{i}") for i in range(3)]
         for name, value in clocks[0].environment.items():
             monkeypatch.setitem(ENVIRONMENT, name, value)
+        copy_data(ready_made, folder / "data")
         postgres = EmbeddedPostgres(folder / "data")
         await asyncio.to_thread(stack.enter_context, postgres)
         common = {"MOORAGE_TOKEN": TOKEN, "MOORAGE_DATABASE_URL": postgres.url}
         servers = [
             LocalServer(folder, environment=common | clock.environment) for clock in clocks[1:]
         ]
-        for server in servers:
-            await asyncio.to_thread(stack.enter_context, server)
+        await start_all(servers, stack)
         await asyncio.to_thread(load, servers[0].url)
         site = Site(folder, servers)
 

@@ -10,6 +10,7 @@ from service.cli.local import LocalServer, temporary_folder
 from tests.concurrency.callers import read_history
 from tests.concurrency.checker import check
 from tests.concurrency.faults.proxy import KILLS, CommitProxy
+from tests.concurrency.faults.site import start_all
 from tests.concurrency.racing import (
     CALLERS,
     SETUP,
@@ -21,7 +22,7 @@ from tests.concurrency.racing import (
 )
 
 FAULTS = ("answer lost", "never sent", "sent late")
-GROUPS = 24
+GROUPS = 18
 KILL_GROUPS = 8
 
 
@@ -34,8 +35,7 @@ async def test_no_answer_is_lost_or_given_twice_when_commits_lose_their_answers(
         async with CommitProxy(database_url, folder) as proxy:
             environment["MOORAGE_DATABASE_URL"] = proxy.url
             running = [LocalServer(folder, environment=environment) for _ in range(servers)]
-            for server in running:
-                await asyncio.to_thread(stack.enter_context, server)
+            await start_all(running, stack)
             await asyncio.to_thread(load, running[0].url)
 
             pattern = itertools.cycle([*FAULTS, None, FAULTS[0], None])
@@ -56,8 +56,7 @@ async def test_workers_that_die_at_their_commit_leave_it_whole_or_not_at_all(dat
         async with CommitProxy(database_url, folder) as proxy:
             environment["MOORAGE_DATABASE_URL"] = proxy.url
             running = [LocalServer(folder, environment=environment) for _ in range(2)]
-            for server in running:
-                await asyncio.to_thread(stack.enter_context, server)
+            await start_all(running, stack)
             await asyncio.to_thread(load, running[0].url)
 
             async def next_kill(number):
@@ -71,7 +70,6 @@ async def test_workers_that_die_at_their_commit_leave_it_whole_or_not_at_all(dat
             await asyncio.to_thread(stack.close)
         history = await read_history(database_url, calls, granted=SETUP)
     assert all(proxy.done[kill] == 2 for kill in KILLS), proxy.done
-    # Who found no worker for a minute gave up: on a busy machine it takes long to start one.
-    assert assert_every_answer_is_stored(history) > KILL_GROUPS * CALLERS // 2
+    assert assert_every_answer_is_stored(history) == KILL_GROUPS * CALLERS
     assert list(broken_groups(history)) == []
     assert check(history) == []

@@ -11,10 +11,9 @@ from service.cli.local import temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.faults.site import connect, site
 from tests.concurrency.racing import CALLERS
+from tests.waiting import once
 
 DISK_BYTES = 320_000_000
-FULL_SECONDS = 2.0
-REFUSED_SECONDS_MAX = 60.0
 PIECE = bytes(1 << 16)
 
 
@@ -52,20 +51,21 @@ async def ask_for_more_log(data_dir):
                 connection.terminate()
 
 
-async def test_a_full_disk_refuses_commits_until_there_is_room_again():
-    async def fill_for_a_while(site):
+async def test_a_full_disk_refuses_commits_until_there_is_room_again(ready_made):
+    async def fill_until_refused(site):
         filler = site.data_dir.parent / "filler"
         await asyncio.to_thread(fill, filler)
-        await asyncio.sleep(FULL_SECONDS)
-        async with asyncio.timeout(REFUSED_SECONDS_MAX):
+
+        async def enough_are_refused():
             await ask_for_more_log(site.data_dir)
-            while all(each.outcome == "ok" for each in site.calls):  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
-        await asyncio.sleep(FULL_SECONDS / 2)
+            return sum(each.outcome != "ok" for each in site.calls) >= CALLERS
+
+        await once(enough_are_refused)
         filler.unlink()
 
-    async with site(disk=small_disk(), quiet=True) as made:
-        calls = await made.place_while(fill_for_a_while)
+    patience = {"request_timeout_seconds": "2"}
+    async with site(disk=small_disk(), quiet=True, ready_made=ready_made, **patience) as made:
+        calls = await made.place_while(fill_until_refused)
     refused = {each.status for each in calls if each.outcome != "ok"}
     assert refused
     assert refused <= {"StorageUnavailable", "OutcomeUnknown", "Overloaded"}

@@ -16,9 +16,10 @@ from tests.concurrency.faults.recovery import (
 )
 from tests.concurrency.faults.site import site
 from tests.concurrency.racing import kill_postgres, kill_worker
+from tests.seeds import seed
 
 KILLS = int(os.environ.get("MOORAGE_FAULT_KILLS", "20"))  # noqa: TID251
-SEED = int(os.environ.get("MOORAGE_FAULT_SEED", "0"))  # noqa: TID251
+SEED = seed("kills at random moments")
 RECOVERIES = int(os.environ.get("MOORAGE_FAULT_RECOVERIES", "20"))  # noqa: TID251
 
 

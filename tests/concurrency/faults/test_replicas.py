@@ -1,7 +1,6 @@
 """A13 on real processes: after some quiet every replica is what the tables are."""
 
 import asyncio
-import time
 from contextlib import ExitStack
 
 import httpx
@@ -13,11 +12,12 @@ from service.scheduler.loading import Loading
 from service.scheduler.replica import Replica
 from service.store.postgres import PostgresStore
 from tests.concurrency.callers import bearer
+from tests.concurrency.faults.site import start_all
 from tests.concurrency.racing import TOKEN, load, run_callers, try_out
+from tests.waiting import WAIT_SECONDS, eventually
 
 PROCESSES = 3
-QUIET_SECONDS_MAX = 30.0
-STARTED_SECONDS_MAX = 30.0
+GROUPS = 6
 
 
 async def tables(database_url):
@@ -37,7 +37,7 @@ async def tables(database_url):
 
 
 def told(url):
-    answer = httpx.get(f"{url}/debug/replicas", headers=bearer(TOKEN), timeout=30)
+    answer = httpx.get(f"{url}/debug/replicas", headers=bearer(TOKEN), timeout=WAIT_SECONDS)
     return {
         item["process"]: (item["revision"], item["hash"])
         for item in answer.raise_for_status().json()["items"]
@@ -47,18 +47,23 @@ def told(url):
 
 def once_all_report(servers):
     """The second worker of a server may come so late that no caller met it."""
-    deadline = time.monotonic() + STARTED_SECONDS_MAX
-    while len(told(servers[0].url)) < PROCESSES and time.monotonic() < deadline:
+
+    def report():
         for server in servers:
             try_out(server.url)
+        return len(told(servers[0].url)) == PROCESSES
+
+    eventually(report)
 
 
 def once_all_hold(expected, url):
-    """What the processes say as soon as that is so, or after the time in which it has to be."""
-    deadline = time.monotonic() + QUIET_SECONDS_MAX
-    while set(told(url).values()) != {expected} and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return told(url)
+    """What the processes say as soon as that is so: replicas follow the log by themselves."""
+
+    def hold():
+        found = told(url)
+        return set(found.values()) == {expected} and found
+
+    return eventually(hold)
 
 
 async def test_all_processes_of_a_database_come_to_hold_what_the_tables_hold(database_url):
@@ -73,10 +78,9 @@ async def test_all_processes_of_a_database_come_to_hold_what_the_tables_hold(dat
             LocalServer(folder, environment=environment),
             LocalServer(folder, environment=environment, workers=2),
         ]
-        for server in servers:
-            await asyncio.to_thread(stack.enter_context, server)
+        await start_all(servers, stack)
         await asyncio.to_thread(load, servers[0].url)
-        await run_callers([server.url for server in servers] * 2, groups=20)
+        await run_callers([server.url for server in servers] * 2, groups=GROUPS)
 
         await asyncio.to_thread(once_all_report, servers)
         expected = await tables(database_url)
