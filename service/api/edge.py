@@ -9,6 +9,7 @@ from itertools import chain
 
 from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from litestar.utils.path import normalize_path
 
 from service.api.metrics import Metrics
 from service.api.problems import (
@@ -84,15 +85,24 @@ class Edge:
             raise HeadersTooLarge(f"The headers are longer than {self._header_bytes_max} bytes.")
         _check_framing(headers)
         _check_path(scope["path"])
-        if scope["path"].startswith(_GUARDED):
+        if _routed_path(scope).startswith(_GUARDED):
             self._authenticate(headers)
 
     def _authenticate(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         if self._credentials is None:
             return
-        given = next((value for name, value in headers if name == b"authorization"), b"")
-        if not hmac.compare_digest(_with_normal_scheme(given), self._credentials):
+        given = [value for name, value in headers if name == b"authorization"]
+        # Of several, a proxy in front may have looked at another one.
+        if len(given) != 1 or not hmac.compare_digest(
+            _with_normal_scheme(given[0]), self._credentials
+        ):
             raise Unauthorized("Send `Authorization: Bearer <token>` with the server's token.")
+
+
+def _routed_path(scope: HTTPScope) -> str:
+    """The path by which the router finds a handler: to it, `//v1` and `v1` are `/v1`."""
+    path, root = scope["path"], scope.get("root_path", "")
+    return normalize_path(path.split(root, maxsplit=1)[-1] if root else path)
 
 
 def _with_normal_scheme(authorization: bytes) -> bytes:
