@@ -120,7 +120,8 @@ def wrong_parameter(name: str, message: str, value: str) -> MalformedRequest:
 def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ...]:
     """The tags of an If-Match or If-None-Match, without their quotes; `("*",)` for any.
 
-    If-Match compares strongly (RFC 9110): a weak tag in it matches nothing, so it is left out.
+    If-Match compares strongly (RFC 9110): a weak tag in it matches nothing, so it is left out. So
+    is `"*"`, which in quotes is a tag like any other, and none of ours.
 
     Raises:
         MalformedRequest: the header is not a list of entity tags.
@@ -130,7 +131,8 @@ def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ..
     found = [_ENTITY_TAG.fullmatch(part.strip()) for part in value.split(",")]
     if not all(found):
         raise MalformedRequest(f"{header} has to be `*` or a list of quoted entity tags.")
-    return tuple(match[2] for match in found if match and (weak or not match[1]))
+    strong = (match for match in found if match and (weak or not match[1]))
+    return tuple(match[2] for match in strong if match[2] != "*")
 
 
 def if_match(request: AnyRequest) -> tuple[str, ...] | None:
@@ -142,7 +144,7 @@ def if_match(request: AnyRequest) -> tuple[str, ...] | None:
 def if_none_match(request: AnyRequest) -> tuple[str, ...] | None:
     """The entity tags of the If-None-Match of a write; None where it has none."""
     value = header(request, "if-none-match")
-    return None if value is None else entity_tags("If-None-Match", value)
+    return None if value is None else entity_tags("If-None-Match", value, weak=True)
 
 
 def converted(value: object, type_: type[T], prefix: str = "") -> T:

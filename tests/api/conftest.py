@@ -27,9 +27,9 @@ async def make_harness() -> AsyncIterator[MakeHarness]:
     """Builds applications over the store in memory, with settings of the test's own."""
     async with AsyncExitStack() as stack:
 
-        async def make(store: Any = None, **settings: Any) -> Harness:
+        async def make(store: Any = None, limits: Limits | None = None, **settings: Any) -> Harness:
             store = store or MemoryStore(SystemClock().now, RandomIds().commit_id)
-            return await _started(stack, store, Settings(**settings))
+            return await _started(stack, store, Settings(**settings), limits)
 
         yield make
 
@@ -60,10 +60,12 @@ async def over_each_store(
         yield await _started(stack, store, Settings())
 
 
-async def _started(stack: AsyncExitStack, store: Any, settings: Settings) -> Harness:
+async def _started(
+    stack: AsyncExitStack, store: Any, settings: Settings, limits: Limits | None = None
+) -> Harness:
     clock = SystemClock()
     metrics = Metrics()
-    scheduler = Scheduler(store, clock, RandomIds(), Limits(), meter=metrics)
+    scheduler = Scheduler(store, clock, RandomIds(), limits or Limits(), meter=metrics)
     await scheduler.start()
     stack.push_async_callback(scheduler.stop)
     create = partial(

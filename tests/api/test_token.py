@@ -74,7 +74,9 @@ async def asked(
     root_path: str = "",
 ) -> tuple[int, dict[str, Any]]:
     """Status and body of the answer to a request exactly as written, which no client would send."""
-    incoming = [{"type": "http.request", "body": b"" if body is None else msgspec.json.encode(body)}]
+    incoming = [
+        {"type": "http.request", "body": b"" if body is None else msgspec.json.encode(body)}
+    ]
     answer: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -141,7 +143,9 @@ async def test_a_prefix_that_the_server_takes_off_hides_nothing(guarded: Harness
     assert (await asked(guarded, "GET", path, [RIGHT], root_path="/prefix"))[0] == 200
 
 
-@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/errors"])
+@pytest.mark.parametrize(
+    "path", ["/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/errors"]
+)
 async def test_what_is_no_clusters_business_needs_no_token(guarded: Harness, path: str) -> None:
     assert (await asked(guarded, "GET", path, []))[0] == 200
 

@@ -11,7 +11,10 @@ import msgspec
 import pytest
 
 from service.api import streams
+from service.api.event_stream import EventStream
 from service.model.errors import HistoryReplaced
+from service.scheduler.limits import Limits
+from service.scheduler.watching import Selection
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 from tests.seeds import chance
@@ -123,7 +126,7 @@ class Stream:
         return self.events
 
     async def until_id(self, revision: str) -> None:
-        await self._until(lambda: self.events[-1].id == revision)
+        await self._until(lambda: bool(self.events) and self.events[-1].id == revision)
 
     async def _until(self, reached: Callable[[], bool]) -> None:
         async with asyncio.timeout(SECONDS_MAX):
@@ -392,6 +395,90 @@ async def test_a10_no_bookmark_stands_within_a_commit(make_harness: MakeHarness)
         await watch.until_id(str(max(ends)))
 
     assert {int(e.id) for e in watch.events if e.type == "BOOKMARK"} <= ends
+
+
+def assert_bookmarks_are_true(
+    events: list[Event], log: list[tuple[str, str, str]], since: int
+) -> list[int]:
+    """Before each bookmark all changes up to it were sent, and no others; where they stand."""
+    given, bookmarks = list[str](), list[int]()
+    for each in events:
+        if each.type != "BOOKMARK":
+            given.append(each.id)
+            continue
+        bookmarks.append(int(each.id))
+        assert given == [id_ for id_, _, _ in log if since < int(id_) <= int(each.id)]
+    return bookmarks
+
+
+SEVERAL_PAGES = Limits(watch_page_changes=3, watch_ring_changes=5, watch_pause_seconds=0)
+AFTER_EACH_PAGE = 1e-9
+"""Seconds between bookmarks: the next one is due as soon as there is anything to send."""
+
+
+async def test_a10_bookmarks_of_a_watch_that_catches_up_are_true_and_lead_on(
+    make_harness: MakeHarness,
+):
+    """Far behind, it reads the log in pages; no bookmark may tell of more than was sent."""
+    harness = await make_harness(limits=SEVERAL_PAGES, watch_bookmark_seconds=AFTER_EACH_PAGE)
+    await random_changes(harness, seed=3, count=30)
+    log = await logged(harness)
+    head = log[-1][0]
+    async with stream(harness, sinceRevision=0) as watch:
+        await watch.until_id(head)
+    bookmarks = sorted(set(assert_bookmarks_are_true(watch.events, log, 0)))
+    assert len(bookmarks) > 10
+
+    for since in bookmarks[:-1]:
+        async with stream(harness, sinceRevision=since) as later:
+            await later.until_id(head)
+        assert_bookmarks_are_true(later.events, log, since)
+        given = [(e.id, e.type, e.name) for e in later.events if e.type != "BOOKMARK"]
+        assert given == log[since:]
+
+
+async def test_a10_a_selection_of_few_objects_passes_over_the_others_page_by_page(
+    make_harness: MakeHarness,
+):
+    harness = await make_harness(limits=SEVERAL_PAGES, watch_bookmark_seconds=AFTER_EACH_PAGE)
+    await random_changes(harness, seed=4, count=20)
+    await harness.put_pod("p", **NEVER_TRIED)
+    await random_changes(harness, seed=5, count=5)
+    log = await logged(harness)
+    async with stream(harness, sinceRevision=0, kind="Pod") as watch:
+        await watch.until_id(log[-1][0])
+    pods = [each for each in log if each[2] == "p"]
+    assert len(set(assert_bookmarks_are_true(watch.events, pods, 0))) > 5
+
+
+@pytest.mark.parametrize("pages", [0, 1, 2])
+async def test_a10_the_last_bookmark_of_a_stream_that_ends_behind_the_head_is_true(
+    make_harness: MakeHarness, pages: int
+):
+    """The time is over, or the server stops, while most of the log has not been sent."""
+    harness = await make_harness(limits=SEVERAL_PAGES)
+    await random_changes(harness, seed=6, count=20)
+    log = await logged(harness)
+    watching = harness.scheduler.watching
+    made = EventStream(
+        watch=await watching.open("default", 0),
+        selection=Selection(),
+        cluster="default",
+        path=WATCH,
+        from_present=False,
+        bookmark_seconds=1_000,
+        timeout_seconds=1_000 if pages else 0,
+    )
+    text = b""
+    async for piece in made.pieces():
+        text += piece
+        if text.count(b"event:") and made.watch.revision > 3 * (pages - 1):
+            watching.close()
+
+    events = parse_events(text.decode())
+    [bookmark] = assert_bookmarks_are_true(events, log, 0)
+    assert bookmark < len(log)
+    assert events[-1].type == "BOOKMARK"
 
 
 # How a stream ends

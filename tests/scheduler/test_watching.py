@@ -127,6 +127,25 @@ async def test_a_watcher_behind_the_ring_reads_pages_until_it_has_caught_up(ring
         slow.close()
 
 
+@pytest.mark.parametrize("ring_changes", [1, 5, 1000])
+@pytest.mark.parametrize("since", [0, 3, 17])
+async def test_a10_a_watch_stands_where_what_it_has_given_ends(ring_changes: int, since: int):
+    """Wherever it stops it can be resumed: nothing is lost, nothing comes twice."""
+    async with watched(watch_ring_changes=ring_changes, watch_page_changes=4) as w:
+        await random_history(w)
+        log, head = w.log(), await w.head_revision()
+        watch, given = await open_watch(w, since), since
+        assert watch.revision == since
+        while watch.revision < head:
+            commits = await watch.next()
+            given += sum(len(commit.changes) for commit in commits)
+            assert watch.revision == given == commits[-1].info.last
+            later = await open_watch(w, watch.revision)
+            assert await taken(w, later, head) == log[given:]
+            later.close()
+        watch.close()
+
+
 async def test_many_watchers_share_one_reader_of_the_log():
     async with watched() as w:
         watches = [await open_watch(w) for _ in range(50)]

@@ -1,0 +1,117 @@
+"""Pages of any size add up to the list, whatever the names, in both stores."""
+
+import random
+from collections.abc import Awaitable, Callable
+from itertools import product
+from typing import Any
+
+from service.model.log import ObjectKey
+from tests.store.history import AnyStore, committed, create, rows
+from tests.store.paging import NAMES, SCOPES
+from tests.store.test_events import event
+
+KEYS = [*product(SCOPES, NAMES[:6]), *(("a", name) for name in NAMES[6:])]
+MANY = 1_000
+Key = tuple[str, ...]
+
+
+def shuffled(keys: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return random.Random(1).sample(keys, len(keys))
+
+
+async def in_pages(read: Callable[[Any, int], Awaitable[list[Key]]], size: int) -> list[Key]:
+    """All keys, page by page: each page but the last is full, and begins after the one before."""
+    found: list[Key] = []
+    while page := await read(found[-1] if found else None, size):
+        assert len(page) <= size
+        found += page
+        if len(page) < size:
+            break
+    return found
+
+
+async def assert_pages_add_up(read: Callable[[Any, int], Awaitable[list[Key]]], keys: Any) -> None:
+    whole = await read(None, MANY)
+    assert whole == sorted(keys)
+    for size in range(1, len(whole) + 2):
+        assert await in_pages(read, size) == whole, size
+
+
+async def test_pages_of_objects_add_up_to_the_list(store: AnyStore, cluster_id: int):
+    """Of all namespaces, of one, and of a node; other kinds and clusters leave no gaps."""
+    changes = [
+        create(name, namespace=scope, kind=kind, node_name="n" if len(name) % 2 else None)
+        for kind, (scope, name) in product(("Pod", "PodGroup"), shuffled(KEYS))
+    ]
+    await committed(store, cluster_id, *changes)
+    other = await store.create_cluster("other", b"{}")
+    await committed(store, other.cluster_id, create("a-1", namespace="a"))
+
+    def reading(**options: Any) -> Callable[[Any, int], Awaitable[list[Key]]]:
+        async def read(after: Any, limit: int) -> list[Key]:
+            page = await store.list_objects(cluster_id, "Pod", after=after, limit=limit, **options)
+            return [(row.namespace, row.name) for row in page.rows]
+
+        return read
+
+    of_node = [key for key in KEYS if len(key[1]) % 2]
+    await assert_pages_add_up(reading(), KEYS)
+    await assert_pages_add_up(reading(node_name="n"), of_node)
+    for scope in ("a", "a-0"):
+        own = [key for key in KEYS if key[0] == scope]
+        await assert_pages_add_up(reading(namespace=scope), own)
+        both = [key for key in of_node if key[0] == scope]
+        await assert_pages_add_up(reading(namespace=scope, node_name="n"), both)
+
+
+async def test_a_page_begins_after_any_key_whether_that_is_there_or_not(
+    store: AnyStore, cluster_id: int
+):
+    """What a token names may have been deleted since."""
+    here, gone = KEYS[::2], KEYS[1::2]
+    await committed(store, cluster_id, *(create(name, namespace=scope) for scope, name in here))
+    for after in gone:
+        page = await store.list_objects(cluster_id, "Pod", after=after, limit=MANY)
+        assert [row.key[1:] for row in page.rows] == sorted(key for key in here if key > after)
+        own = await store.list_objects(
+            cluster_id, "Pod", namespace=after[0], after=after, limit=MANY
+        )
+        wanted = [key for key in here if key > after and key[0] == after[0]]
+        assert [row.key[1:] for row in own.rows] == sorted(wanted)
+
+
+async def test_pages_of_events_add_up_to_the_list(store: AnyStore, cluster_id: int):
+    told = [event(name, namespace=scope) for scope, name in shuffled(KEYS)]
+    await store.add_events(cluster_id, told)
+    keys = [(each.namespace, each.name) for each in told]
+
+    def reading(namespace: str | None) -> Callable[[Any, int], Awaitable[list[Key]]]:
+        async def read(after: Any, limit: int) -> list[Key]:
+            page = await store.list_events(
+                cluster_id, namespace=namespace, after=after, limit=limit
+            )
+            return [(row.event.namespace, row.name) for row in page.rows]
+
+        return read
+
+    await assert_pages_add_up(reading(None), keys)
+    await assert_pages_add_up(reading("a"), [key for key in keys if key[0] == "a"])
+
+
+async def test_p13_ranges_of_all_kinds_add_up_to_the_cluster(store: AnyStore, cluster_id: int):
+    kinds = ("Node", "Pod", "PodGroup")
+    changes = [
+        create(name, namespace=scope, kind=kind)
+        for kind, (scope, name) in product(kinds, shuffled(KEYS[::3]))
+    ]
+    await committed(store, cluster_id, *changes)
+
+    async def read(after: Any, limit: int) -> list[Key]:
+        page = await store.read_objects(cluster_id, after and ObjectKey(*after), limit)
+        return [tuple(row.key) for row in page.rows]
+
+    whole = await read(None, MANY)
+    assert whole == sorted([("Cluster", "", "config"), *(tuple(each.key) for each in changes)])
+    for size in range(1, len(whole) + 2):
+        assert await in_pages(read, size) == whole, size
+    assert len(await rows(store, cluster_id)) == len(changes)
