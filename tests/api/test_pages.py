@@ -21,6 +21,8 @@ GROUP = {
 }
 KEYS = [*product(SCOPES[:3], DNS_NAMES[:4]), *(("a", name) for name in DNS_NAMES[4:])]
 
+PAGES_MAX = 100
+
 Key = tuple[str, str]
 
 
@@ -64,6 +66,7 @@ async def pages(harness: Harness, path: str, **query: Any) -> list[list[Key]]:
         more = {} if token is None else {"continue": token}
         keys, token = await page(harness, path, **query, **more)
         found.append(keys)
+        assert len(found) <= PAGES_MAX, "the pages have no end"
         if token is None:
             return found
 

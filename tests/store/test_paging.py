@@ -25,6 +25,7 @@ async def in_pages(read: Callable[[Any, int], Awaitable[list[Key]]], size: int) 
     while page := await read(found[-1] if found else None, size):
         assert len(page) <= size
         found += page
+        assert len(found) <= MANY, "the pages have no end"
         if len(page) < size:
             break
     return found
