@@ -13,7 +13,7 @@ INTERPRETED := tests/engine/test_against_reference.py tests/bench/test_guards.py
 PYTEST := PYTHONHASHSEED=0 .venv/bin/python -m pytest -n $(JOBS) -m "not slow and not exploration" --durations=20
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test explore verdicts engine-check lint format openapi openapi-check conformance bench simulate-protocol race inject-faults recovery clean
+.PHONY: help setup run test explore verdicts engine-check lint format openapi openapi-check conformance bench simulate-protocol race inject-faults mutants recovery clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ race: setup ## race 8 planners on one nearly full cluster and check every commit
 
 inject-faults: setup ## kill, stop and cut off real processes by chance, and check what they leave (ARGS="--injections 200")
 	.venv/bin/python -m tests.concurrency.faults $(ARGS)
+
+mutants: setup ## plant small bugs in a copy of the sources and see the tests find them (ARGS="--layer sql --jobs 2")
+	.venv/bin/python -m tools.mutants $(ARGS)
 
 recovery: setup ## measure how soon placements go on after kill -9 (ARGS="--kills 30 --seconds 60")
 	.venv/bin/python -m tests.concurrency.faults.recovery $(ARGS)

@@ -1,7 +1,6 @@
 """All figures of RESULTS.md, each section written between its marks as soon as it is measured."""
 
 import platform
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from bench.pace import Gate
 from bench.stack import Postgres
 from bench.workloads import Workload, find, workloads
 from service import compiled
+from tools.marks import between
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 RESULTS = CHECKOUT / "bench" / "RESULTS.md"
@@ -174,19 +174,6 @@ def run(names: Sequence[str], means: Means, results: Path = RESULTS) -> Iterator
         text = f"{SECTIONS[name](means)}\n\n{means.gate.told()}"
         results.write_text(between(results.read_text(), name, text))
         yield name, time.perf_counter() - began
-
-
-def between(page: str, name: str, text: str) -> str:
-    """A page with this text between the marks of a section.
-
-    Raises:
-        ValueError: the page has no such section.
-    """
-    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
-    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-    if not pattern.search(page):
-        raise ValueError(f"the page has no section {name}")
-    return pattern.sub(lambda _: f"{begin}{text}\n{end}", page)
 
 
 def _runs(
