@@ -98,6 +98,16 @@ class Databases:
         """By files: page by page through the log, as PostgreSQL does by itself, takes four times as long."""
         self.execute(f"CREATE DATABASE {name} TEMPLATE {self.template} STRATEGY FILE_COPY")
 
+    @contextlib.contextmanager
+    def empty(self) -> Iterator[str]:
+        """A database without tables, for as long as the context lasts."""
+        name = self.new_name()
+        self.execute(f"CREATE DATABASE {name}")
+        try:
+            yield self.url(name)
+        finally:
+            self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
     def exists(self, name: str) -> bool:
         query = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
         return bool(self._run(self._connection.fetchval(query, name)))
@@ -166,6 +176,13 @@ def database_url(databases: Databases) -> Iterator[str]:
 def module_database_url(databases: Databases) -> Iterator[str]:
     """The same for all tests of a module, where a server is worth keeping."""
     yield from _fresh(databases)
+
+
+@pytest.fixture
+def empty_database_url(databases: Databases) -> Iterator[str]:
+    """A database that no migration has seen."""
+    with databases.empty() as url:
+        yield url
 
 
 def _fresh(databases: Databases) -> Iterator[str]:

@@ -114,20 +114,14 @@ BEGIN
         WHERE c.effect = 'Create';
     END IF;
 
-    -- Each row is looked up by its whole key, in a subquery that the planner leaves alone (P15). As
-    -- a plain join, planned while the table is all but empty and kept until it is analyzed, this
-    -- reads all rows of the cluster for every object. Nobody else moves them: the head is locked.
     v_expected := cardinality(array_positions(p_effects, 'Update'));
     IF v_expected > 0 THEN
         UPDATE object AS o
         SET revision = p_revision + c.place, uid = c.uid, node_name = c.node_name, body = c.body
         FROM unnest(p_effects, p_kinds, p_namespaces, p_names, p_uids, p_node_names, p_bodies)
-            WITH ORDINALITY AS c (effect, kind, namespace, name, uid, node_name, body, place),
-            LATERAL (SELECT k.ctid AS at FROM object AS k
-                WHERE k.cluster_id = p_cluster_id AND k.kind = c.kind
-                    AND k.namespace = c.namespace AND k.name = c.name
-                OFFSET 0) AS found
-        WHERE c.effect = 'Update' AND o.ctid = found.at;
+            WITH ORDINALITY AS c (effect, kind, namespace, name, uid, node_name, body, place)
+        WHERE c.effect = 'Update' AND o.cluster_id = p_cluster_id AND o.kind = c.kind
+            AND o.namespace = c.namespace AND o.name = c.name;
         GET DIAGNOSTICS v_touched = ROW_COUNT;
         IF v_touched <> v_expected THEN
             RAISE EXCEPTION 'updated % of % objects', v_touched, v_expected
@@ -139,12 +133,9 @@ BEGIN
     IF v_expected > 0 THEN
         DELETE FROM object AS o
         USING unnest(p_effects, p_kinds, p_namespaces, p_names)
-            AS c (effect, kind, namespace, name),
-            LATERAL (SELECT k.ctid AS at FROM object AS k
-                WHERE k.cluster_id = p_cluster_id AND k.kind = c.kind
-                    AND k.namespace = c.namespace AND k.name = c.name
-                OFFSET 0) AS found
-        WHERE c.effect = 'Delete' AND o.ctid = found.at;
+            AS c (effect, kind, namespace, name)
+        WHERE c.effect = 'Delete' AND o.cluster_id = p_cluster_id AND o.kind = c.kind
+            AND o.namespace = c.namespace AND o.name = c.name;
         GET DIAGNOSTICS v_touched = ROW_COUNT;
         IF v_touched <> v_expected THEN
             RAISE EXCEPTION 'deleted % of % objects', v_touched, v_expected

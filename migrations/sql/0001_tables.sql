@@ -93,8 +93,7 @@ CREATE TABLE idempotency (
     CONSTRAINT idempotency_pkey PRIMARY KEY (cluster_id, operation, key, chunk)
 );
 
--- Of the time alone, so that it is never taken for a way to find a key (P15).
-CREATE INDEX idempotency_recorded_at_idx ON idempotency (recorded_at);
+CREATE INDEX idempotency_recorded_at_idx ON idempotency (cluster_id, recorded_at);
 
 -- Who does a cluster's work of some name, and until when: a hint that saves double work, never a
 -- guarantee; that is the head's.

@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,14 +41,6 @@ _INDEXES = """
     SELECT indexname, indexdef FROM pg_indexes
     WHERE schemaname = $1 AND tablename <> 'alembic_version'
 """
-
-
-@pytest.fixture
-def empty_database_url(databases) -> Iterator[str]:
-    name = databases.new_name()
-    databases.execute(f"CREATE DATABASE {name}")
-    yield databases.url(name)
-    databases.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 async def described(connection: asyncpg.Connection, schema: str) -> dict[str, list[object]]:

@@ -1,0 +1,761 @@
+--
+-- PostgreSQL database dump
+--
+
+
+-- Dumped from database version 18.4
+-- Dumped by pg_dump version 18.4
+
+SET statement_timeout = 0;
+SET lock_timeout = 0;
+SET idle_in_transaction_session_timeout = 0;
+SET client_encoding = 'UTF8';
+SET standard_conforming_strings = on;
+SELECT pg_catalog.set_config('search_path', '', false);
+SET check_function_bodies = false;
+SET xmloption = content;
+SET client_min_messages = warning;
+SET row_security = off;
+
+--
+-- Name: commit_v1(bigint, bigint, uuid, uuid, bigint, text, timestamp with time zone, text[], boolean[], text[], text[], text[], text[], text[], text[], bytea[], bytea[], text[], text[], integer[], bytea[], bytea[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.commit_v1(p_cluster_id bigint, p_revision bigint, p_tip uuid, p_commit_id uuid, p_planned_at bigint, p_kind text, p_not_before timestamp with time zone, p_effects text[], p_created boolean[], p_verbs text[], p_kinds text[], p_namespaces text[], p_names text[], p_uids text[], p_node_names text[], p_labels_before bytea[], p_bodies bytea[], p_operations text[], p_keys text[], p_chunks integer[], p_request_hashes bytea[], p_answers bytea[], OUT outcome text, OUT head_revision bigint, OUT head_tip uuid, OUT head_at timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_changes CONSTANT integer := cardinality(p_verbs);
+    v_records CONSTANT integer := cardinality(p_keys);
+    v_expected integer;
+    v_touched integer;
+BEGIN
+    IF v_changes = 0
+        OR (v_changes, v_changes, v_changes, v_changes, v_changes,
+            v_changes, v_changes, v_changes, v_changes)
+        IS DISTINCT FROM
+        (cardinality(p_effects), cardinality(p_created), cardinality(p_kinds),
+            cardinality(p_namespaces), cardinality(p_names), cardinality(p_uids),
+            cardinality(p_node_names), cardinality(p_labels_before), cardinality(p_bodies))
+        OR (v_records, v_records, v_records, v_records)
+        IS DISTINCT FROM
+        (cardinality(p_operations), cardinality(p_chunks), cardinality(p_request_hashes),
+            cardinality(p_answers))
+    THEN
+        RAISE EXCEPTION 'arrays differ in length, or there is no change' USING ERRCODE = 'MR001';
+    END IF;
+
+    -- The swap comes first: all who commit to this cluster queue up here and nowhere else. The
+    -- clock is read when the row is held; now() would run backwards between commits.
+    UPDATE head AS h
+    SET revision = p_revision + v_changes, tip = p_commit_id, at = greatest(clock_timestamp(), h.at)
+    WHERE h.cluster_id = p_cluster_id AND h.revision = p_revision AND h.tip = p_tip
+        AND (p_not_before IS NULL OR greatest(clock_timestamp(), h.at) >= p_not_before)
+    RETURNING h.revision, h.tip, h.at INTO head_revision, head_tip, head_at;
+    IF NOT FOUND THEN
+        SELECT
+            CASE WHEN h.revision = p_revision AND h.tip = p_tip THEN 'NotYet' ELSE 'Lost' END,
+            h.revision, h.tip, h.at
+        INTO outcome, head_revision, head_tip, head_at
+        FROM head AS h WHERE h.cluster_id = p_cluster_id;
+        IF NOT FOUND THEN
+            outcome := 'Gone';
+        END IF;
+        RETURN;
+    END IF;
+    outcome := 'Committed';
+
+    -- Plain inserts: ON CONFLICT DO NOTHING would commit the changes without their record. In
+    -- order of key, so that two who insert several keys cannot wait for each other.
+    IF v_records > 0 THEN
+        INSERT INTO idempotency
+            (cluster_id, operation, key, chunk, request_hash, answer, recorded_at)
+        SELECT p_cluster_id, r.operation, r.key, r.chunk, r.request_hash, r.answer, head_at
+        FROM unnest(p_operations, p_keys, p_chunks, p_request_hashes, p_answers)
+            AS r (operation, key, chunk, request_hash, answer)
+        ORDER BY r.operation COLLATE "C", r.key COLLATE "C", r.chunk;
+    END IF;
+
+    INSERT INTO commit
+        (cluster_id, last_revision, commit_id, parent, first_revision, planned_at, kind, at)
+    VALUES
+        (p_cluster_id, head_revision, p_commit_id, p_tip, p_revision + 1, p_planned_at, p_kind,
+            head_at);
+
+    INSERT INTO change
+        (cluster_id, revision, commit_id, created, verb, kind, namespace, name, uid, node_name,
+            labels_before, body)
+    SELECT p_cluster_id, p_revision + c.place, p_commit_id, c.created, c.verb, c.kind, c.namespace,
+        c.name, c.uid, c.node_name, c.labels_before, c.body
+    FROM unnest(p_created, p_verbs, p_kinds, p_namespaces, p_names, p_uids, p_node_names,
+            p_labels_before, p_bodies)
+        WITH ORDINALITY AS c (created, verb, kind, namespace, name, uid, node_name, labels_before,
+            body, place);
+
+    v_expected := cardinality(array_positions(p_effects, 'Create'));
+    IF v_expected > 0 THEN
+        INSERT INTO object (cluster_id, revision, kind, namespace, name, uid, node_name, body)
+        SELECT p_cluster_id, p_revision + c.place, c.kind, c.namespace, c.name, c.uid, c.node_name,
+            c.body
+        FROM unnest(p_effects, p_kinds, p_namespaces, p_names, p_uids, p_node_names, p_bodies)
+            WITH ORDINALITY AS c (effect, kind, namespace, name, uid, node_name, body, place)
+        WHERE c.effect = 'Create';
+    END IF;
+
+    v_expected := cardinality(array_positions(p_effects, 'Update'));
+    IF v_expected > 0 THEN
+        UPDATE object AS o
+        SET revision = p_revision + c.place, uid = c.uid, node_name = c.node_name, body = c.body
+        FROM unnest(p_effects, p_kinds, p_namespaces, p_names, p_uids, p_node_names, p_bodies)
+            WITH ORDINALITY AS c (effect, kind, namespace, name, uid, node_name, body, place)
+        WHERE c.effect = 'Update' AND o.cluster_id = p_cluster_id AND o.kind = c.kind
+            AND o.namespace = c.namespace AND o.name = c.name;
+        GET DIAGNOSTICS v_touched = ROW_COUNT;
+        IF v_touched <> v_expected THEN
+            RAISE EXCEPTION 'updated % of % objects', v_touched, v_expected
+                USING ERRCODE = 'MR002';
+        END IF;
+    END IF;
+
+    v_expected := cardinality(array_positions(p_effects, 'Delete'));
+    IF v_expected > 0 THEN
+        DELETE FROM object AS o
+        USING unnest(p_effects, p_kinds, p_namespaces, p_names)
+            AS c (effect, kind, namespace, name)
+        WHERE c.effect = 'Delete' AND o.cluster_id = p_cluster_id AND o.kind = c.kind
+            AND o.namespace = c.namespace AND o.name = c.name;
+        GET DIAGNOSTICS v_touched = ROW_COUNT;
+        IF v_touched <> v_expected THEN
+            RAISE EXCEPTION 'deleted % of % objects', v_touched, v_expected
+                USING ERRCODE = 'MR002';
+        END IF;
+    END IF;
+END;
+$$;
+
+
+--
+-- Name: compact_v1(bigint, bigint, interval, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.compact_v1(p_cluster_id bigint, p_keep_changes bigint, p_keep_for interval, p_rows bigint, OUT floor_revision bigint, OUT rose boolean) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_target bigint;
+BEGIN
+    SELECT f.revision INTO floor_revision FROM floor AS f
+    WHERE f.cluster_id = p_cluster_id FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    -- Commits are in order of time too, so the last old one within reach bounds the step.
+    SELECT least(coalesce(max(c.last_revision), 0), floor_revision + p_rows,
+            (SELECT h.revision - p_keep_changes FROM head AS h WHERE h.cluster_id = p_cluster_id))
+    INTO v_target
+    FROM commit AS c
+    WHERE c.cluster_id = p_cluster_id AND c.last_revision > floor_revision
+        AND c.first_revision <= floor_revision + p_rows
+        AND c.at < clock_timestamp() - p_keep_for;
+    rose := coalesce(v_target > floor_revision, false);
+    IF rose THEN
+        DELETE FROM change AS c
+        WHERE c.cluster_id = p_cluster_id AND c.revision <= v_target;
+        DELETE FROM commit AS c
+        WHERE c.cluster_id = p_cluster_id AND c.last_revision <= v_target;
+        UPDATE floor AS f SET revision = v_target WHERE f.cluster_id = p_cluster_id;
+        floor_revision := v_target;
+    END IF;
+END;
+$$;
+
+
+--
+-- Name: create_cluster_v1(text, bytea, uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.create_cluster_v1(p_name text, p_config bytea, p_commit_id uuid) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_cluster_id bigint;
+    v_at CONSTANT timestamptz := clock_timestamp();
+    v_root CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
+BEGIN
+    INSERT INTO cluster (name) VALUES (p_name) RETURNING cluster_id INTO v_cluster_id;
+    INSERT INTO head (cluster_id, revision, tip, at) VALUES (v_cluster_id, 1, p_commit_id, v_at);
+    INSERT INTO floor (cluster_id, revision) VALUES (v_cluster_id, 0);
+    INSERT INTO commit
+        (cluster_id, last_revision, commit_id, parent, first_revision, planned_at, kind, at)
+    VALUES (v_cluster_id, 1, p_commit_id, v_root, 1, 0, 'CreateCluster', v_at);
+    INSERT INTO change
+        (cluster_id, revision, commit_id, created, verb, kind, namespace, name, uid, body)
+    VALUES (v_cluster_id, 1, p_commit_id, true, 'Put', 'Cluster', '', 'config', '', p_config);
+    INSERT INTO object (cluster_id, revision, kind, namespace, name, uid, body)
+    VALUES (v_cluster_id, 1, 'Cluster', '', 'config', '', p_config);
+    RETURN v_cluster_id;
+END;
+$$;
+
+
+--
+-- Name: delete_cluster_v1(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.delete_cluster_v1(p_cluster_id bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    DELETE FROM head WHERE cluster_id = p_cluster_id;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM FROM cluster WHERE cluster_id = p_cluster_id FOR UPDATE;
+    DELETE FROM floor WHERE cluster_id = p_cluster_id;
+    DELETE FROM object WHERE cluster_id = p_cluster_id;
+    DELETE FROM change WHERE cluster_id = p_cluster_id;
+    DELETE FROM commit WHERE cluster_id = p_cluster_id;
+    DELETE FROM idempotency WHERE cluster_id = p_cluster_id;
+    DELETE FROM lease WHERE cluster_id = p_cluster_id;
+    DELETE FROM cluster WHERE cluster_id = p_cluster_id;
+    RETURN true;
+END;
+$$;
+
+
+--
+-- Name: fence_v1(bigint, bigint, uuid, uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.fence_v1(p_cluster_id bigint, p_revision bigint, p_tip uuid, p_fence_id uuid, OUT outcome text, OUT head_revision bigint, OUT head_tip uuid, OUT head_at timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE head AS h
+    SET tip = p_fence_id, at = greatest(clock_timestamp(), h.at)
+    WHERE h.cluster_id = p_cluster_id AND h.revision = p_revision AND h.tip = p_tip
+    RETURNING h.revision, h.tip, h.at INTO head_revision, head_tip, head_at;
+    IF FOUND THEN
+        INSERT INTO commit
+            (cluster_id, last_revision, commit_id, parent, first_revision, planned_at, kind, at)
+        VALUES
+            (p_cluster_id, p_revision, p_fence_id, p_tip, p_revision + 1, p_revision, 'Fence',
+                head_at);
+        outcome := 'Fenced';
+        RETURN;
+    END IF;
+    SELECT 'Lost', h.revision, h.tip, h.at INTO outcome, head_revision, head_tip, head_at
+    FROM head AS h WHERE h.cluster_id = p_cluster_id;
+    IF NOT FOUND THEN
+        outcome := 'Gone';
+    END IF;
+END;
+$$;
+
+
+--
+-- Name: lift_cluster_v1(bigint, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.lift_cluster_v1(p_cluster_id bigint, p_by bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_revision bigint;
+BEGIN
+    UPDATE head AS h
+    SET revision = h.revision + p_by, tip = gen_random_uuid(),
+        at = greatest(clock_timestamp(), h.at)
+    WHERE h.cluster_id = p_cluster_id
+    RETURNING h.revision INTO v_revision;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    UPDATE floor SET revision = v_revision WHERE cluster_id = p_cluster_id;
+    DELETE FROM change WHERE cluster_id = p_cluster_id;
+    DELETE FROM commit WHERE cluster_id = p_cluster_id;
+    RETURN true;
+END;
+$$;
+
+
+SET default_tablespace = '';
+
+SET default_table_access_method = heap;
+
+--
+-- Name: alembic_version; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.alembic_version (
+    version_num character varying(32) NOT NULL
+);
+
+
+--
+-- Name: change; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.change (
+    cluster_id bigint NOT NULL,
+    revision bigint NOT NULL,
+    commit_id uuid NOT NULL,
+    created boolean NOT NULL,
+    verb text NOT NULL,
+    kind text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    uid text NOT NULL,
+    node_name text,
+    labels_before bytea,
+    body bytea NOT NULL,
+    CONSTRAINT change_verb_check CHECK ((verb = ANY (ARRAY['Put'::text, 'Delete'::text])))
+)
+WITH (toast_tuple_target='8160');
+
+
+--
+-- Name: cluster; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.cluster (
+    cluster_id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT cluster_name_check CHECK ((name <> ''::text))
+);
+
+
+--
+-- Name: cluster_cluster_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.cluster ALTER COLUMN cluster_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.cluster_cluster_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+
+--
+-- Name: commit; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.commit (
+    cluster_id bigint NOT NULL,
+    last_revision bigint NOT NULL,
+    commit_id uuid NOT NULL,
+    parent uuid NOT NULL,
+    first_revision bigint NOT NULL,
+    planned_at bigint NOT NULL,
+    kind text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT commit_last_revision_check CHECK ((last_revision >= (first_revision - 1)))
+);
+
+
+--
+-- Name: floor; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.floor (
+    cluster_id bigint NOT NULL,
+    revision bigint NOT NULL,
+    CONSTRAINT floor_revision_check CHECK ((revision >= 0))
+);
+
+
+--
+-- Name: head; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.head (
+    cluster_id bigint NOT NULL,
+    revision bigint NOT NULL,
+    tip uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT head_revision_check CHECK ((revision >= 1))
+)
+WITH (fillfactor='50', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0');
+
+
+--
+-- Name: idempotency; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.idempotency (
+    cluster_id bigint NOT NULL,
+    operation text NOT NULL COLLATE pg_catalog."C",
+    key text NOT NULL COLLATE pg_catalog."C",
+    chunk integer NOT NULL,
+    request_hash bytea NOT NULL,
+    answer bytea NOT NULL,
+    recorded_at timestamp with time zone NOT NULL
+);
+
+
+--
+-- Name: lease; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.lease (
+    cluster_id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    holder text NOT NULL,
+    until timestamp with time zone NOT NULL
+);
+
+
+--
+-- Name: object; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.object (
+    cluster_id bigint NOT NULL,
+    revision bigint NOT NULL,
+    kind text NOT NULL COLLATE pg_catalog."C",
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    uid text NOT NULL,
+    node_name text COLLATE pg_catalog."C",
+    body bytea NOT NULL
+)
+WITH (fillfactor='85', toast_tuple_target='8160');
+
+
+--
+-- Name: manifest; Type: VIEW; Schema: public; Owner: -
+--
+
+CREATE VIEW public.manifest AS
+ SELECT c.name AS cluster,
+    o.kind,
+    o.namespace,
+    o.name,
+    o.uid,
+    o.revision,
+    o.node_name,
+    jsonb_set((convert_from(o.body, 'UTF8'::name))::jsonb, '{metadata,resourceVersion}'::text[], to_jsonb((o.revision)::text)) AS manifest
+   FROM (public.object o
+     JOIN public.cluster c ON ((c.cluster_id = o.cluster_id)));
+
+
+--
+-- Name: namespace; Type: VIEW; Schema: public; Owner: -
+--
+
+CREATE VIEW public.namespace AS
+ SELECT cluster,
+    name,
+    uid,
+    revision,
+    manifest
+   FROM public.manifest
+  WHERE (kind = 'Namespace'::text);
+
+
+--
+-- Name: node; Type: VIEW; Schema: public; Owner: -
+--
+
+CREATE VIEW public.node AS
+ SELECT cluster,
+    name,
+    uid,
+    revision,
+    manifest
+   FROM public.manifest
+  WHERE (kind = 'Node'::text);
+
+
+--
+-- Name: pod; Type: VIEW; Schema: public; Owner: -
+--
+
+CREATE VIEW public.pod AS
+ SELECT cluster,
+    namespace,
+    name,
+    uid,
+    revision,
+    node_name,
+    manifest
+   FROM public.manifest
+  WHERE (kind = 'Pod'::text);
+
+
+--
+-- Name: replica_report; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.replica_report (
+    process text NOT NULL COLLATE pg_catalog."C",
+    cluster_id bigint NOT NULL,
+    revision bigint NOT NULL,
+    hash text NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
+
+--
+-- Data for Name: alembic_version; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.alembic_version VALUES ('0003');
+
+
+--
+-- Data for Name: change; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.change VALUES (1, 1, 'dc1df537-0f81-4553-95f3-00dfe6293a21', true, 'Put', 'Cluster', '', 'config', '', NULL, NULL, '{}');
+INSERT INTO public.change VALUES (2, 1, 'efc08bb2-bf65-469c-a194-75c7b858e902', true, 'Put', 'Cluster', '', 'config', '', NULL, NULL, '{"semantics":"Kubernetes","emptyNodeSelectorTerm":null,"requiredAffinityTerms":null,"emptyNamespaceList":null,"preferredTermWeight":null,"hardPodAffinityWeight":1,"symmetricPreferredAffinity":true,"symmetricPreferredAntiAffinity":true,"daemonNamespaces":["kube-system"],"restrictAllNamespacesAntiAffinity":true,"nodeTopologyKeys":["kubernetes.io/hostname"],"trustedNamespaces":[],"defaultTopologySpreadConstraints":[],"scoringStrategy":"LeastAllocated","requestedToCapacityRatio":null,"profiles":[],"placePendingPods":true,"groupSearchSteps":10000,"priorityClasses":{},"limitedResources":[],"opportunityCostBasis":"Largest","affinityViolationGraceSeconds":30,"antiAffinityVictim":"RuleOwner","evictionsPerMinute":60}');
+INSERT INTO public.change VALUES (1, 2, '4361d512-aa87-40a0-a757-13bafab3a938', true, 'Put', 'Namespace', '', 'shop', '86514f79-1c6d-4672-a6c7-791bf2041e95', NULL, NULL, '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"team":"shop"},"uid":"86514f79-1c6d-4672-a6c7-791bf2041e95","creationTimestamp":"2026-11-22T16:45:40Z"}}');
+INSERT INTO public.change VALUES (1, 3, '45f40e39-ecc6-4daf-b105-7c47c71e6bf9', true, 'Put', 'Node', '', 'node-a', 'f4666fa6-5bcf-4883-8c81-11bb12a31353', NULL, NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a","labels":{"zone":"a"},"uid":"f4666fa6-5bcf-4883-8c81-11bb12a31353","creationTimestamp":"2026-11-22T16:45:40Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.change VALUES (1, 4, '420ea209-8c8e-41c4-8620-20e9d5adac09', true, 'Put', 'Node', '', 'node-b', 'e189af67-59e9-459c-9e0c-be525e6fba84', NULL, NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b","labels":{"zone":"b"},"uid":"e189af67-59e9-459c-9e0c-be525e6fba84","creationTimestamp":"2026-11-22T16:45:40Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.change VALUES (1, 5, 'e5abca5a-d2ca-4836-89e2-1d9e86cd212f', true, 'Put', 'Node', '', 'node-c', '82d81056-acd7-4a0a-a0ac-f25013c310cf', NULL, NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-c","labels":{"zone":"c"},"uid":"82d81056-acd7-4a0a-a0ac-f25013c310cf","creationTimestamp":"2026-11-22T16:45:40Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.change VALUES (1, 6, '36e1c55f-5c8c-4fea-a572-218a6eefecd1', true, 'Put', 'ResourceQuota', 'shop', 'pods', '3580aeb1-b90f-44fa-ada1-5211c619f0ec', NULL, NULL, '{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"pods","namespace":"shop","uid":"3580aeb1-b90f-44fa-ada1-5211c619f0ec","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"hard":{"pods":"10"}}}');
+INSERT INTO public.change VALUES (1, 7, 'e5aac7ef-af12-4bc4-aa8b-b728b09d7550', true, 'Put', 'PodGroup', 'shop', 'train', 'a590f12f-d639-47d6-af77-f2949dacd2d1', NULL, NULL, '{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"train","namespace":"shop","uid":"a590f12f-d639-47d6-af77-f2949dacd2d1","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"minMember":2}}');
+INSERT INTO public.change VALUES (1, 8, '2d81c770-59e5-4026-8f56-db3011d689e9', true, 'Put', 'Pod', 'shop', 'web-0', '06358bbd-13b7-4443-ae76-4efbe7f15009', 'node-b', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"06358bbd-13b7-4443-ae76-4efbe7f15009","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"nodeName":"node-b","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:45:40Z"}]}}');
+INSERT INTO public.change VALUES (1, 9, '4ea3f1c8-68de-40eb-b3c2-a28cc6f6fe57', true, 'Put', 'Pod', 'shop', 'web-1', 'af5a0bb9-c35f-4ff0-b33c-7fe505d3b531', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"af5a0bb9-c35f-4ff0-b33c-7fe505d3b531","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:45:40Z"}]}}');
+INSERT INTO public.change VALUES (1, 10, '4d1abc5d-35fc-41c3-8609-667b7997ce6a', true, 'Put', 'Pod', 'shop', 'web-2', '1d157ee4-62ea-41d9-b6ff-2593d946914b', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"1d157ee4-62ea-41d9-b6ff-2593d946914b","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:45:40Z"}]}}');
+INSERT INTO public.change VALUES (1, 11, '9e900361-862f-4b24-83eb-189533f2dca2', true, 'Put', 'Pod', 'shop', 'too-big', '41d77c7e-8c50-4421-b074-081aeb503ac1', NULL, NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"too-big","namespace":"shop","uid":"41d77c7e-8c50-4421-b074-081aeb503ac1","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"affinity":{},"containers":[{"name":"main","resources":{"requests":{"cpu":"64"}}}]}}');
+INSERT INTO public.change VALUES (1, 12, '1e055a66-d7b6-4e2f-847a-7cdd9468d449', false, 'Delete', 'Pod', 'shop', 'web-1', 'af5a0bb9-c35f-4ff0-b33c-7fe505d3b531', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"af5a0bb9-c35f-4ff0-b33c-7fe505d3b531","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:45:40Z"}]}}');
+INSERT INTO public.change VALUES (1, 13, '5f6fc14e-54d8-4a66-b7d5-039290b5b9df', false, 'Put', 'Pod', 'shop', 'too-big', '41d77c7e-8c50-4421-b074-081aeb503ac1', NULL, NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"too-big","namespace":"shop","uid":"41d77c7e-8c50-4421-b074-081aeb503ac1","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"affinity":{},"containers":[{"name":"main","resources":{"requests":{"cpu":"64"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available: 3 Insufficient cpu.","lastTransitionTime":"2026-11-22T16:45:40Z"}]}}');
+INSERT INTO public.change VALUES (1, 14, '86bd4318-acfa-492a-8523-508935d6cf91', false, 'Put', 'Node', '', 'node-a', 'f4666fa6-5bcf-4883-8c81-11bb12a31353', NULL, '{"zone":"a"}', '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a","labels":{"zone":"c"},"uid":"f4666fa6-5bcf-4883-8c81-11bb12a31353","creationTimestamp":"2026-11-22T16:45:40Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.change VALUES (1, 15, 'b9272bd9-7b2b-466d-8bdc-1b330c90a997', false, 'Put', 'Node', '', 'node-b', 'e189af67-59e9-459c-9e0c-be525e6fba84', NULL, '{"zone":"b"}', '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b","labels":{"zone":"c"},"uid":"e189af67-59e9-459c-9e0c-be525e6fba84","creationTimestamp":"2026-11-22T16:45:40Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.change VALUES (1, 16, 'e1d1ebc9-23ec-4e24-a6b1-c1be48cccdcb', false, 'Put', 'Pod', 'shop', 'web-0', '06358bbd-13b7-4443-ae76-4efbe7f15009', 'node-b', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-22T16:45:40Z","uid":"06358bbd-13b7-4443-ae76-4efbe7f15009","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"nodeName":"node-b","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:45:40Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-b.","lastTransitionTime":"2026-11-22T16:45:40Z"}]}}');
+INSERT INTO public.change VALUES (1, 17, 'e1d1ebc9-23ec-4e24-a6b1-c1be48cccdcb', false, 'Put', 'Pod', 'shop', 'web-2', '1d157ee4-62ea-41d9-b6ff-2593d946914b', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-22T16:45:40Z","uid":"1d157ee4-62ea-41d9-b6ff-2593d946914b","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:45:40Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-a.","lastTransitionTime":"2026-11-22T16:45:40Z"}]}}');
+INSERT INTO public.change VALUES (1, 18, 'e1d1ebc9-23ec-4e24-a6b1-c1be48cccdcb', true, 'Put', 'Evictions', '', 'state', '', NULL, NULL, '{"timers":[],"recent":[{"at":"2026-11-22T16:45:40.735253Z","pods":2}]}');
+
+
+--
+-- Data for Name: cluster; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.cluster OVERRIDING SYSTEM VALUE VALUES (1, 'default', '2026-11-22 16:45:29.057378+00');
+INSERT INTO public.cluster OVERRIDING SYSTEM VALUE VALUES (2, 'staging', '2026-11-22 16:45:40.198842+00');
+
+
+--
+-- Data for Name: commit; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.commit VALUES (1, 1, 'dc1df537-0f81-4553-95f3-00dfe6293a21', '00000000-0000-0000-0000-000000000000', 1, 0, 'CreateCluster', '2026-11-22 16:45:29.057161+00');
+INSERT INTO public.commit VALUES (2, 1, 'efc08bb2-bf65-469c-a194-75c7b858e902', '00000000-0000-0000-0000-000000000000', 1, 0, 'CreateCluster', '2026-11-22 16:45:40.198317+00');
+INSERT INTO public.commit VALUES (1, 2, '4361d512-aa87-40a0-a757-13bafab3a938', 'dc1df537-0f81-4553-95f3-00dfe6293a21', 2, 1, 'PutObject', '2026-11-22 16:45:40.343627+00');
+INSERT INTO public.commit VALUES (1, 3, '45f40e39-ecc6-4daf-b105-7c47c71e6bf9', '4361d512-aa87-40a0-a757-13bafab3a938', 3, 2, 'PutObject', '2026-11-22 16:45:40.366966+00');
+INSERT INTO public.commit VALUES (1, 4, '420ea209-8c8e-41c4-8620-20e9d5adac09', '45f40e39-ecc6-4daf-b105-7c47c71e6bf9', 4, 3, 'PutObject', '2026-11-22 16:45:40.381264+00');
+INSERT INTO public.commit VALUES (1, 5, 'e5abca5a-d2ca-4836-89e2-1d9e86cd212f', '420ea209-8c8e-41c4-8620-20e9d5adac09', 5, 4, 'PutObject', '2026-11-22 16:45:40.394071+00');
+INSERT INTO public.commit VALUES (1, 6, '36e1c55f-5c8c-4fea-a572-218a6eefecd1', 'e5abca5a-d2ca-4836-89e2-1d9e86cd212f', 6, 5, 'PutObject', '2026-11-22 16:45:40.40888+00');
+INSERT INTO public.commit VALUES (1, 7, 'e5aac7ef-af12-4bc4-aa8b-b728b09d7550', '36e1c55f-5c8c-4fea-a572-218a6eefecd1', 7, 6, 'PutObject', '2026-11-22 16:45:40.444052+00');
+INSERT INTO public.commit VALUES (1, 8, '2d81c770-59e5-4026-8f56-db3011d689e9', 'e5aac7ef-af12-4bc4-aa8b-b728b09d7550', 8, 7, 'PlacePods', '2026-11-22 16:45:40.47042+00');
+INSERT INTO public.commit VALUES (1, 9, '4ea3f1c8-68de-40eb-b3c2-a28cc6f6fe57', '2d81c770-59e5-4026-8f56-db3011d689e9', 9, 8, 'PlacePods', '2026-11-22 16:45:40.52004+00');
+INSERT INTO public.commit VALUES (1, 10, '4d1abc5d-35fc-41c3-8609-667b7997ce6a', '4ea3f1c8-68de-40eb-b3c2-a28cc6f6fe57', 10, 9, 'PlacePods', '2026-11-22 16:45:40.551522+00');
+INSERT INTO public.commit VALUES (1, 11, '9e900361-862f-4b24-83eb-189533f2dca2', '4d1abc5d-35fc-41c3-8609-667b7997ce6a', 11, 10, 'PutObject', '2026-11-22 16:45:40.559763+00');
+INSERT INTO public.commit VALUES (1, 12, '1e055a66-d7b6-4e2f-847a-7cdd9468d449', '9e900361-862f-4b24-83eb-189533f2dca2', 12, 11, 'DeleteObject', '2026-11-22 16:45:40.575909+00');
+INSERT INTO public.commit VALUES (1, 13, '5f6fc14e-54d8-4a66-b7d5-039290b5b9df', '1e055a66-d7b6-4e2f-847a-7cdd9468d449', 13, 11, 'PlacePending', '2026-11-22 16:45:40.602213+00');
+INSERT INTO public.commit VALUES (1, 14, '86bd4318-acfa-492a-8523-508935d6cf91', '5f6fc14e-54d8-4a66-b7d5-039290b5b9df', 14, 12, 'Batch', '2026-11-22 16:45:40.608574+00');
+INSERT INTO public.commit VALUES (1, 15, 'b9272bd9-7b2b-466d-8bdc-1b330c90a997', '86bd4318-acfa-492a-8523-508935d6cf91', 15, 14, 'PatchObject', '2026-11-22 16:45:40.630823+00');
+INSERT INTO public.commit VALUES (1, 18, 'e1d1ebc9-23ec-4e24-a6b1-c1be48cccdcb', 'b9272bd9-7b2b-466d-8bdc-1b330c90a997', 16, 15, 'EvictViolating', '2026-11-22 16:45:40.753269+00');
+
+
+--
+-- Data for Name: floor; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.floor VALUES (1, 0);
+INSERT INTO public.floor VALUES (2, 0);
+
+
+--
+-- Data for Name: head; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.head VALUES (2, 1, 'efc08bb2-bf65-469c-a194-75c7b858e902', '2026-11-22 16:45:40.198317+00');
+INSERT INTO public.head VALUES (1, 18, 'e1d1ebc9-23ec-4e24-a6b1-c1be48cccdcb', '2026-11-22 16:45:40.753269+00');
+
+
+--
+-- Data for Name: idempotency; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.idempotency VALUES (1, 'placePods', 'order-of-web-0', 0, 'E\307\267=;S3\375bEk\225\361d\323\032\352lA\\\355c\301\326d\373f?\313\242\025v', '\223\305\001\015{"revision":8,"committed":true,"attempts":1,"results":[{"namespace":"shop","name":"web-0","uid":"06358bbd-13b7-4443-ae76-4efbe7f15009","outcome":"Placed","nodeName":"node-b","score":485,"plannedRevision":7,"reason":null,"message":null,"explanation":null}],"group":null}\314\310\300', '2026-11-22 16:45:40.47042+00');
+INSERT INTO public.idempotency VALUES (1, 'placePods', 'order-of-web-1', 0, 'aD\275E\322\2348\250\243\315\334\242\212\272\370\237\246\002\362\301\022K\200\026"b&I\375{J.', '\223\305\001\015{"revision":9,"committed":true,"attempts":1,"results":[{"namespace":"shop","name":"web-1","uid":"af5a0bb9-c35f-4ff0-b33c-7fe505d3b531","outcome":"Placed","nodeName":"node-a","score":485,"plannedRevision":8,"reason":null,"message":null,"explanation":null}],"group":null}\314\310\300', '2026-11-22 16:45:40.52004+00');
+INSERT INTO public.idempotency VALUES (1, 'placePods', 'order-of-web-2', 0, '\255\244\273,u\\\247@\004\002\200(\362q\242\250c\252\020\270\343\240M7\221\034\002\012\204\233o7', '\223\305\001\016{"revision":10,"committed":true,"attempts":1,"results":[{"namespace":"shop","name":"web-2","uid":"1d157ee4-62ea-41d9-b6ff-2593d946914b","outcome":"Placed","nodeName":"node-a","score":472,"plannedRevision":9,"reason":null,"message":null,"explanation":null}],"group":null}\314\310\300', '2026-11-22 16:45:40.551522+00');
+
+
+--
+-- Data for Name: lease; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.lease VALUES (1, 'evictions', '6135ff18-a595-411b-96d0-c0ccaf84a477', '2026-11-22 16:45:43.475601+00');
+INSERT INTO public.lease VALUES (1, 'pending', '6135ff18-a595-411b-96d0-c0ccaf84a477', '2026-11-22 16:45:43.562677+00');
+
+
+--
+-- Data for Name: object; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.object VALUES (1, 1, 'Cluster', '', 'config', '', NULL, '{}');
+INSERT INTO public.object VALUES (2, 1, 'Cluster', '', 'config', '', NULL, '{"semantics":"Kubernetes","emptyNodeSelectorTerm":null,"requiredAffinityTerms":null,"emptyNamespaceList":null,"preferredTermWeight":null,"hardPodAffinityWeight":1,"symmetricPreferredAffinity":true,"symmetricPreferredAntiAffinity":true,"daemonNamespaces":["kube-system"],"restrictAllNamespacesAntiAffinity":true,"nodeTopologyKeys":["kubernetes.io/hostname"],"trustedNamespaces":[],"defaultTopologySpreadConstraints":[],"scoringStrategy":"LeastAllocated","requestedToCapacityRatio":null,"profiles":[],"placePendingPods":true,"groupSearchSteps":10000,"priorityClasses":{},"limitedResources":[],"opportunityCostBasis":"Largest","affinityViolationGraceSeconds":30,"antiAffinityVictim":"RuleOwner","evictionsPerMinute":60}');
+INSERT INTO public.object VALUES (1, 2, 'Namespace', '', 'shop', '86514f79-1c6d-4672-a6c7-791bf2041e95', NULL, '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"team":"shop"},"uid":"86514f79-1c6d-4672-a6c7-791bf2041e95","creationTimestamp":"2026-11-22T16:45:40Z"}}');
+INSERT INTO public.object VALUES (1, 5, 'Node', '', 'node-c', '82d81056-acd7-4a0a-a0ac-f25013c310cf', NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-c","labels":{"zone":"c"},"uid":"82d81056-acd7-4a0a-a0ac-f25013c310cf","creationTimestamp":"2026-11-22T16:45:40Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.object VALUES (1, 6, 'ResourceQuota', 'shop', 'pods', '3580aeb1-b90f-44fa-ada1-5211c619f0ec', NULL, '{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"pods","namespace":"shop","uid":"3580aeb1-b90f-44fa-ada1-5211c619f0ec","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"hard":{"pods":"10"}}}');
+INSERT INTO public.object VALUES (1, 7, 'PodGroup', 'shop', 'train', 'a590f12f-d639-47d6-af77-f2949dacd2d1', NULL, '{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"train","namespace":"shop","uid":"a590f12f-d639-47d6-af77-f2949dacd2d1","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"minMember":2}}');
+INSERT INTO public.object VALUES (1, 13, 'Pod', 'shop', 'too-big', '41d77c7e-8c50-4421-b074-081aeb503ac1', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"too-big","namespace":"shop","uid":"41d77c7e-8c50-4421-b074-081aeb503ac1","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"affinity":{},"containers":[{"name":"main","resources":{"requests":{"cpu":"64"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available: 3 Insufficient cpu.","lastTransitionTime":"2026-11-22T16:45:40Z"}]}}');
+INSERT INTO public.object VALUES (1, 14, 'Node', '', 'node-a', 'f4666fa6-5bcf-4883-8c81-11bb12a31353', NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a","labels":{"zone":"c"},"uid":"f4666fa6-5bcf-4883-8c81-11bb12a31353","creationTimestamp":"2026-11-22T16:45:40Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.object VALUES (1, 15, 'Node', '', 'node-b', 'e189af67-59e9-459c-9e0c-be525e6fba84', NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b","labels":{"zone":"c"},"uid":"e189af67-59e9-459c-9e0c-be525e6fba84","creationTimestamp":"2026-11-22T16:45:40Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.object VALUES (1, 18, 'Evictions', '', 'state', '', NULL, '{"timers":[],"recent":[{"at":"2026-11-22T16:45:40.735253Z","pods":2}]}');
+INSERT INTO public.object VALUES (1, 16, 'Pod', 'shop', 'web-0', '06358bbd-13b7-4443-ae76-4efbe7f15009', 'node-b', '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-22T16:45:40Z","uid":"06358bbd-13b7-4443-ae76-4efbe7f15009","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"nodeName":"node-b","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:45:40Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-b.","lastTransitionTime":"2026-11-22T16:45:40Z"}]}}');
+INSERT INTO public.object VALUES (1, 17, 'Pod', 'shop', 'web-2', '1d157ee4-62ea-41d9-b6ff-2593d946914b', 'node-a', '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-22T16:45:40Z","uid":"1d157ee4-62ea-41d9-b6ff-2593d946914b","creationTimestamp":"2026-11-22T16:45:40Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:45:40Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-a.","lastTransitionTime":"2026-11-22T16:45:40Z"}]}}');
+
+
+--
+-- Data for Name: replica_report; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.replica_report VALUES ('host/16579', 1, 11, 'e6ba0b903d125823d1bf2b8785930cf0d2fd48a1d18655baee6bb81ac1b9e632', '2026-11-22 16:45:40.615258+00');
+
+
+--
+-- Name: cluster_cluster_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
+--
+
+SELECT pg_catalog.setval('public.cluster_cluster_id_seq', 3, true);
+
+
+--
+-- Name: alembic_version alembic_version_pkc; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.alembic_version
+    ADD CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num);
+
+
+--
+-- Name: change change_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.change
+    ADD CONSTRAINT change_pkey PRIMARY KEY (cluster_id, revision);
+
+
+--
+-- Name: cluster cluster_name_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.cluster
+    ADD CONSTRAINT cluster_name_key UNIQUE (name);
+
+
+--
+-- Name: cluster cluster_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.cluster
+    ADD CONSTRAINT cluster_pkey PRIMARY KEY (cluster_id);
+
+
+--
+-- Name: commit commit_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.commit
+    ADD CONSTRAINT commit_pkey PRIMARY KEY (cluster_id, last_revision, commit_id);
+
+
+--
+-- Name: floor floor_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.floor
+    ADD CONSTRAINT floor_pkey PRIMARY KEY (cluster_id);
+
+
+--
+-- Name: head head_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.head
+    ADD CONSTRAINT head_pkey PRIMARY KEY (cluster_id);
+
+
+--
+-- Name: idempotency idempotency_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.idempotency
+    ADD CONSTRAINT idempotency_pkey PRIMARY KEY (cluster_id, operation, key, chunk);
+
+
+--
+-- Name: lease lease_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.lease
+    ADD CONSTRAINT lease_pkey PRIMARY KEY (cluster_id, name);
+
+
+--
+-- Name: object object_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.object
+    ADD CONSTRAINT object_pkey PRIMARY KEY (cluster_id, kind, namespace, name);
+
+
+--
+-- Name: replica_report replica_report_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.replica_report
+    ADD CONSTRAINT replica_report_pkey PRIMARY KEY (process, cluster_id);
+
+
+--
+-- Name: idempotency_recorded_at_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX idempotency_recorded_at_idx ON public.idempotency USING btree (cluster_id, recorded_at);
+
+
+--
+-- Name: object_node_name_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX object_node_name_idx ON public.object USING btree (cluster_id, node_name) WHERE (node_name IS NOT NULL);
+
+
+--
+-- Name: floor floor_cluster_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.floor
+    ADD CONSTRAINT floor_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES public.cluster(cluster_id);
+
+
+--
+-- Name: head head_cluster_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.head
+    ADD CONSTRAINT head_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES public.cluster(cluster_id);
+
+
+--
+-- Name: lease lease_cluster_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.lease
+    ADD CONSTRAINT lease_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES public.cluster(cluster_id);
+
+
+--
+-- PostgreSQL database dump complete
+--
+
+

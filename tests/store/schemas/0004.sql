@@ -1,0 +1,860 @@
+--
+-- PostgreSQL database dump
+--
+
+
+-- Dumped from database version 18.4
+-- Dumped by pg_dump version 18.4
+
+SET statement_timeout = 0;
+SET lock_timeout = 0;
+SET idle_in_transaction_session_timeout = 0;
+SET client_encoding = 'UTF8';
+SET standard_conforming_strings = on;
+SELECT pg_catalog.set_config('search_path', '', false);
+SET check_function_bodies = false;
+SET xmloption = content;
+SET client_min_messages = warning;
+SET row_security = off;
+
+--
+-- Name: add_events_v1(bigint, text[], text[], text[], text[], text[], text[], text[], bigint[], bigint[], timestamp with time zone[], timestamp with time zone[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.add_events_v1(p_cluster_id bigint, p_namespaces text[], p_names text[], p_pods text[], p_uids text[], p_types text[], p_reasons text[], p_messages text[], p_revisions bigint[], p_counts bigint[], p_first_at timestamp with time zone[], p_last_at timestamp with time zone[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM 1 FROM cluster WHERE cluster_id = p_cluster_id FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    INSERT INTO event AS e
+        (cluster_id, namespace, name, pod, uid, type, reason, message, revision, count, first_at,
+            last_at)
+    SELECT p_cluster_id, n.*
+    FROM unnest(p_namespaces, p_names, p_pods, p_uids, p_types, p_reasons, p_messages,
+            p_revisions, p_counts, p_first_at, p_last_at)
+        AS n (namespace, name, pod, uid, type, reason, message, revision, count, first_at, last_at)
+    ORDER BY n.namespace COLLATE "C", n.name COLLATE "C"
+    ON CONFLICT (cluster_id, namespace, name) DO UPDATE
+    SET count = e.count + excluded.count, message = excluded.message,
+        revision = greatest(e.revision, excluded.revision),
+        last_at = greatest(e.last_at, excluded.last_at);
+END;
+$$;
+
+
+--
+-- Name: commit_v1(bigint, bigint, uuid, uuid, bigint, text, timestamp with time zone, text[], boolean[], text[], text[], text[], text[], text[], text[], bytea[], bytea[], text[], text[], integer[], bytea[], bytea[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.commit_v1(p_cluster_id bigint, p_revision bigint, p_tip uuid, p_commit_id uuid, p_planned_at bigint, p_kind text, p_not_before timestamp with time zone, p_effects text[], p_created boolean[], p_verbs text[], p_kinds text[], p_namespaces text[], p_names text[], p_uids text[], p_node_names text[], p_labels_before bytea[], p_bodies bytea[], p_operations text[], p_keys text[], p_chunks integer[], p_request_hashes bytea[], p_answers bytea[], OUT outcome text, OUT head_revision bigint, OUT head_tip uuid, OUT head_at timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_changes CONSTANT integer := cardinality(p_verbs);
+    v_records CONSTANT integer := cardinality(p_keys);
+    v_expected integer;
+    v_touched integer;
+BEGIN
+    IF v_changes = 0
+        OR (v_changes, v_changes, v_changes, v_changes, v_changes,
+            v_changes, v_changes, v_changes, v_changes)
+        IS DISTINCT FROM
+        (cardinality(p_effects), cardinality(p_created), cardinality(p_kinds),
+            cardinality(p_namespaces), cardinality(p_names), cardinality(p_uids),
+            cardinality(p_node_names), cardinality(p_labels_before), cardinality(p_bodies))
+        OR (v_records, v_records, v_records, v_records)
+        IS DISTINCT FROM
+        (cardinality(p_operations), cardinality(p_chunks), cardinality(p_request_hashes),
+            cardinality(p_answers))
+    THEN
+        RAISE EXCEPTION 'arrays differ in length, or there is no change' USING ERRCODE = 'MR001';
+    END IF;
+
+    -- The swap comes first: all who commit to this cluster queue up here and nowhere else. The
+    -- clock is read when the row is held; now() would run backwards between commits.
+    UPDATE head AS h
+    SET revision = p_revision + v_changes, tip = p_commit_id, at = greatest(clock_timestamp(), h.at)
+    WHERE h.cluster_id = p_cluster_id AND h.revision = p_revision AND h.tip = p_tip
+        AND (p_not_before IS NULL OR greatest(clock_timestamp(), h.at) >= p_not_before)
+    RETURNING h.revision, h.tip, h.at INTO head_revision, head_tip, head_at;
+    IF NOT FOUND THEN
+        SELECT
+            CASE WHEN h.revision = p_revision AND h.tip = p_tip THEN 'NotYet' ELSE 'Lost' END,
+            h.revision, h.tip, h.at
+        INTO outcome, head_revision, head_tip, head_at
+        FROM head AS h WHERE h.cluster_id = p_cluster_id;
+        IF NOT FOUND THEN
+            outcome := 'Gone';
+        END IF;
+        RETURN;
+    END IF;
+    outcome := 'Committed';
+
+    -- Plain inserts: ON CONFLICT DO NOTHING would commit the changes without their record. In
+    -- order of key, so that two who insert several keys cannot wait for each other.
+    IF v_records > 0 THEN
+        INSERT INTO idempotency
+            (cluster_id, operation, key, chunk, request_hash, answer, recorded_at)
+        SELECT p_cluster_id, r.operation, r.key, r.chunk, r.request_hash, r.answer, head_at
+        FROM unnest(p_operations, p_keys, p_chunks, p_request_hashes, p_answers)
+            AS r (operation, key, chunk, request_hash, answer)
+        ORDER BY r.operation COLLATE "C", r.key COLLATE "C", r.chunk;
+    END IF;
+
+    INSERT INTO commit
+        (cluster_id, last_revision, commit_id, parent, first_revision, planned_at, kind, at)
+    VALUES
+        (p_cluster_id, head_revision, p_commit_id, p_tip, p_revision + 1, p_planned_at, p_kind,
+            head_at);
+
+    INSERT INTO change
+        (cluster_id, revision, commit_id, created, verb, kind, namespace, name, uid, node_name,
+            labels_before, body)
+    SELECT p_cluster_id, p_revision + c.place, p_commit_id, c.created, c.verb, c.kind, c.namespace,
+        c.name, c.uid, c.node_name, c.labels_before, c.body
+    FROM unnest(p_created, p_verbs, p_kinds, p_namespaces, p_names, p_uids, p_node_names,
+            p_labels_before, p_bodies)
+        WITH ORDINALITY AS c (created, verb, kind, namespace, name, uid, node_name, labels_before,
+            body, place);
+
+    v_expected := cardinality(array_positions(p_effects, 'Create'));
+    IF v_expected > 0 THEN
+        INSERT INTO object (cluster_id, revision, kind, namespace, name, uid, node_name, body)
+        SELECT p_cluster_id, p_revision + c.place, c.kind, c.namespace, c.name, c.uid, c.node_name,
+            c.body
+        FROM unnest(p_effects, p_kinds, p_namespaces, p_names, p_uids, p_node_names, p_bodies)
+            WITH ORDINALITY AS c (effect, kind, namespace, name, uid, node_name, body, place)
+        WHERE c.effect = 'Create';
+    END IF;
+
+    v_expected := cardinality(array_positions(p_effects, 'Update'));
+    IF v_expected > 0 THEN
+        UPDATE object AS o
+        SET revision = p_revision + c.place, uid = c.uid, node_name = c.node_name, body = c.body
+        FROM unnest(p_effects, p_kinds, p_namespaces, p_names, p_uids, p_node_names, p_bodies)
+            WITH ORDINALITY AS c (effect, kind, namespace, name, uid, node_name, body, place)
+        WHERE c.effect = 'Update' AND o.cluster_id = p_cluster_id AND o.kind = c.kind
+            AND o.namespace = c.namespace AND o.name = c.name;
+        GET DIAGNOSTICS v_touched = ROW_COUNT;
+        IF v_touched <> v_expected THEN
+            RAISE EXCEPTION 'updated % of % objects', v_touched, v_expected
+                USING ERRCODE = 'MR002';
+        END IF;
+    END IF;
+
+    v_expected := cardinality(array_positions(p_effects, 'Delete'));
+    IF v_expected > 0 THEN
+        DELETE FROM object AS o
+        USING unnest(p_effects, p_kinds, p_namespaces, p_names)
+            AS c (effect, kind, namespace, name)
+        WHERE c.effect = 'Delete' AND o.cluster_id = p_cluster_id AND o.kind = c.kind
+            AND o.namespace = c.namespace AND o.name = c.name;
+        GET DIAGNOSTICS v_touched = ROW_COUNT;
+        IF v_touched <> v_expected THEN
+            RAISE EXCEPTION 'deleted % of % objects', v_touched, v_expected
+                USING ERRCODE = 'MR002';
+        END IF;
+    END IF;
+END;
+$$;
+
+
+--
+-- Name: commit_v2(bigint, bigint, uuid, uuid, bigint, text, timestamp with time zone, text[], boolean[], text[], text[], text[], text[], text[], text[], bytea[], bytea[], text[], text[], integer[], bytea[], bytea[], text[], text[], text[], text[], text[], text[], text[], bigint[], bigint[], timestamp with time zone[], timestamp with time zone[]); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.commit_v2(p_cluster_id bigint, p_revision bigint, p_tip uuid, p_commit_id uuid, p_planned_at bigint, p_kind text, p_not_before timestamp with time zone, p_effects text[], p_created boolean[], p_verbs text[], p_kinds text[], p_namespaces text[], p_names text[], p_uids text[], p_node_names text[], p_labels_before bytea[], p_bodies bytea[], p_operations text[], p_keys text[], p_chunks integer[], p_request_hashes bytea[], p_answers bytea[], p_event_namespaces text[], p_event_names text[], p_event_pods text[], p_event_uids text[], p_event_types text[], p_event_reasons text[], p_event_messages text[], p_event_revisions bigint[], p_event_counts bigint[], p_event_first_at timestamp with time zone[], p_event_last_at timestamp with time zone[], OUT outcome text, OUT head_revision bigint, OUT head_tip uuid, OUT head_at timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    SELECT c.outcome, c.head_revision, c.head_tip, c.head_at
+    INTO outcome, head_revision, head_tip, head_at
+    FROM commit_v1(p_cluster_id, p_revision, p_tip, p_commit_id, p_planned_at, p_kind,
+        p_not_before, p_effects, p_created, p_verbs, p_kinds, p_namespaces, p_names, p_uids,
+        p_node_names, p_labels_before, p_bodies, p_operations, p_keys, p_chunks,
+        p_request_hashes, p_answers) AS c;
+    IF outcome = 'Committed' THEN
+        PERFORM add_events_v1(p_cluster_id, p_event_namespaces, p_event_names, p_event_pods,
+            p_event_uids, p_event_types, p_event_reasons, p_event_messages, p_event_revisions,
+            p_event_counts, p_event_first_at, p_event_last_at);
+    END IF;
+END;
+$$;
+
+
+--
+-- Name: compact_v1(bigint, bigint, interval, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.compact_v1(p_cluster_id bigint, p_keep_changes bigint, p_keep_for interval, p_rows bigint, OUT floor_revision bigint, OUT rose boolean) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_target bigint;
+BEGIN
+    SELECT f.revision INTO floor_revision FROM floor AS f
+    WHERE f.cluster_id = p_cluster_id FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    -- Commits are in order of time too, so the last old one within reach bounds the step.
+    SELECT least(coalesce(max(c.last_revision), 0), floor_revision + p_rows,
+            (SELECT h.revision - p_keep_changes FROM head AS h WHERE h.cluster_id = p_cluster_id))
+    INTO v_target
+    FROM commit AS c
+    WHERE c.cluster_id = p_cluster_id AND c.last_revision > floor_revision
+        AND c.first_revision <= floor_revision + p_rows
+        AND c.at < clock_timestamp() - p_keep_for;
+    rose := coalesce(v_target > floor_revision, false);
+    IF rose THEN
+        DELETE FROM change AS c
+        WHERE c.cluster_id = p_cluster_id AND c.revision <= v_target;
+        DELETE FROM commit AS c
+        WHERE c.cluster_id = p_cluster_id AND c.last_revision <= v_target;
+        UPDATE floor AS f SET revision = v_target WHERE f.cluster_id = p_cluster_id;
+        floor_revision := v_target;
+    END IF;
+END;
+$$;
+
+
+--
+-- Name: create_cluster_v1(text, bytea, uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.create_cluster_v1(p_name text, p_config bytea, p_commit_id uuid) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_cluster_id bigint;
+    v_at CONSTANT timestamptz := clock_timestamp();
+    v_root CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
+BEGIN
+    INSERT INTO cluster (name) VALUES (p_name) RETURNING cluster_id INTO v_cluster_id;
+    INSERT INTO head (cluster_id, revision, tip, at) VALUES (v_cluster_id, 1, p_commit_id, v_at);
+    INSERT INTO floor (cluster_id, revision) VALUES (v_cluster_id, 0);
+    INSERT INTO commit
+        (cluster_id, last_revision, commit_id, parent, first_revision, planned_at, kind, at)
+    VALUES (v_cluster_id, 1, p_commit_id, v_root, 1, 0, 'CreateCluster', v_at);
+    INSERT INTO change
+        (cluster_id, revision, commit_id, created, verb, kind, namespace, name, uid, body)
+    VALUES (v_cluster_id, 1, p_commit_id, true, 'Put', 'Cluster', '', 'config', '', p_config);
+    INSERT INTO object (cluster_id, revision, kind, namespace, name, uid, body)
+    VALUES (v_cluster_id, 1, 'Cluster', '', 'config', '', p_config);
+    RETURN v_cluster_id;
+END;
+$$;
+
+
+--
+-- Name: delete_cluster_v1(bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.delete_cluster_v1(p_cluster_id bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    DELETE FROM head WHERE cluster_id = p_cluster_id;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM FROM cluster WHERE cluster_id = p_cluster_id FOR UPDATE;
+    DELETE FROM floor WHERE cluster_id = p_cluster_id;
+    DELETE FROM object WHERE cluster_id = p_cluster_id;
+    DELETE FROM change WHERE cluster_id = p_cluster_id;
+    DELETE FROM commit WHERE cluster_id = p_cluster_id;
+    DELETE FROM idempotency WHERE cluster_id = p_cluster_id;
+    DELETE FROM lease WHERE cluster_id = p_cluster_id;
+    DELETE FROM event WHERE cluster_id = p_cluster_id;
+    DELETE FROM cluster WHERE cluster_id = p_cluster_id;
+    RETURN true;
+END;
+$$;
+
+
+--
+-- Name: fence_v1(bigint, bigint, uuid, uuid); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.fence_v1(p_cluster_id bigint, p_revision bigint, p_tip uuid, p_fence_id uuid, OUT outcome text, OUT head_revision bigint, OUT head_tip uuid, OUT head_at timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE head AS h
+    SET tip = p_fence_id, at = greatest(clock_timestamp(), h.at)
+    WHERE h.cluster_id = p_cluster_id AND h.revision = p_revision AND h.tip = p_tip
+    RETURNING h.revision, h.tip, h.at INTO head_revision, head_tip, head_at;
+    IF FOUND THEN
+        INSERT INTO commit
+            (cluster_id, last_revision, commit_id, parent, first_revision, planned_at, kind, at)
+        VALUES
+            (p_cluster_id, p_revision, p_fence_id, p_tip, p_revision + 1, p_revision, 'Fence',
+                head_at);
+        outcome := 'Fenced';
+        RETURN;
+    END IF;
+    SELECT 'Lost', h.revision, h.tip, h.at INTO outcome, head_revision, head_tip, head_at
+    FROM head AS h WHERE h.cluster_id = p_cluster_id;
+    IF NOT FOUND THEN
+        outcome := 'Gone';
+    END IF;
+END;
+$$;
+
+
+--
+-- Name: lift_cluster_v1(bigint, bigint); Type: FUNCTION; Schema: public; Owner: -
+--
+
+CREATE FUNCTION public.lift_cluster_v1(p_cluster_id bigint, p_by bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_revision bigint;
+BEGIN
+    UPDATE head AS h
+    SET revision = h.revision + p_by, tip = gen_random_uuid(),
+        at = greatest(clock_timestamp(), h.at)
+    WHERE h.cluster_id = p_cluster_id
+    RETURNING h.revision INTO v_revision;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    UPDATE floor SET revision = v_revision WHERE cluster_id = p_cluster_id;
+    DELETE FROM change WHERE cluster_id = p_cluster_id;
+    DELETE FROM commit WHERE cluster_id = p_cluster_id;
+    RETURN true;
+END;
+$$;
+
+
+SET default_tablespace = '';
+
+SET default_table_access_method = heap;
+
+--
+-- Name: alembic_version; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.alembic_version (
+    version_num character varying(32) NOT NULL
+);
+
+
+--
+-- Name: change; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.change (
+    cluster_id bigint NOT NULL,
+    revision bigint NOT NULL,
+    commit_id uuid NOT NULL,
+    created boolean NOT NULL,
+    verb text NOT NULL,
+    kind text NOT NULL,
+    namespace text NOT NULL,
+    name text NOT NULL,
+    uid text NOT NULL,
+    node_name text,
+    labels_before bytea,
+    body bytea NOT NULL,
+    CONSTRAINT change_verb_check CHECK ((verb = ANY (ARRAY['Put'::text, 'Delete'::text])))
+)
+WITH (toast_tuple_target='8160');
+
+
+--
+-- Name: cluster; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.cluster (
+    cluster_id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT cluster_name_check CHECK ((name <> ''::text))
+);
+
+
+--
+-- Name: cluster_cluster_id_seq; Type: SEQUENCE; Schema: public; Owner: -
+--
+
+ALTER TABLE public.cluster ALTER COLUMN cluster_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.cluster_cluster_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+
+--
+-- Name: commit; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.commit (
+    cluster_id bigint NOT NULL,
+    last_revision bigint NOT NULL,
+    commit_id uuid NOT NULL,
+    parent uuid NOT NULL,
+    first_revision bigint NOT NULL,
+    planned_at bigint NOT NULL,
+    kind text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT commit_last_revision_check CHECK ((last_revision >= (first_revision - 1)))
+);
+
+
+--
+-- Name: event; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.event (
+    cluster_id bigint NOT NULL,
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    pod text NOT NULL,
+    uid text NOT NULL,
+    type text NOT NULL,
+    reason text NOT NULL COLLATE pg_catalog."C",
+    message text NOT NULL,
+    revision bigint NOT NULL,
+    count bigint NOT NULL,
+    first_at timestamp with time zone NOT NULL,
+    last_at timestamp with time zone NOT NULL
+);
+
+
+--
+-- Name: floor; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.floor (
+    cluster_id bigint NOT NULL,
+    revision bigint NOT NULL,
+    CONSTRAINT floor_revision_check CHECK ((revision >= 0))
+);
+
+
+--
+-- Name: head; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.head (
+    cluster_id bigint NOT NULL,
+    revision bigint NOT NULL,
+    tip uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT head_revision_check CHECK ((revision >= 1))
+)
+WITH (fillfactor='50', autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0');
+
+
+--
+-- Name: idempotency; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.idempotency (
+    cluster_id bigint NOT NULL,
+    operation text NOT NULL COLLATE pg_catalog."C",
+    key text NOT NULL COLLATE pg_catalog."C",
+    chunk integer NOT NULL,
+    request_hash bytea NOT NULL,
+    answer bytea NOT NULL,
+    recorded_at timestamp with time zone NOT NULL
+);
+
+
+--
+-- Name: lease; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.lease (
+    cluster_id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    holder text NOT NULL,
+    until timestamp with time zone NOT NULL
+);
+
+
+--
+-- Name: object; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE TABLE public.object (
+    cluster_id bigint NOT NULL,
+    revision bigint NOT NULL,
+    kind text NOT NULL COLLATE pg_catalog."C",
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    uid text NOT NULL,
+    node_name text COLLATE pg_catalog."C",
+    body bytea NOT NULL
+)
+WITH (fillfactor='85', toast_tuple_target='8160');
+
+
+--
+-- Name: manifest; Type: VIEW; Schema: public; Owner: -
+--
+
+CREATE VIEW public.manifest AS
+ SELECT c.name AS cluster,
+    o.kind,
+    o.namespace,
+    o.name,
+    o.uid,
+    o.revision,
+    o.node_name,
+    jsonb_set((convert_from(o.body, 'UTF8'::name))::jsonb, '{metadata,resourceVersion}'::text[], to_jsonb((o.revision)::text)) AS manifest
+   FROM (public.object o
+     JOIN public.cluster c ON ((c.cluster_id = o.cluster_id)));
+
+
+--
+-- Name: namespace; Type: VIEW; Schema: public; Owner: -
+--
+
+CREATE VIEW public.namespace AS
+ SELECT cluster,
+    name,
+    uid,
+    revision,
+    manifest
+   FROM public.manifest
+  WHERE (kind = 'Namespace'::text);
+
+
+--
+-- Name: node; Type: VIEW; Schema: public; Owner: -
+--
+
+CREATE VIEW public.node AS
+ SELECT cluster,
+    name,
+    uid,
+    revision,
+    manifest
+   FROM public.manifest
+  WHERE (kind = 'Node'::text);
+
+
+--
+-- Name: pod; Type: VIEW; Schema: public; Owner: -
+--
+
+CREATE VIEW public.pod AS
+ SELECT cluster,
+    namespace,
+    name,
+    uid,
+    revision,
+    node_name,
+    manifest
+   FROM public.manifest
+  WHERE (kind = 'Pod'::text);
+
+
+--
+-- Name: replica_report; Type: TABLE; Schema: public; Owner: -
+--
+
+CREATE UNLOGGED TABLE public.replica_report (
+    process text NOT NULL COLLATE pg_catalog."C",
+    cluster_id bigint NOT NULL,
+    revision bigint NOT NULL,
+    hash text NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
+
+--
+-- Data for Name: alembic_version; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.alembic_version VALUES ('0004');
+
+
+--
+-- Data for Name: change; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.change VALUES (1, 1, 'de84efb3-4ade-443a-b409-158df4afa25e', true, 'Put', 'Cluster', '', 'config', '', NULL, NULL, '{}');
+INSERT INTO public.change VALUES (2, 1, 'a1df5161-ab71-4798-aecd-ba839c92961a', true, 'Put', 'Cluster', '', 'config', '', NULL, NULL, '{"semantics":"Kubernetes","emptyNodeSelectorTerm":null,"requiredAffinityTerms":null,"emptyNamespaceList":null,"preferredTermWeight":null,"hardPodAffinityWeight":1,"symmetricPreferredAffinity":true,"symmetricPreferredAntiAffinity":true,"daemonNamespaces":["kube-system"],"restrictAllNamespacesAntiAffinity":true,"nodeTopologyKeys":["kubernetes.io/hostname"],"trustedNamespaces":[],"defaultTopologySpreadConstraints":[],"scoringStrategy":"LeastAllocated","requestedToCapacityRatio":null,"profiles":[],"placePendingPods":true,"groupSearchSteps":10000,"priorityClasses":{},"limitedResources":[],"opportunityCostBasis":"Largest","affinityViolationGraceSeconds":30,"antiAffinityVictim":"RuleOwner","evictionsPerMinute":60}');
+INSERT INTO public.change VALUES (1, 2, '05f0b37b-5e7b-44b1-a48a-a1c861c86740', true, 'Put', 'Namespace', '', 'shop', '7eeea34a-2df4-43c4-8e7a-b3de7fca4087', NULL, NULL, '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"team":"shop"},"uid":"7eeea34a-2df4-43c4-8e7a-b3de7fca4087","creationTimestamp":"2026-11-22T16:46:15Z"}}');
+INSERT INTO public.change VALUES (1, 3, '20d61fb9-ed4f-4efd-8772-1543d6461abc', true, 'Put', 'Node', '', 'node-a', 'ef165daf-f92a-4a61-bffb-3ff5b7692e23', NULL, NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a","labels":{"zone":"a"},"uid":"ef165daf-f92a-4a61-bffb-3ff5b7692e23","creationTimestamp":"2026-11-22T16:46:15Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.change VALUES (1, 4, '93943349-eee0-420a-bda7-5ac1a590d349', true, 'Put', 'Node', '', 'node-b', '74f73c99-eed6-43c5-9e8c-8bdf90b7bb3c', NULL, NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b","labels":{"zone":"b"},"uid":"74f73c99-eed6-43c5-9e8c-8bdf90b7bb3c","creationTimestamp":"2026-11-22T16:46:15Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.change VALUES (1, 5, '14be4956-af65-4695-a65a-258e67656465', true, 'Put', 'Node', '', 'node-c', '99a83ef3-e258-46a9-bdc7-cd8f25b3ffa9', NULL, NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-c","labels":{"zone":"c"},"uid":"99a83ef3-e258-46a9-bdc7-cd8f25b3ffa9","creationTimestamp":"2026-11-22T16:46:15Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.change VALUES (1, 6, '866bea1d-3b9a-4945-8034-76c8143ec34d', true, 'Put', 'ResourceQuota', 'shop', 'pods', '298a1de7-2b97-4f76-a5e3-45d71a01c5bd', NULL, NULL, '{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"pods","namespace":"shop","uid":"298a1de7-2b97-4f76-a5e3-45d71a01c5bd","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"hard":{"pods":"10"}}}');
+INSERT INTO public.change VALUES (1, 7, 'eca2ed8e-f9f4-4644-ad6d-43fee6e5a52b', true, 'Put', 'PodGroup', 'shop', 'train', '71adac24-c9af-4806-8de2-878f6da2d7f0', NULL, NULL, '{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"train","namespace":"shop","uid":"71adac24-c9af-4806-8de2-878f6da2d7f0","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"minMember":2}}');
+INSERT INTO public.change VALUES (1, 8, 'b870bc43-5371-4d81-b7b4-5d83abbe5d03', true, 'Put', 'Pod', 'shop', 'web-0', '90c6b32d-ebb7-43eb-9ab7-1f2de96f4444', 'node-b', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"90c6b32d-ebb7-43eb-9ab7-1f2de96f4444","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"nodeName":"node-b","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:46:15Z"}]}}');
+INSERT INTO public.change VALUES (1, 9, '22a25cf1-0fe2-48a8-bcb9-707a10e16f91', true, 'Put', 'Pod', 'shop', 'web-1', '757aed9c-1cda-477c-a822-12dbd7f23ba8', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"757aed9c-1cda-477c-a822-12dbd7f23ba8","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:46:15Z"}]}}');
+INSERT INTO public.change VALUES (1, 10, 'e3c84338-fe7e-48f8-93dd-fe8f3ac8dc16', true, 'Put', 'Pod', 'shop', 'web-2', 'af2e1e26-a677-46e3-bc8b-a02019105424', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"af2e1e26-a677-46e3-bc8b-a02019105424","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:46:15Z"}]}}');
+INSERT INTO public.change VALUES (1, 11, 'a080a5bf-bbe8-45b9-83b6-ca58177349d8', true, 'Put', 'Pod', 'shop', 'too-big', '58ed09d3-09fc-47ce-b999-0fcf37b4f795', NULL, NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"too-big","namespace":"shop","uid":"58ed09d3-09fc-47ce-b999-0fcf37b4f795","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"affinity":{},"containers":[{"name":"main","resources":{"requests":{"cpu":"64"}}}]}}');
+INSERT INTO public.change VALUES (1, 12, '198f2c6d-6158-437c-a6a0-350e26791052', false, 'Put', 'Pod', 'shop', 'too-big', '58ed09d3-09fc-47ce-b999-0fcf37b4f795', NULL, NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"too-big","namespace":"shop","uid":"58ed09d3-09fc-47ce-b999-0fcf37b4f795","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"affinity":{},"containers":[{"name":"main","resources":{"requests":{"cpu":"64"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available: 3 Insufficient cpu.","lastTransitionTime":"2026-11-22T16:46:15Z"}]}}');
+INSERT INTO public.change VALUES (1, 13, '293b6423-6b7c-4955-baee-907f270fe478', false, 'Delete', 'Pod', 'shop', 'web-1', '757aed9c-1cda-477c-a822-12dbd7f23ba8', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-1","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"uid":"757aed9c-1cda-477c-a822-12dbd7f23ba8","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:46:15Z"}]}}');
+INSERT INTO public.change VALUES (1, 14, '319a161e-b150-4420-87ef-b36f218fefd8', false, 'Put', 'Node', '', 'node-a', 'ef165daf-f92a-4a61-bffb-3ff5b7692e23', NULL, '{"zone":"a"}', '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a","labels":{"zone":"c"},"uid":"ef165daf-f92a-4a61-bffb-3ff5b7692e23","creationTimestamp":"2026-11-22T16:46:15Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.change VALUES (1, 15, '475abdcf-fb73-4155-96b3-6f5a02a31988', false, 'Put', 'Node', '', 'node-b', '74f73c99-eed6-43c5-9e8c-8bdf90b7bb3c', NULL, '{"zone":"b"}', '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b","labels":{"zone":"c"},"uid":"74f73c99-eed6-43c5-9e8c-8bdf90b7bb3c","creationTimestamp":"2026-11-22T16:46:15Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.change VALUES (1, 16, 'b8622acd-a0fa-43ea-bacd-9890cf81497c', false, 'Put', 'Pod', 'shop', 'web-0', '90c6b32d-ebb7-43eb-9ab7-1f2de96f4444', 'node-b', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-22T16:46:15Z","uid":"90c6b32d-ebb7-43eb-9ab7-1f2de96f4444","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"nodeName":"node-b","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:46:15Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-b.","lastTransitionTime":"2026-11-22T16:46:15Z"}]}}');
+INSERT INTO public.change VALUES (1, 17, 'b8622acd-a0fa-43ea-bacd-9890cf81497c', false, 'Put', 'Pod', 'shop', 'web-2', 'af2e1e26-a677-46e3-bc8b-a02019105424', 'node-a', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-22T16:46:15Z","uid":"af2e1e26-a677-46e3-bc8b-a02019105424","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:46:15Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-a.","lastTransitionTime":"2026-11-22T16:46:15Z"}]}}');
+INSERT INTO public.change VALUES (1, 18, 'b8622acd-a0fa-43ea-bacd-9890cf81497c', true, 'Put', 'Evictions', '', 'state', '', NULL, NULL, '{"timers":[],"recent":[{"at":"2026-11-22T16:46:15.309545Z","pods":2}]}');
+
+
+--
+-- Data for Name: cluster; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.cluster OVERRIDING SYSTEM VALUE VALUES (1, 'default', '2026-11-22 16:46:01.95736+00');
+INSERT INTO public.cluster OVERRIDING SYSTEM VALUE VALUES (2, 'staging', '2026-11-22 16:46:15.058279+00');
+
+
+--
+-- Data for Name: commit; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.commit VALUES (1, 1, 'de84efb3-4ade-443a-b409-158df4afa25e', '00000000-0000-0000-0000-000000000000', 1, 0, 'CreateCluster', '2026-11-22 16:46:01.95713+00');
+INSERT INTO public.commit VALUES (2, 1, 'a1df5161-ab71-4798-aecd-ba839c92961a', '00000000-0000-0000-0000-000000000000', 1, 0, 'CreateCluster', '2026-11-22 16:46:15.05785+00');
+INSERT INTO public.commit VALUES (1, 2, '05f0b37b-5e7b-44b1-a48a-a1c861c86740', 'de84efb3-4ade-443a-b409-158df4afa25e', 2, 1, 'PutObject', '2026-11-22 16:46:15.161919+00');
+INSERT INTO public.commit VALUES (1, 3, '20d61fb9-ed4f-4efd-8772-1543d6461abc', '05f0b37b-5e7b-44b1-a48a-a1c861c86740', 3, 2, 'PutObject', '2026-11-22 16:46:15.174993+00');
+INSERT INTO public.commit VALUES (1, 4, '93943349-eee0-420a-bda7-5ac1a590d349', '20d61fb9-ed4f-4efd-8772-1543d6461abc', 4, 3, 'PutObject', '2026-11-22 16:46:15.186791+00');
+INSERT INTO public.commit VALUES (1, 5, '14be4956-af65-4695-a65a-258e67656465', '93943349-eee0-420a-bda7-5ac1a590d349', 5, 4, 'PutObject', '2026-11-22 16:46:15.193924+00');
+INSERT INTO public.commit VALUES (1, 6, '866bea1d-3b9a-4945-8034-76c8143ec34d', '14be4956-af65-4695-a65a-258e67656465', 6, 5, 'PutObject', '2026-11-22 16:46:15.206239+00');
+INSERT INTO public.commit VALUES (1, 7, 'eca2ed8e-f9f4-4644-ad6d-43fee6e5a52b', '866bea1d-3b9a-4945-8034-76c8143ec34d', 7, 6, 'PutObject', '2026-11-22 16:46:15.216928+00');
+INSERT INTO public.commit VALUES (1, 8, 'b870bc43-5371-4d81-b7b4-5d83abbe5d03', 'eca2ed8e-f9f4-4644-ad6d-43fee6e5a52b', 8, 7, 'PlacePods', '2026-11-22 16:46:15.240225+00');
+INSERT INTO public.commit VALUES (1, 9, '22a25cf1-0fe2-48a8-bcb9-707a10e16f91', 'b870bc43-5371-4d81-b7b4-5d83abbe5d03', 9, 8, 'PlacePods', '2026-11-22 16:46:15.258381+00');
+INSERT INTO public.commit VALUES (1, 10, 'e3c84338-fe7e-48f8-93dd-fe8f3ac8dc16', '22a25cf1-0fe2-48a8-bcb9-707a10e16f91', 10, 9, 'PlacePods', '2026-11-22 16:46:15.272986+00');
+INSERT INTO public.commit VALUES (1, 11, 'a080a5bf-bbe8-45b9-83b6-ca58177349d8', 'e3c84338-fe7e-48f8-93dd-fe8f3ac8dc16', 11, 10, 'PutObject', '2026-11-22 16:46:15.281945+00');
+INSERT INTO public.commit VALUES (1, 12, '198f2c6d-6158-437c-a6a0-350e26791052', 'a080a5bf-bbe8-45b9-83b6-ca58177349d8', 12, 11, 'PlacePending', '2026-11-22 16:46:15.291396+00');
+INSERT INTO public.commit VALUES (1, 13, '293b6423-6b7c-4955-baee-907f270fe478', '198f2c6d-6158-437c-a6a0-350e26791052', 13, 12, 'DeleteObject', '2026-11-22 16:46:15.298974+00');
+INSERT INTO public.commit VALUES (1, 14, '319a161e-b150-4420-87ef-b36f218fefd8', '293b6423-6b7c-4955-baee-907f270fe478', 14, 13, 'PatchObject', '2026-11-22 16:46:15.305909+00');
+INSERT INTO public.commit VALUES (1, 15, '475abdcf-fb73-4155-96b3-6f5a02a31988', '319a161e-b150-4420-87ef-b36f218fefd8', 15, 14, 'PatchObject', '2026-11-22 16:46:15.310924+00');
+INSERT INTO public.commit VALUES (1, 18, 'b8622acd-a0fa-43ea-bacd-9890cf81497c', '475abdcf-fb73-4155-96b3-6f5a02a31988', 16, 15, 'EvictViolating', '2026-11-22 16:46:15.321374+00');
+
+
+--
+-- Data for Name: event; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.event VALUES (1, 'shop', 'web-0.29b48992879f311d', 'web-0', '90c6b32d-ebb7-43eb-9ab7-1f2de96f4444', 'Warning', 'Evicted', 'spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-b.', 16, 1, '2026-11-22 16:46:15+00', '2026-11-22 16:46:15+00');
+INSERT INTO public.event VALUES (1, 'shop', 'web-2.b82e7ad7994dbe83', 'web-2', 'af2e1e26-a677-46e3-bc8b-a02019105424', 'Warning', 'Evicted', 'spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-a.', 17, 1, '2026-11-22 16:46:15+00', '2026-11-22 16:46:15+00');
+INSERT INTO public.event VALUES (1, 'shop', 'too-big.0d4ad68e56a72331', 'too-big', '58ed09d3-09fc-47ce-b999-0fcf37b4f795', 'Warning', 'FailedScheduling', '0/3 nodes are available: 3 Insufficient cpu.', 13, 2, '2026-11-22 16:46:15+00', '2026-11-22 16:46:15+00');
+INSERT INTO public.event VALUES (1, 'shop', 'web-0.79d11555cd3a92ae', 'web-0', '90c6b32d-ebb7-43eb-9ab7-1f2de96f4444', 'Normal', 'Scheduled', 'Successfully assigned shop/web-0 to node-b', 8, 1, '2026-11-22 16:46:15+00', '2026-11-22 16:46:15+00');
+INSERT INTO public.event VALUES (1, 'shop', 'web-1.23da72c10353be6f', 'web-1', '757aed9c-1cda-477c-a822-12dbd7f23ba8', 'Normal', 'Scheduled', 'Successfully assigned shop/web-1 to node-a', 9, 1, '2026-11-22 16:46:15+00', '2026-11-22 16:46:15+00');
+INSERT INTO public.event VALUES (1, 'shop', 'web-2.7d0181d84b070612', 'web-2', 'af2e1e26-a677-46e3-bc8b-a02019105424', 'Normal', 'Scheduled', 'Successfully assigned shop/web-2 to node-a', 10, 1, '2026-11-22 16:46:15+00', '2026-11-22 16:46:15+00');
+
+
+--
+-- Data for Name: floor; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.floor VALUES (1, 0);
+INSERT INTO public.floor VALUES (2, 0);
+
+
+--
+-- Data for Name: head; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.head VALUES (2, 1, 'a1df5161-ab71-4798-aecd-ba839c92961a', '2026-11-22 16:46:15.05785+00');
+INSERT INTO public.head VALUES (1, 18, 'b8622acd-a0fa-43ea-bacd-9890cf81497c', '2026-11-22 16:46:15.321374+00');
+
+
+--
+-- Data for Name: idempotency; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.idempotency VALUES (1, 'placePods', 'order-of-web-0', 0, 'E\307\267=;S3\375bEk\225\361d\323\032\352lA\\\355c\301\326d\373f?\313\242\025v', '\223\305\001\015{"revision":8,"committed":true,"attempts":1,"results":[{"namespace":"shop","name":"web-0","uid":"90c6b32d-ebb7-43eb-9ab7-1f2de96f4444","outcome":"Placed","nodeName":"node-b","score":485,"plannedRevision":7,"reason":null,"message":null,"explanation":null}],"group":null}\314\310\300', '2026-11-22 16:46:15.240225+00');
+INSERT INTO public.idempotency VALUES (1, 'placePods', 'order-of-web-1', 0, 'aD\275E\322\2348\250\243\315\334\242\212\272\370\237\246\002\362\301\022K\200\026"b&I\375{J.', '\223\305\001\015{"revision":9,"committed":true,"attempts":1,"results":[{"namespace":"shop","name":"web-1","uid":"757aed9c-1cda-477c-a822-12dbd7f23ba8","outcome":"Placed","nodeName":"node-a","score":485,"plannedRevision":8,"reason":null,"message":null,"explanation":null}],"group":null}\314\310\300', '2026-11-22 16:46:15.258381+00');
+INSERT INTO public.idempotency VALUES (1, 'placePods', 'order-of-web-2', 0, '\255\244\273,u\\\247@\004\002\200(\362q\242\250c\252\020\270\343\240M7\221\034\002\012\204\233o7', '\223\305\001\016{"revision":10,"committed":true,"attempts":1,"results":[{"namespace":"shop","name":"web-2","uid":"af2e1e26-a677-46e3-bc8b-a02019105424","outcome":"Placed","nodeName":"node-a","score":472,"plannedRevision":9,"reason":null,"message":null,"explanation":null}],"group":null}\314\310\300', '2026-11-22 16:46:15.272986+00');
+
+
+--
+-- Data for Name: lease; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.lease VALUES (1, 'evictions', '259d7a26-cb63-429a-8e85-0dbffb94e200', '2026-11-22 16:46:18.251832+00');
+INSERT INTO public.lease VALUES (1, 'pending', '259d7a26-cb63-429a-8e85-0dbffb94e200', '2026-11-22 16:46:18.285763+00');
+
+
+--
+-- Data for Name: object; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.object VALUES (1, 1, 'Cluster', '', 'config', '', NULL, '{}');
+INSERT INTO public.object VALUES (2, 1, 'Cluster', '', 'config', '', NULL, '{"semantics":"Kubernetes","emptyNodeSelectorTerm":null,"requiredAffinityTerms":null,"emptyNamespaceList":null,"preferredTermWeight":null,"hardPodAffinityWeight":1,"symmetricPreferredAffinity":true,"symmetricPreferredAntiAffinity":true,"daemonNamespaces":["kube-system"],"restrictAllNamespacesAntiAffinity":true,"nodeTopologyKeys":["kubernetes.io/hostname"],"trustedNamespaces":[],"defaultTopologySpreadConstraints":[],"scoringStrategy":"LeastAllocated","requestedToCapacityRatio":null,"profiles":[],"placePendingPods":true,"groupSearchSteps":10000,"priorityClasses":{},"limitedResources":[],"opportunityCostBasis":"Largest","affinityViolationGraceSeconds":30,"antiAffinityVictim":"RuleOwner","evictionsPerMinute":60}');
+INSERT INTO public.object VALUES (1, 2, 'Namespace', '', 'shop', '7eeea34a-2df4-43c4-8e7a-b3de7fca4087', NULL, '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"team":"shop"},"uid":"7eeea34a-2df4-43c4-8e7a-b3de7fca4087","creationTimestamp":"2026-11-22T16:46:15Z"}}');
+INSERT INTO public.object VALUES (1, 5, 'Node', '', 'node-c', '99a83ef3-e258-46a9-bdc7-cd8f25b3ffa9', NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-c","labels":{"zone":"c"},"uid":"99a83ef3-e258-46a9-bdc7-cd8f25b3ffa9","creationTimestamp":"2026-11-22T16:46:15Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.object VALUES (1, 6, 'ResourceQuota', 'shop', 'pods', '298a1de7-2b97-4f76-a5e3-45d71a01c5bd', NULL, '{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"pods","namespace":"shop","uid":"298a1de7-2b97-4f76-a5e3-45d71a01c5bd","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"hard":{"pods":"10"}}}');
+INSERT INTO public.object VALUES (1, 7, 'PodGroup', 'shop', 'train', '71adac24-c9af-4806-8de2-878f6da2d7f0', NULL, '{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"train","namespace":"shop","uid":"71adac24-c9af-4806-8de2-878f6da2d7f0","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"minMember":2}}');
+INSERT INTO public.object VALUES (1, 12, 'Pod', 'shop', 'too-big', '58ed09d3-09fc-47ce-b999-0fcf37b4f795', NULL, '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"too-big","namespace":"shop","uid":"58ed09d3-09fc-47ce-b999-0fcf37b4f795","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"affinity":{},"containers":[{"name":"main","resources":{"requests":{"cpu":"64"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes are available: 3 Insufficient cpu.","lastTransitionTime":"2026-11-22T16:46:15Z"}]}}');
+INSERT INTO public.object VALUES (1, 14, 'Node', '', 'node-a', 'ef165daf-f92a-4a61-bffb-3ff5b7692e23', NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-a","labels":{"zone":"c"},"uid":"ef165daf-f92a-4a61-bffb-3ff5b7692e23","creationTimestamp":"2026-11-22T16:46:15Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.object VALUES (1, 15, 'Node', '', 'node-b', '74f73c99-eed6-43c5-9e8c-8bdf90b7bb3c', NULL, '{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-b","labels":{"zone":"c"},"uid":"74f73c99-eed6-43c5-9e8c-8bdf90b7bb3c","creationTimestamp":"2026-11-22T16:46:15Z"},"status":{"allocatable":{"cpu":"4","memory":"8Gi","pods":"110"}}}');
+INSERT INTO public.object VALUES (1, 18, 'Evictions', '', 'state', '', NULL, '{"timers":[],"recent":[{"at":"2026-11-22T16:46:15.309545Z","pods":2}]}');
+INSERT INTO public.object VALUES (1, 16, 'Pod', 'shop', 'web-0', '90c6b32d-ebb7-43eb-9ab7-1f2de96f4444', 'node-b', '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-22T16:46:15Z","uid":"90c6b32d-ebb7-43eb-9ab7-1f2de96f4444","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"nodeName":"node-b","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:46:15Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-b.","lastTransitionTime":"2026-11-22T16:46:15Z"}]}}');
+INSERT INTO public.object VALUES (1, 17, 'Pod', 'shop', 'web-2', 'af2e1e26-a677-46e3-bc8b-a02019105424', 'node-a', '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-2","namespace":"shop","labels":{"app":"web"},"annotations":{"note":"gr\303\266\303\237er als \\\\''"},"deletionTimestamp":"2026-11-22T16:46:15Z","uid":"af2e1e26-a677-46e3-bc8b-a02019105424","creationTimestamp":"2026-11-22T16:46:15Z"},"spec":{"nodeName":"node-a","affinity":{"nodeAffinity":{"requiredDuringSchedulingRequiredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"zone","operator":"In","values":["a","b"]}]}]}}},"containers":[{"name":"main","resources":{"requests":{"cpu":"500m"}}}]},"status":{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2026-11-22T16:46:15Z"},{"type":"DisruptionTarget","status":"True","reason":"NodeAffinityViolated","message":"spec.affinity.nodeAffinity.requiredDuringSchedulingRequiredDuringExecution does not hold on node node-a.","lastTransitionTime":"2026-11-22T16:46:15Z"}]}}');
+
+
+--
+-- Data for Name: replica_report; Type: TABLE DATA; Schema: public; Owner: -
+--
+
+INSERT INTO public.replica_report VALUES ('host/17246', 1, 18, '5ee5ae3d1858d80581dd2832ee6db62da18e28b9c9ad671dffbc791349445bec', '2026-11-22 16:46:15.586695+00');
+
+
+--
+-- Name: cluster_cluster_id_seq; Type: SEQUENCE SET; Schema: public; Owner: -
+--
+
+SELECT pg_catalog.setval('public.cluster_cluster_id_seq', 3, true);
+
+
+--
+-- Name: alembic_version alembic_version_pkc; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.alembic_version
+    ADD CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num);
+
+
+--
+-- Name: change change_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.change
+    ADD CONSTRAINT change_pkey PRIMARY KEY (cluster_id, revision);
+
+
+--
+-- Name: cluster cluster_name_key; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.cluster
+    ADD CONSTRAINT cluster_name_key UNIQUE (name);
+
+
+--
+-- Name: cluster cluster_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.cluster
+    ADD CONSTRAINT cluster_pkey PRIMARY KEY (cluster_id);
+
+
+--
+-- Name: commit commit_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.commit
+    ADD CONSTRAINT commit_pkey PRIMARY KEY (cluster_id, last_revision, commit_id);
+
+
+--
+-- Name: event event_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.event
+    ADD CONSTRAINT event_pkey PRIMARY KEY (cluster_id, namespace, name);
+
+
+--
+-- Name: floor floor_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.floor
+    ADD CONSTRAINT floor_pkey PRIMARY KEY (cluster_id);
+
+
+--
+-- Name: head head_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.head
+    ADD CONSTRAINT head_pkey PRIMARY KEY (cluster_id);
+
+
+--
+-- Name: idempotency idempotency_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.idempotency
+    ADD CONSTRAINT idempotency_pkey PRIMARY KEY (cluster_id, operation, key, chunk);
+
+
+--
+-- Name: lease lease_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.lease
+    ADD CONSTRAINT lease_pkey PRIMARY KEY (cluster_id, name);
+
+
+--
+-- Name: object object_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.object
+    ADD CONSTRAINT object_pkey PRIMARY KEY (cluster_id, kind, namespace, name);
+
+
+--
+-- Name: replica_report replica_report_pkey; Type: CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.replica_report
+    ADD CONSTRAINT replica_report_pkey PRIMARY KEY (process, cluster_id);
+
+
+--
+-- Name: event_last_at_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX event_last_at_idx ON public.event USING btree (cluster_id, reason, last_at);
+
+
+--
+-- Name: idempotency_recorded_at_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX idempotency_recorded_at_idx ON public.idempotency USING btree (cluster_id, recorded_at);
+
+
+--
+-- Name: object_node_name_idx; Type: INDEX; Schema: public; Owner: -
+--
+
+CREATE INDEX object_node_name_idx ON public.object USING btree (cluster_id, node_name) WHERE (node_name IS NOT NULL);
+
+
+--
+-- Name: floor floor_cluster_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.floor
+    ADD CONSTRAINT floor_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES public.cluster(cluster_id);
+
+
+--
+-- Name: head head_cluster_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.head
+    ADD CONSTRAINT head_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES public.cluster(cluster_id);
+
+
+--
+-- Name: lease lease_cluster_id_fkey; Type: FK CONSTRAINT; Schema: public; Owner: -
+--
+
+ALTER TABLE ONLY public.lease
+    ADD CONSTRAINT lease_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES public.cluster(cluster_id);
+
+
+--
+-- PostgreSQL database dump complete
+--
+
+

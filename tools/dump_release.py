@@ -1,0 +1,181 @@
+"""Dump a database that a released version made and used, for the tests of upgrades.
+
+`python -m tools.dump_release COMMIT --to 0003` writes `tests/store/schemas/0003.sql`: a server of that commit, with
+its migrations up to 0003 alone, is asked over HTTP for something in every table, and dumped while it runs. Without
+a commit the server is the one of this checkout.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import asyncpg
+
+from service.cli.client import Client
+from service.cli.errors import Refused
+from service.cli.local import LocalServer, temporary_folder
+from service.store.connections import data_source_name
+from service.store.embedded import EmbeddedPostgres
+from tools import postgres
+
+ROOT = Path(__file__).parents[1]
+SCHEMAS = ROOT / "tests" / "store" / "schemas"
+CODE = ("service", "migrations")
+
+_TABLES = """
+    SELECT relname::text FROM pg_class
+    WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' ORDER BY relname
+"""
+_EVICTIONS = "SELECT EXISTS (SELECT FROM object WHERE kind = 'Evictions')"
+_EXECUTION = "requiredDuringSchedulingRequiredDuringExecution"
+_POLL_SECONDS = 0.1
+_WAIT_SECONDS = 60
+
+
+def main() -> None:
+    """Write the dump, and tell where."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("commit", nargs="?", help="whose code makes the database")
+    parser.add_argument("--to", help="its last migration, by number; else its newest")
+    parser.add_argument("--name", help="the file's name without .sql; else that number")
+    given = parser.parse_args()
+    with TemporaryDirectory(prefix="moorage-") as folder:
+        code = Path(folder)
+        _extract(given.commit, code)
+        last = _leave_out_later(code, given.to)
+        path = SCHEMAS / f"{given.name or last}.sql"
+        path.write_text(_dump_of(code), encoding="utf-8")
+    print(path)
+
+
+def _extract(commit: str | None, folder: Path) -> None:
+    if commit is None:
+        for part in CODE:
+            shutil.copytree(ROOT / part, folder / part)
+        return
+    archive = subprocess.run(
+        ["git", "archive", commit, *CODE], cwd=ROOT, capture_output=True, check=True
+    )
+    subprocess.run(["tar", "x"], cwd=folder, input=archive.stdout, check=True)
+
+
+def _leave_out_later(code: Path, last: str | None) -> str:
+    """Remove the migrations after this one; the number of the one that is now the last."""
+    versions = sorted((code / "migrations" / "versions").glob("[0-9]*.py"))
+    for path in versions:
+        if last is not None and _number(path) > last:
+            path.unlink()
+    return max(_number(path) for path in versions if path.exists())
+
+
+def _number(path: Path) -> str:
+    return path.name.partition("_")[0]
+
+
+def _dump_of(code: Path) -> str:
+    """What a server of this code leaves behind; leases are only there while it runs."""
+    with temporary_folder() as folder, _database(folder / "data") as url:
+        environment = {"MOORAGE_DATABASE_URL": data_source_name(url), "MOORAGE_DEBUG": "true"}
+        with contextlib.chdir(code):
+            server = LocalServer(folder / "unused", environment=environment)
+            server.start()
+        try:
+            with Client(server.url) as client:
+                _use(client)
+            asyncio.run(_wait_until_all_is_there(url))
+            return _tidy(postgres.dump(url, "--inserts"))
+        finally:
+            server.stop()
+
+
+@contextlib.contextmanager
+def _database(folder: Path) -> Iterator[str]:
+    server = EmbeddedPostgres(folder)
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+def _use(client: Client) -> None:
+    """Ask for an object of every kind, changes of every sort, and answers that are kept."""
+    for name in ("staging", "given-up"):
+        client.put(f"/v1/clusters/{name}", {"config": {}})
+    client.delete("/v1/clusters/given-up")
+    client.put(
+        client.path("namespaces", "shop"),
+        {"metadata": {"name": "shop", "labels": {"team": "shop"}}},
+    )
+    for name, zone in (("node-a", "a"), ("node-b", "b"), ("node-c", "c")):
+        client.put(client.path("nodes", name), _node(name, zone))
+    _put(client, "resourcequotas", "pods", {"spec": {"hard": {"pods": "10"}}})
+    with contextlib.suppress(Refused):  # older versions know no groups
+        _put(client, "podgroups", "train", {"spec": {"minMember": 2}})
+    for name in ("web-0", "web-1", "web-2"):
+        pods = {"pods": [_pod(name, {"nodeAffinity": _zones("a", "b")})]}
+        client.post_once(client.path("placements"), pods, key=f"order-of-{name}")
+    _put(client, "pods", "too-big", _pod("too-big", {}, cpu="64"))
+    client.delete(client.path("namespaces", "shop", "pods", "web-1"))
+    for name in ("node-a", "node-b"):
+        client.patch(client.path("nodes", name), {"metadata": {"labels": {"zone": "c"}}})
+
+
+def _put(client: Client, kind: str, name: str, manifest: dict[str, Any]) -> None:
+    named = {**manifest, "metadata": {"name": name, "namespace": "shop"}}
+    client.put(client.path("namespaces", "shop", kind, name), named)
+
+
+def _node(name: str, zone: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "labels": {"zone": zone}},
+        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}},
+    }
+
+
+def _pod(name: str, affinity: dict[str, Any], cpu: str = "500m") -> dict[str, Any]:
+    container = {"name": "main", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "shop",
+            "labels": {"app": "web"},
+            "annotations": {"note": "größer als \\'"},
+        },
+        "spec": {"affinity": affinity, "containers": [container]},
+    }
+
+
+def _zones(*zones: str) -> dict[str, Any]:
+    expression = {"key": "zone", "operator": "In", "values": list(zones)}
+    return {_EXECUTION: {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+
+
+async def _wait_until_all_is_there(url: str) -> None:
+    """Until every table has rows: leases, reports, events and evictions come a little later."""
+    connection = await asyncpg.connect(data_source_name(url))
+    async with asyncio.timeout(_WAIT_SECONDS):
+        tables = [row["relname"] for row in await connection.fetch(_TABLES)]
+        queries = [f'SELECT EXISTS (SELECT FROM "{name}")' for name in tables]
+        while not all([await connection.fetchval(query) for query in [*queries, _EVICTIONS]]):  # noqa: ASYNC110 - PostgreSQL tells nobody
+            await asyncio.sleep(_POLL_SECONDS)
+    await connection.close()
+
+
+def _tidy(dump: str) -> str:
+    """Without the names of the machine that made it."""
+    return re.sub(rf"'{re.escape(os.uname().nodename)}([/:])", r"'host\1", dump)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
