@@ -50,7 +50,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def merged(first: Event, second: Event) -> Event:
     """Two equal events as one; the message is that of the second."""
     return msgspec.structs.replace(
-        second, first=min(first.first, second.first), count=first.count + second.count
+        second,
+        revision=max(first.revision, second.revision),
+        first=min(first.first, second.first),
+        last=max(first.last, second.last),
+        count=first.count + second.count,
     )
 
 

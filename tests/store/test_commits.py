@@ -174,6 +174,35 @@ async def test_p4_it_stays_unknown_once_the_log_is_compacted(store: AnyStore, cl
         await store.settle_unknown(cluster_id, attempt)
 
 
+async def test_p4_it_is_known_as_long_as_the_log_leads_on_from_where_it_began(
+    store: AnyStore, cluster_id: int
+):
+    """The floor may have come to the revision that the attempt stands on, but not passed it."""
+    attempt = commit_on(await committed(store, cluster_id, create("a")), create("x"))
+    head = await committed(store, cluster_id, create("b"))
+    for keep_changes, floor in ((1, 2), (0, 3)):
+        compacted = await store.compact(cluster_id, keep_changes=keep_changes, keep_seconds=0)
+        assert compacted == (floor, True)
+        if floor == attempt.expected_revision:
+            assert await store.settle_unknown(cluster_id, attempt) == Lost(head)
+    with pytest.raises(OutcomeUnknown):
+        await store.settle_unknown(cluster_id, attempt)
+
+
+async def test_p4_settling_again_moves_nothing(store: AnyStore, cluster_id: int):
+    """P3: the revision is still that of the attempt, but not the tip: it is another's history now."""
+    head = await committed(store, cluster_id, create("a"))
+    attempt = commit_on(head, create("b"), idempotency=[answer("k")])
+    fenced = await store.settle_unknown(cluster_id, attempt)
+    assert fenced.head.revision == head.revision
+    assert await store.settle_unknown(cluster_id, attempt) == fenced
+    assert await store.record_answers(cluster_id, head, [answer("k")]) == fenced
+    assert await store.find_answers(cluster_id, [answer("k").id]) == ()
+    locked = await store.commit_locked(cluster_id, head.revision, head.tip, lambda _: attempt)
+    assert locked == fenced
+    assert await store.head(cluster_id) == fenced.head
+
+
 async def test_p4_readers_follow_the_chain_across_a_fence(store: AnyStore, cluster_id: int):
     head = await committed(store, cluster_id, create("a"))
     for _ in range(2):
@@ -237,6 +266,17 @@ async def test_p6_who_is_far_behind_is_not_let_decide(store: AnyStore, cluster_i
         cluster_id, known.revision, known.tip, lambda page: pytest.fail(str(page.revision))
     )
     assert decided == Behind(head)
+
+
+async def test_p6_who_is_as_far_behind_as_allowed_decides(store: AnyStore, cluster_id: int):
+    known = await store.head(cluster_id)
+    many = [create(f"pod-{number}") for number in range(LOCKED_LAG_CHANGES_MAX)]
+    head = await committed(store, cluster_id, *many)
+    seen: list[int] = []
+    await store.commit_locked(
+        cluster_id, known.revision, known.tip, lambda page: seen.append(page.revision)
+    )
+    assert seen == [head.revision]
 
 
 async def test_p6_a_tip_of_another_history_is_told_under_the_lock(store: AnyStore, cluster_id: int):

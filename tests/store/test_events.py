@@ -47,6 +47,17 @@ async def test_equal_events_are_counted(store, cluster_id):
     assert found["a", "why"].name == a.name
 
 
+async def test_what_is_told_late_takes_nothing_back(store, cluster_id):
+    """Workers tell of what happened some time after it, in any order, and in one call or two."""
+    await store.add_events(cluster_id, [event("a", at=LATER, revision=9)])
+    await store.add_events(cluster_id, [event("a", at=FIRST, revision=2)])
+    both = [event("b", at=LATER, revision=9), event("b", at=FIRST, revision=2)]
+    await store.add_events(cluster_id, both)
+    for row in (await store.list_events(cluster_id, limit=100)).rows:
+        told = row.event
+        assert (told.last, told.revision, told.count) == (LATER, 9, 2)
+
+
 async def test_lists_are_by_key_and_go_on_after_one(store, cluster_id):
     for each in ("b/x", "a/y", "b/w", "a/z"):
         namespace, _, name = each.partition("/")

@@ -4,13 +4,14 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from datetime import timedelta
 
 import asyncpg
 import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from service.model.errors import StorageUnavailable
-from service.model.log import Head
+from service.model.log import Head, NotYet
 from service.store.connections import History, HistoryGuard, data_source_name, keep_alive
 from service.store.failures import is_unavailable, unavailable_on_failure
 from service.store.postgres import PostgresStore
@@ -212,6 +213,33 @@ async def test_p1_arrays_of_unequal_length_are_refused(
             await operator.fetchrow(call, *start, *columns, bodies, [], keys, [], [], [])
         assert caught.value.sqlstate == "MR001"
     assert await postgres.head(cluster_id) == head
+
+
+async def test_p1_a_clock_that_went_back_takes_no_time_back(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    """P16: a commit, a fence and a lift are as late as the head; and what was due there still is."""
+    await operator.execute("UPDATE head SET at = clock_timestamp() + interval '1 hour'")
+    start = await postgres.head(cluster_id)
+    due = start.at - timedelta(minutes=1)
+    head = await committed(postgres, cluster_id, create("a"), not_before=due)
+    assert head.at == start.at
+    late = commit_on(head, create("b"), not_before=start.at + timedelta(minutes=1))
+    assert await postgres.commit(cluster_id, late) == NotYet(head)
+    fenced = await postgres.settle_unknown(cluster_id, late)
+    assert fenced.head.at == start.at
+    await postgres.lift_revision(cluster_id)
+    assert (await postgres.head(cluster_id)).at == start.at
+
+
+async def test_p3_after_a_restore_the_log_is_empty(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    await committed(postgres, cluster_id, create("a"), create("b"))
+    await postgres.lift_revision(cluster_id)
+    for table in ("change", "commit"):
+        assert await operator.fetchval(f"SELECT count(*) FROM {table}") == 0
+    assert await operator.fetchval("SELECT count(*) FROM object WHERE kind = 'Pod'") == 2
 
 
 async def test_a_value_that_cannot_be_stored_is_a_mistake_and_not_an_unknown_outcome(

@@ -1,0 +1,116 @@
+"""A17: whatever is asked of one cluster, of another nothing is shown, and nothing is touched."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import asyncpg
+import pytest
+from msgspec.structs import replace
+
+from service.model.log import ObjectKey
+from service.store.connections import data_source_name
+from service.store.postgres import PostgresStore
+from tests.store.history import AnyStore, answer, commit_on, committed, create, rows, whole_log
+from tests.store.test_events import event
+
+RECORD = answer("k")
+
+
+async def filled(store: AnyStore, cluster_id: int, mark: str) -> None:
+    """Everything that a cluster can have, under the same keys in each cluster."""
+    body = mark.encode()
+    record = replace(RECORD, answer=body)
+    await committed(store, cluster_id, create("a", body=body), idempotency=[record])
+    await committed(store, cluster_id, create("b", body=body, node_name=mark))
+    await store.add_events(cluster_id, [event("a", message="m"), event("b", message=mark)])
+    await store.acquire_lease(cluster_id, "work", mark, 600)
+
+
+async def everything(store: AnyStore, cluster_id: int) -> list[Any]:
+    """All that any call shows of a cluster."""
+    listed = await store.list_objects(cluster_id, "Pod", limit=100)
+    events = await store.list_events(cluster_id, limit=100)
+    return [
+        await store.head(cluster_id),
+        await whole_log(store, cluster_id),
+        await rows(store, cluster_id),
+        (listed.head, listed.rows),
+        (await store.get_object(cluster_id, "Pod", "default", "a")),
+        await store.find_answers(cluster_id, [RECORD.id]),
+        [(row.name, row.event) for row in events.rows],
+        await store.counts(cluster_id),
+        (await store.claim_lease(cluster_id, "work", "somebody", 60)),
+    ]
+
+
+CALLS: dict[str, Callable[[AnyStore, int], Awaitable[Any]]] = {
+    "sweeping answers": lambda store, number: store.sweep_answers(number, keep_seconds=0),
+    "sweeping events": lambda store, number: store.sweep_events(
+        number, keep_seconds=0, keep_rows=0
+    ),
+    "compacting": lambda store, number: store.compact(number, keep_changes=0, keep_seconds=0),
+    "giving a lease back": lambda store, number: store.release_lease(number, "work", "own"),
+    "lifting the revision": lambda store, number: store.lift_revision(number),
+    "deleting": lambda store, number: store.delete_cluster(number),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+async def test_a17_what_is_done_to_one_cluster_touches_no_other(
+    store: AnyStore, cluster_id: int, call: str
+) -> None:
+    other = (await store.create_cluster("other", b"{}")).cluster_id
+    await filled(store, cluster_id, "own")
+    await filled(store, other, "other")
+    before = await everything(store, cluster_id)
+    await CALLS[call](store, other)
+    assert await everything(store, cluster_id) == before
+
+
+async def test_a17_an_empty_cluster_beside_a_full_one_shows_nothing(
+    store: AnyStore, cluster_id: int
+) -> None:
+    other = (await store.create_cluster("other", b"{}")).cluster_id
+    await filled(store, cluster_id, "own")
+    assert await store.find_answers(other, [RECORD.id]) == ()
+    assert (await store.list_events(other, limit=100)).rows == []
+    assert (await store.list_objects(other, "Pod", limit=100)).rows == []
+    assert (await store.get_object(other, "Pod", "default", "a")).row is None
+    config = ObjectKey("Cluster", "", "config")
+    assert [row.key for row in (await store.read_objects(other, None, 100)).rows] == [config]
+    assert (await store.counts(other)).pods == 0
+    assert await store.acquire_lease(other, "work", "other", 60) is not None
+    assert await store.sweep_answers(other, keep_seconds=0) == 0
+    assert await store.sweep_events(other, keep_seconds=0, keep_rows=0) == 0
+
+
+async def test_a_deleted_cluster_leaves_no_row_in_any_table(
+    postgres: PostgresStore, database_url: str
+) -> None:
+    """Numbers are never used again, so what stayed would stay for ever."""
+    number = (await postgres.create_cluster("other", b"{}")).cluster_id
+    await filled(postgres, number, "other")
+    head = await postgres.head(number)
+    await postgres.settle_unknown(number, commit_on(head, create("c")))
+    operator = await asyncpg.connect(data_source_name(database_url))
+    tables = await operator.fetch(
+        "SELECT table_name FROM information_schema.columns JOIN information_schema.tables"
+        " USING (table_schema, table_name) WHERE table_schema = 'public'"
+        " AND column_name = 'cluster_id' AND table_type = 'BASE TABLE'"
+    )
+
+    async def counted() -> dict[str, int]:
+        return {
+            name: await operator.fetchval(
+                f"SELECT count(*) FROM {name} WHERE cluster_id = $1", number
+            )
+            for name in (row["table_name"] for row in tables)
+        }
+
+    before = await counted()
+    assert await postgres.delete_cluster(number)
+    after = await counted()
+    await operator.close()
+    # What processes say of their replicas is forgotten by whoever reports next.
+    assert {name for name, rows in before.items() if rows} == before.keys() - {"replica_report"}
+    assert set(after.values()) == {0}
