@@ -58,6 +58,16 @@ def test_a_stop_leaves_no_process_and_the_next_start_has_the_data(folder):
         assert query(postgres.url, "SELECT number FROM kept") == 7
 
 
+def test_the_log_of_a_running_server_keeps_to_its_bound(folder, monkeypatch):
+    monkeypatch.setattr("service.store.embedded.supervisor._LOG_CHECK_SECONDS", 0)
+    monkeypatch.setattr("service.store.embedded.serverlog._BYTES_MAX", 10)
+    older = folder / "postgres.log.1"
+    older.unlink(missing_ok=True)
+    with quick(folder) as postgres:
+        query(postgres.url, "SELECT 1")
+        eventually(older.exists)
+
+
 def test_stopping_twice_is_stopping_once(folder):
     postgres = quick(folder)
     postgres.stop()
