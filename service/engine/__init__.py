@@ -1,6 +1,7 @@
 """Where a pod can and should go: columnar state, counters, plugins, placements, explanations."""
 
 from service.engine.cluster import Cluster
+from service.engine.digest import digest
 from service.engine.explanation import Explanation, Summary, check, explain, summarize
 from service.engine.groups import GroupPlacement, GroupRefusal, place_group, placing_group
 from service.engine.opportunity import Extent, OpportunityCosts
@@ -21,6 +22,7 @@ __all__ = [
     "Summary",
     "UnknownSchedulerError",
     "check",
+    "digest",
     "explain",
     "place",
     "place_group",

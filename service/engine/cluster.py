@@ -1,7 +1,7 @@
 """The state of one cluster that decisions look at, in columns and counters, with exact undo."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TypeVar
 
 from service.engine.classes import Acquaintance, PodClass
@@ -196,6 +196,14 @@ class Cluster:
     def placed_classes(self) -> tuple[PodClass, ...]:
         """The classes that have pods which count, each with the slots of these."""
         return tuple(each for each in self._acquaintance.classes if each.nodes)
+
+    def known_classes(self) -> tuple[PodClass, ...]:
+        """The classes that have pods, placed or not: others are kept for pods that may come."""
+        return tuple(each for each in self._acquaintance.classes if each.pods)
+
+    def classes_on(self, slot: int) -> Mapping[PodClass, int]:
+        """The pods that count on a node, by class."""
+        return self._classes_on[slot]
 
     @property
     def endures(self) -> bool:

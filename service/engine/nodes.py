@@ -117,6 +117,14 @@ class NodeTable:
     def taint_set(self) -> Ids:
         return self._taint_set.values
 
+    def resources(self) -> list[str]:
+        """What any node has or any pod has asked for."""
+        return sorted(self._allocatable)
+
+    def by_name(self) -> Slots:
+        """The slots of the nodes, in the order of their names."""
+        return np.array([self.slots[name] for name in sorted(self.slots)], dtype=np.intp)
+
     def allocatable(self, resource: str) -> Ints:
         """Milli-units for cpu, whole units for all else."""
         column = self._allocatable.get(resource) or self._resource(resource)[0]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from service.engine import Cluster
+from service.engine import Cluster, digest as counted
 from service.model.config import ClusterConfig
 from service.model.log import Change, ObjectRow
 from service.model.manifest import (
@@ -227,7 +227,7 @@ class Replica:
         self.settle(self.mark())
 
     def digest(self) -> str:
-        """A hash over the keys and revisions of all objects: equal replicas, equal digests."""
+        """Equal replicas, equal digests: of keys and revisions, and after a dash of what is counted."""
         if self._digested is None or self._digested[0] != self.revision:
             self._digested = (self.revision, self._digest())
         return self._digested[1]
@@ -237,7 +237,7 @@ class Replica:
         for kind, objects in sorted(self._objects.items()):
             for key, stored in sorted(objects.items()):
                 digest.update(msgspec.json.encode((kind, *key, stored.revision)))
-        return digest.hexdigest()
+        return f"{digest.hexdigest()}-{counted(self.cluster)}"
 
     def _remember(self, entry: Entry) -> Entry:
         self._journal.append(entry)

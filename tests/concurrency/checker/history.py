@@ -99,6 +99,7 @@ class ReplicaState:
     worker: str
     revision: int
     digest: str
+    """Of keys and revisions, and after a dash of what is counted."""
     probes: Any
     """What it answers to questions that change nothing."""
 
@@ -117,6 +118,10 @@ class History:
     transcripts: list[Transcript] = field(default_factory=list)
     listings: list[Listing] = field(default_factory=list)
     replicas: list[ReplicaState] = field(default_factory=list)
+    loaded: str = ""
+    """The digest of a replica that was loaded from the tables at the end; empty where none was."""
+    differing: list[str] = field(default_factory=list)
+    """What was decided otherwise than by a replica that was loaded from the tables."""
     alarms: list[str] = field(default_factory=list)
     """What the workers themselves reported as a bug."""
     foreign: bytes = b""
