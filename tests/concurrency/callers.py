@@ -76,6 +76,14 @@ class Caller:
             "place", asked, ("POST", "/placements"), request, seconds, manifests=pods
         )
 
+    async def try_out(self, pod: Mapping[str, Any]) -> tuple[str | None, int | None]:
+        """The node that a pod would get and its score, if any; changes nothing."""
+        content = msgspec.json.encode({"pods": [pod], "dryRun": True})
+        told = await self._told(("POST", "/placements"), content, None)
+        assert told["outcome"] == "ok", told
+        (result,) = told["body"]["results"]
+        return result.get("nodeName"), result.get("score")
+
     async def put_namespace(self, name: str, *, seconds: float = WAIT_SECONDS) -> Call:
         """Create a namespace."""
         item = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}

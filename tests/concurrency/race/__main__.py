@@ -3,7 +3,8 @@
 Each planner is a `moorage serve` process of its own with one worker, all on one embedded
 PostgreSQL and on equal terms: a request is decided by the planner that it was sent to. A round is
 a fresh cluster, so that its whole log can be checked: every placement by counters, every 200th by
-the reference implementation, and all answers, the chain of commits and the tables. Rounds go on
+the reference implementation, and all answers, the chain of commits and the tables; and at its end
+every planner is asked what a replica that is loaded from the tables is asked. Rounds go on
 while those before them are checked by another process. With `--file` a run can be cut off and go
 on later; `--file FILE --placements 0` tells what a file has.
 """
@@ -128,7 +129,7 @@ class _Race:
         seconds = time.monotonic() - started
         cpu = self._meter.read() - cpu
         counted = await asyncio.to_thread(self._counted) - before
-        calls = made.notebook.calls
+        calls, asked = made.notebook.calls, await made.ask_all()
         attempts = [
             (call.client, call.body["attempts"])
             for call in calls
@@ -153,7 +154,7 @@ class _Race:
             cpu=dict(cpu),
         )
         job = self._checkers.submit(
-            check_round, number, self._database_url, cluster, calls, granted, options.file
+            check_round, number, self._database_url, cluster, calls, granted, options.file, asked
         )
         self._running.append((figures, job))
 

@@ -9,8 +9,11 @@ from typing import Literal
 
 from tests.concurrency.callers import Caller, Notebook
 from tests.concurrency.race import workload
+from tests.concurrency.replicas import Asked
 
 Part = Literal["first", "rest"]
+PROBES = 2 * len(workload.KINDS)
+"""Questions to each planner at the end of a round."""
 
 
 class Round:
@@ -55,6 +58,19 @@ class Round:
                 await self._place_group(number, [callers[url] for url in rivals])
         finally:
             await asyncio.gather(*(caller.close() for caller in callers.values()))
+
+    async def ask_all(self) -> list[Asked]:
+        """Where each planner would put one more pod of some groups, when all is over."""
+        numbers = range(PROBES)
+        pods = [workload.member(number, f"probe-{number}") for number in numbers]
+        told = []
+        for url in self._urls:
+            caller = Caller(Notebook(), "probe", [url], self._token, cluster=self._cluster)
+            try:
+                told += [Asked(url, pod, *await caller.try_out(pod)) for pod in pods]
+            finally:
+                await caller.close()
+        return told
 
     async def _make_room(self, caller: Caller) -> None:
         """Delete the oldest groups; of the groups under way about half of the pods are there."""

@@ -10,6 +10,7 @@ from tests.concurrency.callers import read_history
 from tests.concurrency.checker import check
 from tests.concurrency.checker.counting import check_by_counting
 from tests.concurrency.checker.history import Call
+from tests.concurrency.replicas import Asked, differing, loaded
 
 REFERENCE_EVERY = 200
 """One placement of so many is evaluated by the reference implementation as well."""
@@ -26,14 +27,24 @@ class Verdict:
 
 
 def check_round(
-    number: int, url: str, cluster: str, calls: list[Call], granted: int, file: Path | None
+    number: int,
+    url: str,
+    cluster: str,
+    calls: list[Call],
+    granted: int,
+    file: Path | None,
+    asked: list[Asked],
 ) -> Verdict:
     """Everything about one round, in a process of its own.
+
+    What planners were asked when it was over is compared with a replica that is loaded now.
 
     A history in which something is broken is pickled beside the file, to be looked into.
     """
     started = time.process_time()
     history = asyncio.run(read_history(url, calls, granted=granted, cluster=cluster))
+    if history.head is not None:
+        history.differing = differing(loaded(history.rows, history.head[0]), asked)
     tally = check_by_counting(history)
     found = [*tally.violations, *check(history, placements_every=REFERENCE_EVERY)]
     acknowledged = sum(

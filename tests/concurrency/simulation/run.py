@@ -13,6 +13,7 @@ import msgspec
 
 from service.model.errors import Compacted
 from service.scheduler.intents import PlacePods, PutObject
+from tests.agreement import disagreements
 from tests.concurrency.checker.evicting import eviction_of
 from tests.concurrency.checker.history import (
     History,
@@ -22,6 +23,7 @@ from tests.concurrency.checker.history import (
     Seen,
     Transcript,
 )
+from tests.concurrency.replicas import loaded
 from tests.concurrency.simulation import workload
 from tests.concurrency.simulation.clients import Client, Crowd
 from tests.concurrency.simulation.database import Database, Trouble
@@ -370,8 +372,26 @@ class _Simulation:
             self.left.replicas = [await self._probed(worker) for worker in self.workers]
             revisions = {state.revision for state in self.left.replicas}
             if revisions == {head} == {self.database.head_of(CLUSTER)}:
+                self._compare_with_tables(head)
                 return
             await asyncio.sleep(0.3)
+
+    def _compare_with_tables(self, revision: int) -> None:
+        """Every replica counts and decides as one does that is loaded now (A13)."""
+        objects = self.database.store._clusters[CLUSTER].objects
+        rows = {tuple(key): (row.revision, row.body) for key, row in objects.items()}
+        fresh = loaded(rows, revision)
+        self.left.loaded = fresh.digest()
+        manifests = [
+            workload.pod_manifest(shape, app, f"probe-{shape}-{app}", "shop")
+            for shape in range(workload.SHAPES)
+            for app in self._crowd.apps[:2]
+        ]
+        pods = [each.pod for each in workload.parsed_pods(manifests)]
+        for worker in self.workers:
+            replica = worker.scheduler._loops["default"]._follower.replica
+            found = disagreements(replica.cluster, fresh.cluster, pods)
+            self.left.differing += [f"{worker.process.name}: {each}" for each in found]
 
     async def _probed(self, worker: Worker) -> ReplicaState:
         shapes = self._crowd.shapes[:3]
