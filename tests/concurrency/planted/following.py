@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from service.engine import Cluster
+from service.engine.classes import PodClass, Role
 from service.model.config import ClusterConfig
 from service.model.log import Head, LogPage
 from service.scheduler.follower import Follower
@@ -33,6 +34,21 @@ def undo_forgets_the_objects(patch):
         self.revision = mark.revision
 
     patch.setattr(Replica, "undo", undo_engine)
+
+
+@bug("A13", "PodClass.count")
+def weights_of_pods_that_go_stay(patch):
+    """What preferred terms of pods weigh goes on counting when these go."""
+
+    def count(self, slot, pods):
+        for entry in self.matched:
+            for counter in entry.counters.values():
+                counter.add(slot, pods)
+        for term in self.template.owned:
+            if pods > 0 or term.role in (Role.FORBIDS, Role.ATTRACTS_HARD):
+                term.counter.add(slot, pods)
+
+    patch.setattr(PodClass, "count", count)
 
 
 @bug("P12", "Follower.apply")
