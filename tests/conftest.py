@@ -40,6 +40,14 @@ hypothesis.settings.register_profile(
     "exploration", deadline=None, database=None, print_blob=True, max_examples=examples(100)
 )
 hypothesis.settings.load_profile("exploration" if EXPLORING else "gate")
+# What was planted is to be found each time, and found is enough: nobody reads the smallest example.
+hypothesis.settings.register_profile(
+    "mutants",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate),
+)
 
 UNSAFE_BUT_QUICK = {
     "fsync": "off",

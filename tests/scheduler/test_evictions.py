@@ -1,14 +1,16 @@
 """Rules that are required during execution: who is evicted, when, and never twice."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from service.model.manifest import TemplateCache
+from service.scheduler.batches import Batch
 from service.scheduler.decide import evicting
 from service.scheduler.evictions import Evictions
 from service.scheduler.intents import DeleteObject, PatchConfig, ReadViolations
 from service.scheduler.kinds import EvictionState
+from service.scheduler.replica import Replica
 from service.scheduler.service import Scheduler
 from tests.builders import (
     REQUIRED_DURING_EXECUTION,
@@ -268,6 +270,14 @@ async def test_p16_the_database_is_told_when_the_grace_is_over():
         await pass_seconds(w, 32)
         (due,) = [each.not_before for each in w.store.commits_begun if each.not_before]
         assert due == datetime.fromisoformat(timer["since"]) + timedelta(seconds=30)
+
+
+def test_p16_a_batch_waits_for_the_latest_of_the_times_that_it_acts_on():
+    batch, now = Batch(Replica(TemplateCache()).mark(), ""), datetime(2026, 1, 1, tzinfo=UTC)
+    for seconds in (1, 3, 2):
+        batch.hold_until(now + timedelta(seconds=seconds))
+    batch.hold_until(None)
+    assert batch.not_before == now + timedelta(seconds=3)
 
 
 async def test_a_new_pod_of_the_same_name_has_a_grace_of_its_own():

@@ -70,6 +70,26 @@ async def test_p11_an_answer_without_changes_is_kept_too():
         assert msgspec.json.decode(again.answer)["results"][0]["outcome"] == "Unschedulable"
 
 
+async def test_p11_an_answer_without_changes_is_kept_also_if_it_was_decided_under_the_lock():
+    async with world(workers=2) as w:
+        await w.apply(node("n1"))
+        await w.place(pod("warm"), worker=1, dry_run=True)
+        record_answers, races = w.store.record_answers, iter("abc")
+
+        async def outrun(*arguments):
+            for name in races:
+                await w.apply(node(name), worker=1)
+                break
+            return await record_answers(*arguments)
+
+        w.store.record_answers = outrun
+        first = await ask(w, pod("a").request(cpu="9999"))
+        assert first.results[0].outcome == "Unschedulable"
+        assert w.store.calls["commit_locked"] == 1
+        again = await ask(w, pod("a").request(cpu="9999"), worker=1)
+        assert isinstance(again, RecordedAnswer)
+
+
 async def test_p11_dry_runs_and_errors_are_not_kept():
     async with world() as w:
         await w.apply(node("n1"))

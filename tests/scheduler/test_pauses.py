@@ -117,6 +117,10 @@ async def test_p16_a_lease_ends_for_its_holder_before_anybody_else_can_have_it()
         w.store.acquire_lease = slowly
         assert await leases[0].acquire()
         assert not await leases[1].acquire()
+        assert leases[0].held
+        w.clock.advance(1.0)
+        assert not leases[0].held
+        assert await acquire(1, "work", "w2", 3.0) is None
         # The pause: the worker did not run, yet it knows as soon as it does.
         w.clock.advance(MINUTES)
         assert not leases[0].held

@@ -99,6 +99,19 @@ async def test_p3_a_history_that_grew_to_the_same_revision_elsewhere_is_loaded_a
         assert (await w.place(pod("q").on("instead"), worker=0)).results[0].outcome == "Placed"
 
 
+async def test_p3_an_answer_without_changes_is_not_of_a_history_that_is_lost():
+    """The lost history ended at the same revision as the one that there is."""
+    async with world(workers=2) as w:
+        await w.apply(node("n1"))
+        await w.place(pod("warm"), worker=1, dry_run=True)
+        present = w.store._clusters[1].head
+        await w.apply(node("lost"), worker=0)
+        lose(w, "lost", head=present)
+        await w.apply(node("instead"), worker=1)
+        answer = await w.place(pod("p").on("lost"), worker=0, dry_run=True)
+        assert answer.results[0].outcome == "Unschedulable"
+
+
 @pytest.mark.parametrize("trouble", ["lose the answer", "hold"])
 async def test_p4_an_unknown_outcome_is_settled_before_anything_is_answered(trouble):
     async with world() as w:
@@ -134,6 +147,26 @@ async def test_p4_what_cannot_be_settled_is_answered_as_unknown():
         # Its statement was late, not lost; whoever comes next sees it.
         await w.store.release_held()
         assert (await w.place(pod("p"))).results[0].outcome == "AlreadyPlaced"
+
+
+async def test_p4_what_cannot_be_settled_at_once_is_settled_later():
+    limits = Limits(settle_attempts_max=2)
+    async with world(limits=limits) as w:
+        await w.apply(*zoned("a"))
+        w.store.trouble.append("hold")
+        settle, failures = w.store.settle_unknown, [StorageUnavailable("No connection.")]
+
+        async def late(cluster_id, request):
+            if failures:
+                raise failures.pop()
+            return await settle(cluster_id, request)
+
+        w.store.settle_unknown = late
+        asked = asyncio.create_task(w.place(pod("p")))
+        for _ in range(2):
+            await w.pass_time(limits.settle_pause_seconds)
+        async with asyncio.timeout(10):
+            assert (await asked).results[0].outcome == "Placed"
 
 
 class Rival:
@@ -516,6 +549,25 @@ async def test_who_comes_after_a_failed_load_is_served():
             await w.place(pod("p"))
         w.store.read_objects = read_objects
         assert (await w.place(pod("p"))).results[0].outcome == "Placed"
+
+
+async def test_p13_a_load_that_fails_goes_on_where_it_was_when_somebody_asks_again():
+    async with world(limits=Limits(load_rows=1)) as w:
+        await w.apply(*zoned("a", "b"))
+        next(iter(w.schedulers[0]._loops.values()))._follower.drop()
+        read_objects, begins = w.store.read_objects, []
+
+        async def failing_once(cluster_id, after, limit):
+            begins.append(after)
+            if len(begins) == 2:
+                raise StorageUnavailable("No connection.")
+            return await read_objects(cluster_id, after, limit)
+
+        w.store.read_objects = failing_once
+        with pytest.raises(StorageUnavailable):
+            await w.place(pod("p"))
+        assert (await w.place(pod("p"))).results[0].outcome == "Placed"
+        assert begins.count(None) == 1
 
 
 async def test_without_storage_only_what_tells_is_answered():

@@ -86,6 +86,35 @@ async def test_p1_time_never_runs_backwards_between_commits(store: AnyStore, clu
     assert [commit.at for commit in (await whole_log(store, cluster_id)).commits[1:]] == times
 
 
+async def test_p1_namesakes_of_other_namespaces_and_kinds_are_left_alone(
+    store: AnyStore, cluster_id: int
+):
+    others = (create("a", namespace="other"), create("a", kind="ResourceQuota"))
+    await committed(store, cluster_id, create("a"), *others)
+    await committed(store, cluster_id, put("a", body=b"new"))
+    kept = [row for row in await rows(store, cluster_id) if row.body != b"new"]
+    assert [(row.kind, row.namespace) for row in kept] == [
+        ("Pod", "other"),
+        ("ResourceQuota", "default"),
+    ]
+    await committed(store, cluster_id, delete("a"))
+    assert await rows(store, cluster_id) == kept
+
+
+async def test_p9_the_log_keeps_where_a_commit_was_planned_and_all_that_its_changes_say(
+    store: AnyStore, cluster_id: int
+):
+    planned = await committed(store, cluster_id, create("a"))
+    head = await committed(store, cluster_id, create("b"))
+    change = put("a", node_name="n1", labels_before=b'{"app":"web"}')
+    request = commit_on(head, change, planned_at=planned.revision)
+    assert isinstance(await store.commit(cluster_id, request), Committed)
+    page = await store.read_log(cluster_id, head.revision, head.tip, 100)
+    assert isinstance(page, LogPage)
+    assert list(page.changes) == list(request.changes)
+    assert [commit.planned_at for commit in page.commits[-1:]] == [planned.revision]
+
+
 async def test_p1_updates_and_deletes_replace_and_remove_rows(store: AnyStore, cluster_id: int):
     await committed(store, cluster_id, create("a"), create("b"))
     moved = put("a", node_name="n2", uid="other", body=b"{}", labels_before=b'{"app":"web"}')
@@ -164,6 +193,14 @@ async def test_p4_settling_tells_an_attempt_that_lost_its_race(store: AnyStore, 
     attempt = commit_on(await store.head(cluster_id), create("a"))
     head = await committed(store, cluster_id, create("b"))
     assert await store.settle_unknown(cluster_id, attempt) == Lost(head)
+
+
+async def test_p4_settling_twice_fences_once(store: AnyStore, cluster_id: int):
+    """A second fence would kill what others have on its way on top of the first."""
+    attempt = commit_on(await store.head(cluster_id), create("a"))
+    verdict = await store.settle_unknown(cluster_id, attempt)
+    assert await store.settle_unknown(cluster_id, attempt) == verdict
+    assert await store.head(cluster_id) == verdict.head
 
 
 async def test_p4_it_stays_unknown_once_the_log_is_compacted(store: AnyStore, cluster_id: int):

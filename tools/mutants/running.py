@@ -16,7 +16,10 @@ from tests.conftest import OTHER_SERVER, UNSAFE_BUT_QUICK
 from tools.mutants.catalogue import ROOT, Mutant
 
 SECONDS = 300
-OPTIONS = ("-q", "-rN", "--tb=line", "-p", "no:randomly", "-p", "no:cacheprovider")
+OPTIONS = (
+    *("-q", "-rN", "--tb=line", "-p", "no:randomly", "-p", "no:cacheprovider"),
+    "--hypothesis-profile=mutants",
+)
 
 
 @dataclass(frozen=True)
