@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import os
 import signal
 from collections import Counter, defaultdict
@@ -59,24 +60,25 @@ def try_out(url):
     ).raise_for_status()
 
 
-async def place_groups(callers, groups, *, between=None):
-    """All callers place the first pods of one group at the same time, then of the next."""
-    for number in range(groups):
-        if between is not None:
-            await between(number)
-        await asyncio.gather(
-            *(caller.place([dict(member(number, i))]) for i, caller in enumerate(callers))
-        )
+async def place_group(callers, number):
+    """All callers place the first pods of one group at the same time."""
+    await asyncio.gather(
+        *(caller.place([dict(member(number, i))]) for i, caller in enumerate(callers))
+    )
 
 
-async def run_callers(urls, groups, *, between=None):
-    notebook = Notebook()
+async def run_callers(urls, groups, *, between=None, enough=None):
+    """So many groups, one after the other, and then more until the calls so far are `enough`."""
+    notebook, numbers = Notebook(), itertools.count()
     callers = [
         Caller(notebook, f"caller-{i}", [*urls[i % len(urls) :], *urls[: i % len(urls)]], TOKEN)
         for i in range(CALLERS)
     ]
     try:
-        await place_groups(callers, groups, between=between)
+        while (number := next(numbers)) < groups or (enough and not enough(notebook.calls)):
+            if between is not None:
+                await between(number)
+            await place_group(callers, number)
     finally:
         await asyncio.gather(*(caller.close() for caller in callers))
     return notebook.calls

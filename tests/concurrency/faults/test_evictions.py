@@ -12,11 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from service.store.embedded import EmbeddedPostgres
 from tests.builders import REQUIRED_DURING_EXECUTION, matching, node, pod, requirement
 from tests.concurrency.callers import PATH, Caller, bearer
-from tests.concurrency.faults.site import connect, site
+from tests.concurrency.faults.site import site
 from tests.concurrency.racing import NODES, TOKEN, ZONES, kill_postgres, kill_worker
+from tests.seeds import seed
+from tests.waiting import WAIT_SECONDS, once
 
 PLANTING = Path(__file__).parent / "planting"
 PROJECT = Path(__file__).parents[3]
@@ -24,7 +25,7 @@ LASTING = {"execution": REQUIRED_DURING_EXECUTION}
 QUOTA = 60
 PLACERS = 6
 EVICTED_MIN = 5
-QUIET_SECONDS_MAX = 60.0
+NEVER_MIND = timedelta(days=1)
 CONFIG = {
     "affinityViolationGraceSeconds": 2,
     "evictionsPerMinute": 1000,
@@ -59,7 +60,7 @@ class Crowd:
         self.evicted = set()
         self.denied = 0
         self._made = made
-        self._chance = random.Random(0)
+        self._chance = random.Random(seed("crowd"))
         self._url = made.servers[0].url
 
     async def run(self, fault):
@@ -79,10 +80,11 @@ class Crowd:
 
     async def _enough(self):
         """Wait until both happened that the rules are about."""
-        deadline = time.monotonic() + QUIET_SECONDS_MAX
-        while not (self.denied and len(self.evicted) > EVICTED_MIN):
-            assert time.monotonic() < deadline, (self.denied, self.evicted)
-            await asyncio.sleep(0.1)
+
+        async def both():
+            return self.denied and len(self.evicted) > EVICTED_MIN
+
+        await once(both)
 
     async def _place(self, caller: Caller, index):
         number = 0
@@ -116,28 +118,28 @@ class Crowd:
 
         As long as an evicted pod is there, it breaks the rules of those that it was evicted for.
         """
-        deadline = time.monotonic() + QUIET_SECONDS_MAX
         [caller] = self._made.callers(1)
         try:
-            while time.monotonic() < deadline:
-                broken, pods = await self._items("violations"), await self._items("pods")
-                if broken is None or pods is None:
-                    continue
-                there = [each["metadata"] for each in pods]
-                evicted = {each["name"] for each in there if "deletionTimestamp" in each}
-                required = {each["name"] for each in broken if each["execution"] == "Required"}
-                if required <= evicted:
-                    return
-                for name in evicted:
-                    await caller.delete_pod("default", name)
-                await asyncio.sleep(0.1)
+            await once(lambda: self._is_calm(caller))
         finally:
             await caller.close()
+
+    async def _is_calm(self, caller):
+        broken, pods = await self._items("violations"), await self._items("pods")
+        if broken is None or pods is None:
+            return False
+        there = [each["metadata"] for each in pods]
+        evicted = {each["name"] for each in there if "deletionTimestamp" in each}
+        if {each["name"] for each in broken if each["execution"] == "Required"} <= evicted:
+            return True
+        for name in evicted:
+            await caller.delete_pod("default", name)
+        return False
 
     async def _items(self, what):
         """None: there was no answer."""
         try:
-            async with httpx.AsyncClient(headers=bearer(TOKEN), timeout=10) as client:
+            async with httpx.AsyncClient(headers=bearer(TOKEN), timeout=WAIT_SECONDS) as client:
                 answer = await client.get(f"{self._url}{PATH}/{what}")
         except httpx.HTTPError:
             return None
@@ -146,7 +148,7 @@ class Crowd:
 
 async def set_up(made):
     """The settings and the quota; the revision after them."""
-    chance, headers = random.Random(1), bearer(TOKEN)
+    chance, headers = random.Random(seed("nodes of the crowd")), bearer(TOKEN)
     items = [node_manifest(i, chance) for i in range(NODES)]
     items.append(
         {
@@ -157,7 +159,7 @@ async def set_up(made):
         }
     )
     url = f"{made.servers[0].url}{PATH}"
-    async with httpx.AsyncClient(headers=headers, timeout=30) as client:
+    async with httpx.AsyncClient(headers=headers, timeout=WAIT_SECONDS) as client:
         merge = {"Content-Type": "application/merge-patch+json"}
         patched = await client.patch(url, json={"config": CONFIG}, headers=merge)
         patched.raise_for_status()
@@ -178,28 +180,28 @@ def usual_wait(calls):
     return timedelta(seconds=statistics.median(waits))
 
 
-async def database_time(data_dir):
-    with EmbeddedPostgres(data_dir) as postgres:
-        connection = await connect(postgres.url)
-        try:
-            return await connection.fetchval("SELECT clock_timestamp()")
-        finally:
-            await connection.close()
+async def database_time(made):
+    async with made.connection() as connection:
+        return await connection.fetchval("SELECT clock_timestamp()")
 
 
-async def evict_while_killing():
-    """Ends in the checker, as every site does."""
+async def evict_while_killing(ready_made, *, by_the_clock):
+    """Ends in the checker, as every site does.
+
+    `by_the_clock`: whether it judges, too, how soon the service notices what time it is and what
+    has changed, which takes the longer the more the machine has to do.
+    """
 
     async def kill(made):
-        await asyncio.sleep(1)
+        await made.acknowledged(time.monotonic())
         await asyncio.to_thread(kill_worker, made.servers[0])
-        await asyncio.sleep(1.5)
+        await made.acknowledged(time.monotonic())
         await asyncio.to_thread(kill_postgres, made.data_dir)
-        await asyncio.sleep(1.5)
+        await made.acknowledged(time.monotonic())
         await asyncio.to_thread(kill_worker, made.servers[1])
-        await asyncio.sleep(1.5)
+        await made.acknowledged(time.monotonic())
 
-    async with site(quiet=True, stays=False) as made:
+    async with site(quiet=True, stays=False, ready_made=ready_made) as made:
         made.granted = await set_up(made)
         crowd = Crowd(made)
         await crowd.run(lambda: kill(made))
@@ -208,12 +210,19 @@ async def evict_while_killing():
             # Until the lease passes from a worker that died, nobody looks.
             "unseen": timedelta(seconds=10) + longest_silence(made.calls),
             "blur": timedelta(seconds=1) + usual_wait(made.calls),
-            "ended": await database_time(made.data_dir),
+            "ended": await database_time(made),
         }
+        if not by_the_clock:
+            made.told |= {"unseen": NEVER_MIND, "blur": NEVER_MIND}
 
 
-async def test_nobody_is_evicted_in_vain_and_no_quota_overrun_whatever_is_killed():
-    await evict_while_killing()
+async def test_nobody_is_evicted_in_vain_and_no_quota_overrun_whatever_is_killed(ready_made):
+    await evict_while_killing(ready_made, by_the_clock=False)
+
+
+@pytest.mark.exploration
+async def test_graces_begin_when_rules_break_whatever_is_killed(ready_made):
+    await evict_while_killing(ready_made, by_the_clock=True)
 
 
 @pytest.mark.slow
@@ -221,8 +230,10 @@ async def test_nobody_is_evicted_in_vain_and_no_quota_overrun_whatever_is_killed
     ("name", "told_as"),
     [("no_grace", "A14"), ("both_sides_evicted", "A14"), ("the_marked_are_evicted_again", "A7")],
 )
-async def test_the_checker_tells_of_wrong_evictions_by_real_processes(name, told_as, monkeypatch):
+async def test_the_checker_tells_of_wrong_evictions_by_real_processes(
+    name, told_as, monkeypatch, ready_made
+):
     monkeypatch.setenv("PYTHONPATH", f"{PLANTING}{os.pathsep}{PROJECT}")
     monkeypatch.setenv("PLANTED_BUG", name)
     with pytest.raises(AssertionError, match=told_as):
-        await evict_while_killing()
+        await evict_while_killing(ready_made, by_the_clock=True)
