@@ -26,6 +26,8 @@ from sqlalchemy.engine import URL, make_url
 from xdist.remote import Producer
 
 from service import compiled
+from service.api import streams
+from service.store import commits, connections, memory, upkeep
 from service.store.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
 from service.store.embedded.locks import FileLock
@@ -33,6 +35,7 @@ from service.store.migrate import upgrade
 from tests.dealing import DealtScheduling
 from tests.seeds import EXPLORING, examples
 from tests.skipping import Skips
+from tests.waiting import WAIT_SECONDS
 
 # A busy machine is no fault of what is tested, and neither is what an earlier run has found.
 hypothesis.settings.register_profile("gate", deadline=None, database=None, derandomize=True)
@@ -59,6 +62,15 @@ UNSAFE_BUT_QUICK = {
     "io_method": "sync",
     "autovacuum": "off",
 }
+PATIENCE = (
+    (commits, "LOCK_WAIT_SECONDS"),
+    (commits, "LOCK_IDLE_SECONDS"),
+    (connections, "CONNECT_SECONDS"),
+    (connections, "POOL_WAIT_SECONDS"),
+    (memory, "REPORT_SECONDS_MAX"),
+    (upkeep, "REPORT_SECONDS_MAX"),
+    (streams, "READER_SECONDS_MAX"),
+)
 TEMPLATE = "moorage_template"
 OTHER_SERVER = "TEST_DATABASE_URL"
 _PREFIX = f"moorage-tests-{os.geteuid()}"
@@ -85,6 +97,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("interpreted"):
                 item.add_marker(needs_sources)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> Iterator[None]:
+    """Nothing in this process is given up because the machine stood still for some seconds.
+
+    A test that is about one of these limits sets it itself, so short that only what it is about can reach it.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in PATIENCE:
+            patch.setattr(module, name, WAIT_SECONDS)
+        yield
 
 
 class Databases:
@@ -137,7 +161,7 @@ class Databases:
         self._loop.close()
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=60)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=WAIT_SECONDS)
 
 
 async def _connect(url: URL) -> asyncpg.Connection:

@@ -1,4 +1,4 @@
-"""Waiting for what another process does."""
+"""Waiting for what others do: another process, the database, a task that tells nobody."""
 
 import asyncio
 import time
@@ -7,6 +7,8 @@ from typing import TypeVar
 
 WAIT_SECONDS = 300.0
 """Only what never happens takes so long, also on a machine that is ten times slower; pytest's own timeout is longer still."""
+LOOK_SECONDS = 0.01
+"""Between two looks."""
 
 T = TypeVar("T")
 
@@ -16,13 +18,13 @@ def eventually(condition: Callable[[], T], seconds: float = WAIT_SECONDS) -> T:
     deadline = time.monotonic() + seconds
     while not (answer := condition()):
         assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
+        time.sleep(LOOK_SECONDS)
     return answer
 
 
 async def once(condition: Callable[[], Awaitable[T]], seconds: float = WAIT_SECONDS) -> T:
     """Wait for a true answer, and give it, while other tasks run."""
     async with asyncio.timeout(seconds):
-        while not (answer := await condition()):  # noqa: ASYNC110 - other processes set no event
-            await asyncio.sleep(0.02)
+        while not (answer := await condition()):  # noqa: ASYNC110 - what is waited for sets no event
+            await asyncio.sleep(LOOK_SECONDS)
     return answer

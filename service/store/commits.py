@@ -59,12 +59,16 @@ _FIND_COMMIT = """
         ON c.cluster_id = f.cluster_id AND c.last_revision = $2 AND c.commit_id = $3
     WHERE f.cluster_id = $1
 """
+LOCK_WAIT_SECONDS = 2.0
+"""How long the lock on a head is waited for."""
+LOCK_IDLE_SECONDS = 1.0
+"""How long whoever has the lock may leave PostgreSQL without a statement."""
 _BEGIN = """
     BEGIN;
-    SET LOCAL idle_in_transaction_session_timeout = '1s';
-    SET LOCAL lock_timeout = '2s';
+    SET LOCAL idle_in_transaction_session_timeout = {idle:.0f};
+    SET LOCAL lock_timeout = {wait:.0f};
 """
-_BEGIN_BOUNDED = f"{_BEGIN} SET LOCAL transaction_timeout = '3s';"
+_BOUND = "SET LOCAL transaction_timeout = {whole:.0f};"
 _TRANSACTION_TIMEOUT_SINCE = 17
 _LOCK = "SELECT revision, tip, at FROM head WHERE cluster_id = $1 FOR NO KEY UPDATE"
 
@@ -203,8 +207,7 @@ class Commits:
         """A transaction that holds the head; undone at the end if it is still open then."""
         with unavailable_on_failure():
             async with self._commits.driver() as connection:
-                bounded = connection.get_server_version().major >= _TRANSACTION_TIMEOUT_SINCE
-                await connection.execute(_BEGIN_BOUNDED if bounded else _BEGIN)
+                await connection.execute(_begin(connection.get_server_version().major))
                 row = await connection.fetchrow(_LOCK, cluster_id)
                 if row is None:
                     raise _gone(cluster_id)
@@ -282,6 +285,13 @@ class Commits:
         """Wait for what still runs, such as commits whose callers were cancelled."""
         while self._running:
             await asyncio.wait(self._running)
+
+
+def _begin(server_version: int) -> str:
+    """The beginning of a transaction that gives the lock back in time, whatever happens to us."""
+    wait, idle = LOCK_WAIT_SECONDS * 1000, LOCK_IDLE_SECONDS * 1000
+    bounded = server_version >= _TRANSACTION_TIMEOUT_SINCE
+    return (_BEGIN + (_BOUND if bounded else "")).format(idle=idle, wait=wait, whole=idle + wait)
 
 
 async def _commit_and_end(

@@ -23,6 +23,7 @@ from service.model.log import (
 from service.scheduler.loading import load
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
+from tests.waiting import once
 
 AnyStore = MemoryStore | PostgresStore
 
@@ -99,14 +100,23 @@ async def names(store: AnyStore, cluster_id: int) -> list[str]:
     return [row.name for row in await rows(store, cluster_id)]
 
 
-async def all_disconnected(operator: asyncpg.Connection) -> None:
-    """Wait until no store has a connection to the operator's database any more."""
-    query = (
-        "SELECT count(*) FROM pg_stat_activity"
+async def connected(operator: asyncpg.Connection) -> list[int]:
+    """The backends of all connections that a store has to the operator's database."""
+    await operator.execute("SELECT pg_stat_clear_snapshot()")
+    found = await operator.fetch(
+        "SELECT pid FROM pg_stat_activity"
         " WHERE application_name = 'moorage' AND datname = current_database()"
     )
-    while await operator.fetchval(query):  # noqa: ASYNC110 - PostgreSQL tells nobody
-        await asyncio.sleep(0.005)
+    return [row["pid"] for row in found]
+
+
+async def all_disconnected(operator: asyncpg.Connection) -> None:
+    """Wait until no store has a connection to the operator's database any more."""
+
+    async def none_is_left() -> bool:
+        return not await connected(operator)
+
+    await once(none_is_left)
 
 
 async def disconnect_all(operator: asyncpg.Connection) -> int:
@@ -114,12 +124,13 @@ async def disconnect_all(operator: asyncpg.Connection) -> int:
 
     A backend is no longer told of before its process ends, and closes its socket only then.
     """
-    ended = await operator.fetch(
-        "SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE application_name = 'moorage' AND datname = current_database()"
-    )
-    while any(psutil.pid_exists(row["pid"]) for row in ended):  # noqa: ASYNC110 - nobody tells
-        await asyncio.sleep(0.005)
+    ended = await connected(operator)
+    await operator.execute("SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid", ended)
+
+    async def all_ended() -> bool:
+        return not any(map(psutil.pid_exists, ended))
+
+    await once(all_ended)
     for _ in range(3):  # for the event loop to see the end of what it reads
         await asyncio.sleep(0)
     return len(ended)

@@ -1,17 +1,19 @@
 """What only a real database can show: races, locks, cancelled and broken commits."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import asyncpg
+import psutil
 import pytest
 
 from service.model.errors import OutcomeUnknown, StorageUnavailable
 from service.model.log import (
     Change,
     CommitRequest,
+    CommitResult,
     Committed,
     Head,
     LogPage,
@@ -21,12 +23,14 @@ from service.model.log import (
 )
 from service.scheduler.limits import Limits
 from service.scheduler.loading import load
+from service.store import commits
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import (
     answer,
     commit_on,
     committed,
+    connected,
     create,
     delete,
     disconnect_all,
@@ -35,6 +39,7 @@ from tests.store.history import (
     rows,
     whole_log,
 )
+from tests.waiting import eventually, once
 
 
 @pytest.fixture
@@ -63,10 +68,13 @@ async def waiting(operator: asyncpg.Connection, count: int) -> list[int]:
         "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
         " AND datname = current_database() ORDER BY query_start"
     )
-    while len(found := await operator.fetch(query)) < count:
-        await asyncio.sleep(0.005)
+
+    async def found() -> list[int]:
         await operator.execute("SELECT pg_stat_clear_snapshot()")
-    return [row["pid"] for row in found]
+        pids = [row["pid"] for row in await operator.fetch(query)]
+        return pids if len(pids) >= count else []
+
+    return await once(found)
 
 
 def replayed(changes: tuple[Change, ...]) -> dict[str, tuple[int, bytes]]:
@@ -111,32 +119,36 @@ async def test_p1_of_racing_commits_one_wins_each_revision_and_the_log_is_one_ch
 async def test_p6_nobody_starves_who_locks_after_three_lost_races(
     postgres: PostgresStore, cluster_id: int
 ):
-    async def write(writer: int, number: int) -> int:
-        """The attempts that one change took, deciding on what was read each time."""
+    """Others commit without a pause: one of them is always first, until the head is locked."""
+    done = asyncio.Event()
+
+    async def hasty(writer: int) -> int:
+        number = 0
+        while not done.is_set():
+            head = await postgres.head(cluster_id)
+            change = create(f"hasty-{writer}-{number}")
+            result = await postgres.commit(cluster_id, commit_on(head, change))
+            number += isinstance(result, Committed)
+        return number
+
+    async def others_were_first(head: Head) -> bool:
+        return (await postgres.head(cluster_id)).revision > head.revision
+
+    async def slow() -> None:
         head = await postgres.head(cluster_id)
-        for attempt in range(1, 4):
-            await asyncio.sleep(0.003)
-            request = commit_on(head, create(f"{writer}-{number}"))
-            result = await postgres.commit(cluster_id, request)
-            if isinstance(result, Committed):
-                return attempt
+        for _ in range(3):
+            await once(partial(others_were_first, head))
+            result = await postgres.commit(cluster_id, commit_on(head, create("slow")))
             assert isinstance(result, Lost)
             head = result.head
         last = await postgres.commit_locked(
-            cluster_id,
-            head.revision,
-            head.tip,
-            lambda page: commit_on(page.head, create(f"{writer}-{number}")),
+            cluster_id, head.revision, head.tip, lambda page: commit_on(page.head, create("slow"))
         )
+        done.set()
         assert isinstance(last, Committed)
-        return 4
 
-    async def writer(number: int) -> list[int]:
-        return [await write(number, change) for change in range(5)]
-
-    attempts = await asyncio.gather(*(writer(number) for number in range(8)))
-    assert max(max(own) for own in attempts) == 4
-    assert len(await names(postgres, cluster_id)) == 40
+    _, *hasty_ones = await asyncio.gather(slow(), *(hasty(writer) for writer in range(5)))
+    assert len(await names(postgres, cluster_id)) == 1 + sum(hasty_ones)
 
 
 async def test_p5_under_the_lock_the_log_has_all_that_the_head_counts(
@@ -165,25 +177,36 @@ async def test_p5_under_the_lock_the_log_has_all_that_the_head_counts(
 
 
 async def test_p6_a_lock_that_cannot_be_had_in_time_is_told(
-    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+    postgres: PostgresStore,
+    cluster_id: int,
+    operator: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
 ):
     head = await postgres.head(cluster_id)
     async with locked_head(operator, cluster_id):
+        monkeypatch.setattr(commits, "LOCK_WAIT_SECONDS", 0.01)
         with pytest.raises(StorageUnavailable):
             await postgres.commit_locked(cluster_id, head.revision, head.tip, lambda _: None)
     await committed(postgres, cluster_id, create("a"))
 
 
-async def test_p6_who_decides_for_too_long_loses_the_lock(postgres: PostgresStore, cluster_id: int):
-    head = await postgres.head(cluster_id)
+async def test_p6_who_decides_for_too_long_loses_the_lock(
+    postgres: PostgresStore,
+    cluster_id: int,
+    operator: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    head = await committed(postgres, cluster_id, create("before"))
+    writers = await connected(operator)
 
     def decide(page: LogPage) -> CommitRequest:
-        time.sleep(1.3)
+        eventually(lambda: not all(map(psutil.pid_exists, writers)))
         return commit_on(page.head, create("late"))
 
+    monkeypatch.setattr(commits, "LOCK_IDLE_SECONDS", 0.01)
     with pytest.raises(StorageUnavailable):
         await postgres.commit_locked(cluster_id, head.revision, head.tip, decide)
-    assert await postgres.head(cluster_id) == head
+    assert await names(postgres, cluster_id) == ["before"]
     await committed(postgres, cluster_id, create("a"))
 
 
@@ -287,53 +310,41 @@ async def test_p4_an_attempt_that_still_waits_when_its_client_is_gone_is_settled
 async def test_p4_kills_at_any_moment_leave_every_commit_whole_or_absent(
     postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
 ):
-    """Backends are killed while commits go on; the verdicts must be what the log then says."""
+    """Backends are killed so many turns after a commit began; the verdicts must be what the log then says."""
     verdicts: dict[str, bool] = {}
-    done = asyncio.Event()
-
-    async def kill() -> None:
-        pause = 0.015
-        while not done.is_set():
-            before = sum(verdicts.values())
-            await operator.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE application_name = 'moorage' AND datname = current_database()"
-            )
-            await asyncio.sleep(pause)
-            # A busy machine may need longer than that to connect and commit at all.
-            pause = 0.015 if sum(verdicts.values()) > before else pause * 1.5
-
-    async def settled(request: CommitRequest) -> Committed | Lost:
-        while True:
-            try:
-                return await postgres.settle_unknown(cluster_id, request)
-            except OutcomeUnknown:
-                await asyncio.sleep(0.001)
-
-    async def write(name: str, head: Head) -> Head:
+    for turns in (0, 1, 2, 4, 8, 16, 32, 64, 128, 256) * 3:
+        name = f"pod-{len(verdicts)}"
+        head = await committed(postgres, cluster_id, create(f"before-{name}"))
         request = commit_on(head, create(name), create(f"{name}-too"))
-        try:
-            result = await postgres.commit(cluster_id, request)
-        except StorageUnavailable:
-            return head
-        except OutcomeUnknown:
-            result = await settled(request)
-        assert isinstance(result, Committed | Lost)
-        verdicts[name] = isinstance(result, Committed)
-        return result.head
-
-    head = await postgres.head(cluster_id)
-    killer = asyncio.create_task(kill())
-    while sum(verdicts.values()) < 40:
-        head = await write(f"pod-{len(verdicts)}", head)
-    done.set()
-    await killer
-    present = await names(postgres, cluster_id)
-    expected = [name for name, there in verdicts.items() if there]
-    assert sorted(present) == sorted(expected + [f"{name}-too" for name in expected])
+        attempt = asyncio.create_task(postgres.commit(cluster_id, request))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await disconnect_all(operator)
+        verdicts[name] = await was_committed(postgres, cluster_id, attempt, request)
+    expected = {f"before-{name}" for name in verdicts}
+    for name, there in verdicts.items():
+        expected |= {name, f"{name}-too"} if there else set()
+    assert set(await names(postgres, cluster_id)) == expected
     assert replayed((await whole_log(postgres, cluster_id)).changes) == as_replayed(
         (await load(postgres, cluster_id)).rows
     )
+
+
+async def was_committed(
+    store: PostgresStore,
+    cluster_id: int,
+    attempt: asyncio.Task[CommitResult],
+    request: CommitRequest,
+) -> bool:
+    """What is said of an attempt, by itself or when it is asked about."""
+    try:
+        result: CommitResult = await attempt
+    except StorageUnavailable:
+        return False
+    except OutcomeUnknown:
+        result = await store.settle_unknown(cluster_id, request)
+    assert isinstance(result, Committed | Lost)
+    return isinstance(result, Committed)
 
 
 async def test_connections_that_died_while_idle_are_replaced_unnoticed(
@@ -362,9 +373,11 @@ async def test_a16_nothing_is_left_open_after_failures_and_cancelled_calls(
         "SELECT count(*) FROM pg_stat_activity"
         " WHERE state LIKE 'idle in transaction%' AND datname = current_database()"
     )
-    async with asyncio.timeout(60):  # a backend may take a moment to see that its client has gone
-        while await operator.fetchval(idle):  # noqa: ASYNC110 - PostgreSQL tells nobody
-            await asyncio.sleep(0.01)
+
+    async def none_is_open() -> bool:
+        return not await operator.fetchval(idle)
+
+    await once(none_is_open)  # a backend may take a moment to see that its client has gone
 
 
 async def test_p11_two_requests_with_one_key_commit_once(postgres: PostgresStore, cluster_id: int):
