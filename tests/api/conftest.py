@@ -11,15 +11,23 @@ import pytest
 from service.api.metrics import Metrics
 from service.app import RandomIds, SystemClock, create_app
 from service.scheduler.limits import Limits
+from service.scheduler.ports import Clock
 from service.scheduler.service import Scheduler
 from service.settings import Settings
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness
 from tests.api.lending import LentLitestar
+from tests.waiting import WAIT_SECONDS
 
 MakeHarness = Callable[..., Awaitable[Harness]]
 LITESTAR = LentLitestar()
+PATIENT: dict[str, Any] = {
+    "body_timeout_seconds": WAIT_SECONDS,
+    "ready_lag_seconds_max": WAIT_SECONDS,
+    "watch_bookmark_seconds": WAIT_SECONDS,
+}
+"""What a machine that stands still for some seconds could reach, unless a test is about it."""
 
 
 @pytest.fixture
@@ -27,16 +35,21 @@ async def make_harness() -> AsyncIterator[MakeHarness]:
     """Builds applications over the store in memory, with settings of the test's own."""
     async with AsyncExitStack() as stack:
 
-        async def make(store: Any = None, limits: Limits | None = None, **settings: Any) -> Harness:
+        async def make(
+            store: Any = None,
+            clock: Clock | None = None,
+            limits: Limits | None = None,
+            **settings: Any,
+        ) -> Harness:
             store = store or MemoryStore(SystemClock().now, RandomIds().commit_id)
-            return await _started(stack, store, Settings(**settings), limits)
+            return await _started(stack, store, Settings(**PATIENT | settings), clock, limits)
 
         yield make
 
 
 @pytest.fixture
 async def harness(make_harness: MakeHarness) -> Harness:
-    """The application with default settings, over the store in memory."""
+    """The application with patient settings, over the store in memory."""
     return await make_harness()
 
 
@@ -50,22 +63,27 @@ def each_database_url(request: pytest.FixtureRequest) -> str | None:
 async def over_each_store(
     each_database_url: str | None, make_harness: MakeHarness
 ) -> AsyncIterator[Harness]:
-    """The application with default settings, over each store in turn."""
+    """The application with patient settings, over each store in turn."""
     if each_database_url is None:
         yield await make_harness()
         return
     async with AsyncExitStack() as stack:
         store = PostgresStore(each_database_url)
         stack.push_async_callback(store.close)
-        yield await _started(stack, store, Settings())
+        yield await _started(stack, store, Settings(**PATIENT))
 
 
 async def _started(
-    stack: AsyncExitStack, store: Any, settings: Settings, limits: Limits | None = None
+    stack: AsyncExitStack,
+    store: Any,
+    settings: Settings,
+    clock: Clock | None = None,
+    limits: Limits | None = None,
 ) -> Harness:
-    clock = SystemClock()
+    clock = clock or SystemClock()
     metrics = Metrics()
-    scheduler = Scheduler(store, clock, RandomIds(), limits or Limits(), meter=metrics)
+    limits = limits or Limits(request_seconds_max=WAIT_SECONDS)
+    scheduler = Scheduler(store, clock, RandomIds(), limits, meter=metrics)
     await scheduler.start()
     stack.push_async_callback(scheduler.stop)
     create = partial(

@@ -1,9 +1,9 @@
 """Events over HTTP: what happened to pods, counted and not repeated."""
 
-import asyncio
 from typing import Any
 
 from tests.api.harness import CLUSTER, Harness, pod, problem
+from tests.waiting import once
 
 RDE = "requiredDuringSchedulingRequiredDuringExecution"
 
@@ -24,15 +24,21 @@ async def told(harness: Harness, name: str) -> list[Told]:
 
 async def when_told(harness: Harness, name: str, wanted: Told) -> list[Told]:
     """What is told of a pod once this is."""
-    while wanted not in (found := await told(harness, name)):  # noqa: ASYNC110 - nobody is told
-        await asyncio.sleep(0.01)
-    return found
+
+    async def found() -> list[Told]:
+        events = await told(harness, name)
+        return events if wanted in events else []
+
+    return await once(found)
 
 
 async def when_counted(harness: Harness, line: str) -> None:
     """Return once the metrics have this line."""
-    while line not in (await harness.client.get("/metrics")).text.splitlines():  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
+
+    async def is_counted() -> bool:
+        return line in (await harness.client.get("/metrics")).text.splitlines()
+
+    await once(is_counted)
 
 
 async def bind(harness: Harness, name: str, node: str, *, force: bool = False) -> None:

@@ -1,12 +1,12 @@
 """Placements, bindings, explanations, topology and simulations over HTTP."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.waiting import once
 
 PLACEMENTS = f"{CLUSTER}/placements"
 POD = f"{CLUSTER}/namespaces/shop/pods/web-0"
@@ -345,11 +345,12 @@ async def eventually(
     http: Harness, name: str, holds: Callable[[dict[str, Any]], bool]
 ) -> dict[str, Any]:
     """The pod, as soon as something holds of it."""
-    while True:
-        found = await http.client.get(f"{CLUSTER}/namespaces/shop/pods/{name}")
-        if holds(found.json()):
-            return dict(found.json())
-        await asyncio.sleep(0.01)
+
+    async def found() -> dict[str, Any] | None:
+        read = (await http.client.get(f"{CLUSTER}/namespaces/shop/pods/{name}")).json()
+        return dict(read) if holds(read) else None
+
+    return await once(found) or {}
 
 
 async def test_a_pod_that_is_going_or_over_gets_no_node(harness: Harness) -> None:

@@ -1,11 +1,12 @@
 """Pod groups over HTTP: the object, and pods that wait for each other, as users see both."""
 
-import asyncio
 from typing import Any
 
 import pytest
 
+from tests.api.following import watched
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.waiting import once
 
 LABEL = "scheduling.x-k8s.io/pod-group"
 GROUP = "namespaces/shop/podgroups/train"
@@ -38,25 +39,23 @@ async def shown(harness: Harness, path: str = GROUP) -> dict[str, Any]:
 
 async def placed(harness: Harness, names: list[str]) -> list[dict[str, Any]]:
     """The members, once all of them have a node."""
-    for _ in range(4000):
+
+    async def all_placed() -> list[dict[str, Any]]:
         pods = [await shown(harness, f"namespaces/shop/pods/{name}") for name in names]
-        if all(each["spec"].get("nodeName") for each in pods):
-            return pods
-        await asyncio.sleep(0.01)
-    raise AssertionError(pods)
+        return pods if all(each["spec"].get("nodeName") for each in pods) else []
+
+    return await once(all_placed)
 
 
 async def message_of(harness: Harness, name: str, expected: str) -> str:
     """The message of the pod's condition, once it is, or contains, what is expected."""
-    message = ""
-    for _ in range(4000):
+
+    async def told() -> str:
         read = await shown(harness, f"namespaces/shop/pods/{name}")
         (condition,) = read.get("status", {}).get("conditions") or [{"message": ""}]
-        message = condition["message"]
-        if expected in message:
-            break
-        await asyncio.sleep(0.01)
-    return message
+        return condition["message"] if expected in condition["message"] else ""
+
+    return await once(told)
 
 
 async def test_members_wait_for_each_other_and_get_their_nodes_in_one_commit(
@@ -149,11 +148,10 @@ async def test_what_was_read_can_be_applied_watched_and_exported(harness: Harnes
         f"{CLUSTER}/apply?prune=PodGroup", json={"kind": "List", "apiVersion": "v1", "items": []}
     )
     assert pruned.json()["deleted"] == 2
-    watched = await harness.client.get(
-        f"{CLUSTER}/watch?sinceRevision=0&kind=PodGroup&timeoutSeconds=1"
-    )
-    assert watched.text.count('"kind":"PodGroup"') >= 4
-    assert '"status"' not in watched.text
+    *events, _ = await watched(harness, kind="PodGroup")
+    assert len(events) == 4
+    assert {event.data["kind"] for event in events} == {"PodGroup"}
+    assert not any("status" in event.data["object"] for event in events)
 
 
 async def test_a_namespace_takes_its_groups_with_it(harness: Harness) -> None:

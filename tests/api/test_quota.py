@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.api.following import watched
 from tests.api.harness import CLUSTER, Harness, pod, problem
 
 QUOTA = "namespaces/{}/resourcequotas/{}"
@@ -356,11 +357,9 @@ async def test_watches_and_exports_show_quotas_without_what_is_used(harness: Har
     assert "status" not in found
     again = await harness.client.post(f"{CLUSTER}/apply", json=exported)
     assert again.json()["unchanged"] == 1
-    watched = await harness.client.get(
-        f"{CLUSTER}/watch?sinceRevision=0&kind=ResourceQuota&timeoutSeconds=1"
-    )
-    assert '"kind":"ResourceQuota"' in watched.text
-    assert '"status"' not in watched.text
+    (event, _) = await watched(harness, kind="ResourceQuota")
+    assert event.data["kind"] == "ResourceQuota"
+    assert "status" not in event.data["object"]
 
 
 async def test_a_pod_that_is_bound_or_asked_about_again_is_not_charged_twice(

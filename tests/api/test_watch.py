@@ -2,151 +2,24 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 
-import msgspec
 import pytest
 
-from service.api import streams
+from service.api import streams, watch as watching
 from service.api.event_stream import EventStream
 from service.model.errors import HistoryReplaced
 from service.scheduler.limits import Limits
 from service.scheduler.watching import Selection
 from tests.api.conftest import MakeHarness
+from tests.api.following import WATCH, Event, changes, parse_events, stream, watched
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 from tests.seeds import chance
+from tests.waiting import WAIT_SECONDS, once
 
-WATCH = f"{CLUSTER}/watch"
-SECONDS_MAX = 60
 NEVER_TRIED = {"schedulerName": "other"}
 """Of pods that are to stay as they are."""
-
-
-class Event(msgspec.Struct, frozen=True):
-    """One event as WHATWG's algorithm dispatches it."""
-
-    type: str
-    id: str
-    data: Any
-
-    @property
-    def name(self) -> str:
-        return self.data["object"]["metadata"]["name"]
-
-
-def parse_events(text: str) -> list[Event]:
-    """9.2.6 of the HTML standard, for complete events."""
-    events, last_id = [], ""
-    for block in text.split("\n\n")[:-1]:
-        fields: dict[str, list[str]] = {}
-        for line in block.split("\n"):
-            name, _, value = line.partition(":")
-            fields.setdefault(name, []).append(value.removeprefix(" "))
-        last_id = fields.get("id", [last_id])[-1]
-        if "data" in fields:
-            data = msgspec.json.decode("\n".join(fields["data"]))
-            events.append(Event(fields.get("event", ["message"])[-1], last_id, data))
-    return events
-
-
-def changes(events: list[Event]) -> list[tuple[str, str]]:
-    return [(event.type, event.name) for event in events if event.type != "BOOKMARK"]
-
-
-async def watched(harness: Harness, since: int | None = 0, **parameters: Any) -> list[Event]:
-    """What a watch of one second gives; for events that are in the log already."""
-    headers = parameters.pop("headers", {})
-    given = {"timeoutSeconds": 1, **parameters} | (
-        {} if since is None else {"sinceRevision": since}
-    )
-    answer = await harness.client.get(WATCH, params=given, headers=headers)
-    assert answer.status_code == 200, answer.text
-    assert answer.headers["content-type"].startswith("text/event-stream")
-    return parse_events(answer.text)
-
-
-class Stream:
-    """A watch as an ASGI server sees it: what was sent, and a client that may stop reading."""
-
-    def __init__(self, app: Any, parameters: dict[str, Any]) -> None:
-        self._app = app
-        self._query = urlencode(parameters).encode()
-        self.left = asyncio.Event()
-        self.reading = asyncio.Event()
-        self.reading.set()
-        self.blocked = asyncio.Event()
-        self.status = 0
-        self.text = ""
-        self.complete = False
-        self._news = asyncio.Event()
-        self.task = asyncio.create_task(self._run())
-
-    async def _run(self) -> None:
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": "GET",
-            "path": WATCH,
-            "raw_path": WATCH.encode(),
-            "query_string": self._query,
-            "headers": [],
-            "client": ("127.0.0.1", 1),
-            "server": ("moorage", 80),
-            "scheme": "http",
-            "root_path": "",
-        }
-        await self._app(scope, self._receive, self._send)
-
-    async def _receive(self) -> dict[str, Any]:
-        await self.left.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message: dict[str, Any]) -> None:
-        self.blocked.set()
-        await self.reading.wait()
-        self.blocked.clear()
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        else:
-            self.text += message["body"].decode()
-            self.complete = not message["more_body"]
-        self._news.set()
-
-    @property
-    def events(self) -> list[Event]:
-        return parse_events(self.text)
-
-    async def until(self, count: int) -> list[Event]:
-        """So many events, bookmarks included."""
-        await self._until(lambda: len(self.events) >= count)
-        return self.events
-
-    async def until_id(self, revision: str) -> None:
-        await self._until(lambda: bool(self.events) and self.events[-1].id == revision)
-
-    async def _until(self, reached: Callable[[], bool]) -> None:
-        async with asyncio.timeout(SECONDS_MAX):
-            while not reached():
-                self._news.clear()
-                await self._news.wait()
-
-
-@asynccontextmanager
-async def stream(harness: Harness, **parameters: Any) -> AsyncIterator[Stream]:
-    """A watch that has begun."""
-    made = Stream(harness.app, parameters)
-    await made.until(0 if "sinceRevision" in parameters else 1)
-    try:
-        yield made
-    finally:
-        made.reading.set()
-        made.left.set()
-        async with asyncio.timeout(SECONDS_MAX):
-            await made.task
 
 
 async def test_an_event_has_id_type_kind_and_object(over_each_store: Harness):
@@ -267,7 +140,7 @@ async def test_a_compacted_revision_is_gone(over_each_store: Harness):
 
 
 async def test_head_answers_at_once(harness: Harness):
-    async with asyncio.timeout(SECONDS_MAX):
+    async with asyncio.timeout(WAIT_SECONDS):
         answer = await harness.client.head(WATCH)
     assert (answer.status_code, answer.content) == (200, b"")
     assert answer.headers["moorage-revision"] == "1"
@@ -484,8 +357,14 @@ async def test_a10_the_last_bookmark_of_a_stream_that_ends_behind_the_head_is_tr
 # How a stream ends
 
 
-async def test_a_stream_ends_after_its_time_with_a_bookmark(harness: Harness):
-    [begin, end] = await watched(harness, None)
+async def test_a_stream_ends_after_its_time_with_a_bookmark(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(watching, "TIMEOUT_SECONDS_MAX", 0.01)
+    async with stream(harness, timeoutSeconds=1) as watch:
+        await watch.task
+    [begin, end] = watch.events
+    assert watch.complete
     assert (begin.type, end.type) == ("BOOKMARK", "BOOKMARK")
 
 
@@ -500,8 +379,7 @@ async def test_a_stream_that_compaction_overtakes_ends_with_an_error(
         monkeypatch.setattr(_ring(harness), "_changes_max", 0)
         for number in range(5):
             await harness.put_node(f"n{number}")
-        await asyncio.sleep(0.01)  # the store judges the commits' age
-        await harness.store.compact(1, keep_changes=0, keep_seconds=0)
+        await once(partial(is_compacted, harness))  # the store judges the commits' age
         watch.reading.set()
         await watch.until(3)
         await watch.task
@@ -512,6 +390,12 @@ async def test_a_stream_that_compaction_overtakes_ends_with_an_error(
     assert error.id == unread.id  # it has none of its own
     assert (error.data["code"], error.data["status"]) == ("Compacted", 410)
     assert watch.complete
+
+
+async def is_compacted(harness: Harness) -> bool:
+    """Whether no change is left, after one more step of compaction."""
+    floor, _ = await harness.store.compact(1, keep_changes=0, keep_seconds=0)
+    return floor == (await harness.store.head(1)).revision
 
 
 def _ring(harness: Harness) -> Any:
@@ -540,11 +424,11 @@ async def test_a_deleted_cluster_ends_its_streams(harness: Harness):
 
 
 async def test_a_slow_reader_is_cut_off(harness: Harness, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(streams, "READER_SECONDS_MAX", 0.1)
+    monkeypatch.setattr(streams, "READER_SECONDS_MAX", 0.01)
     async with stream(harness) as watch:
         watch.reading.clear()
         await harness.put_node("n")
-        async with asyncio.timeout(SECONDS_MAX):
+        async with asyncio.timeout(WAIT_SECONDS):
             await watch.task
 
     assert not watch.complete
@@ -560,7 +444,7 @@ async def test_who_leaves_is_forgotten(harness: Harness):
 async def test_streams_end_when_the_server_drains(harness: Harness):
     async with stream(harness) as watch:
         harness.scheduler.watching.close()
-        async with asyncio.timeout(SECONDS_MAX):
+        async with asyncio.timeout(WAIT_SECONDS):
             await watch.task
 
     assert watch.complete
