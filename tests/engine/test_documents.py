@@ -7,6 +7,7 @@ the requirements' checklist.
 
 import pytest
 
+from service.engine.topology import FEW_DOMAINS
 from tests.builders import (
     REQUIRED_DURING_EXECUTION,
     matching,
@@ -223,6 +224,18 @@ def test_required_anti_affinity_is_symmetric(first):
     assert scene.feasible(here) == scene.feasible(there) == ["n1", "n2"]
     scene.put(here.on("n1"))
     assert scene.feasible(there) == ["n2"]
+
+
+@pytest.mark.parametrize("count", [2, FEW_DOMAINS + 2])
+def test_a_placed_pods_anti_affinity_has_others_placed_elsewhere(count):
+    """With a key of few domains and with one of many, which are worked out in different ways."""
+    scene = Scene(*(node(f"n{i}").label(host=f"n{i}") for i in range(count)))
+    owner = pod("owner").require_anti_affinity("host", matching(app="web"))
+    for index in range(count - 1):
+        scene.put(owner.named(f"owner-{index}").on(f"n{index}"))
+    assert scene.place(pod("web-0").label(app="web")) == f"n{count - 1}"
+    scene.put(owner.named("last").on(f"n{count - 1}"))
+    assert scene.place(pod("web-1").label(app="web")) is None
 
 
 def test_anti_affinity_reaches_as_far_as_its_topology_key():

@@ -61,6 +61,13 @@ async def test_p15_commit_connections_plan_by_index_whatever_the_tables_hold(
         assert await connection.fetchval(f"SHOW {setting}") == value
 
 
+async def test_a_read_ends_in_time_and_a_commit_when_it_ends(postgres: PostgresStore):
+    """The outcome of a commit is worth waiting for."""
+    for connections, bound in ((postgres._reads, "30s"), (postgres._commits, "0")):
+        async with connections.driver() as connection:
+            assert await connection.fetchval("SHOW statement_timeout") == bound
+
+
 async def test_p15_plans_made_on_empty_tables_find_rows_by_key_when_they_are_full(
     database_url: str, operator: asyncpg.Connection
 ):

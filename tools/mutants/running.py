@@ -18,8 +18,10 @@ from tools.mutants.catalogue import ROOT, Mutant
 SECONDS = 300
 OPTIONS = (
     *("-q", "-rN", "--tb=line", "-p", "no:randomly", "-p", "no:cacheprovider"),
-    "--hypothesis-profile=mutants",
+    *("--hypothesis-profile=mutants", "-o", "timeout=60"),
 )
+NOT_COLLECTED = (2, 4, 5)
+"""Exit codes of pytest where tests had no turn: interrupted by errors of imports, unknown, none."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ class Tree:
         )
         outcomes = outcomes_in(report) if report.exists() else {}
         text = output.read_text(encoding="utf-8", errors="replace")
-        return Outcome(outcomes, code in {0, 1}, code is None, text)
+        is_complete = report.exists() and code is not None and code not in NOT_COLLECTED
+        return Outcome(outcomes, is_complete, code is None, text)
 
     def close(self) -> None:
         """Let go of the processes that run tests."""
