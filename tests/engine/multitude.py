@@ -7,7 +7,7 @@ by hundreds at a time, between questions that are asked often enough to be worth
 """
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
 from msgspec.structs import replace
@@ -25,6 +25,9 @@ RACKS = 45
 NAMESPACES = ("default", "shop", "lab")
 TEAMS = ("red", "blue")
 CPUS = ("2", "2", "2", "1500m", "4")
+DISKS = ("ssd", "hdd", "hdd")
+RARE = 8
+"""So many nodes have a disk that some pods need: of these, all in a zone may be full."""
 FULL = 0.85
 FAVOURITES = 10
 """Kinds of pods that are asked for all the time in one world."""
@@ -62,6 +65,12 @@ def _kinds() -> Iterator[PodBuilder]:
         yield kind(far).prefer_anti_affinity(10, key, matching(app=far))
         yield kind(f"even-{domain}").spread(2, key)
         yield kind(f"evenly-{domain}").spread(1, key, soft=True)
+    yield (
+        kind("rare-near")
+        .node_selector(disk="nvme")
+        .prefer_affinity(5, "zone", matching(app="rare-near"))
+    )
+    yield kind("rare-even").node_selector(disk="nvme").spread(1, "zone", soft=True)
     yield kind("together").require_affinity("zone", matching(app="together"))
     yield kind("rackmates").require_affinity("rack", matching(app="rackmates"))
     yield kind("shy").require_anti_affinity(
@@ -91,17 +100,21 @@ def _kinds() -> Iterator[PodBuilder]:
 
 KINDS: tuple[Pod, ...] = tuple(objects.pod(each, incoming=True) for each in _kinds())
 
+APPS = tuple(each.labels["app"] for each in KINDS)
+
 
 class Multitude:
     """One world: `step` changes much of it, `check` compares."""
 
-    def __init__(self, seed: object, nodes: int, favourites: int = FAVOURITES) -> None:
+    def __init__(self, seed: object, nodes: int, favourites: Sequence[str] = ()) -> None:
         self._dice = random.Random(f"multitude {seed}")
         self.bulks = (2, 20, 34, nodes // 9, nodes // 4)
         """Nodes that change at once: one by one, in one go, or so many that all are looked at."""
         self._names = count()
+        self._rare = RARE / nodes
         self.objects = Objects(objects.config(self._dice.choice(CONFIGS)))
-        self.favourites = self._dice.sample(KINDS, favourites)
+        chosen = favourites or self._dice.sample(APPS, FAVOURITES)
+        self.favourites = [each for each in KINDS if each.labels["app"] in chosen]
         for name in NAMESPACES[:2]:
             self.objects.namespaces[name] = self._namespace(name)
         for number in range(nodes):
@@ -122,7 +135,7 @@ class Multitude:
         dice = self._dice
         labels = {HOST: name, "zone": f"z{dice.randrange(ZONES)}"}
         labels["rack"] = f"r{dice.randrange(RACKS)}"
-        labels["disk"] = dice.choice(("ssd", "hdd", "hdd"))
+        labels["disk"] = "nvme" if dice.random() < self._rare else dice.choice(DISKS)
         if dice.random() < 0.05:
             del labels[dice.choice(tuple(labels))]
         effects: tuple[TaintEffect, ...] = ("NoSchedule", "PreferNoSchedule")
@@ -197,6 +210,25 @@ class Multitude:
         """Pods come to nodes that nobody asked about."""
         for each in self._some_nodes(number):
             self.put(self._pod(each.name))
+
+    def empty_rare(self, others: int) -> None:
+        """All pods go from the nodes with the rare disk, and from some others."""
+        rare = {
+            each.name for each in self.objects.nodes.values() if each.labels.get("disk") == "nvme"
+        }
+        names = rare.union(each.name for each in self._some_nodes(others))
+        self.delete_pods([p for p in self.objects.pods.values() if p.node_name in names])
+
+    def dwindle(self, app: str) -> None:
+        """Pods of one kind become few, and then none, one after the other."""
+        (kind,) = (each for each in KINDS if each.labels["app"] == app)
+        owned = [each for each in self.objects.pods.values() if each.spec is kind.spec]
+        self.delete_pods(owned[9:])
+        for number, each in enumerate(owned[:9]):
+            probes = [replace(kind, name=f"asked-{number}-{at}") for at in range(OFTEN)]
+            self._compare(probes)
+            self.delete_pods([each])
+        self._compare([kind])
 
     def alter(self) -> None:
         """Pods move, are over, are told to go, or get another label."""
