@@ -135,11 +135,11 @@ class Replay:
             else:
                 return answer
 
-    def kill_soon(self) -> None:
+    def kill_soon(self, chance: random.Random) -> None:
         """Kill everything after a moment, while the next request is under way."""
         assert self.server is not None
         assert self.server.process is not None
-        delay = random.uniform(0, KILL_DELAY_SECONDS_MAX)
+        delay = chance.uniform(0, KILL_DELAY_SECONDS_MAX)
         self._killer = threading.Timer(delay, kill_tree, [self.server.process.pid])
         self._killer.start()
 
@@ -260,7 +260,7 @@ def replay(arguments: argparse.Namespace, output: Output) -> Report:
                 if arguments.kill and len(run.results) <= len(pods) // 2 < len(run.results) + len(
                     batch
                 ):
-                    run.kill_soon()
+                    run.kill_soon(random.Random(arguments.seed))
                 if arguments.departures:
                     run.end(time_of(batch[0], "created-at"))
                 run.place(batch)
@@ -353,6 +353,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", type=int, help="only the first so many pods")
     parser.add_argument("--departures", action="store_true", help="let pods end at their time")
     parser.add_argument("--kill", action="store_true", help="kill our own server in the middle")
+    parser.add_argument("--seed", type=int, help="of the moment of the killing")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     arguments = parser.parse_args(given)
     if arguments.kill and arguments.url:

@@ -55,6 +55,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
     url_bytes_max: Bytes = 8 * _KIB
     header_bytes_max: Bytes = 32 * _KIB
+    header_timeout_seconds: Annotated[float, msgspec.Meta(ge=0.001)] = 10
+    """How long a client may take to send the head of a request."""
     body_timeout_seconds: Seconds = 10
     """How long a client may keep the server waiting for the next piece of a body."""
     body_bytes_per_second_min: Count = 16 * _KIB

@@ -27,6 +27,7 @@ from xdist.remote import Producer
 
 from service import compiled
 from service.api import streams
+from service.cli.local import temporary_folder
 from service.store import commits, connections, memory, upkeep
 from service.store.connections import data_source_name
 from service.store.embedded import EmbeddedPostgres
@@ -215,6 +216,25 @@ def empty_database_url(databases: Databases) -> Iterator[str]:
     """A database that no migration has seen."""
     with databases.empty() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def ready_made() -> Iterator[Path]:
+    """A data folder with all tables, to copy: to make one takes long.
+
+    Processes are killed in tests, the machine is not: what was written need not reach the disk.
+    """
+    with temporary_folder() as folder:
+        with EmbeddedPostgres(folder / "data") as postgres:
+            upgrade(postgres.url)
+            asyncio.run(_execute(postgres.url, "ALTER SYSTEM SET fsync = off"))
+        yield folder / "data"
+
+
+async def _execute(url: str, statement: str) -> None:
+    connection = await asyncpg.connect(data_source_name(url))
+    await connection.execute(statement)
+    await connection.close()
 
 
 def _fresh(databases: Databases) -> Iterator[str]:

@@ -1,6 +1,8 @@
-"""The processes of a running server."""
+"""The data and the processes of servers."""
 
 import contextlib
+import subprocess
+from pathlib import Path
 
 import psutil
 
@@ -19,3 +21,8 @@ def workers_of(server: LocalServer) -> list[psutil.Process]:
             elif "spawn_main" in command:
                 found.append(child)
     return found
+
+
+def copy_data(ready_made: Path, data_dir: Path) -> None:
+    """A data folder with the files of another, whose PostgreSQL does not run."""
+    subprocess.run(["cp", "-a", ready_made, data_dir], check=True)

@@ -24,7 +24,6 @@ from granian.server.mp import WorkerProcess
 
 from service.cli.errors import ExitCode
 
-HEADER_READ_TIMEOUT_MS = 10_000
 HEADER_BUFFER_BYTES = 128 * 1024
 """Room for the longest request line that HTTP allows itself (64 KiB), so that it gets its 414."""
 
@@ -106,7 +105,9 @@ class Workers(MPServer):
         self._pause_seconds = min(2 * pause, most) or RESPAWN_PAUSE_SECONDS
 
 
-def run_workers(target: str, *, host: str, port: int, workers: int) -> ExitCode:
+def run_workers(
+    target: str, *, host: str, port: int, workers: int, header_timeout_seconds: float = 10.0
+) -> ExitCode:
     """Serve the ASGI factory `target` (`module:function`) until SIGTERM or SIGINT.
 
     Returns:
@@ -123,7 +124,8 @@ def run_workers(target: str, *, host: str, port: int, workers: int) -> ExitCode:
         loop=Loops.uvloop,
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(
-            header_read_timeout=HEADER_READ_TIMEOUT_MS, max_buffer_size=HEADER_BUFFER_BYTES
+            header_read_timeout=round(header_timeout_seconds * 1000),
+            max_buffer_size=HEADER_BUFFER_BYTES,
         ),
         websockets=False,
         workers=workers,

@@ -67,7 +67,13 @@ def run_server(settings: Settings) -> None:
         )
         _hand_down(settings)
         threading.Thread(target=_announce, args=(settings,), daemon=True).start()
-        code = run_workers(WORKER, host=settings.host, port=settings.port, workers=settings.workers)
+        code = run_workers(
+            WORKER,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            header_timeout_seconds=settings.header_timeout_seconds,
+        )
         if code is not ExitCode.OK:
             raise Unavailable("The server's processes ended by themselves.")
 

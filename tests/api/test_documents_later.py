@@ -20,6 +20,7 @@ from tests.builders import (
     pod,
     requirement,
 )
+from tests.waiting import WAIT_SECONDS
 
 HOST = "kubernetes.io/hostname"
 
@@ -33,7 +34,7 @@ async def violations(story: Story) -> list[dict[str, Any]]:
 
 async def placed_by_itself(story: Story, *pods: PodBuilder) -> list[str]:
     """The nodes of stored pods, as soon as all of them have one."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(WAIT_SECONDS):
         while True:
             specs = [(await story.read(each))["spec"] for each in pods]
             if all("nodeName" in spec for spec in specs):
@@ -161,7 +162,7 @@ async def test_what_if_honours_namespace_selectors(harness: Harness) -> None:
 
 async def evicted(story: Story, one: PodBuilder) -> dict[str, Any]:
     """The condition that tells why a pod is evicted, as soon as it is."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(WAIT_SECONDS):
         while True:
             read = await story.read(one)
             conditions = read.get("status", {}).get("conditions", [])

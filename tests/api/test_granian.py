@@ -10,8 +10,11 @@ import pytest
 
 from tests.api.harness import CLUSTER, node, pod, problem
 from tests.api.live import live_server
+from tests.waiting import WAIT_SECONDS
 
 POD = f"{CLUSTER}/namespaces/shop/pods/web-0"
+PATIENT = {"body_timeout_seconds": str(WAIT_SECONDS)}
+"""A client on a busy machine may take its time."""
 
 
 @pytest.fixture(scope="module")
@@ -19,20 +22,20 @@ def url(databases) -> Iterator[str]:
     """One server for all tests here: none is disturbed by what the others store."""
     name = databases.new_name()
     databases.copy_template(name)
-    with live_server(databases.url(name), body_timeout_seconds="2") as url:
+    with live_server(databases.url(name), **PATIENT) as url:
         yield url
     databases.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture
 def client(url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url, timeout=30) as client:
+    with httpx.Client(base_url=url, timeout=WAIT_SECONDS) as client:
         yield client
 
 
 def connect(url: str) -> socket.socket:
     parts = urlsplit(url)
-    return socket.create_connection((parts.hostname, parts.port), timeout=15)
+    return socket.create_connection((parts.hostname, parts.port), timeout=WAIT_SECONDS)
 
 
 def exchange(url: str, request: bytes) -> bytes:
@@ -44,7 +47,7 @@ def exchange(url: str, request: bytes) -> bytes:
 
 def received(connection: socket.socket) -> bytes:
     answer = b""
-    connection.settimeout(15)
+    connection.settimeout(WAIT_SECONDS)
     try:
         while piece := connection.recv(65536):
             answer += piece
@@ -78,14 +81,15 @@ def test_a_large_chunked_body_is_refused(url: str) -> None:
             yield b" " * 2**16
 
     try:
-        answer = httpx.put(f"{url}{POD}", content=body(), timeout=30)
+        answer = httpx.put(f"{url}{POD}", content=body(), timeout=WAIT_SECONDS)
     except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
         return  # the server closed while the client was still sending
     assert problem(answer, 413) == "BodyTooLarge"
 
 
-def test_a_slow_body_is_given_up(url: str) -> None:
-    answer = exchange(url, head("PUT", POD, "Content-Length: 100") + b"{")
+def test_a_slow_body_is_given_up(database_url: str) -> None:
+    with live_server(database_url, body_timeout_seconds="0.2") as url:
+        answer = exchange(url, head("PUT", POD, "Content-Length: 100") + b"{")
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b'"code":"BodyTimeout"' in answer
 

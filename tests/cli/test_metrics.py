@@ -1,34 +1,31 @@
 """One scrape of a server is the sum over its worker processes, and outlives them."""
 
 import re
-import time
 
 import httpx
 import psutil
 
 from service.cli.local import LocalServer, temporary_folder
 from tests.processes import workers_of
+from tests.waiting import WAIT_SECONDS, eventually
 
 ROUNDS = 40
-SECONDS_MAX = 30
 
 
 def looks_at_nodes(url: str) -> float:
-    text = httpx.get(f"{url}/metrics", timeout=SECONDS_MAX).text
+    text = httpx.get(f"{url}/metrics", timeout=WAIT_SECONDS).text
     found = re.search(r'_seconds_count\{operation="listNodes",status="200"\} (\S+)', text)
     return float(found[1]) if found else 0.0
 
 
 def look_at_nodes(url: str, times: int) -> None:
     for _ in range(times):  # a connection each, so that all workers get some
-        httpx.get(f"{url}/v1/clusters/default/nodes", timeout=SECONDS_MAX).raise_for_status()
+        httpx.get(f"{url}/v1/clusters/default/nodes", timeout=WAIT_SECONDS).raise_for_status()
 
 
 def counted(url: str, looks: int) -> bool:
     """Whether all say so, as soon as one does: a worker answers before it counts."""
-    deadline = time.monotonic() + SECONDS_MAX
-    while looks_at_nodes(url) != looks and time.monotonic() < deadline:
-        time.sleep(0.01)
+    eventually(lambda: looks_at_nodes(url) == looks)
     return all(looks_at_nodes(url) == looks for _ in range(6))
 
 
@@ -37,14 +34,12 @@ def listens(worker: psutil.Process) -> bool:
 
 
 def ready_again(server: LocalServer, dead: int) -> None:
-    deadline = time.monotonic() + SECONDS_MAX
-    while time.monotonic() < deadline:
+    def both_listen() -> bool:
         workers = workers_of(server)
         pids = [each.pid for each in workers]
-        if len(pids) == 2 and dead not in pids and all(map(listens, workers)):
-            return
-        time.sleep(0.05)
-    raise AssertionError("The worker did not come back.")
+        return len(pids) == 2 and dead not in pids and all(map(listens, workers))
+
+    eventually(both_listen)
 
 
 def test_all_workers_are_counted_and_none_is_forgotten_when_it_dies(database_url: str) -> None:
@@ -62,5 +57,5 @@ def test_all_workers_are_counted_and_none_is_forgotten_when_it_dies(database_url
         look_at_nodes(server.url, ROUNDS)
         assert counted(server.url, 2 * ROUNDS)
 
-        metrics = httpx.get(f"{server.url}/metrics", timeout=SECONDS_MAX).text
+        metrics = httpx.get(f"{server.url}/metrics", timeout=WAIT_SECONDS).text
         assert metrics.count("\nmoorage_inbox_requests ") == 1

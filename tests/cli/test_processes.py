@@ -40,21 +40,32 @@ async def app(scope, receive, send):
 
 if __name__ == "__main__":
     from service.cli.processes import run_workers
-    port, workers = int(sys.argv[1]), int(sys.argv[2])
-    sys.exit(run_workers("application:create", host="127.0.0.1", port=port, workers=workers))
+    port, workers, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    sys.exit(
+        run_workers(
+            "application:create",
+            host="127.0.0.1",
+            port=port,
+            workers=workers,
+            header_timeout_seconds=seconds,
+        )
+    )
 """
 
 
 class Server:
-    def __init__(self, folder, workers):
+    def __init__(self, folder, workers, header_seconds):
         self._held = hold_port()
-        port = port_of(self._held)
+        self.port = port = port_of(self._held)
         self.url = f"http://127.0.0.1:{port}"
         (folder / "application.py").write_text(APPLICATION)
         root = Path(__file__).resolve().parents[2]
         environment = {"PYTHONPATH": f"{folder}{os.pathsep}{root}"}
-        command = [sys.executable, str(folder / "application.py"), str(port), str(workers)]
-        self.process = subprocess.Popen(command, env=environment, start_new_session=True)
+        command = [sys.executable, str(folder / "application.py")]
+        options = [str(port), str(workers), str(header_seconds)]
+        self.process = subprocess.Popen(
+            [*command, *options], env=environment, start_new_session=True
+        )
 
     def worker(self):
         """The process that answers now."""
@@ -68,7 +79,7 @@ class Server:
     def refuses_connections(self):
         """Whether nobody listens any more: whoever is being stopped no longer does."""
         with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port_of(self._held))) != 0
+            return probe.connect_ex(("127.0.0.1", self.port)) != 0
 
     def end(self):
         if self.process.poll() is None:
@@ -81,8 +92,8 @@ class Server:
 def start(tmp_path):
     started = []
 
-    def server(workers=1):
-        started.append(Server(tmp_path, workers))
+    def server(workers=1, header_seconds=WAIT_SECONDS):
+        started.append(Server(tmp_path, workers, header_seconds))
         started[-1].worker()
         return started[-1]
 
@@ -118,6 +129,15 @@ def test_a_request_in_flight_is_answered_before_the_end(start, tmp_path):
 
     assert asker.communicate(timeout=WAIT_SECONDS)[0].strip() == b"200"
     assert server.process.wait(WAIT_SECONDS) == 0
+
+
+def test_headers_that_never_end_are_cut_off(start):
+    address = ("127.0.0.1", start(header_seconds=0.3).port)
+
+    with socket.create_connection(address, timeout=WAIT_SECONDS) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        while connection.recv(1024):  # TimeoutError: they are not
+            pass
 
 
 def test_a_worker_that_dies_is_started_again_however_often(start):

@@ -9,10 +9,12 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from service.api.routes import openapi_document
 from tests.api.live import live_server
+from tests.waiting import WAIT_SECONDS
 
 PACKAGE = "moorage_generated_client"
 
@@ -38,20 +40,34 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     sys.path.remove(str(folder))
 
 
+@pytest.fixture(scope="module")
+def url(module_database_url: str) -> Iterator[str]:
+    """One server for all tests here; each has a cluster of its own."""
+    with live_server(module_database_url, token="secret") as url:
+        yield url
+
+
 @pytest.fixture
-def generated(package: Path, database_url: str) -> Iterator[SimpleNamespace]:
+def generated(package: Path, url: str, request: pytest.FixtureRequest) -> Iterator[SimpleNamespace]:
     """The generated client, connected, with its models and operations."""
-    with live_server(database_url, token="secret") as url:
-        root = importlib.import_module(PACKAGE)
-        models = importlib.import_module(f"{PACKAGE}.models")
-        with root.AuthenticatedClient(base_url=url, token="secret") as client:
-            yield SimpleNamespace(client=client, models=models, call=_caller(client))
+    root = importlib.import_module(PACKAGE)
+    models = importlib.import_module(f"{PACKAGE}.models")
+    cluster = request.node.name.replace("_", "-")[:60].strip("-")
+    with root.AuthenticatedClient(
+        base_url=url, token="secret", timeout=httpx.Timeout(WAIT_SECONDS)
+    ) as client:
+        call = _caller(client, cluster)
+        made = call(
+            "clusters.put_cluster", body=models.ClusterSettings(config=models.ClusterConfig())
+        )
+        assert isinstance(made, models.Cluster)
+        yield SimpleNamespace(client=client, models=models, call=call)
 
 
-def _caller(client: Any) -> Any:
+def _caller(client: Any, cluster: str) -> Any:
     def call(operation: str, **arguments: Any) -> Any:
         module: ModuleType = importlib.import_module(f"{PACKAGE}.api.{operation}")
-        return module.sync(client=client, cluster="default", **arguments)
+        return module.sync(client=client, cluster=cluster, **arguments)
 
     return call
 

@@ -21,12 +21,12 @@ from tests.api.conftest import each_database_url, make_harness, over_each_store
 from tests.api.harness import CLUSTER, pod
 from tests.concurrency.cancelling import cancelled_at
 from tests.store.history import answer, commit_on, create, put, rows
+from tests.waiting import WAIT_SECONDS
 
 __all__ = ["each_database_url", "make_harness", "over_each_store"]
 
 MOMENTS = ["while it waits", "as it goes on"]
 AWAITS_MAX = 200
-SECONDS_MAX = 60
 
 
 def request(harness, method, path, body, **headers):
@@ -91,14 +91,14 @@ def replica_of(store, cluster_id):
 
 async def assert_replica_is_the_tables(harness):
     fresh, _ = await replica_of(harness.store, 1)
-    async with asyncio.timeout(SECONDS_MAX):
+    async with asyncio.timeout(WAIT_SECONDS):
         while harness.scheduler.replicas() != {"default": (fresh.revision, fresh.digest())}:  # noqa: ASYNC110
             await asyncio.sleep(0.01)  # it follows the log when it next looks
 
 
 async def assert_all_connections_are_back(store):
     for pool in store._pools if isinstance(store, PostgresStore) else ():
-        async with asyncio.timeout(SECONDS_MAX):
+        async with asyncio.timeout(WAIT_SECONDS):
             while pool._free._value < 8:  # noqa: ASYNC110 - what keeps events may have one just now
                 await asyncio.sleep(0.01)
         for connection in pool._idle:
@@ -167,7 +167,7 @@ async def assert_none_stays_open(operator):
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
         " AND application_name = 'moorage' AND state <> 'idle'"
     )
-    async with asyncio.timeout(SECONDS_MAX):
+    async with asyncio.timeout(WAIT_SECONDS):
         while await operator.fetchval(query):  # noqa: ASYNC110 - PostgreSQL tells nobody
             await asyncio.sleep(0.01)
 

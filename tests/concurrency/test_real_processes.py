@@ -7,7 +7,7 @@ from service.cli.local import LocalServer, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.callers import read_history
 from tests.concurrency.checker import check
-from tests.concurrency.faults.site import copy_data, start_all
+from tests.concurrency.faults.site import start_all
 from tests.concurrency.racing import (
     CALLERS,
     SETUP,
@@ -20,6 +20,7 @@ from tests.concurrency.racing import (
     run_callers,
     worker_of,
 )
+from tests.processes import copy_data
 
 GROUPS = 9
 RACED_GROUPS = 45

@@ -21,7 +21,6 @@ def client(module_database_url: str) -> Iterator[Client]:
         yield connected
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_case_is_answered_alike_through_simulations(client, part):
     checks = [check_case(client, case) for case in vectors.cases()[part::PARTS]]
@@ -29,7 +28,6 @@ def test_every_case_is_answered_alike_through_simulations(client, part):
     assert [check.name for check in checks if check.differences] == []
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_tenth_of_the_cases_is_answered_alike_on_a_stored_cluster(client, part):
     """`make conformance` does all of them; the seed says which these are."""
@@ -39,7 +37,6 @@ def test_a_tenth_of_the_cases_is_answered_alike_on_a_stored_cluster(client, part
     assert [(c.name, c.differences) for c in checks if c.differences] == []
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_step_of_every_trace_is_answered_alike(client, part):
     for trace in vectors.traces()[part::PARTS]:

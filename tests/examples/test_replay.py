@@ -8,6 +8,7 @@ from examples.replay import Replay, Report, find, kill_tree, memory_mib, tree, v
 from service.cli.client import Client
 from service.cli.errors import WrongUsage
 from service.cli.explanations import reasons_of_refusals
+from tests.waiting import WAIT_SECONDS
 
 
 class StoredPods(Client):
@@ -81,7 +82,7 @@ def test_the_files_of_a_folder_are_found_by_their_stems(tmp_path):
         find(tmp_path, "other")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="trees of processes: only Linux has /proc")
 def test_a_tree_of_processes_is_seen_measured_and_killed():
     script = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'print(1, flush=True); input()'])"
     parent = subprocess.Popen(
@@ -95,7 +96,7 @@ def test_a_tree_of_processes_is_seen_measured_and_killed():
 
     kill_tree(parent.pid)
 
-    assert parent.wait(30) < 0
+    assert parent.wait(WAIT_SECONDS) < 0
     assert parent.stdout.read() == b""  # the child no longer holds the other end
     parent.stdin.close()
     parent.stdout.close()

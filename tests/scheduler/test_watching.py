@@ -26,6 +26,7 @@ from service.scheduler.watching.ring import Ring
 from tests.builders import node, pod
 from tests.scheduler.world import World, world
 from tests.seeds import chance
+from tests.waiting import WAIT_SECONDS
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 LIMITS = Limits(watch_pause_seconds=0)
@@ -45,7 +46,7 @@ async def open_watch(w: World, since: int | None = None, worker: int = 0):
 async def taken(w: World, watch: Any, until: int) -> list[Change]:
     """The changes that a watch is given up to a revision."""
     changes: list[Change] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(WAIT_SECONDS):
         while watch.revision < until:
             commits = await watch.next()
             changes += [change for commit in commits for change in commit.changes]

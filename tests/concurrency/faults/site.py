@@ -1,7 +1,6 @@
 """Servers on one data folder, callers who never stop asking, and faults in between."""
 
 import asyncio
-import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
@@ -29,6 +28,7 @@ from tests.concurrency.racing import (
     member,
     worker_of,
 )
+from tests.processes import copy_data
 from tests.waiting import WAIT_SECONDS, once
 
 SAMPLES = 500
@@ -258,11 +258,6 @@ async def start_all(servers: Sequence[LocalServer], stack: ExitStack) -> None:
     for server in servers:
         stack.callback(server.stop)
     await asyncio.gather(*(asyncio.to_thread(server.start) for server in servers))
-
-
-def copy_data(ready_made: Path, data_dir: Path) -> None:
-    """A data folder with the files of another, whose PostgreSQL does not run."""
-    subprocess.run(["cp", "-a", ready_made, data_dir], check=True)
 
 
 async def connect(url: str) -> asyncpg.Connection:

@@ -12,7 +12,7 @@ from service.store.embedded import EmbeddedPostgres
 from service.store.embedded.binaries import ENVIRONMENT
 from tests.concurrency.callers import read_history
 from tests.concurrency.checker import check
-from tests.concurrency.faults.site import Site, copy_data, start_all
+from tests.concurrency.faults.site import Site, start_all
 from tests.concurrency.racing import (
     SETUP,
     TOKEN,
@@ -20,6 +20,7 @@ from tests.concurrency.racing import (
     broken_groups,
     load,
 )
+from tests.processes import copy_data
 
 LIBRARIES = sorted(map(str, Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")))
 JUMPS = ("+2h", "-3h", "+0", "+26h", "-20m")

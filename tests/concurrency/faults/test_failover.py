@@ -9,7 +9,7 @@ import httpx
 from service.cli.local import LocalServer, temporary_folder
 from tests.concurrency.callers import PATH, bearer, read_history
 from tests.concurrency.checker import check
-from tests.concurrency.faults.site import Site, connect, copy_data, start_all
+from tests.concurrency.faults.site import Site, connect, start_all
 from tests.concurrency.faults.standby import pair
 from tests.concurrency.racing import (
     SETUP,
@@ -18,6 +18,7 @@ from tests.concurrency.racing import (
     broken_groups,
     load,
 )
+from tests.processes import copy_data
 from tests.waiting import WAIT_SECONDS, once
 
 

@@ -14,7 +14,9 @@ from service.store.embedded.folder import DataFolder
 from service.store.embedded.serverlog import limit
 from tests.store.embedded.conftest import QUICK, query, quick, server_pid
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+as_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="other accounts: only root can become somebody else"
+)
 
 
 def owner(path):
