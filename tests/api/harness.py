@@ -1,11 +1,33 @@
 """The whole application in this process, over either store, and what tests say to it."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
 import msgspec
+from typing_extensions import override
+
+from service.app import SystemClock
 
 CLUSTER = "/v1/clusters/default"
+
+
+class HurriedClock(SystemClock):
+    """The machine's clocks, put on by a test, so that time is up as soon as the test wants it to be."""
+
+    def __init__(self) -> None:
+        self._ahead_seconds = 0.0
+
+    def advance(self, seconds: float) -> None:
+        self._ahead_seconds += seconds
+
+    @override
+    def now(self) -> datetime:
+        return super().now() + timedelta(seconds=self._ahead_seconds)
+
+    @override
+    def monotonic(self) -> float:
+        return super().monotonic() + self._ahead_seconds
 
 
 class Harness(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from service.app import RandomIds, SystemClock
 from service.model.errors import StorageUnavailable
 from service.model.log import CommitRequest, CommitResult
 from service.store.memory import MemoryStore
-from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem
+from tests.waiting import WAIT_SECONDS
 
 APPLY = f"{CLUSTER}/apply"
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -166,13 +168,20 @@ async def test_a_stream_that_breaks_ends_with_a_problem(make_harness) -> None:
     assert (last["code"], last["status"]) == ("BodyTooLarge", 413)
 
 
-async def conversed(harness: Harness, *pieces: bytes) -> list[dict[str, Any]]:
-    """The answers to pieces of a stream, each sent once the one before it is answered."""
+async def conversed(
+    harness: Harness, *pieces: bytes, begun: Callable[[], None] = lambda: None
+) -> list[dict[str, Any]]:
+    """The answers to pieces of a stream, each sent once the one before it is answered.
+
+    `begun` is called as the first one is sent.
+    """
     answered, sent = asyncio.Event(), list(pieces)
     answers: list[bytes] = []
 
     async def receive() -> dict[str, Any]:
-        if len(sent) < len(pieces):
+        if len(sent) == len(pieces):
+            begun()
+        else:
             await answered.wait()
             answered.clear()
         return {"type": "http.request", "body": sent.pop(0), "more_body": bool(sent)}
@@ -189,7 +198,7 @@ async def conversed(harness: Harness, *pieces: bytes) -> list[dict[str, Any]]:
         "query_string": b"",
         "headers": [(b"content-type", b"application/x-ndjson")],
     }
-    await asyncio.wait_for(harness.app(scope, receive, send), 20)
+    await asyncio.wait_for(harness.app(scope, receive, send), WAIT_SECONDS)
     return [json.loads(line) for each in answers for line in each.splitlines()]
 
 
@@ -200,18 +209,28 @@ async def test_answers_do_not_wait_for_lines_that_are_still_to_come(make_harness
 
 
 class _SlowStore(MemoryStore):
-    """Takes longer for a commit than a body may."""
+    """Takes so long for a commit that others have seen meanwhile whose time is up."""
 
     @override
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
-        await asyncio.sleep(0.3)
+        for _ in range(100):
+            await asyncio.sleep(0)
         return await super().commit(cluster_id, request)
 
 
 async def test_who_waits_for_an_answer_before_sending_on_is_not_too_slow(make_harness) -> None:
+    """The time of the second piece is up before it can have been sent."""
+    clock = HurriedClock()
     store = _SlowStore(SystemClock().now, RandomIds().commit_id)
-    harness = await make_harness(store, apply_lines_per_commit=1, body_timeout_seconds=0.1)
-    answers = await conversed(harness, lines(node("n1")) + b"\n", lines(node("n2")))
+    harness = await make_harness(
+        store, clock, apply_lines_per_commit=1, body_timeout_seconds=WAIT_SECONDS
+    )
+
+    def pass_time() -> None:
+        clock.advance(2 * WAIT_SECONDS)
+
+    pieces = (lines(node("n1")) + b"\n", lines(node("n2")))
+    answers = await conversed(harness, *pieces, begun=pass_time)
     assert [each.get("name") for each in answers] == ["n1", "n2"]
 
 

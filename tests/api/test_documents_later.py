@@ -3,7 +3,6 @@
 The letters and numbers are rows of `docs/requirements.md`.
 """
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from tests.builders import (
     pod,
     requirement,
 )
-from tests.waiting import WAIT_SECONDS
+from tests.waiting import once
 
 HOST = "kubernetes.io/hostname"
 
@@ -34,12 +33,13 @@ async def violations(story: Story) -> list[dict[str, Any]]:
 
 async def placed_by_itself(story: Story, *pods: PodBuilder) -> list[str]:
     """The nodes of stored pods, as soon as all of them have one."""
-    async with asyncio.timeout(WAIT_SECONDS):
-        while True:
-            specs = [(await story.read(each))["spec"] for each in pods]
-            if all("nodeName" in spec for spec in specs):
-                return [spec["nodeName"] for spec in specs]
-            await asyncio.sleep(0.01)
+
+    async def nodes() -> list[str]:
+        specs = [(await story.read(each))["spec"] for each in pods]
+        named = [spec["nodeName"] for spec in specs if "nodeName" in spec]
+        return named if len(named) == len(pods) else []
+
+    return await once(nodes)
 
 
 async def test_a_node_that_changed_is_a_violation_of_its_pods_rule(harness: Harness) -> None:
@@ -162,15 +162,15 @@ async def test_what_if_honours_namespace_selectors(harness: Harness) -> None:
 
 async def evicted(story: Story, one: PodBuilder) -> dict[str, Any]:
     """The condition that tells why a pod is evicted, as soon as it is."""
-    async with asyncio.timeout(WAIT_SECONDS):
-        while True:
-            read = await story.read(one)
-            conditions = read.get("status", {}).get("conditions", [])
-            for condition in conditions:
-                if condition["type"] == "DisruptionTarget":
-                    assert read["metadata"]["deletionTimestamp"]
-                    return dict(condition)
-            await asyncio.sleep(0.01)
+
+    async def condition() -> dict[str, Any] | None:
+        read = await story.read(one)
+        conditions = read.get("status", {}).get("conditions", [])
+        found = next((each for each in conditions if each["type"] == "DisruptionTarget"), None)
+        assert found is None or read["metadata"]["deletionTimestamp"]
+        return found
+
+    return await once(condition) or {}
 
 
 @pytest.mark.parametrize("key", [HOST, "zone", "rack"])

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from tests.api.harness import Harness, problem
+from tests.api.harness import Harness, HurriedClock, problem
+from tests.waiting import WAIT_SECONDS
 
 PODS = "/v1/clusters/default/pods"
 POD = "/v1/clusters/default/namespaces/shop/pods/web-0"
@@ -114,26 +115,32 @@ async def test_each_operation_has_its_own_limit(harness: Harness) -> None:
 
 
 async def test_a_body_that_stops_is_given_up(make_harness) -> None:
-    harness = await make_harness(body_timeout_seconds=0.05)
+    harness = await make_harness(body_timeout_seconds=0.01)
 
     async def body():
         yield b"{"
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     answer = await harness.client.put(POD, content=body())
     assert problem(answer, 408) == "BodyTimeout"
 
 
 async def test_a_body_that_trickles_is_given_up(make_harness) -> None:
-    harness = await make_harness(body_timeout_seconds=0.2)
+    """Each piece is here at once, but one follows the other a second later."""
+    clock, pieces = HurriedClock(), 0
+    harness = await make_harness(clock=clock, body_timeout_seconds=WAIT_SECONDS)
 
     async def body():
-        for _ in range(1000):
+        nonlocal pieces
+        for pieces in range(1000):  # noqa: B007 - told below
             yield b" "
-            await asyncio.sleep(0.02)
+            clock.advance(1)
+            for _ in range(5):  # the reader may give up meanwhile
+                await asyncio.sleep(0)
 
     answer = await harness.client.put(POD, content=body())
     assert problem(answer, 408) == "BodyTimeout"
+    assert pieces < WAIT_SECONDS + 1
 
 
 @pytest.mark.parametrize(

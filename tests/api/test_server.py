@@ -12,6 +12,7 @@ from service.app import SystemClock
 from service.model.errors import StorageUnavailable
 from service.scheduler.reporting import Reporter
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.waiting import WAIT_SECONDS
 
 
 async def test_health(over_each_store: Harness) -> None:
@@ -108,7 +109,7 @@ async def test_replicas_are_compared_only_when_asked_for(make_harness) -> None:
 
 async def test_a_process_whose_replica_lags_is_not_ready(harness: Harness, monkeypatch) -> None:
     await harness.put_node("n1")
-    lagging = msgspec.structs.replace(harness.scheduler.vitals(), lag_seconds=60.0)
+    lagging = msgspec.structs.replace(harness.scheduler.vitals(), lag_seconds=2 * WAIT_SECONDS)
     monkeypatch.setattr(harness.scheduler, "vitals", lambda: lagging)
     assert problem(await harness.client.get("/readyz"), 503) == "ReplicaLags"
 

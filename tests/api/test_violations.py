@@ -1,9 +1,11 @@
 """Violations over HTTP, and what becomes of pods whose rules are required during execution."""
 
-import asyncio
+from functools import partial
 from typing import Any
 
+from tests.api.following import watched
 from tests.api.harness import CLUSTER, Harness, pod, problem
+from tests.waiting import once
 
 VIOLATIONS = f"{CLUSTER}/violations"
 IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -88,12 +90,21 @@ async def test_violations_of_an_unknown_cluster_or_with_a_wrong_parameter(
 
 async def evicted(harness: Harness, name: str) -> dict[str, Any]:
     """The pod's condition, once it is marked."""
-    while True:
+
+    async def condition() -> dict[str, Any] | None:
         read = await harness.client.get(f"{CLUSTER}/namespaces/shop/pods/{name}")
-        if "deletionTimestamp" in read.json()["metadata"]:
-            conditions = read.json()["status"]["conditions"]
-            return next(each for each in conditions if each["type"] == "DisruptionTarget")
-        await asyncio.sleep(0.02)
+        if "deletionTimestamp" not in read.json()["metadata"]:
+            return None
+        conditions = read.json()["status"]["conditions"]
+        return next(each for each in conditions if each["type"] == "DisruptionTarget")
+
+    return await once(condition) or {}
+
+
+async def is_forgiven(harness: Harness) -> bool:
+    """Whether the time of anybody's grace is counted."""
+    page = await harness.store.list_objects(1, "Evictions", limit=1)
+    return bool(page.rows)
 
 
 async def test_a_pod_is_evicted_when_its_node_loses_the_label(over_each_store: Harness) -> None:
@@ -115,16 +126,18 @@ async def test_a_pod_is_evicted_when_its_node_loses_the_label(over_each_store: H
 async def test_affinity_is_forgiven_for_a_while_and_what_counts_the_time_is_hidden(
     over_each_store: Harness,
 ) -> None:
-    await over_each_store.put("", {"config": {"affinityViolationGraceSeconds": 1}})
+    await over_each_store.put("", {"config": {"affinityViolationGraceSeconds": 3600}})
     await over_each_store.put_node("n1", host="n1")
     term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"service": "S2"}}}
     await over_each_store.put_pod("s1", affinity={"podAffinity": {ENDURING: [term]}}, nodeName="n1")
     violated = (await over_each_store.client.get(VIOLATIONS)).json()["items"]
     assert [each["name"] for each in violated] == ["s1"]
+    await once(partial(is_forgiven, over_each_store))
+    await over_each_store.put("", {"config": {"affinityViolationGraceSeconds": 0}})
     condition = await evicted(over_each_store, "s1")
     assert condition["reason"] == "PodAffinityViolated"
     export = (await over_each_store.client.get(f"{CLUSTER}/export")).json()
     assert [each["kind"] for each in export["items"]] == ["Node", "Pod"]
-    watch = await over_each_store.client.get(f"{CLUSTER}/watch?sinceRevision=1&timeoutSeconds=1")
-    assert "Evictions" not in watch.text
-    assert "DisruptionTarget" in watch.text
+    events = await watched(over_each_store, 1)
+    assert {event.data["kind"] for event in events} == {"Cluster", "Node", "Pod", "Bookmark"}
+    assert "DisruptionTarget" in str(events)
