@@ -5,6 +5,7 @@ Each test goes through the awaits of some work one by one, cancels there, and lo
 
 import asyncio
 import itertools
+from functools import partial
 
 import asyncpg
 import msgspec
@@ -21,7 +22,7 @@ from tests.api.conftest import each_database_url, make_harness, over_each_store
 from tests.api.harness import CLUSTER, pod
 from tests.concurrency.cancelling import cancelled_at
 from tests.store.history import answer, commit_on, create, put, rows
-from tests.waiting import WAIT_SECONDS
+from tests.waiting import once
 
 __all__ = ["each_database_url", "make_harness", "over_each_store"]
 
@@ -91,16 +92,20 @@ def replica_of(store, cluster_id):
 
 async def assert_replica_is_the_tables(harness):
     fresh, _ = await replica_of(harness.store, 1)
-    async with asyncio.timeout(WAIT_SECONDS):
-        while harness.scheduler.replicas() != {"default": (fresh.revision, fresh.digest())}:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)  # it follows the log when it next looks
+
+    async def is_equal():
+        return harness.scheduler.replicas() == {"default": (fresh.revision, fresh.digest())}
+
+    await once(is_equal)  # it follows the log when it next looks
+
+
+async def has_all(pool):
+    return pool._free._value == 8
 
 
 async def assert_all_connections_are_back(store):
     for pool in store._pools if isinstance(store, PostgresStore) else ():
-        async with asyncio.timeout(WAIT_SECONDS):
-            while pool._free._value < 8:  # noqa: ASYNC110 - what keeps events may have one just now
-                await asyncio.sleep(0.01)
+        await once(partial(has_all, pool))  # what keeps events may have one just now
         for connection in pool._idle:
             assert not connection.is_closed()
             assert not connection.is_in_transaction()
@@ -167,9 +172,11 @@ async def assert_none_stays_open(operator):
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
         " AND application_name = 'moorage' AND state <> 'idle'"
     )
-    async with asyncio.timeout(WAIT_SECONDS):
-        while await operator.fetchval(query):  # noqa: ASYNC110 - PostgreSQL tells nobody
-            await asyncio.sleep(0.01)
+
+    async def none_is():
+        return not await operator.fetchval(query)
+
+    await once(none_is)
 
 
 async def commit_one(store, head, name, *, inner):

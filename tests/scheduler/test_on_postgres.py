@@ -13,12 +13,16 @@ from service.model.errors import Unavailable
 from service.model.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.answers import RecordedAnswer
 from service.scheduler.intents import ApplyObjects, Idempotency, PlacePods
+from service.scheduler.limits import Limits
 from service.scheduler.service import Scheduler
 from service.store.postgres import PostgresStore
 from tests.builders import matching, node, pod
 from tests.scheduler.world import encoded, kinded
+from tests.store.history import disconnect_all
+from tests.waiting import WAIT_SECONDS, once
 
 TEMPLATES = TemplateCache()
+LIMITS = Limits(request_seconds_max=WAIT_SECONDS)
 
 
 class RealClock:
@@ -43,7 +47,7 @@ class RandomIds:
 @asynccontextmanager
 async def workers(url: str, count: int) -> AsyncIterator[list[Scheduler]]:
     stores = [PostgresStore(url) for _ in range(count)]
-    schedulers = [Scheduler(store, RealClock(), RandomIds()) for store in stores]
+    schedulers = [Scheduler(store, RealClock(), RandomIds(), LIMITS) for store in stores]
     for scheduler in schedulers:
         await scheduler.start()
     yield schedulers
@@ -105,26 +109,29 @@ async def test_connections_that_break_lose_nothing_and_repeat_nothing(database_u
     async with workers(database_url, 2) as schedulers:
         await apply(schedulers[0], *(node(f"n{i}") for i in range(4)))
         admin = await asyncpg.connect(database_url.replace("+asyncpg", ""))
-        calls = [
-            asyncio.create_task(_persistent(schedulers[i % 2], pod(f"p{i}"))) for i in range(40)
-        ]
-        for _ in range(5):
-            await asyncio.sleep(0.02)
-            await admin.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
-        await asyncio.gather(*calls)
+        for turns in (1, 4, 16, 64, 256):
+            calls = [
+                asyncio.create_task(_persistent(schedulers[i % 2], pod(f"p{turns}-{i}")))
+                for i in range(8)
+            ]
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await disconnect_all(admin)
+            await asyncio.gather(*calls)
         creations = await admin.fetch(
             "SELECT name, count(*) AS times FROM change WHERE kind = 'Pod' GROUP BY name"
         )
         await admin.close()
-        assert {row["name"]: row["times"] for row in creations} == {f"p{i}": 1 for i in range(40)}
+        assert {row["name"]: row["times"] for row in creations} == {
+            f"p{turns}-{i}": 1 for turns in (1, 4, 16, 64, 256) for i in range(8)
+        }
 
 
 async def _persistent(scheduler, manifest):
     """Ask until there is an answer, as a client does who gets 503."""
-    while True:
-        await asyncio.sleep(0.01)
+
+    async def answered():
         with suppress(Unavailable):
             return await place(scheduler, manifest)
+
+    return await once(answered)
