@@ -55,6 +55,7 @@ def operation(op: str, path: str, **more: Any) -> dict[str, Any]:
         ({"a": 1}, operation("move", "/b", **{"from": "/a"}), {"b": 1}),
         ({"a": {"b": 1}}, operation("copy", "/c", **{"from": "/a"}), {"a": {"b": 1}, "c": {"b": 1}}),
         ({"a/b": {"m~n": 1}}, operation("test", "/a~1b/m~0n", value=1), {"a/b": {"m~n": 1}}),
+        ({"m~1n": 1}, operation("remove", "/m~01n"), {}),
         ({"": 1}, operation("remove", "/"), {}),
     ],
 )  # fmt: skip

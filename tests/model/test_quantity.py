@@ -49,7 +49,7 @@ def test_a_quantity_is_read_exactly_and_rounded_up(text, in_milli, in_whole):
     "text",
     [
         "", ".", "-", "1.5.Gi", "1 Gi", "1gi", "1K", "1e", "1e1.5", "Gi", "0x10", "1\n", "\u0661",
-        "1e999", "1e400Gi", "1e-400", "9" * 33, "9223372036854775808", "8Ei", True, float("inf"),
+        "1e999", "1e400Gi", "1e-400", "9" * 33, "9223372036854775808", "-9223372036854775808", "8Ei", True, float("inf"),
     ],
 )  # fmt: skip
 def test_what_is_no_quantity_or_cannot_be_counted_is_refused(text):

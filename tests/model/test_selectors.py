@@ -14,6 +14,7 @@ from service.model.selectors import (
     is_empty,
     matches,
     node_term_matches,
+    node_terms_match,
     parse_integer,
     required_node_affinity_matches,
     spread_selector,
@@ -100,6 +101,12 @@ def test_a_term_with_an_unreadable_requirement_matches_nothing_though_negative()
 def test_an_empty_node_term_matches_no_node_unless_the_setting_says_all(term):
     assert not node_term_matches(term, "n", LABELS)
     assert node_term_matches(term, "n", LABELS, empty_matches_all=True)
+
+
+def test_one_of_several_node_terms_is_enough():
+    terms = (node_term("app", "In", "other"), None, node_term("app", "Exists"))
+    assert node_terms_match(terms, "n", LABELS)
+    assert not node_terms_match(terms[:2], "n", LABELS)
 
 
 def test_match_fields_compare_the_name_of_the_node():

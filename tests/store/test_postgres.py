@@ -346,6 +346,16 @@ async def test_p14_hints_reach_other_processes(
     await other.close()
 
 
+async def test_p14_what_anybody_says_on_the_channel_is_no_more_than_a_hint(
+    postgres: PostgresStore, operator: asyncpg.Connection
+):
+    async with aclosing(postgres.listen()) as hints:
+        assert await anext(hints) == frozenset()
+        await operator.execute("SELECT pg_notify('moorage', 'x,-1,²,,7')")
+        async with asyncio.timeout(10):
+            assert await anext(hints) == {7}
+
+
 async def test_p14_a_burst_of_hints_is_a_few_notifications(
     postgres: PostgresStore, operator: asyncpg.Connection
 ):

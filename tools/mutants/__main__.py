@@ -1,11 +1,14 @@
 """Plant the listed mutants one by one, and tell which of them the tests kill: `python -m tools.mutants`."""
 
 import argparse
+import contextlib
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -14,6 +17,9 @@ from tools.mutants.catalogue import LAYERS, Mutant
 from tools.mutants.judging import Verdict, judge, not_passed
 from tools.mutants.packing import Imports, count, packs
 from tools.mutants.running import SECONDS, Outcome, Tree, tracked
+
+TEST_SECONDS = 15.0
+WHOLE_SECONDS = 3600.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,34 +55,36 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _hunt(mutants: Sequence[Mutant], asked: argparse.Namespace) -> int:
-    with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as folder:
-        Path(folder).chmod(0o755)  # the account that runs PostgreSQL for root has to get there
-        tree = Tree(Path(folder) / "0", tracked())
-        red = _red_without(mutants, tree)
+    with contextlib.ExitStack() as stack:
+        folder = tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True)
+        scratch = Path(stack.enter_context(folder))
+        scratch.chmod(0o755)  # the account that runs PostgreSQL for root has to get there
+        tree = stack.enter_context(closing(Tree(scratch / "0", tracked())))
+        clean = _clean(mutants, tree)
+        red = not_passed(mutants, clean)
         if red:
             print("These do not pass as the sources are:", *red, sep="\n  ", file=sys.stderr)
+            print(clean.output[-2000:], file=sys.stderr)
             return 2
-        trees = [tree, *(tree.copied(Path(folder) / str(n)) for n in range(1, asked.jobs))]
-        verdicts = sorted(
-            _verdicts(mutants, trees, asked), key=lambda each: mutants.index(each.mutant)
-        )
+        more = (tree.copied(scratch / str(number)) for number in range(1, asked.jobs))
+        trees = [tree, *(stack.enter_context(closing(each)) for each in more)]
+        judged = _verdicts(mutants, trees, clean, asked)
+        verdicts = sorted(judged, key=lambda each: mutants.index(each.mutant))
     print(report.table(verdicts), *report.trouble(verdicts), sep="\n")
     if asked.publish:
         report.publish(verdicts)
     return 0 if all(each.is_well for each in verdicts) else 1
 
 
-def _red_without(mutants: Sequence[Mutant], tree: Tree) -> list[str]:
-    """The tests that fail, or are skipped, before anything is planted."""
+def _clean(mutants: Sequence[Mutant], tree: Tree) -> Outcome:
+    """What becomes of the tests before anything is planted."""
     tests = list(dict.fromkeys(test for each in mutants for test in each.tests))
     print(f"{len(tests)} tests on the sources as they are", flush=True)
-    outcome = tree.run(tests, seconds=3600)
-    red = not_passed(mutants, outcome)
-    return [*red, outcome.output[-2000:]] if red else []
+    return tree.run(tests, seconds=3600)
 
 
 def _verdicts(
-    mutants: Sequence[Mutant], trees: Sequence[Tree], asked: argparse.Namespace
+    mutants: Sequence[Mutant], trees: Sequence[Tree], clean: Outcome, asked: argparse.Namespace
 ) -> Iterator[Verdict]:
     """Of all mutants as they are known, with a line for each."""
     made = packs(mutants, Imports(), most=1 if asked.alone else 8)
@@ -87,29 +95,41 @@ def _verdicts(
 
     def judged(pack: Sequence[Mutant]) -> list[Verdict]:
         tree = free.get()
-
-        def run(planted: Sequence[Mutant], tests: Sequence[str], options: Sequence[str]) -> Outcome:
-            with tree.planted(planted):
-                return tree.run(tests, 3600 if options else asked.seconds, options)
-
         try:
-            return list(judge(pack, run, whole=asked.whole))
+            return list(judge(pack, partial(_run, tree, clean, asked.seconds), whole=asked.whole))
         finally:
             free.put(tree)
 
     with ThreadPoolExecutor(len(trees)) as pool:
         began = time.monotonic()
-        for number, done in enumerate(
-            as_completed([pool.submit(judged, each) for each in made]), 1
-        ):
+        futures = as_completed([pool.submit(judged, each) for each in made])
+        for number, done in enumerate(futures, 1):
             for verdict in done.result():
-                print(
-                    f"{number}/{len(made)} {time.monotonic() - began:.0f} s "
-                    f"{verdict.mutant.layer} {verdict.mutant.name}: {verdict.told}"
-                    f"{''.join(f', asleep: {test}' for test in verdict.slept)}",
-                    flush=True,
-                )
+                seconds = time.monotonic() - began
+                print(f"{number}/{len(made)} {seconds:.0f} s {_line(verdict)}", flush=True)
                 yield verdict
+
+
+def _run(
+    tree: Tree,
+    clean: Outcome,
+    seconds: float,
+    planted: Sequence[Mutant],
+    tests: Sequence[str],
+    options: Sequence[str],
+) -> Outcome:
+    """Tests on these mutants. One that hangs is given up after a few times what it takes on the clean sources."""
+    with tree.planted(planted):
+        if options:
+            return tree.run(tests, WHOLE_SECONDS, options)
+        longest = max(clean.seconds.get(test.partition("[")[0], 0.0) for test in tests)
+        bound = f"timeout={TEST_SECONDS + 5 * longest:.0f}"
+        return tree.run(tests, max(seconds, 10 * longest), ("-o", bound))
+
+
+def _line(verdict: Verdict) -> str:
+    slept = "".join(f", asleep: {test}" for test in verdict.slept)
+    return f"{verdict.mutant.layer} {verdict.mutant.name}: {verdict.told}{slept}"
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from tools.mutants.catalogue import ROOT, Mutant
 SECONDS = 300
 OPTIONS = (
     *("-q", "-rN", "--tb=line", "-p", "no:randomly", "-p", "no:cacheprovider"),
-    *("--hypothesis-profile=mutants", "-o", "timeout=60"),
+    "--hypothesis-profile=mutants",
 )
 NOT_COLLECTED = (2, 4, 5)
 """Exit codes of pytest where tests had no turn: interrupted by errors of imports, unknown, none."""
@@ -34,6 +34,8 @@ class Outcome:
     """Whether all tests were collected and had their turn."""
     is_hung: bool = False
     output: str = ""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """What each test took, by name without parameters the longest of them."""
 
     def of(self, test: str) -> str | None:
         """What became of a test; of one with parameters, the worst of them."""
@@ -105,10 +107,10 @@ class Tree:
             output=str(output),
             seconds=seconds,
         )
-        outcomes = outcomes_in(report) if report.exists() else {}
+        outcomes, took = outcomes_in(report) if report.exists() else ({}, {})
         text = output.read_text(encoding="utf-8", errors="replace")
         is_complete = report.exists() and code is not None and code not in NOT_COLLECTED
-        return Outcome(outcomes, is_complete, code is None, text)
+        return Outcome(outcomes, is_complete, code is None, text, took)
 
     def close(self) -> None:
         """Let go of the processes that run tests."""
@@ -171,15 +173,18 @@ def tracked(checkout: Path = ROOT) -> list[str]:
     return [name for name in listed.stdout.split("\0") if name and (checkout / name).is_file()]
 
 
-def outcomes_in(report: Path) -> dict[str, str]:
-    """What a report says of each test; one that failed at its end, too, is told once."""
+def outcomes_in(report: Path) -> tuple[dict[str, str], dict[str, float]]:
+    """What a report says of each test, and how long each took; one that failed at its end, too, is told once."""
     found: dict[str, str] = {}
+    took: dict[str, float] = {}
     for case in ET.parse(report).iter("testcase"):
         told = _told({child.tag for child in case})
         name = _node_id(case.get("classname", ""), case.get("name", ""))
         if found.get(name) != "failed":
             found[name] = told
-    return found
+        base = name.partition("[")[0]
+        took[base] = max(took.get(base, 0.0), float(case.get("time") or 0))
+    return found, took
 
 
 def _told(tags: set[str]) -> str:
