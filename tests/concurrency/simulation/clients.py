@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,7 +26,9 @@ from service.scheduler.intents import (
 from service.scheduler.placements import PodRef
 from tests.concurrency.checker.history import Call
 from tests.concurrency.simulation import workload
+from tests.concurrency.simulation.choices import ACTOR
 from tests.concurrency.simulation.database import Database
+from tests.concurrency.simulation.eventloop import SimulatedLoop
 from tests.concurrency.simulation.workers import Worker
 from tests.concurrency.simulation.workload import NAMESPACES, marked
 
@@ -56,9 +59,80 @@ class Operation(msgspec.Struct, kw_only=True):
     number: int
     action: str
     asked: dict[str, Any]
-    intent: Any
     key: str | None = None
     manifests: list[dict[str, Any]] = []
+    """The pods to be placed."""
+    objects: list[dict[str, Any]] = []
+    """Those to be put or applied."""
+    revisions_behind: int | None = None
+    """If a put expects a revision: by how much that is older than the object's when it is asked."""
+
+    def intent(self) -> Any:
+        return _INTENTS[self.action](self)
+
+    def __str__(self) -> str:
+        key = f" under {self.key}" if self.key else ""
+        return f"{self.action} {_told_shortly(self.asked)}{key}"
+
+
+def _told_shortly(asked: dict[str, Any]) -> str:
+    """Objects by their names, and what is set."""
+    keys = [asked["object"]] if "object" in asked else asked.get("pods", asked.get("objects", []))
+    names = ", ".join("/".join(filter(None, each)) for each in keys)
+    options = {n: v for n, v in asked.items() if v and n not in ("object", "objects", "pods")}
+    told = ", ".join(n if v is True else f"{n}={v}" for n, v in options.items())
+    return " ".join(filter(None, (names, told and f"({told})")))
+
+
+def _told(call: Call) -> str:
+    at = "" if call.revision is None else f" at revision {call.revision}"
+    if call.action != "place" or call.outcome != "ok":
+        return f"{call.status}{at}"
+    results = (
+        f"{each['name']} {each.get('nodeName') or each['outcome']}" for each in call.body["results"]
+    )
+    return f"{call.status}{at}: {', '.join(results)}"
+
+
+def _placement(operation: Operation) -> PlacePods:
+    asked = operation.asked
+    if not operation.manifests:
+        _, inside, name = asked["pods"][0]
+        return PlacePods(pod_refs=(PodRef(namespace=inside, name=name),))
+    return PlacePods(
+        pods=workload.parsed_pods(operation.manifests),
+        all_or_nothing=asked["group"],
+        queue=asked["queue"],
+        dry_run=asked["dry_run"],
+    )
+
+
+def _put(operation: Operation) -> PutObject:
+    wanted = Preconditions(resource_version=operation.asked["resource_version"])
+    return PutObject(manifest=workload.parsed(operation.objects[0]), preconditions=wanted)
+
+
+def _deletion(operation: Operation) -> DeleteObject:
+    kind, inside, name = operation.asked["object"]
+    return DeleteObject(kind=kind, namespace=inside, name=name)
+
+
+def _eviction(operation: Operation) -> EvictPod:
+    _, inside, name = operation.asked["object"]
+    return EvictPod(namespace=inside, name=name)
+
+
+_INTENTS: dict[str, Callable[[Operation], Any]] = {
+    "place": _placement,
+    "put": _put,
+    "apply": lambda own: ApplyObjects(manifests=tuple(map(workload.parsed, own.objects))),
+    "delete": _deletion,
+    "evict": _eviction,
+    "config": lambda own: PatchConfig(patch_type="merge", patch=own.asked),
+    "topology": lambda own: ReadTopology(key=own.asked["topology_key"]),
+    "quotas": lambda own: ReadComputed(kind="ResourceQuota"),
+    "get": lambda own: None,
+}
 
 
 class Crowd:
@@ -66,6 +140,7 @@ class Crowd:
 
     def __init__(self, database: Database, source: random.Random, workers: list[Worker]) -> None:
         self.database = database
+        self.choices = database.choices
         self.random = source
         self.workers = workers
         self.calls: list[Call] = []
@@ -83,12 +158,46 @@ class Crowd:
             self.actions |= {"relabel node": 50, "delete pod": 2, "delete node": 1}
         self.pods: list[tuple[str, str]] = []
         """Namespace and name of what was ever asked for."""
+        self.probed: list[int] = self.choices.take("probes", [0, 1, 2], lambda: self.shapes[:3])
+        """Shapes of pods that workers are asked about at the end."""
         self._operations = 0
         self._keys: list[Operation] = []
 
     def alive(self) -> list[Worker]:
         """Those that let requests in."""
         return [worker for worker in self.workers if worker.alive and not worker.draining]
+
+    def one_of(self, workers: list[Worker], name: str, source: random.Random) -> Worker:
+        """The choice of a worker is a decision; plainly, or if it is not there, it is the first."""
+        slot = self.choices.take(name, None, lambda: source.choice(workers).place.slot)
+        return next((each for each in workers if each.place.slot == slot), workers[0])
+
+    def wanted(self, name: str, make: Callable[[], Operation]) -> Operation | None:
+        """What somebody asks for is a decision too; plainly it is nothing."""
+        made: list[Operation] = []
+        taken = self.choices.take(f"{name}/ask", None, lambda: _noted(made, make()))
+        if made or taken is None:
+            return made[0] if made else None
+        return self._again(taken)
+
+    def _again(self, taken: dict[str, Any]) -> Operation:
+        operation = msgspec.convert(taken, Operation)
+        asked = operation.asked = dict(operation.asked)
+        for name in ("pods", "objects"):
+            if name in asked:
+                asked[name] = [tuple(each) for each in asked[name]]
+        if "object" in asked:
+            asked["object"] = tuple(asked["object"])
+        if "resource_version" in asked:
+            asked["resource_version"] = self._expected(operation)
+        return operation
+
+    def _expected(self, operation: Operation) -> str | None:
+        objects = self.database.store._clusters[1].objects
+        present = objects.get(operation.asked["object"])
+        if present is None or operation.revisions_behind is None:
+            return None
+        return str(present.revision - operation.revisions_behind)
 
     def next_number(self) -> int:
         self._operations += 1
@@ -134,8 +243,7 @@ class Crowd:
 
     def _patching(self, number: int, settings: dict[str, Any]) -> Operation:
         patch = settings | workload.numbered(number)
-        intent = PatchConfig(patch_type="merge", patch=patch)
-        return Operation(number=number, action="config", asked=patch, intent=intent)
+        return Operation(number=number, action="config", asked=patch)
 
     def manifest(self, kind: str) -> Any:
         if kind == "Node":
@@ -176,21 +284,13 @@ class Crowd:
         names = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in manifests]
         self.pods.extend(names)
         queue, dry_run = pick.random() < 0.3, pick.random() < 0.05
-        intent = PlacePods(
-            pods=workload.parsed_pods(manifests),
-            all_or_nothing=group,
-            queue=queue,
-            dry_run=dry_run,
-        )
         asked = {
             "pods": [("Pod", *each) for each in names],
             "group": group,
             "dry_run": dry_run,
             "queue": queue,
         }
-        operation = Operation(
-            number=number, action="place", asked=asked, intent=intent, manifests=manifests
-        )
+        operation = Operation(number=number, action="place", asked=asked, manifests=manifests)
         if pick.random() < 0.4:
             operation.key = f"key-{number}"
             self._keys.append(operation)
@@ -198,9 +298,8 @@ class Crowd:
 
     def _place_stored(self, number: int) -> Operation:
         name = self.random.choice(self.pods)
-        intent = PlacePods(pod_refs=(PodRef(namespace=name[0], name=name[1]),))
         asked = {"pods": [("Pod", *name)], "group": False, "dry_run": False, "queue": False}
-        return Operation(number=number, action="place", asked=asked, intent=intent)
+        return Operation(number=number, action="place", asked=asked)
 
     def _put(self, number: int, kind: str) -> Operation:
         manifest = marked(self.manifest(kind), number)
@@ -215,31 +314,26 @@ class Crowd:
         return "ResourceQuota", self.random.choice(NAMESPACES[:2]), self.random.choice(("q0", "q1"))
 
     def _putting(self, number: int, manifest: Any, key: tuple[str, str, str]) -> Operation:
-        wanted = None
+        asked = {"object": key, "resource_version": None}
+        operation = Operation(number=number, action="put", asked=asked, objects=[manifest])
         if self.random.random() < 0.2:
-            present = self.database.store._clusters[1].objects.get(key)  # type: ignore[call-overload]
-            wanted = str(present.revision - self.random.choice((0, 0, 1))) if present else None
-        intent = PutObject(
-            manifest=workload.parsed(manifest),
-            preconditions=Preconditions(resource_version=wanted),
-        )
-        asked = {"object": key, "resource_version": wanted}
-        return Operation(number=number, action="put", asked=asked, intent=intent)
+            present = key in self.database.store._clusters[1].objects
+            operation.revisions_behind = self.random.choice((0, 0, 1)) if present else None
+            asked["resource_version"] = self._expected(operation)
+        return operation
 
     def _delete_pod(self, number: int) -> Operation:
         name = self.random.choice(self.pods) if self.pods else ("shop", "none")
         return self._delete(number, "Pod", *name)
 
     def _delete(self, number: int, kind: str, inside: str, name: str) -> Operation:
-        intent = DeleteObject(kind=kind, namespace=inside, name=name)
         asked = {"object": (kind, inside, name)}
-        return Operation(number=number, action="delete", asked=asked, intent=intent)
+        return Operation(number=number, action="delete", asked=asked)
 
     def _evict_pod(self, number: int) -> Operation:
         inside, name = self.random.choice(self.pods) if self.pods else ("shop", "none")
-        intent = EvictPod(namespace=inside, name=name)
         asked = {"object": ("Pod", inside, name)}
-        return Operation(number=number, action="evict", asked=asked, intent=intent)
+        return Operation(number=number, action="evict", asked=asked)
 
     def _confirm_eviction(self, number: int) -> Operation:
         """As an orchestrator does that has stopped the pod."""
@@ -253,9 +347,7 @@ class Crowd:
         return self._delete(number, *self.random.choice(sorted(marked)))
 
     def _read_quotas(self, number: int) -> Operation:
-        return Operation(
-            number=number, action="quotas", asked={}, intent=ReadComputed(kind="ResourceQuota")
-        )
+        return Operation(number=number, action="quotas", asked={})
 
     def _apply(self, number: int) -> Operation:
         manifests = [
@@ -263,8 +355,7 @@ class Crowd:
             marked(self.manifest("Namespace"), number),
         ]
         keys = [(each["kind"], "", each["metadata"]["name"]) for each in manifests]
-        intent = ApplyObjects(manifests=tuple(map(workload.parsed, manifests)))
-        return Operation(number=number, action="apply", asked={"objects": keys}, intent=intent)
+        return Operation(number=number, action="apply", asked={"objects": keys}, objects=manifests)
 
     def gather(self, source: random.Random) -> Operation:
         """A member or two of a pod group, the group itself, or one member less."""
@@ -277,8 +368,7 @@ class Crowd:
             manifests = [workload.member_manifest(source, name, NAMESPACES[0])]
         manifests = [marked(each, number) for each in manifests]
         keys = [(each["kind"], NAMESPACES[0], each["metadata"]["name"]) for each in manifests]
-        intent = ApplyObjects(manifests=tuple(map(workload.parsed, manifests)))
-        return Operation(number=number, action="apply", asked={"objects": keys}, intent=intent)
+        return Operation(number=number, action="apply", asked={"objects": keys}, objects=manifests)
 
     def seclude(self, source: random.Random) -> Operation:
         """A pod that tolerates nobody, a quota on what such pods take, or what that is now."""
@@ -304,14 +394,17 @@ class Crowd:
         return self._patching(number, workload.config_patch(self.random))
 
     def _read_topology(self, number: int) -> Operation:
-        intent = ReadTopology(key=workload.ZONE)
-        asked = {"topology_key": workload.ZONE}
-        return Operation(number=number, action="topology", asked=asked, intent=intent)
+        return Operation(number=number, action="topology", asked={"topology_key": workload.ZONE})
 
     def _get(self, number: int) -> Operation:
         inside, name = self.random.choice(self.pods) if self.pods else ("shop", "none")
         asked = {"object": ("Pod", inside, name)}
-        return Operation(number=number, action="get", asked=asked, intent=None)
+        return Operation(number=number, action="get", asked=asked)
+
+
+def _noted(made: list[Operation], operation: Operation) -> dict[str, Any]:
+    made.append(operation)
+    return msgspec.to_builtins(operation)  # type: ignore[no-any-return]
 
 
 class Client:
@@ -319,6 +412,7 @@ class Client:
 
     def __init__(self, crowd: Crowd, name: str, *, cluster: str = "default") -> None:
         self._crowd = crowd
+        self._choices = crowd.choices
         self._name = name
         self._cluster = cluster
         self._random = crowd.random
@@ -327,43 +421,67 @@ class Client:
 
     async def run(self, operations: int) -> None:
         names, weights = list(self._crowd.actions), list(self._crowd.actions.values())
-        for _ in range(operations):
+
+        def some_operation() -> Operation:
             action = self._random.choices(names, weights)[0]
-            operation = self._crowd.reused_key() or self._crowd.operation(action)
-            await self.perform(operation)
+            return self._crowd.reused_key() or self._crowd.operation(action)
+
+        def some_pause() -> float:
             if self._mean_pause and self._random.random() < 0.5:
-                await asyncio.sleep(self._random.expovariate(1 / self._mean_pause))
+                return self._random.expovariate(1 / self._mean_pause)
+            return 0.0
+
+        await self._go_on(operations, some_operation, some_pause)
 
     async def gather(self, source: random.Random, operations: int) -> None:
         """Have pod groups grow and shrink while others work."""
-        for _ in range(operations):
-            await self.perform(self._crowd.gather(source))
-            await asyncio.sleep(source.expovariate(20))
+        make = partial(self._crowd.gather, source)
+        await self._go_on(operations, make, partial(source.expovariate, 20))
 
     async def seclude(self, source: random.Random, operations: int) -> None:
         """Have pods come and go that want to be alone."""
-        for _ in range(operations):
-            await self.perform(self._crowd.seclude(source))
-            await asyncio.sleep(source.expovariate(20))
+        make = partial(self._crowd.seclude, source)
+        await self._go_on(operations, make, partial(source.expovariate, 20))
 
-    async def perform(self, operation: Operation, attempts: int = 4) -> Call | None:
+    async def _go_on(
+        self, operations: int, make: Callable[[], Operation], pause: Callable[[], float]
+    ) -> None:
+        """Ask one thing after the other, each not before it was asked in the run of the seed."""
+        ACTOR.set(self._name)
+        loop = self._crowd.database.loop
+        for number in range(operations):
+            name = f"{self._name}/{number}"
+            if (operation := self._crowd.wanted(name, make)) is None:
+                continue
+            starts = self._choices.take(f"{name}/starts", 0.0, loop.time)
+            if starts > loop.time():
+                await loop.until(starts)
+            await self.perform(operation, name)
+            rested = self._choices.take(f"{name}/rests until", 0.0, lambda: _rested(loop, pause()))
+            if rested:
+                await loop.until(rested)
+
+    async def perform(self, operation: Operation, name: str, attempts: int = 4) -> None:
         """Ask until the outcome is known, or patience ends."""
-        call = None
-        for _ in range(attempts):
-            call = await self.ask(operation)
+        for attempt in range(attempts):
+            asking = f"{name}/{attempt}"
+            call = await self.ask(operation, asking)
             asks_again = call.outcome == "unknown" or call.status in _ASK_AGAIN
-            if not asks_again and not (operation.key and self._random.random() < 0.15):
+            if not asks_again and not (
+                operation.key and self._choices.does(f"{asking}/again", self._random, 0.15)
+            ):
                 break
-            if self._random.random() < 0.1:
+            if self._choices.does(f"{asking}/gives up", self._random, 0.1):
                 break
-        return call
 
-    async def ask(self, operation: Operation) -> Call:
+    async def ask(self, operation: Operation, name: str) -> Call:
+        """What is done for this request is done under its `name`."""
+        ACTOR.set(name)
         crowd, loop = self._crowd, self._crowd.database.loop
         number, called = len(crowd.calls), loop.steps
         crowd.calls.append(None)  # type: ignore[arg-type] - it is filled when it returns
         head_called = crowd.database.head_of(1)
-        told = await self._told(operation)
+        told = await self._told(operation, name)
         call = Call(
             number=number,
             client=self._name,
@@ -380,17 +498,24 @@ class Client:
             **told,
         )
         crowd.calls[number] = call
+        loop.tell(f"{name} is told {_told(call)}")
         return call
 
-    async def _told(self, operation: Operation) -> dict[str, Any]:
+    async def _told(self, operation: Operation, name: str) -> dict[str, Any]:
         if operation.action == "get":
             return await self._get(operation)
-        worker = await self._some_worker()
-        reply = worker.ask(self._cluster, operation.intent, _idempotency(operation))
-        patience = self._random.choice((PATIENCE_SECONDS,) * 6 + (0.05,))
+        worker = await self._some_worker(name)
+        loop = self._crowd.database.loop
+        loop.tell(f"{name} asks {worker.process.name} to {operation}")
+        reply = worker.ask(self._cluster, operation.intent(), _idempotency(operation))
+        patiences = (PATIENCE_SECONDS,) * 6 + (0.05,)
+        patience = self._choices.take(
+            f"{name}/patience", PATIENCE_SECONDS, lambda: self._random.choice(patiences)
+        )
         await asyncio.wait({reply}, timeout=patience)
         if not reply.done():
             worker.forget(reply)
+            loop.tell(f"{name} hangs up")
             return {"outcome": "unknown", "status": "GaveUp"}
         return self._read(reply)
 
@@ -428,13 +553,18 @@ class Client:
             return told | {"outcome": "fail", "status": "NotFound"}
         return told | {"outcome": "ok", "status": "ok"}
 
-    async def _some_worker(self) -> Worker:
+    async def _some_worker(self, name: str) -> Worker:
         left = self._worker is None or not self._worker.alive or self._worker.draining
-        if left or self._random.random() < 0.2:
+        if left or self._choices.does(f"{name}/leaves", self._random, 0.2):
             while not self._crowd.alive():  # noqa: ASYNC110 - as clients do
                 await asyncio.sleep(0.1)
-            self._worker = self._random.choice(self._crowd.alive())
+            alive = self._crowd.alive()
+            self._worker = self._crowd.one_of(alive, f"{name}/goes to", self._random)
         return self._worker
+
+
+def _rested(loop: SimulatedLoop, pause: float) -> float:
+    return loop.time() + pause if pause else 0.0
 
 
 _ASK_AGAIN = ("StorageUnavailable", "Overloaded", "IdempotencyKeyInProgress")

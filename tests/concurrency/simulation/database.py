@@ -29,6 +29,7 @@ from service.model.log import (
     Lost,
 )
 from service.store.memory import MemoryStore
+from tests.concurrency.simulation.choices import ACTOR
 from tests.concurrency.simulation.eventloop import Process, SimulatedLoop
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -80,12 +81,19 @@ class Trouble:
     hints: float = 1.0
     """How often a hint arrives."""
 
+    def allows(self, fate: str, statement: str) -> bool:
+        """Whether that can befall a statement of this name: not if it is never so, or not now."""
+        refused = self.unsettled if statement == "settle_unknown" else self.refused
+        chances = {"refused": refused, "lost answer": self.lost_answer, "late": self.late}
+        return chances.get(fate, 1.0) > 0
+
 
 class Database:
     """The store in memory, and all that was ever in its logs."""
 
     def __init__(self, loop: SimulatedLoop, source: random.Random, trouble: Trouble) -> None:
         self.loop = loop
+        self.choices = loop.choices
         self.random = source
         self.trouble = trouble
         self.points: Counter[str] = Counter()
@@ -100,8 +108,12 @@ class Database:
         """What the longest way to a lease took: workers learn the database's time by it."""
         self._written: dict[int, UUID] = {}
 
-    def take_note(self) -> None:
-        """Copy what the logs have gained since the last look, before compaction takes it away."""
+    def take_note(self) -> list[str]:
+        """Copy what the logs have gained since the last look, before compaction takes it away.
+
+        Tells what the first cluster gained, if it is a schedule that runs.
+        """
+        gained: list[str] = []
         for number, own in self.store._clusters.items():
             if own.head.tip == self._written.get(number):
                 continue
@@ -114,17 +126,31 @@ class Database:
                 if commit.commit_id not in known:
                     commits.append(commit)
                     self.committed_at[commit.commit_id] = self.loop.steps
-            changes.extend(own.changes[max(0, seen - own.floor) :])
+            new = own.changes[max(0, seen - own.floor) :]
+            changes.extend(new)
+            if number == 1 and self.choices.replays:
+                gained.append("; ".join(map(_brief, new)))
             self._written[number] = own.head.tip
+        return gained
 
     def head_of(self, cluster_id: int) -> int:
         return self.store._clusters[cluster_id].head.revision
 
     def later(self, seconds: float, do: Callable[[], None]) -> None:
         """Outside of every process: what has left one goes on without it."""
-        self.loop.call_later(seconds, do, context=self.context.copy())
+        context = self.context.copy()
+        context.run(ACTOR.set, ACTOR.get())
+        self.loop.call_later(seconds, do, context=context)
 
-    def travel_seconds(self) -> float:
+    def travel_seconds(self, what: str | None = None) -> float:
+        """How long something is on its way: `what`, or what the actor of this moment sends."""
+        what = what or ACTOR.get()
+        seconds = self.choices.take_next(f"{what}/slow", 0.0, self._travel_seconds)
+        if seconds and self.choices.replays:
+            self.loop.tell(f"a message of {what} takes {seconds:g} s")
+        return seconds
+
+    def _travel_seconds(self) -> float:
         if self.random.random() > self.trouble.slow:
             return 0.0
         return self.random.choice((0.001, 0.01, 0.1))
@@ -145,7 +171,8 @@ class Connection:
     async def _ask(self, name: str, *arguments: Any, **options: Any) -> Any:
         database, asked = self._database, self._database.loop.time()
         call = partial(getattr(database.store, name), *arguments, **options)
-        answer = await _Statement(database, self._process, name, call).run()
+        subject = _subject(name, arguments) or f"{self._process.name}/{name}"
+        answer = await _Statement(database, self._process, name, call, subject).run()
         if name == "acquire_lease":
             took = database.loop.time() - asked
             database.lease_seconds_max = max(database.lease_seconds_max, took)
@@ -153,13 +180,35 @@ class Connection:
 
     def notify(self, cluster_id: int) -> None:
         """A hint: it may come late, or never (P14)."""
-        database = self._database
-        if database.random.random() < database.trouble.hints:
-            store = database.store
-            database.later(database.travel_seconds(), lambda: store.notify(cluster_id))
+        database, certain = self._database, self._database.trouble.hints >= 1
+        hints = database.trouble.hints
+        name = database.choices.numbered(f"{ACTOR.get()}/loses a hint")
+        lost = database.choices.take(name, bool(0), lambda: database.random.random() >= hints)
+        if lost and not certain:
+            database.loop.tell(f"the hint of {self._process.name} is lost")
+            return
+        store = database.store
+        database.later(database.travel_seconds(), lambda: store.notify(cluster_id))
 
     def listen(self) -> AsyncGenerator[frozenset[int], None]:
         return self._database.store.listen()
+
+
+def _brief(change: Change) -> str:
+    node = f" on {change.node_name}" if change.node_name else ""
+    return f"{change.revision}: {change.verb} {'/'.join(filter(None, change.key))}{node}"
+
+
+def _subject(name: str, arguments: tuple[Any, ...]) -> str | None:
+    """Attempts are known by the first object that they change, whoever makes them and when."""
+    if name not in ("commit", "settle_unknown"):
+        return None
+    kind, inside, own = arguments[1].changes[0].key
+    return f"{name} of {kind} {inside}/{own}"
+
+
+_TROUBLES = ("refused", "late", "answer lost", "answer to the dead", "Lost")
+"""What a reader of a schedule wants to know of a statement."""
 
 
 class _Statement:
@@ -171,29 +220,39 @@ class _Statement:
         process: Process,
         name: str,
         call: Callable[[], Coroutine[Any, Any, Any]],
+        subject: str,
     ) -> None:
         self._database = database
         self._process = process
         self._name = name
         self._call = call
+        self._number = database.choices.numbered(subject)
+        """What it is about, and how many such there were before."""
         self._answer: asyncio.Future[Any] = database.loop.create_future()
 
     async def run(self) -> Any:
         database = self._database
-        match self._fate():
+        fate = database.choices.take(f"{self._number}/fate", "none", self._fate)
+        match fate if database.trouble.allows(fate, self._name) else "none":
             case "refused":
                 self._pass("refused")
-                database.later(database.travel_seconds(), self._refuse)
+                database.later(self._travel_seconds(), self._refuse)
             case "lost answer":
-                database.later(database.travel_seconds(), self._execute_in_vain)
+                database.later(self._travel_seconds(), self._execute_in_vain)
             case "late":
                 self._pass("late")
-                late = database.random.choice((0.01, 0.3, 1.0, 4.0))
+                delays = (0.01, 0.3, 1.0, 4.0)
+                late = database.choices.take(
+                    f"{self._number}/late", 0.01, lambda: database.random.choice(delays)
+                )
                 database.later(late, self._execute_late)
-                database.later(database.travel_seconds(), self._lose)
+                database.later(self._travel_seconds(), self._lose)
             case _:
-                database.later(database.travel_seconds(), self._execute)
+                database.later(self._travel_seconds(), self._execute)
         return await self._answer
+
+    def _travel_seconds(self) -> float:
+        return self._database.travel_seconds(self._number)
 
     def _fate(self) -> str:
         trouble, lot = self._database.trouble, self._database.random.random()
@@ -208,6 +267,8 @@ class _Statement:
 
     def _pass(self, moment: str) -> None:
         self._database.points[f"{self._name}: {moment}"] += 1
+        if moment in _TROUBLES:
+            self._database.loop.tell(f"{self._process.name}: {self._number}: {moment}")
 
     def _refuse(self) -> None:
         self._fail(StorageUnavailable("No connection."))
@@ -215,11 +276,13 @@ class _Statement:
     def _lose(self) -> None:
         """Drivers raise anything when a commit's answer is lost; of the others it is known what."""
         unknown = OutcomeUnknown("The connection broke.")
-        anything = self._name == "commit" and self._database.random.random() < 0.5
+        anything = self._name == "commit" and self._database.choices.does(
+            f"{self._number}/raises", self._database.random, 0.5
+        )
         self._fail(ConnectionResetError("driver") if anything else unknown)
 
     def _execute(self) -> None:
-        self._start(self._database.travel_seconds, self._settle)
+        self._start(self._travel_seconds, self._settle)
 
     def _execute_late(self) -> None:
         self._start(lambda: 0.0, lambda _: None)
@@ -229,7 +292,7 @@ class _Statement:
             self._pass("answer lost")
             self._lose()
 
-        self._start(self._database.travel_seconds, lose)
+        self._start(self._travel_seconds, lose)
 
     def _start(
         self, travel: Callable[[], float], then: Callable[[asyncio.Future[Any]], None]
@@ -240,8 +303,10 @@ class _Statement:
         if not self._process.alive:
             self._pass("after its worker died")
         done = _at_once(self._call(), self._database.loop)
-        self._database.take_note()
+        committed = self._database.take_note()
         self._tell(done)
+        for commit in committed:
+            self._database.loop.tell(f"{self._process.name} commits {commit}")
         self._database.later(travel(), lambda: then(done))
 
     def _tell(self, done: asyncio.Future[Any]) -> None:

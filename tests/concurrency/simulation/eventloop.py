@@ -1,15 +1,18 @@
 """An event loop in which the seed is the scheduler and time is a number.
 
 Whichever callback is ready may run next, so every order in which awaits can interleave is some
-seed's order. Time passes only where nothing is ready, and by a small step with each callback.
+seed's order. That the oldest is passed over is a decision of its actor (see `choices`). Time passes only where nothing is ready, and by a small step with each callback.
 Each callback belongs to a process (or to none); those of a process that has died never run.
 """
 
 import asyncio
 import random
-from contextvars import ContextVar
+from collections import Counter
+from contextvars import ContextVar, copy_context
 from heapq import heappop
 from typing import Any
+
+from tests.concurrency.simulation.choices import ACTOR, Choices
 
 
 class Process:
@@ -28,12 +31,29 @@ class Stuck(Exception):  # noqa: N818 - a finding
     """Nothing will ever happen again, or far too much does."""
 
 
-class SimulatedLoop(asyncio.BaseEventLoop):
-    """Runs one callback at a time, chosen by the seed."""
+def _told(handle: asyncio.Handle) -> str:
+    """Whose callback it is, and what it goes on with."""
+    callback: Any = handle._callback
+    task = getattr(callback, "__self__", None)
+    work = task.get_coro() if isinstance(task, asyncio.Task) else callback
+    name = getattr(work, "__qualname__", type(work).__name__)
+    return f"{_actor(handle)} ({name.removesuffix('.<locals>.<lambda>')})"
 
-    def __init__(self, source: random.Random) -> None:
+
+def _actor(handle: asyncio.Handle) -> str:
+    return handle._context.get(ACTOR) or "run"
+
+
+class SimulatedLoop(asyncio.BaseEventLoop):
+    """Runs one callback at a time, chosen by the seed or by a schedule."""
+
+    def __init__(self, source: random.Random, choices: Choices | None = None) -> None:
         super().__init__()
         self.steps = 0
+        self.steps_max = STEPS_MAX
+        self.choices = choices = choices or Choices()
+        self.told: list[tuple[int, str]] = []
+        """What went on, and at which steps."""
         self.failures: list[str] = []
         """What nobody caught."""
         self._buried: list[asyncio.Handle] = []
@@ -46,14 +66,23 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._ready: list[asyncio.Handle] = []  # type: ignore[assignment]
         self._in_order = source.choice((0.0, 0.0, 0.5, 0.9))
         """How often the oldest callback is taken, as asyncio always does."""
-        self._tick = source.choice((0.0, 0.0001, 0.002))
+        self._tick = choices.take("tick", 0.0, lambda: source.choice((0.0, 0.0001, 0.002)))
+        self._ran: Counter[str] = Counter()
+        """How many callbacks of each actor have had their turn."""
+        self._passed: Counter[tuple[str, int]] = Counter()
+        """How often the one whose turn it was had to wait."""
         self.set_exception_handler(self._note)
 
     def time(self) -> float:
         return self._seconds
 
     def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
-        task = super().create_task(coro, **options)
+        """Unless it is told otherwise, what a worker starts is the worker's own work."""
+        context = options.get("context") or copy_context()
+        process = context.get(PROCESS)
+        if process is not None and "context" not in options:
+            context.run(ACTOR.set, process.name)
+        task = super().create_task(coro, **{**options, "context": context})
         self._kept.append(task)
         return task
 
@@ -80,18 +109,52 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         ready = self._ready
         if not ready:
             raise Stuck(f"Nothing is ready at {self._seconds:.3f} s.")
-        orderly = len(ready) == 1 or self._random.random() < self._in_order
-        handle = ready.pop(0 if orderly else int(self._random.random() * len(ready)))
+        handle = ready.pop(self._next() if len(ready) > 1 else 0)
+        self._ran[_actor(handle)] += 1
         if handle._cancelled:
             return
         if not self._is_alive(handle):
             self._buried.append(handle)
             return
         self.steps += 1
-        if self.steps > STEPS_MAX:
-            raise Stuck(f"No end after {STEPS_MAX} steps.")
+        if self.steps > self.steps_max:
+            raise Stuck(f"No end after {self.steps_max} steps.")
         self._seconds += self._tick
         handle._run()
+
+    def _next(self) -> int:
+        """The place in the line of the callback that is next."""
+        ready, replays = self._ready, self.choices.replays
+        place = 0 if replays else self._draw()
+        if not place and not replays:
+            return 0
+        actor = _actor(ready[0])
+        turn = actor, self._ran[actor]
+        name = f"{actor}/passed over/{turn[1]}/{self._passed[turn]}"
+        place = min(self.choices.take(name, 0, lambda: place), len(ready) - 1)
+        if place:
+            self._passed[turn] += 1
+        if place and replays:
+            self.tell(f"{_told(ready[place])} runs before {_told(ready[0])}")
+        return place
+
+    def tell(self, event: str) -> None:
+        """Note what goes on, for those who read what became of a schedule."""
+        self.told.append((self.steps, event))
+
+    def _draw(self) -> int:
+        if self._random.random() < self._in_order:
+            return 0
+        return int(self._random.random() * len(self._ready))
+
+    async def until(self, when: float) -> None:
+        """Sleep until the loop's time is that."""
+        awaken = self.create_future()
+        timer = self.call_at(when, lambda: awaken.done() or awaken.set_result(None))
+        try:
+            await awaken
+        finally:
+            timer.cancel()
 
     def _release_due(self) -> None:
         timers = self._scheduled

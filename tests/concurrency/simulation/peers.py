@@ -3,12 +3,14 @@
 import asyncio
 import random
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, NamedTuple
 
 from service.model.errors import MoorageError
 from service.scheduler import handing
 from service.scheduler.handing import AnswerLost, Repeat, Unreachable
 from service.scheduler.intents import ExplainPod
+from tests.concurrency.simulation.choices import ACTOR
 from tests.concurrency.simulation.database import Database
 
 Ask = Callable[..., asyncio.Future[Any]]
@@ -51,14 +53,15 @@ class SimulatedPeers:
         return self._lives[name]()
 
     async def ask(self, holder: str, request: Asked, repeat: Repeat) -> Told:
+        name = self._database.choices.numbered(f"{ACTOR.get()}/to {holder}")
         trouble = self._database.trouble
-        if self._random.random() < trouble.refused + trouble.lost_answer / 4:
+        if self._befalls(f"{name}/not reached", trouble.refused + trouble.lost_answer / 4):
             raise self._passed("not reached", Unreachable())
         reply = self._asks[holder](*request)
         reply.add_done_callback(lambda done: done.cancelled() or done.exception())
         # It goes on there, whether or not anybody still listens.
-        lost = self._random.random() < trouble.lost_answer + trouble.late
-        await asyncio.wait({reply}, timeout=self._random.choice((0.0, 0.05)) if lost else None)
+        lost = self._befalls(f"{name}/answer lost", trouble.lost_answer + trouble.late)
+        await asyncio.wait({reply}, timeout=self._patience(name) if lost else None)
         if lost:
             raise self._passed("answer lost", AnswerLost())
         error = reply.exception()
@@ -66,6 +69,13 @@ class SimulatedPeers:
             raise self._passed("worker died", AnswerLost())
         self._passed("answered", None)
         return Told(error or reply.result())
+
+    def _befalls(self, name: str, chance: float) -> bool:
+        return self._database.choices.does(name, self._random, chance) and chance > 0
+
+    def _patience(self, name: str) -> float:
+        draw = partial(self._random.choice, (0.0, 0.05))
+        return self._database.choices.take(f"{name}/patience", 0.0, draw)
 
     async def hand_over(
         self, holder: str, request: Asked, submit: Callable[..., Coroutine[Any, Any, Any]]
@@ -85,6 +95,7 @@ class SimulatedPeers:
 
     def _passed(self, moment: str, error: Any) -> Any:
         self._database.points[f"hand over: {moment}"] += 1
+        self._database.loop.tell(f"hand over by {ACTOR.get()}: {moment}")
         return error
 
 

@@ -4,9 +4,10 @@ import asyncio
 import logging
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,15 +26,21 @@ from tests.concurrency.checker.history import (
 )
 from tests.concurrency.replicas import loaded
 from tests.concurrency.simulation import workload
-from tests.concurrency.simulation.clients import Client, Crowd
+from tests.concurrency.simulation.choices import ACTOR, Choices, Schedule
+from tests.concurrency.simulation.clients import Client, Crowd, Operation
 from tests.concurrency.simulation.database import Database, Trouble
-from tests.concurrency.simulation.eventloop import SimulatedLoop, Stuck
+from tests.concurrency.simulation.eventloop import STEPS_MAX, SimulatedLoop, Stuck
 from tests.concurrency.simulation.peers import SimulatedPeers
-from tests.concurrency.simulation.workers import Worker, some_limits
+from tests.concurrency.simulation.workers import Place, Worker, some_limits
 
 QUIET_SECONDS = 5.0
-JUMPS = tuple(timedelta(minutes=each) for each in (-420, -180, -20, 0, 40, 300))
-"""What wall clocks may be wrong by, the database's too."""
+JUMPS = (-420, -180, -20, 0, 40, 300)
+"""How many minutes wall clocks may be wrong by, the database's too."""
+OPERATIONS = 48
+"""Of all clients together, but for those that are there in some runs only."""
+SETUPS_MAX = 12
+EVENTS_MAX = 1000
+"""Of each kind in one run; far more than there are."""
 PROBES_MAX = 30
 ROUNDS_MAX = 60
 STREAM_ROUNDS = 30
@@ -56,6 +63,10 @@ class Run(msgspec.Struct, kw_only=True):
     """Workers that were stopped in good order."""
     jumps: int = 0
     """Of wall clocks."""
+    schedule: Schedule = {}
+    """The decisions that were taken: with them, the run is the same again."""
+    told: list[tuple[int, str]] = []
+    """What went on, and at which steps."""
 
     @property
     def conflicts(self) -> int:
@@ -95,9 +106,11 @@ class Run(msgspec.Struct, kw_only=True):
         )
 
 
-def simulate(seed: int) -> Run:
-    """The same for the same seed, always."""
-    loop = SimulatedLoop(random.Random(f"loop {seed}"))
+def simulate(seed: int, schedule: Schedule | None = None, *, steps_max: int = STEPS_MAX) -> Run:
+    """The same for the same seed, always; with a schedule, the run that this describes."""
+    choices = Choices(schedule)
+    loop = SimulatedLoop(random.Random(f"loop {seed}"), choices)
+    loop.steps_max = steps_max
     with alarms() as heard, closing(loop):
         handing = random.Random(f"hand over {seed}")
         others = Others(*(random.Random(f"{name} {seed}") for name in Others._fields))
@@ -121,6 +134,8 @@ def simulate(seed: int) -> Run:
         restarts=simulation.restarts,
         drains=simulation.drains,
         jumps=simulation.jumps,
+        schedule=simulation.schedule,
+        told=simulation.told,
     )
 
 
@@ -145,21 +160,27 @@ class _Simulation:
         alarms: list[str],
     ) -> None:
         self._loop = loop
+        self._choices = choices = loop.choices
         self._random = source
+        self.schedule: Schedule = {}
+        self.told: list[tuple[int, str]] = []
         self._others = others
-        self._secludes = others.seclude.random() < 0.3
+        self._secludes = self._choices.does("hermits", others.seclude, 0.3)
         self._alarms = alarms
-        self._limits = some_limits(source)
-        self.database = Database(loop, source, _some_trouble(source))
-        self._peers = SimulatedPeers(self.database, handing) if handing.random() < 0.3 else None
+        self._limits = some_limits(source, choices)
+        self.database = Database(loop, source, _some_trouble(source, choices))
+        hands_over = self._choices.does("hands over", handing, 0.3)
+        self._peers = SimulatedPeers(self.database, handing) if hands_over else None
         """In other runs nothing is handed over."""
-        self._lives = 0
+        self._lives: Counter[int] = Counter()
         self.crashes = self.restarts = self.drains = self.jumps = self.steps = 0
         self.seconds = 0.0
         self.workers: list[Worker] = []
         self._crowd = Crowd(self.database, source, self.workers)
-        self._crash_every = source.choice((None, 6.0, 2.0, 0.7))
-        self._clocks_jump = source.random() < 0.2
+        self._crash_every = choices.take(
+            "crash every", None, lambda: source.choice((None, 6.0, 2.0, 0.7))
+        )
+        self._clocks_jump = self._choices.does("clocks jump", source, 0.2)
         self._over = False
         self._watched: Worker | None = None
         """Whose stream is read now."""
@@ -169,7 +190,8 @@ class _Simulation:
 
     async def main(self) -> None:
         self.database.take_note()
-        self.workers.extend(self._new_worker() for _ in range(self._random.randrange(2, 9)))
+        slots = self._choices.kept("worker", 8, lambda: self._random.randrange(2, 9))
+        self.workers.extend(map(self._new_worker, slots))
         await self._set_up()
         trouble = [
             self._loop.create_task(work)
@@ -182,10 +204,11 @@ class _Simulation:
                 self._drain(),
             )
         ]
-        clients = [Client(self._crowd, f"client-{n}") for n in range(self._random.randrange(3, 7))]
-        share = 48 // len(clients)
+        numbers = self._choices.kept("client", 6, lambda: self._random.randrange(3, 7))
+        clients = [Client(self._crowd, f"client-{n}") for n in numbers]
+        share = OPERATIONS if self._choices.replays else OPERATIONS // len(clients)
         work = [client.run(share) for client in clients]
-        if self._others.gather.random() < 0.3:
+        if self._choices.does("gathers", self._others.gather, 0.3):
             work.append(Client(self._crowd, "gatherer").gather(self._others.gather, 24))
         if self._secludes:
             work.append(Client(self._crowd, "hermit").seclude(self._others.seclude, 24))
@@ -206,6 +229,7 @@ class _Simulation:
         """Gather what the checker needs; what happens after this is of no interest."""
         database, left = self.database, self.left
         self.steps, self.seconds = self._loop.steps, self._loop.time()
+        self.schedule, self.told = dict(self._choices.taken), list(self._loop.told)
         left.alarms = self._alarms + self._loop.failures
         own = database.store._clusters.get(CLUSTER)
         left.calls = [call for call in self._crowd.calls if call is not None]
@@ -221,49 +245,87 @@ class _Simulation:
         """Some nodes and namespaces, written as everything else is."""
         client = Client(self._crowd, "setup")
         quiet, self.database.trouble = self.database.trouble, Trouble()
-        operations = [self._crowd.operation("apply nodes") for _ in range(2)]
-        if self._random.random() < 0.5:
-            operations.append(self._crowd.without_queue())
-        operations.append(self._crowd.evicting_soon())
-        if self._secludes:
-            operations.append(self._crowd.admitting_hermits())
-        operations += [self._crowd.operation("relabel node") for _ in range(len(self._crowd.nodes))]
-        for operation in operations:
-            await client.ask(operation)
+        operations = [
+            (f"setup/{number}/0", self._crowd.wanted(f"setup/{number}", make))
+            for number, make in enumerate(self._setting_up())
+        ]
+        for name, operation in operations:
+            if operation is not None:
+                await client.ask(operation, name)
         self.database.trouble = quiet
+        ACTOR.set("run")
+
+    def _setting_up(self) -> Iterator[Callable[[], Operation]]:
+        """What is asked first; where no chance is asked, all that may have been."""
+        crowd, all_of_it = self._crowd, self._choices.replays
+        yield from [partial(crowd.operation, "apply nodes")] * 2
+        if all_of_it or self._random.random() < 0.5:
+            yield crowd.without_queue
+        yield crowd.evicting_soon
+        if all_of_it or self._secludes:
+            yield crowd.admitting_hermits
+        nodes = SETUPS_MAX if all_of_it else len(crowd.nodes)
+        yield from [partial(crowd.operation, "relabel node")] * nodes
 
     # Trouble
 
+    async def _events(
+        self,
+        kind: str,
+        source: random.Random,
+        a_second: float,
+        happen: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """Have one event after the other happen, until the clients are done."""
+        ACTOR.set(kind)
+        for number in range(EVENTS_MAX):
+            if self._over:
+                return
+            at = self._choices.take(
+                f"{kind}/{number}/at",
+                None,
+                lambda: self._loop.time() + source.expovariate(a_second),
+            )
+            if at is not None:
+                await self._loop.until(max(at, self._loop.time()))
+                await happen(f"{kind}/{number}")
+
     async def _upset(self) -> None:
         """Workers die and come back."""
-        while self._crash_every is not None and not self._over:
-            await asyncio.sleep(self._random.expovariate(1 / self._crash_every))
-            if not self._over:
-                self._hit(self._random.choice(self.workers))
+        if self._crash_every is not None:
+            await self._events("crash", self._random, 1 / self._crash_every, self._hit)
 
     async def _mislead(self) -> None:
         """Wall clocks jump, forwards and backwards."""
-        while self._clocks_jump and not self._over:
-            await asyncio.sleep(self._random.expovariate(2.0))
-            worker = self._random.choice(self.workers)
-            clock = self._random.choice((self.database.clock, worker.clock))
-            clock.wrong_by = self._random.choice(JUMPS)
-            self.left.clocks_jump = True
-            self.jumps += 1
+        if self._clocks_jump:
+            await self._events("jump", self._random, 2.0, self._jump)
+
+    async def _jump(self, name: str) -> None:
+        draw, take = self._random.choice, self._choices.take
+        worker = self._crowd.one_of(self.workers, f"{name}/of", self._random)
+        clocks = {"the database": self.database.clock, worker.process.name: worker.clock}
+        whose = take(f"{name}/whose", "the database", lambda: draw(list(clocks)))
+        minutes = take(f"{name}/minutes", 0, lambda: draw(JUMPS))
+        clocks.get(whose, worker.clock).wrong_by = timedelta(minutes=minutes)
+        self.left.clocks_jump = True
+        self.jumps += 1
+        self._loop.tell(f"the clock of {whose} is wrong by {minutes} minutes")
 
     async def _drain(self) -> None:
         """Workers are told to stop, as by SIGTERM, and others take their places."""
         chance = self._others.drain
-        drains = chance.random() < 0.3
-        while drains and not self._over:
-            await asyncio.sleep(chance.expovariate(1.0))
-            alive = self._crowd.alive()
-            if alive and not self._over:
-                await self._stop(chance.choice(alive))
+        if self._choices.does("drains", chance, 0.3):
+            await self._events("drain", chance, 1.0, self._stop_one)
+
+    async def _stop_one(self, name: str) -> None:
+        alive = self._crowd.alive()
+        if alive and not self._over:
+            await self._stop(self._crowd.one_of(alive, f"{name}/of", self._others.drain))
 
     async def _stop(self, worker: Worker) -> None:
         """New requests go elsewhere; streams end at once, so that their clients go on elsewhere."""
         self.drains += 1
+        self._loop.tell(f"{worker.process.name} is told to stop")
         await worker.drain()
         for _ in range(STREAM_ROUNDS):
             if self._watched is worker:
@@ -274,34 +336,42 @@ class _Simulation:
         if worker in self.workers:
             self._replace(worker)
 
-    def _hit(self, worker: Worker) -> None:
+    async def _hit(self, name: str) -> None:
+        if self._over:
+            return
+        worker = self._crowd.one_of(self.workers, f"{name}/of", self._random)
         if worker.alive:
             self._kill(worker)
-        if self._random.random() < 0.7:
+        if self._choices.does(f"{name}/comes back", self._random, 0.7):
             self._replace(worker)
 
     def _kill(self, worker: Worker) -> None:
         worker.crash()
         self.crashes += 1
+        self._loop.tell(f"{worker.process.name} dies")
 
     def _replace(self, worker: Worker) -> None:
-        self.workers[self.workers.index(worker)] = self._new_worker()
+        self.workers[self.workers.index(worker)] = self._new_worker(worker.place.slot)
         self.restarts += 1
+        self._loop.tell(f"{worker.process.name} is started again")
 
     def _bring_back(self) -> None:
         for worker in list(self.workers):
             if not worker.alive:
                 self._replace(worker)
 
-    def _new_worker(self) -> Worker:
-        self._lives += 1
-        name = f"worker-{self._lives}"
-        return Worker(self.database, name, self._lives, self._limits, self._peers)
+    def _new_worker(self, slot: int) -> Worker:
+        place = Place(slot, self._lives[slot])
+        self._lives[slot] += 1
+        return Worker(self.database, place, self._lives.total(), self._limits, self._peers)
 
     # Readers
 
     async def _watch(self) -> None:
         """Watch one worker after the other, each time from where the last stream broke off."""
+        if not self._choices.there_is("watches"):
+            return
+        ACTOR.set("watcher")
         since = self.database.head_of(CLUSTER)
         rounds_left = ROUNDS_MAX
         while rounds_left and not (self._over and since >= self.database.head_of(CLUSTER)):
@@ -310,12 +380,13 @@ class _Simulation:
             if not alive:
                 await asyncio.sleep(0.1)
                 continue
-            worker = self._random.choice(alive)
+            name = self._choices.numbered("watch")
+            worker = self._crowd.one_of(alive, f"{name}/of", self._random)
             transcript = Transcript(since=since, events=[], truths=[])
             self.left.transcripts.append(transcript)
             self._watched = worker
             task = worker.run(_transcribe(worker, transcript))
-            await asyncio.wait({task}, timeout=self._random.choice((0.05, 0.5, 2.0)))
+            await asyncio.wait({task}, timeout=self._some_seconds(name, (0.05, 0.5, 2.0)))
             if worker.draining:  # it is the server that ends the stream
                 await asyncio.wait({task}, timeout=STREAM_ROUNDS * 0.2)
             self._watched = None
@@ -331,8 +402,11 @@ class _Simulation:
 
     async def _list(self) -> None:
         """List all pods page by page while they change."""
+        if not self._choices.there_is("lists"):
+            return
+        ACTOR.set("lister")
         for _ in range(2):
-            await asyncio.sleep(self._random.choice((0.05, 0.5, 2.0)))
+            await asyncio.sleep(self._some_seconds("list", (0.05, 0.5, 2.0)))
             rows: dict[Key, tuple[int, bytes]] = {}
             first, after = None, None
             while True:
@@ -342,11 +416,18 @@ class _Simulation:
                 if len(page.rows) < 3:
                     break
                 after = (page.rows[-1].namespace, page.rows[-1].name)
-                await asyncio.sleep(self._random.choice((0.0, 0.1)))
+                await asyncio.sleep(self._some_seconds("list/page", (0.0, 0.1)))
             self.left.listings.append(Listing(kind="Pod", revision=first, rows=rows))
+
+    def _some_seconds(self, name: str, among: tuple[float, ...]) -> float:
+        draw = partial(self._random.choice, among)
+        return self._choices.take_next(f"{name}/seconds", among[0], draw)
 
     async def _live_elsewhere(self) -> None:
         """Another cluster on the same workers, of which this one must never hear (A17)."""
+        if not self._choices.there_is("another cluster"):
+            return
+        ACTOR.set("elsewhere")
         await self.database.store.create_cluster(workload.OTHER_CLUSTER, b"{}")
         for number in range(3):
             manifest = workload.marked(
@@ -355,7 +436,8 @@ class _Simulation:
             intent = PutObject(manifest=workload.parsed({"kind": "Node"} | manifest))
             alive = self._crowd.alive()
             if alive:
-                reply = self._random.choice(alive).ask(workload.OTHER_CLUSTER, intent)
+                worker = self._crowd.one_of(alive, f"elsewhere/{number}/goes to", self._random)
+                reply = worker.ask(workload.OTHER_CLUSTER, intent)
                 await asyncio.wait({reply}, timeout=5)
                 _ = reply.exception() if reply.done() else reply.cancel()
             await asyncio.sleep(0.1)
@@ -394,7 +476,7 @@ class _Simulation:
             self.left.differing += [f"{worker.process.name}: {each}" for each in found]
 
     async def _probed(self, worker: Worker) -> ReplicaState:
-        shapes = self._crowd.shapes[:3]
+        shapes = self._crowd.probed
         probes = [await self._ask(worker, self._question(shape)) for shape in shapes]
         revision, digest = worker.scheduler.replicas().get("default", (-1, ""))
         return ReplicaState(
@@ -432,15 +514,19 @@ async def _transcribe(worker: Worker, transcript: Transcript) -> None:
         watch.close()
 
 
-def _some_trouble(source: random.Random) -> Trouble:
+def _some_trouble(source: random.Random, choices: Choices) -> Trouble:
     """Some runs are calm, some full of one kind of trouble (swarm testing)."""
+
+    def some(name: str, plain: float, among: tuple[float, ...]) -> float:
+        return choices.take(f"trouble/{name}", plain, lambda: source.choice(among))
+
     return Trouble(
-        refused=source.choice((0.0, 0.0, 0.02, 0.1)),
-        lost_answer=source.choice((0.0, 0.05, 0.15)),
-        late=source.choice((0.0, 0.05, 0.15)),
-        unsettled=source.choice((0.0, 0.0, 0.1, 0.8)),
-        slow=source.choice((0.1, 0.5, 0.9)),
-        hints=source.choice((0.0, 0.5, 1.0)),
+        refused=some("refused", 0.0, (0.0, 0.0, 0.02, 0.1)),
+        lost_answer=some("lost answers", 0.0, (0.0, 0.05, 0.15)),
+        late=some("late", 0.0, (0.0, 0.05, 0.15)),
+        unsettled=some("unsettled", 0.0, (0.0, 0.0, 0.1, 0.8)),
+        slow=some("slow", 0.0, (0.1, 0.5, 0.9)),
+        hints=some("hints", 1.0, (0.0, 0.5, 1.0)),
     )
 
 

@@ -4,11 +4,12 @@ import asyncio
 import random
 from contextvars import Context
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from service.scheduler.homes import Homes
 from service.scheduler.limits import Limits
 from service.scheduler.service import Scheduler
+from tests.concurrency.simulation.choices import ACTOR, Choices
 from tests.concurrency.simulation.database import (
     Connection,
     CountedIds,
@@ -24,27 +25,41 @@ STREAM_SECONDS = 0.2
 DRAIN_SECONDS_MAX = 10.0
 
 
-def some_limits(source: random.Random) -> Limits:
+def some_limits(source: random.Random, choices: Choices) -> Limits:
     """Small, so that every limit is reached; in some runs the log is soon compacted."""
+
+    def some(name: str, plain: Any, among: tuple[Any, ...]) -> Any:
+        return choices.take(f"limits/{name}", plain, lambda: source.choice(among))
+
     return Limits(
         request_seconds_max=20.0,
         batch_changes_max=12,
         batch_requests_max=6,
         log_page_changes=7,
-        load_rows=source.choice((4, 10, 2_000)),
-        attempts_before_lock=source.choice((1, 3)),
+        load_rows=some("load_rows", 2_000, (4, 10, 2_000)),
+        attempts_before_lock=some("attempts_before_lock", 3, (1, 3)),
         settle_attempts_max=3,
         settle_pause_seconds=0.1,
-        poll_seconds=source.choice((0.25, 1.0, 3.0)),
-        watch_page_changes=source.choice((1, 5, 250)),
-        watch_ring_changes=source.choice((1, 5, 1000)),
-        log_keep_changes=source.choice((0, 15, 100_000, 100_000)),
+        poll_seconds=some("poll_seconds", 1.0, (0.25, 1.0, 3.0)),
+        watch_page_changes=some("watch_page_changes", 250, (1, 5, 250)),
+        watch_ring_changes=some("watch_ring_changes", 1000, (1, 5, 1000)),
+        log_keep_changes=some("log_keep_changes", 100_000, (0, 15, 100_000, 100_000)),
         log_keep_seconds=0.1,
         upkeep_seconds=2.0,
         upkeep_lease_seconds=5.0,
         home_lease_seconds=2.0,
-        evictions_lease_seconds=source.choice((0.6, 1.5)),
+        evictions_lease_seconds=some("evictions_lease_seconds", 1.5, (0.6, 1.5)),
     )
+
+
+class Place(NamedTuple):
+    """Which worker it is, and how many before it were that one."""
+
+    slot: int
+    life: int = 0
+
+    def __str__(self) -> str:
+        return f"worker-{self.slot}" + (f".{self.life}" if self.life else "")
 
 
 class Worker:
@@ -53,16 +68,18 @@ class Worker:
     def __init__(
         self,
         database: Database,
-        name: str,
+        place: Place,
         owner: int,
         limits: Limits,
         peers: SimulatedPeers | None = None,
     ) -> None:
         """With `peers` it hands requests over (P19)."""
+        self.place, name = place, str(place)
         self.process = Process(name)
         self._database = database
         self._context = Context()
         self._context.run(PROCESS.set, self.process)
+        self._context.run(ACTOR.set, name)
         self.clock = clock = SimulatedClock(database.loop)
         store = Connection(database, self.process)
         self._peers = peers
@@ -92,13 +109,14 @@ class Worker:
         loop, database = self._database.loop, self._database
         reply: asyncio.Future[Any] = loop.create_future()
         self._waiting[reply] = None
+        asker = ACTOR.get()
 
         def arrive() -> None:
             if not self.alive or self.draining:
                 self._answer(reply, ConnectionResetError("down"))
             elif not reply.done():
                 submit = self.scheduler.submit if here else self._submit
-                task = self.run(submit(cluster, intent, idempotency))
+                task = self._run_for(asker, submit(cluster, intent, idempotency))
                 self._waiting[reply] = task
                 task.add_done_callback(leave, context=self._context)
 
@@ -166,3 +184,9 @@ class Worker:
 
     def run(self, work: Any) -> asyncio.Task[Any]:
         return self._database.loop.create_task(work, context=self._context)
+
+    def _run_for(self, asker: str, work: Any) -> asyncio.Task[Any]:
+        """Run what somebody asked for, under a name that does not depend on what others asked."""
+        context = self._context.copy()
+        context.run(ACTOR.set, f"{asker} at {self.process.name}")
+        return self._database.loop.create_task(work, context=context)
