@@ -1,11 +1,16 @@
 """A few hundred seeds of the protocol's simulation, and the promises of the simulation itself."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests import seeds
 from tests.concurrency.checker import check
-from tests.concurrency.simulation.campaign import run_seed
+from tests.concurrency.planted import BUGS
+from tests.concurrency.simulation.account import account
+from tests.concurrency.simulation.campaign import Result, run_seed
 from tests.concurrency.simulation.run import simulate
+from tests.concurrency.simulation.shrinking import failed, shrink
 
 # A run is cut off at its end: what had been started for later never begins.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
@@ -18,12 +23,21 @@ def test_every_invariant_holds_whatever_happens(first):
 
     for result in results:
         print(result.told)
-    again = "python -m tests.concurrency.simulation --seeds 1 --first"
-    failed = [f"{again} {each.seed}: {each.violations}" for each in results if each.violations]
-    assert not failed, "\n".join(failed)
+    failing = [each for each in results if each.violations]
+    assert not failing, what_is_wrong(failing)
     # Seeds in which nobody is in anybody's way would prove little.
     conflicts = sorted(each.conflicts for each in results)
     assert conflicts[len(conflicts) // 2] >= 5
+
+
+def what_is_wrong(failing: Sequence[Result], seconds_max: float = 45) -> str:
+    """All seeds that fail, and the first of them as small as it gets in so much time."""
+    again = "python -m tests.concurrency.simulation --seeds 1 --first"
+    told = [f"{again} {each.seed}: {each.violations}" for each in failing]
+    found = failed(simulate(failing[0].seed)) if failing else None
+    if found is not None:
+        told.append(account(shrink(found, seconds_max=seconds_max)))
+    return "\n".join(told)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -35,3 +49,11 @@ def test_a_seed_is_the_same_run_every_time(seed):
     assert first.history.changes == second.history.changes
     assert [str(call) for call in first.history.calls] == [str(c) for c in second.history.calls]
     assert check(first.history) == []
+
+
+def test_a_seed_that_fails_is_told_as_small_as_it_gets():
+    with BUGS["dry_runs_are_stored"].planted():
+        told = what_is_wrong([run_seed(11)], seconds_max=float("inf"))
+
+    assert "--first 11: " in told
+    assert "to   1 workers, 0 clients, 0 requests" in told
