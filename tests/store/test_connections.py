@@ -83,6 +83,8 @@ class TcpRelay:
             async with asyncio.TaskGroup() as both:
                 both.create_task(_hand_on(reader, real_writer, look))
                 both.create_task(_hand_on(real_reader, writer, lambda _: None))
+        except asyncio.CancelledError:
+            pass  # the relay ends, and asyncio would complain of a connection that did
         finally:
             real_writer.close()
             writer.close()
