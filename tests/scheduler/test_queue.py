@@ -192,7 +192,8 @@ def test_conditions_that_are_rewritten_wake_nobody():
     """P18."""
     shop = Shop()
     shop.put(pod("p"))
-    shop.work()
+    turn = shop.take()
+    shop.queue.conclude(turn, shop.decide(turn).refused, shop.now)
     assert shop.replica.pod("default", "p").status is not None
     assert not shop.queue.has_work(shop.now)
 

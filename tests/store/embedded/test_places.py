@@ -11,6 +11,7 @@ import pytest
 from service.store.embedded import EmbeddedPostgres, FolderUnusableError, binaries
 from service.store.embedded.account import Account
 from service.store.embedded.folder import DataFolder
+from service.store.embedded.locks import FileLock
 from service.store.embedded.serverlog import limit
 from tests.store.embedded.conftest import QUICK, query, quick, server_pid
 
@@ -189,3 +190,11 @@ def test_the_log_keeps_to_its_bound(tmp_path, monkeypatch):
     assert (tmp_path / "postgres.log.1").read_text() == "12345678901"
     limit(folder)
     assert folder.log.read_text() == "next"
+
+
+def test_a_link_in_the_place_of_a_file_of_ours_is_not_followed(tmp_path):
+    """Who may write into the folder could have root write anywhere."""
+    (tmp_path / "users.lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic"):
+        FileLock(tmp_path / "users.lock").try_shared()
+    assert not (tmp_path / "elsewhere").exists()
