@@ -134,6 +134,13 @@ async def test_pages_together_are_the_list(filled: Harness, query: str) -> None:
     assert len(revisions) == 1
 
 
+@pytest.mark.parametrize("query", ["limit=4", "limit=4&labelSelector="])
+async def test_a_page_that_holds_the_rest_has_none_after_it(filled: Harness, query: str) -> None:
+    page = (await filled.client.get(f"{PODS}?{query}")).json()
+    assert len(page["items"]) == 4
+    assert "continue" not in page["metadata"]
+
+
 async def test_a_long_list_is_streamed_in_batches(harness: Harness, monkeypatch) -> None:
     monkeypatch.setattr("service.api.objects.BATCH_ROWS", 2)
     for index in range(5):
