@@ -120,7 +120,8 @@ class Shrinking:
 
     def __post_init__(self) -> None:
         self.now = self.first
-        self.target = failure_of(self.first.violations[0])
+        named = [each for each in self.first.violations if each.invariant != "alarm"]
+        self.target = failure_of((named or self.first.violations)[0])
         self._steps_max = STEPS_GROWTH * self.first.run.steps + 1_000
 
     @property
