@@ -278,8 +278,9 @@ async def test_the_first_answer_is_given_again(over_each_store: Harness) -> None
     again = await client.post(APPLY, json=list_of(node("n1")), headers=key)
     assert first.json()["created"] == 1
     assert again.json() == first.json()
-    other = await client.post(APPLY, json=list_of(node("n2")), headers=key)
-    assert problem(other, 422) == "IdempotencyKeyReused"
+    for query, sent in (("", node("n2")), ("?prune=Pod", node("n1"))):
+        other = await client.post(APPLY + query, json=list_of(sent), headers=key)
+        assert problem(other, 422) == "IdempotencyKeyReused"
 
 
 async def test_each_chunk_of_lines_is_recorded(make_harness) -> None:

@@ -61,8 +61,9 @@ async def test_large_headers_are_refused(harness: Harness) -> None:
     assert problem(answer, 431) == "HeadersTooLarge"
 
 
-async def test_two_framings_of_one_body_are_refused(harness: Harness) -> None:
-    headers = {"content-length": "2", "transfer-encoding": "chunked"}
+@pytest.mark.parametrize("second", [("transfer-encoding", "chunked"), ("content-length", "3")])
+async def test_two_framings_of_one_body_are_refused(harness: Harness, second) -> None:
+    headers = [("content-length", "2"), second]
     answer = await harness.client.put(POD, content=b"{}", headers=headers)
     assert problem(answer, 400) == "MalformedRequest"
 
@@ -150,14 +151,16 @@ async def test_a_body_that_trickles_is_given_up(make_harness) -> None:
         {"authorization": "Bearer wrong"},
         {"authorization": "Basic secret"},
         {"authorization": ""},
+        {"authorization": "Bearer Secret"},
+        {"authorization": "Bearer secre"},
     ],
-    ids=["none", "wrong", "scheme", "empty"],
+    ids=["none", "wrong", "scheme", "empty", "case", "beginning"],
 )
 async def test_requests_without_the_token_are_refused(
     make_harness, headers: dict[str, str]
 ) -> None:
     harness = await make_harness(token="secret")
-    for path in (PODS, "/v1/nothing", "/v1"):
+    for path in (PODS, "/v1/nothing", "/v1", "/debug/replicas"):
         answer = await harness.client.get(path, headers=headers)
         assert problem(answer, 401) == "Unauthorized"
         assert answer.headers["www-authenticate"] == "Bearer"

@@ -156,6 +156,11 @@ async def test_a_token_of_another_list_is_refused(harness: Harness):
         answer = await harness.client.get(f"{CLUSTER}/{other}?continue={token}")
         assert problem(answer, 400) == "MalformedRequest"
         assert [each["field"] for each in answer.json()["errors"]] == ["continue"]
+    pods = await harness.client.get(f"{CLUSTER}/namespaces/shop/pods?limit=1")
+    token = pods.json()["metadata"]["continue"]
+    for other in ("pods", "namespaces/default/pods"):
+        answer = await harness.client.get(f"{CLUSTER}/{other}?continue={token}")
+        assert problem(answer, 400) == "MalformedRequest"
 
 
 @pytest.mark.parametrize(
