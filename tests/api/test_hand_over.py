@@ -122,6 +122,20 @@ async def other(home, start_worker):
     return await start_worker("other")
 
 
+@pytest.fixture
+def never(home, committed):
+    """Until this event, which comes when all is over, `home` loses its answers, committed or not."""
+    over = asyncio.Event()
+
+    async def lose():
+        home.vanish()
+        await over.wait()
+
+    setattr(home, "after" if committed else "before", lose)
+    yield over
+    over.set()
+
+
 async def until(true):
     while not true():  # noqa: ASYNC110 - there is nothing to wait on
         await asyncio.sleep(0.001)
@@ -274,16 +288,9 @@ async def test_p19_a_worker_about_to_stop_answers_what_it_has_begun_and_takes_no
 
 @pytest.mark.parametrize("committed", [True, False])
 async def test_p19_a_lost_answer_to_a_request_with_a_key_is_made_up_for_once(
-    home, other, store, committed
+    home, other, store, committed, never
 ):
     """P11: the record of the first attempt, if it was committed, is the answer of the second."""
-    never = asyncio.Event()
-
-    async def lose():
-        home.vanish()
-        await never.wait()
-
-    setattr(home, "after" if committed else "before", lose)
     again = {"json": placing("p"), "headers": KEY}
     answer = await other.client.post(f"{CLUSTER}/placements", **again)
     assert answer.status_code == 200
@@ -300,22 +307,14 @@ async def test_p19_a_lost_answer_to_a_request_with_a_key_is_made_up_for_once(
 
 @pytest.mark.parametrize("committed", [True, False])
 async def test_p19_a_lost_answer_to_a_request_without_a_key_is_an_unknown_outcome(
-    home, other, committed
+    home, other, committed, never
 ):
     """P4: it may be done already, and to do it again could be once too often."""
-    never = asyncio.Event()
-
-    async def lose():
-        home.vanish()
-        await never.wait()
-
-    setattr(home, "after" if committed else "before", lose)
     answer = await other.client.post(f"{CLUSTER}/placements", json=placing("p"))
     assert problem(answer, 503) == OutcomeUnknown.__name__
     assert answer.headers["retry-after"]
     # What changes nothing is decided here then.
     assert (await other.client.get(f"{CLUSTER}/violations")).status_code == 200
-    never.set()
 
 
 async def test_p19_a_refusal_after_a_lost_answer_is_told_as_an_unknown_outcome(home, other):
