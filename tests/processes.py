@@ -3,10 +3,15 @@
 import contextlib
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from service.cli.local import LocalServer
+from tests.waiting import WAIT_SECONDS
+
+PLAIN_HTTP: dict[str, Any] = {"timeout": WAIT_SECONDS, "verify": False}
+"""For httpx: each client of it reads certificates, which takes longer than any request here."""
 
 
 def workers_of(server: LocalServer) -> list[psutil.Process]:

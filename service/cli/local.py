@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from service.cli.errors import Unavailable
 from service.cli.ports import LOOPBACK, hold_port, port_of
 
-READY_SECONDS_MAX = 120.0
+READY_SECONDS_MAX = 300.0
 STOP_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.05
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.api.harness import CLUSTER, node, pod, problem
 from tests.api.live import live_server
+from tests.processes import PLAIN_HTTP
 from tests.waiting import WAIT_SECONDS
 
 POD = f"{CLUSTER}/namespaces/shop/pods/web-0"
@@ -29,7 +30,7 @@ def url(databases) -> Iterator[str]:
 
 @pytest.fixture
 def client(url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url, timeout=WAIT_SECONDS) as client:
+    with httpx.Client(base_url=url, **PLAIN_HTTP) as client:
         yield client
 
 
@@ -81,7 +82,7 @@ def test_a_large_chunked_body_is_refused(url: str) -> None:
             yield b" " * 2**16
 
     try:
-        answer = httpx.put(f"{url}{POD}", content=body(), timeout=WAIT_SECONDS)
+        answer = httpx.put(f"{url}{POD}", content=body(), **PLAIN_HTTP)
     except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
         return  # the server closed while the client was still sending
     assert problem(answer, 413) == "BodyTooLarge"

@@ -14,7 +14,7 @@ import pytest
 
 from service.cli.local import LocalServer, temporary_folder
 from tests.api.harness import node
-from tests.processes import workers_of
+from tests.processes import PLAIN_HTTP, workers_of
 from tests.waiting import WAIT_SECONDS, eventually
 
 KEEP = {
@@ -32,7 +32,7 @@ class Transcript:
         self.ended = threading.Event()
         self.broken_off: httpx.TransportError | None = None
         self._news = threading.Condition()
-        self._client = httpx.Client(base_url=server.url, timeout=WAIT_SECONDS)
+        self._client = httpx.Client(base_url=server.url, **PLAIN_HTTP)
         request = self._client.build_request(
             "GET", f"/v1/clusters/{cluster}/watch", params=parameters
         )
@@ -106,7 +106,7 @@ def follow() -> Iterator[Follow]:
 
 def watchers(server: LocalServer) -> float:
     """How many the server says that it has."""
-    text = httpx.get(f"{server.url}/metrics", timeout=WAIT_SECONDS).text
+    text = httpx.get(f"{server.url}/metrics", **PLAIN_HTTP).text
     [line] = [each for each in text.splitlines() if each.startswith("moorage_watch_streams ")]
     return float(line.split()[1])
 
@@ -114,7 +114,7 @@ def watchers(server: LocalServer) -> float:
 def put_node(server: LocalServer, cluster: str, name: str, **labels: str) -> int:
     """The revision that this made."""
     url = f"{server.url}/v1/clusters/{cluster}/nodes/{name}"
-    answer = httpx.put(url, json=node(name, **labels), timeout=WAIT_SECONDS)
+    answer = httpx.put(url, json=node(name, **labels), **PLAIN_HTTP)
     assert answer.status_code in {200, 201}, answer.text
     return int(answer.json()["metadata"]["resourceVersion"])
 
@@ -144,9 +144,7 @@ def pair(module_database_url: str) -> Iterator[tuple[LocalServer, LocalServer]]:
 @pytest.fixture
 def cluster(pair: tuple[LocalServer, LocalServer], request: pytest.FixtureRequest) -> str:
     name = request.node.name.replace("_", "-")[:60].strip("-")
-    answer = httpx.put(
-        f"{pair[0].url}/v1/clusters/{name}", json={"config": {}}, timeout=WAIT_SECONDS
-    )
+    answer = httpx.put(f"{pair[0].url}/v1/clusters/{name}", json={"config": {}}, **PLAIN_HTTP)
     assert answer.status_code == 201
     return name
 
@@ -190,7 +188,7 @@ def test_a_reader_that_stopped_is_cut_off_and_costs_no_memory(pair, cluster):
         before = worker.memory_info().rss
         for number in range(50):
             body = {"kind": "List", "items": [big_node(f"n{i}", number) for i in range(5)]}
-            httpx.post(f"{url}/apply", json=body, timeout=WAIT_SECONDS).raise_for_status()
+            httpx.post(f"{url}/apply", json=body, **PLAIN_HTTP).raise_for_status()
         grown = worker.memory_info().rss - before
         eventually(lambda: watchers(server) == 0, WAIT_SECONDS)
         received = b""
@@ -257,4 +255,4 @@ def test_a_log_beyond_its_bounds_is_compacted_and_late_readers_are_told(follow, 
 
 def _since(url: str, revision: int) -> httpx.Response:
     parameters = {"sinceRevision": revision, "timeoutSeconds": 1}
-    return httpx.get(url, params=parameters, timeout=WAIT_SECONDS)
+    return httpx.get(url, params=parameters, **PLAIN_HTTP)

@@ -6,21 +6,21 @@ import httpx
 import psutil
 
 from service.cli.local import LocalServer, temporary_folder
-from tests.processes import workers_of
-from tests.waiting import WAIT_SECONDS, eventually
+from tests.processes import PLAIN_HTTP, workers_of
+from tests.waiting import eventually
 
 ROUNDS = 40
 
 
 def looks_at_nodes(url: str) -> float:
-    text = httpx.get(f"{url}/metrics", timeout=WAIT_SECONDS).text
+    text = httpx.get(f"{url}/metrics", **PLAIN_HTTP).text
     found = re.search(r'_seconds_count\{operation="listNodes",status="200"\} (\S+)', text)
     return float(found[1]) if found else 0.0
 
 
 def look_at_nodes(url: str, times: int) -> None:
     for _ in range(times):  # a connection each, so that all workers get some
-        httpx.get(f"{url}/v1/clusters/default/nodes", timeout=WAIT_SECONDS).raise_for_status()
+        httpx.get(f"{url}/v1/clusters/default/nodes", **PLAIN_HTTP).raise_for_status()
 
 
 def counted(url: str, looks: int) -> bool:
@@ -57,5 +57,5 @@ def test_all_workers_are_counted_and_none_is_forgotten_when_it_dies(database_url
         look_at_nodes(server.url, ROUNDS)
         assert counted(server.url, 2 * ROUNDS)
 
-        metrics = httpx.get(f"{server.url}/metrics", timeout=WAIT_SECONDS).text
+        metrics = httpx.get(f"{server.url}/metrics", **PLAIN_HTTP).text
         assert metrics.count("\nmoorage_inbox_requests ") == 1

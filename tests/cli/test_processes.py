@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from service.cli.ports import hold_port, port_of
+from tests.processes import PLAIN_HTTP
 from tests.waiting import WAIT_SECONDS, eventually
 
 APPLICATION = """
@@ -74,7 +75,7 @@ class Server:
     def _answering(self):
         """None while nobody answers."""
         with suppress(httpx.TransportError):
-            return int(httpx.get(self.url, timeout=WAIT_SECONDS).text)
+            return int(httpx.get(self.url, **PLAIN_HTTP).text)
 
     def refuses_connections(self):
         """Whether nobody listens any more: whoever is being stopped no longer does."""
@@ -117,7 +118,7 @@ def test_a_request_in_flight_is_answered_before_the_end(start, tmp_path):
         [
             sys.executable,
             "-c",
-            f"import httpx; print(httpx.get('{server.url}/slow', timeout=None).status_code)",
+            f"import httpx; print(httpx.get('{server.url}/slow', timeout=None, verify=False).status_code)",
         ],
         stdout=subprocess.PIPE,
     )

@@ -11,7 +11,7 @@ from service.cli.client import Client
 from service.cli.conformance import replay_trace
 from service.cli.local import LocalServer, is_ready, temporary_folder
 from service.cli.sources import read_objects
-from tests.processes import copy_data, workers_of
+from tests.processes import PLAIN_HTTP, copy_data, workers_of
 from tests.waiting import WAIT_SECONDS, eventually
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -136,8 +136,8 @@ def test_a_second_server_on_the_folder_joins_and_takes_over(database_dir):
 
 
 def test_a_token_is_asked_for_below_v1_only(running, client):
-    assert httpx.get(f"{running.url}/v1/clusters", timeout=WAIT_SECONDS).status_code == 401
-    assert httpx.get(f"{running.url}/livez", timeout=WAIT_SECONDS).status_code == 200
+    assert httpx.get(f"{running.url}/v1/clusters", **PLAIN_HTTP).status_code == 401
+    assert httpx.get(f"{running.url}/livez", **PLAIN_HTTP).status_code == 200
 
     assert client.get("/v1/clusters")["items"]
 

@@ -15,6 +15,7 @@ from service.scheduler.loading import load
 from service.store.postgres import PostgresStore
 from tests.concurrency.checker.claims import MARK
 from tests.concurrency.checker.history import Action, Call, History
+from tests.processes import PLAIN_HTTP
 from tests.waiting import WAIT_SECONDS
 
 PATH = "/v1/clusters/default"
@@ -53,7 +54,7 @@ class Caller:
         self._path = f"/v1/clusters/{cluster}"
         options = {"headers": bearer(token), "limits": httpx.Limits(max_keepalive_connections=1)}
         self._servers = [
-            httpx.AsyncClient(base_url=url, timeout=WAIT_SECONDS, verify=False, **options)  # HTTP
+            httpx.AsyncClient(base_url=url, **PLAIN_HTTP, **options)  # HTTP
             for url in urls
         ]
 

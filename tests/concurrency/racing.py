@@ -13,8 +13,7 @@ import psutil
 
 from tests.builders import matching, node, pod
 from tests.concurrency.callers import PATH, Caller, Notebook, bearer
-from tests.processes import workers_of
-from tests.waiting import WAIT_SECONDS
+from tests.processes import PLAIN_HTTP, workers_of
 
 CALLERS = 16
 NODES = 30
@@ -48,7 +47,7 @@ def member(number, index):
 def load(url, items=None):
     items = {"apiVersion": "v1", "kind": "List", "items": nodes() if items is None else items}
     httpx.post(
-        f"{url}{PATH}/apply", json=items, headers=bearer(TOKEN), timeout=WAIT_SECONDS
+        f"{url}{PATH}/apply", json=items, headers=bearer(TOKEN), **PLAIN_HTTP
     ).raise_for_status()
 
 
@@ -56,7 +55,7 @@ def try_out(url):
     """A dry run on a connection of its own: whichever worker gets it has a replica then."""
     body = {"dryRun": True, "pods": [dict(member(10**6, 0))]}
     httpx.post(
-        f"{url}{PATH}/placements", json=body, headers=bearer(TOKEN), timeout=WAIT_SECONDS
+        f"{url}{PATH}/placements", json=body, headers=bearer(TOKEN), **PLAIN_HTTP
     ).raise_for_status()
 
 

@@ -16,8 +16,9 @@ from tests.builders import REQUIRED_DURING_EXECUTION, matching, node, pod, requi
 from tests.concurrency.callers import PATH, Caller, bearer
 from tests.concurrency.faults.site import site
 from tests.concurrency.racing import NODES, TOKEN, ZONES, kill_postgres, kill_worker
+from tests.processes import PLAIN_HTTP
 from tests.seeds import seed
-from tests.waiting import WAIT_SECONDS, once
+from tests.waiting import once
 
 PLANTING = Path(__file__).parent / "planting"
 PROJECT = Path(__file__).parents[3]
@@ -139,7 +140,7 @@ class Crowd:
     async def _items(self, what):
         """None: there was no answer."""
         try:
-            async with httpx.AsyncClient(headers=bearer(TOKEN), timeout=WAIT_SECONDS) as client:
+            async with httpx.AsyncClient(headers=bearer(TOKEN), **PLAIN_HTTP) as client:
                 answer = await client.get(f"{self._url}{PATH}/{what}")
         except httpx.HTTPError:
             return None
@@ -159,7 +160,7 @@ async def set_up(made):
         }
     )
     url = f"{made.servers[0].url}{PATH}"
-    async with httpx.AsyncClient(headers=headers, timeout=WAIT_SECONDS) as client:
+    async with httpx.AsyncClient(headers=headers, **PLAIN_HTTP) as client:
         merge = {"Content-Type": "application/merge-patch+json"}
         patched = await client.patch(url, json={"config": CONFIG}, headers=merge)
         patched.raise_for_status()

@@ -18,8 +18,8 @@ from tests.concurrency.racing import (
     broken_groups,
     load,
 )
-from tests.processes import copy_data
-from tests.waiting import WAIT_SECONDS, once
+from tests.processes import PLAIN_HTTP, copy_data
+from tests.waiting import once
 
 
 @asynccontextmanager
@@ -97,7 +97,7 @@ async def test_p3_a_lagging_standby_loses_the_last_changes_alone_and_all_forget_
         await asyncio.to_thread(postgres.standby.stop)
 
         headers, url = bearer(TOKEN), f"{site.servers[0].url}{PATH}"
-        async with httpx.AsyncClient(headers=headers, timeout=WAIT_SECONDS) as client:
+        async with httpx.AsyncClient(headers=headers, **PLAIN_HTTP) as client:
             head = int((await client.get(f"{url}/pods?limit=1")).headers["Moorage-Revision"])
             async with client.stream("GET", f"{url}/watch?sinceRevision={head}") as watch:
                 await site.place_while(in_peace)

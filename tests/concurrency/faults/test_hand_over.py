@@ -9,7 +9,8 @@ import httpx
 
 from tests.concurrency.faults.site import site
 from tests.concurrency.racing import CALLERS, try_out, workers_of
-from tests.waiting import WAIT_SECONDS, eventually
+from tests.processes import PLAIN_HTTP
+from tests.waiting import eventually
 
 STOOD_STILL_SECONDS = 0.3
 """Nothing tells that requests are on their way to a worker that stands still; some are, in so long."""
@@ -28,7 +29,7 @@ def once_handed_over(url):
 
 def handed_over(url):
     """Requests handed over, by what came of it."""
-    text = httpx.get(f"{url}/metrics", timeout=WAIT_SECONDS).text
+    text = httpx.get(f"{url}/metrics", **PLAIN_HTTP).text
     found = re.findall(r'^moorage_handed_over_total\{outcome="(\w+)"\} (\S+)$', text, re.MULTILINE)
     return {outcome: float(value) for outcome, value in found}
 

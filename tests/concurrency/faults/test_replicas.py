@@ -14,7 +14,8 @@ from service.store.postgres import PostgresStore
 from tests.concurrency.callers import bearer
 from tests.concurrency.faults.site import start_all
 from tests.concurrency.racing import TOKEN, load, run_callers, try_out
-from tests.waiting import WAIT_SECONDS, eventually
+from tests.processes import PLAIN_HTTP
+from tests.waiting import eventually
 
 PROCESSES = 3
 GROUPS = 6
@@ -37,7 +38,7 @@ async def tables(database_url):
 
 
 def told(url):
-    answer = httpx.get(f"{url}/debug/replicas", headers=bearer(TOKEN), timeout=WAIT_SECONDS)
+    answer = httpx.get(f"{url}/debug/replicas", headers=bearer(TOKEN), **PLAIN_HTTP)
     return {
         item["process"]: (item["revision"], item["hash"])
         for item in answer.raise_for_status().json()["items"]
