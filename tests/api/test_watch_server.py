@@ -1,6 +1,7 @@
 """Watches of real servers: across processes, cut off, ended by a stop signal, from the command."""
 
 import contextlib
+import itertools
 import json
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from service.cli.local import LocalServer, temporary_folder
 from tests.api.harness import node
 from tests.processes import PLAIN_HTTP, workers_of
+from tests.store.embedded.conftest import query
 from tests.waiting import WAIT_SECONDS, eventually
 
 KEEP = {
@@ -238,21 +240,34 @@ def test_a_log_beyond_its_bounds_is_compacted_and_late_readers_are_told(follow, 
     ):
         url = f"{server.url}/v1/clusters/default/watch"
         for number in range(30):
-            last = put_node(server, "default", f"n{number}")
+            loaded = put_node(server, "default", f"n{number}")
 
-        def refused(since: int) -> httpx.Response | None:
-            answer = _since(url, since)
+        numbers = itertools.count()
+
+        def put_again() -> int:
+            """A log that does not change is left alone for long."""
+            return put_node(server, "default", "again", number=str(next(numbers)))
+
+        def refused() -> httpx.Response | None:
+            put_again()
+            answer = _since_one(url)
             return None if answer.status_code == 200 else answer
 
-        answer = eventually(lambda: refused(1))
+        answer = eventually(refused)
 
         assert answer.status_code == 410
         assert answer.json()["code"] == "Compacted"
-        eventually(lambda: refused(last - 6))  # all that may be forgotten is
+
+        def compacted_again() -> int:
+            """The last revision, once that is so."""
+            more = put_again()
+            return query(database_url, "SELECT revision FROM floor") >= loaded - 5 and more
+
+        last = eventually(compacted_again)
         kept = follow(server, "default", sinceRevision=last - 5).until(5)
         assert [revision for _, revision, _ in kept] == list(range(last - 4, last + 1))
 
 
-def _since(url: str, revision: int) -> httpx.Response:
-    parameters = {"sinceRevision": revision, "timeoutSeconds": 1}
+def _since_one(url: str) -> httpx.Response:
+    parameters = {"sinceRevision": 1, "timeoutSeconds": 1}
     return httpx.get(url, params=parameters, **PLAIN_HTTP)

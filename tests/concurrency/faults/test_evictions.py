@@ -214,7 +214,7 @@ async def evict_while_killing(ready_made, *, by_the_clock):
             "ended": await database_time(made),
         }
         if not by_the_clock:
-            made.told |= {"unseen": NEVER_MIND, "blur": NEVER_MIND}
+            made.told |= {"unseen": timedelta(), "blur": NEVER_MIND}
 
 
 async def test_nobody_is_evicted_in_vain_and_no_quota_overrun_whatever_is_killed(ready_made):
