@@ -14,10 +14,6 @@ MAY_SLEEP = {
     "concurrency/callers.py": "clients of real servers, who ask again after a while",
     "concurrency/simulation": "time is a number there",
     "concurrency/faults": "drives exploration, and faults that last for a while are what it is about",
-    "api/test_hand_over.py": "polls by itself, which `waiting.py` could do",
-    "api/test_watch_server.py": "polls by itself, which `waiting.py` could do",
-    "cli/test_metrics.py": "polls by itself, which `waiting.py` could do",
-    "store/embedded/conftest.py": "polls by itself, which `waiting.py` could do",
 }
 """File or folder, and why: whoever is added needs a reason that no event could replace."""
 

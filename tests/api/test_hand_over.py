@@ -24,6 +24,7 @@ from service.scheduler.service import Scheduler
 from service.settings import Settings
 from service.store.memory import MemoryStore
 from tests.api.harness import CLUSTER, node, pod, problem
+from tests.waiting import once
 
 CLOCK = SystemClock()
 KEY = {"idempotency-key": "k"}
@@ -137,8 +138,10 @@ def never(home, committed):
 
 
 async def until(true):
-    while not true():  # noqa: ASYNC110 - there is nothing to wait on
-        await asyncio.sleep(0.001)
+    async def holds():
+        return true()
+
+    await once(holds)
 
 
 def placing(*names):

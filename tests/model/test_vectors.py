@@ -2,19 +2,14 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from service.model.config import parse_config
 from service.model.manifest import TemplateCache, parse_any
-from tests.conformance.vectors import FOLDER, cases, config_of, traces
+from tests.conformance.vectors import cases, config_of, traces
 
-pytestmark = pytest.mark.skipif(
-    not Path(FOLDER).exists(), reason="the conformance vectors are not in this checkout"
-)
 OPERATIONS = {"pod": "Pod", "node": "Node", "namespace": "Namespace"}
 
 

@@ -18,7 +18,7 @@ from sqlalchemy.engine import make_url
 
 from service.store.embedded import EmbeddedPostgres, postmaster
 from service.store.embedded.folder import DataFolder
-from tests.waiting import WAIT_SECONDS, eventually
+from tests.waiting import WAIT_SECONDS, eventually, once
 
 QUICK = {"fsync": "off"}
 """What processes wrote outlives them in memory; only what a computer that dies does, needs fsync."""
@@ -64,9 +64,7 @@ async def _once_computing(url, backend):
     query = "SELECT state = 'active' FROM pg_stat_activity WHERE pid = $1"
     watcher = await _connect(url)
     try:
-        async with asyncio.timeout(WAIT_SECONDS):
-            while not await watcher.fetchval(query, backend):  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await once(lambda: watcher.fetchval(query, backend))
     finally:
         await watcher.close()
 
