@@ -173,9 +173,9 @@ def test_the_table_counts_by_layer_and_names_survivors():
         Verdict(mutant(name="c", layer="api"), "killed"),
     ]
     assert report.table(verdicts).splitlines()[2:] == [
-        "| api | 1 | 1 | 100% | 0 |  |",
-        "| engine | 2 | 1 | 50% | 1 | `b` |",
-        "| all | 3 | 2 | 67% | 1 | `b` |",
+        "| api | 1 | 1 | 100 % | 0 |  |",
+        "| engine | 2 | 1 | 50 % | 1 | `b` |",
+        "| all | 3 | 2 | 66 % | 1 | `b` |",
     ]
 
 
@@ -184,7 +184,7 @@ def test_the_table_stands_between_its_marks(tmp_path):
     page.write_text("before\n<!-- begin mutants -->\nold\n<!-- end mutants -->\nafter\n")
     report.publish([Verdict(mutant(), "killed")], page)
     written = page.read_text()
-    assert written.endswith("| all | 1 | 1 | 100% | 0 |  |\n<!-- end mutants -->\nafter\n")
+    assert written.endswith("| all | 1 | 1 | 100 % | 0 |  |\n<!-- end mutants -->\nafter\n")
     assert "old" not in written
 
 

@@ -26,7 +26,7 @@ def _line(title: str, verdicts: Sequence[Verdict]) -> str:
     killed = sum(each.is_killed for each in verdicts)
     missed = sum(each.mutant.was == "missed" for each in verdicts)
     alive = ", ".join(f"`{each.mutant.name}`" for each in verdicts if not each.is_killed)
-    rate = f"{killed / len(verdicts):.0%}" if verdicts else ""
+    rate = f"{100 * killed // len(verdicts)} %" if verdicts else ""
     return f"| {title} | {len(verdicts)} | {killed} | {rate} | {missed} | {alive} |"
 
 
@@ -44,5 +44,6 @@ def trouble(verdicts: Iterable[Verdict]) -> list[str]:
             found.append(
                 f"{each.mutant.name} {each.told}. {each.mutant.title}. {each.note}".strip()
             )
-        found += [f"{each.mutant.name} is let through by {test}" for test in each.slept]
+        else:
+            found += [f"{each.mutant.name} is let through by {test}" for test in each.slept]
     return found
