@@ -14,7 +14,7 @@ from tests.concurrency.simulation.shrinking import failed, shrink
 
 # A run is cut off at its end: what had been started for later never begins.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-SEEDS, CHUNK = 80, 20
+SEEDS, CHUNK = 60, 20
 
 
 @pytest.mark.parametrize("first", range(seeds.NUMBER, seeds.NUMBER + SEEDS, CHUNK))

@@ -16,7 +16,7 @@ from tests.engine.machine import EngineAgainstReference
 from tests.seeds import EXPLORING, examples
 from tests.strategies import NODE_FEATURES, POD_FEATURES
 
-EXAMPLES = 40 if compiled.is_in_use() else 15
+EXAMPLES = 25 if compiled.is_in_use() else 15
 """The same sources run both ways: what they mean is tested where they are quick."""
 SETTINGS = settings(
     max_examples=examples(EXAMPLES),

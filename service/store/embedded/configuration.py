@@ -31,6 +31,9 @@ _SETTINGS = {
     "max_wal_size": "256MB",
     "min_wal_size": "160MB",
     "checkpoint_timeout": "60s",
+    # A server that lost a process ends, and its supervisor starts another one. PostgreSQL's own way to
+    # begin anew can get stuck for good, alive and never ready, where the disk is full meanwhile.
+    "restart_after_crash": "off",
     "random_page_cost": "1.1",  # solid-state disks
     "timezone": "UTC",
     "log_timezone": "UTC",

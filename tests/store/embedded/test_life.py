@@ -91,6 +91,17 @@ def test_a_killed_server_is_started_again_with_all_that_was_acknowledged(folder)
         assert query(postgres.url, "SELECT count(*) FROM kept") == 3
 
 
+def test_a_server_that_lost_a_process_ends_and_another_is_started(folder):
+    """One way to begin anew: PostgreSQL's own can get stuck where the disk is full."""
+    with quick(folder) as postgres:
+        query(postgres.url, *KEPT)
+        pid = server_pid(folder)
+        kill(start_computing(postgres.url))
+        eventually(lambda: server_pid(folder) not in (None, pid))
+        answering(postgres.url)
+        assert query(postgres.url, "SELECT number FROM kept") == 7
+
+
 def test_what_a_killed_server_left_computing_does_not_hold_up_the_next_one(folder, monkeypatch):
     monkeypatch.setattr("service.store.embedded.postmaster._ORPHANS_SECONDS_MAX", 0.5)
     with quick(folder) as postgres:
