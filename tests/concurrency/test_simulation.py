@@ -1,4 +1,4 @@
-"""A few hundred seeds of the protocol's simulation, and the promises of the simulation itself."""
+"""Some seeds of the protocol's simulation, and the promises of the simulation itself."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from tests.concurrency.simulation.shrinking import failed, shrink
 
 # A run is cut off at its end: what had been started for later never begins.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-SEEDS, CHUNK = 60, 20
+SEEDS, CHUNK = 40, 20
 
 
 @pytest.mark.parametrize("first", range(seeds.NUMBER, seeds.NUMBER + SEEDS, CHUNK))
