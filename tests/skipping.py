@@ -7,6 +7,7 @@ ALLOWED = {
     "not compiled here": "There is no C compiler; `.ci/run` refuses to go on without one.",
     "clock jumps: libfaketime is not installed": "A package of the system that few machines have.",
     "full disk: a small tmpfs may not be mounted here": "Only root may mount.",
+    "other accounts: a folder above this checkout is closed to them": "As that of `mktemp -d` is.",
     "other accounts: only root can become somebody else": "The suite runs as other users, too.",
     "trees of processes: only Linux has /proc": "The suite runs elsewhere, too.",
 }
