@@ -1,12 +1,16 @@
 """Who is planted together, which test kills whom, and what a run leaves of the tree."""
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.mutants.test_catalogue import mutant
 from tools.mutants import report
+from tools.mutants.catalogue import ROOT
 from tools.mutants.judging import Verdict, judge, not_passed
 from tools.mutants.packing import Imports, packs
-from tools.mutants.running import Outcome, Tree
+from tools.mutants.running import OPTIONS, Outcome, Tree
 
 PROJECT = {
     "conftest.py": "import pytest\nfrom code import shared\n\n@pytest.fixture\ndef given():\n    return shared\n",
@@ -190,3 +194,9 @@ def test_the_table_stands_between_its_marks(tmp_path):
 
 def test_the_page_has_a_place_for_the_table():
     assert report.between(report.PAGE.read_text(), report.SECTION, "x")
+
+
+def test_pytest_takes_the_options_of_a_run_in_this_project():
+    command = (sys.executable, "-m", "pytest", *OPTIONS, "--collect-only", "tests/test_seeds.py")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

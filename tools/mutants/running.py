@@ -17,7 +17,7 @@ from tools.mutants.catalogue import ROOT, Mutant
 
 SECONDS = 300
 OPTIONS = (
-    *("-q", "-rN", "--tb=line", "-p", "no:randomly", "-p", "no:cacheprovider"),
+    *("-q", "-rN", "--tb=line", "-p", "no:cacheprovider"),
     "--hypothesis-profile=mutants",
 )
 NOT_COLLECTED = (2, 4, 5)
