@@ -141,7 +141,7 @@ async def test_a_body_that_trickles_is_given_up(make_harness) -> None:
 
     answer = await harness.client.put(POD, content=body())
     assert problem(answer, 408) == "BodyTimeout"
-    assert pieces < WAIT_SECONDS + 1
+    assert pieces < 2 * WAIT_SECONDS  # it looks at the clock some pieces later
 
 
 @pytest.mark.parametrize(
