@@ -1,7 +1,7 @@
 """What only a real database can show: races, locks, cancelled and broken commits."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
@@ -320,7 +320,9 @@ async def test_p4_kills_at_any_moment_leave_every_commit_whole_or_absent(
         for _ in range(turns):
             await asyncio.sleep(0)
         await disconnect_all(operator)
-        verdicts[name] = await was_committed(postgres, cluster_id, attempt, request)
+        result = await verdict(postgres, cluster_id, attempt, request)
+        assert result is None or isinstance(result, Committed | Lost)
+        verdicts[name] = isinstance(result, Committed)
     expected = {f"before-{name}" for name in verdicts}
     for name, there in verdicts.items():
         expected |= {name, f"{name}-too"} if there else set()
@@ -333,25 +335,33 @@ async def test_p4_kills_at_any_moment_leave_every_commit_whole_or_absent(
 async def committed_if_reached(store: PostgresStore, cluster_id: int, name: str) -> Head | None:
     """The head after this commit; none where the last kill met a connection that was just opened."""
     with suppress(StorageUnavailable):
-        return await committed(store, cluster_id, create(name))
+        request = commit_on(await store.head(cluster_id), create(name))
+        result = await verdict(store, cluster_id, store.commit(cluster_id, request), request)
+        return result.head if isinstance(result, Committed) else None
     return None
 
 
-async def was_committed(
+async def verdict(
     store: PostgresStore,
     cluster_id: int,
-    attempt: asyncio.Task[CommitResult],
+    attempt: Awaitable[CommitResult],
     request: CommitRequest,
-) -> bool:
-    """What is said of an attempt, by itself or when it is asked about."""
+) -> CommitResult | None:
+    """What is said of an attempt, by itself or when it is asked about; none if it never began."""
     try:
-        result: CommitResult = await attempt
+        return await attempt
     except StorageUnavailable:
-        return False
+        return None
     except OutcomeUnknown:
-        result = await store.settle_unknown(cluster_id, request)
-    assert isinstance(result, Committed | Lost)
-    return isinstance(result, Committed)
+        return await once(partial(settled, store, cluster_id, request))
+
+
+async def settled(
+    store: PostgresStore, cluster_id: int, request: CommitRequest
+) -> CommitResult | None:
+    with suppress(OutcomeUnknown):
+        return await store.settle_unknown(cluster_id, request)
+    return None
 
 
 async def test_connections_that_died_while_idle_are_replaced_unnoticed(
