@@ -7,6 +7,8 @@
 import argparse
 import contextlib
 import json
+import os
+import statistics
 import subprocess
 import sys
 import time
@@ -19,6 +21,7 @@ from xml.etree import ElementTree as ET
 ROOT = Path(__file__).parents[1]
 SECONDS_FILE = ROOT / "tests" / "seconds.json"
 BUSY = "while True: pass"
+LOOK_SECONDS = 10.0
 ABSENT = "absent"
 Verdicts = dict[str, str]
 """Test to `passed`, `failed`, `error` or `skipped`."""
@@ -31,12 +34,15 @@ class Run:
     name: str
     beside: str
     seconds: float
+    load: float
+    """How many processes of the whole machine wanted a core, on the average of the run."""
     verdicts: Verdicts
 
     def row(self) -> str:
         counts = Counter(self.verdicts.values())
         figures = (counts[each] for each in ("passed", "failed", "error", "skipped"))
-        return f"| {self.name} | {self.beside} | {self.seconds:.0f} | {' | '.join(f'{n:,}' for n in figures)} |"
+        told = (self.name, self.beside, f"{self.seconds:.0f}", f"{self.load:.1f}")
+        return f"| {' | '.join((*told, *(f'{n:,}' for n in figures)))} |"
 
 
 def main() -> int:
@@ -52,6 +58,7 @@ def _options() -> argparse.Namespace:
     repeat.add_argument("--runs", type=int, default=10)
     repeat.add_argument("--loaded", type=int, default=5, help="how many beside busy processes")
     repeat.add_argument("--busy", type=int, default=2, help="how many busy processes")
+    repeat.add_argument("--beside", help="what else the machine does, to be told in the table")
     repeat.add_argument("--folder", type=Path, default=ROOT / ".verdicts" / "runs")
     repeat.set_defaults(do=_repeat)
     compare = commands.add_parser("compare", help="compare runs, each a folder of junit files")
@@ -69,14 +76,24 @@ def _repeat(options: argparse.Namespace) -> int:
         folder = options.folder / f"{number:02}"
         folder.mkdir(parents=True)
         with _beside(busy):
-            started = time.monotonic()
-            with (folder / "log").open("wb") as log:
-                command = ("make", "test", f"VERDICTS={folder}")
-                subprocess.run(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, check=False)
-        told = {"beside": f"{busy} busy processes" if busy else "nothing"}
-        (folder / "run.json").write_text(json.dumps(told | {"seconds": time.monotonic() - started}))
+            about = _run_tests(folder)
+        about["beside"] = options.beside or (f"{busy} busy processes" if busy else "nothing")
+        (folder / "run.json").write_text(json.dumps(about))
         print(read(folder).row(), flush=True)
     return tell([read(each) for each in sorted(options.folder.iterdir())])
+
+
+def _run_tests(folder: Path) -> dict[str, float | str]:
+    """How long it took and what the machine's load was meanwhile; what the tests say is in their files."""
+    started, loads = time.monotonic(), []
+    with (folder / "log").open("wb") as log:
+        command = ("make", "test", f"VERDICTS={folder}")
+        tests = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
+        while tests.poll() is None:
+            loads.append(os.getloadavg()[0])
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                tests.wait(LOOK_SECONDS)
+    return {"seconds": time.monotonic() - started, "load": statistics.mean(loads)}
 
 
 @contextlib.contextmanager
@@ -102,7 +119,13 @@ def read(folder: Path) -> Run:
     told = folder / "run.json"
     about = json.loads(told.read_text()) if told.exists() else {}
     verdicts = {f"{file.stem} {test}": each for file in files for test, each in _tests(file)}
-    return Run(folder.name, about.get("beside", ""), about.get("seconds", 0.0), verdicts)
+    return Run(
+        folder.name,
+        about.get("beside", ""),
+        about.get("seconds", 0.0),
+        about.get("load", 0.0),
+        verdicts,
+    )
 
 
 def failed_tests(file: Path) -> Iterator[str]:
@@ -131,8 +154,8 @@ def differences(runs: Sequence[Run]) -> dict[str, list[str]]:
 
 def tell(runs: Sequence[Run]) -> int:
     """Print a table of the runs and each test whose verdict differs; 1 if there is any."""
-    print("| run | beside | seconds | passed | failed | errors | skipped |")
-    print("|--:|---|--:|--:|--:|--:|--:|")
+    print("| run | beside | seconds | load | passed | failed | errors | skipped |")
+    print("|--:|---|--:|--:|--:|--:|--:|--:|")
     for run in runs:
         print(run.row())
     differing = differences(runs)

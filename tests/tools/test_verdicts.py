@@ -22,7 +22,7 @@ def test_runs_with_the_same_verdicts_agree(tmp_path, capsys):
     runs = [kept(tmp_path / name, PASSES, SKIPPED) for name in ("1", "2")]
     assert verdicts.tell(runs) == 0
     told = capsys.readouterr().out
-    assert "| 1 |  | 0 | 1 | 0 | 0 | 1 |" in told
+    assert "| 1 |  | 0 | 0.0 | 1 | 0 | 0 | 1 |" in told
     assert "0 of 2 tests differ in 2 runs." in told
 
 
