@@ -109,6 +109,7 @@ async def test_a_deleted_cluster_leaves_no_row_in_any_table(
 
     before = await counted()
     assert await postgres.delete_cluster(number)
+    await postgres.add_events(number, [event("late", message="too late")])
     after = await counted()
     await operator.close()
     # What processes say of their replicas is forgotten by whoever reports next.

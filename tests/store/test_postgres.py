@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from service.model.errors import StorageUnavailable
-from service.model.events import Event
 from service.model.log import Head, NotYet
 from service.store.connections import History, HistoryGuard, data_source_name, keep_alive
 from service.store.failures import is_unavailable, unavailable_on_failure
@@ -272,31 +271,6 @@ async def test_p12_compaction_leaves_nothing_at_the_floor_or_below(
         "SELECT last_revision FROM commit WHERE cluster_id = $1", cluster_id
     )
     assert [row["last_revision"] for row in left] == [head.revision]
-
-
-async def test_a_deleted_cluster_leaves_no_row_in_any_table(
-    postgres: PostgresStore, operator: asyncpg.Connection
-):
-    told = Event(
-        namespace="shop", pod="a", uid="u", type="Warning", reason="Evicted", message="why",
-        revision=2, first="2026-01-01T00:00:00Z", last="2026-01-01T00:00:00Z",
-    )  # fmt: skip
-    gone = (await postgres.create_cluster("gone", b"{}")).cluster_id
-    await committed(postgres, gone, create("a"), idempotency=[answer("k")], events=[told])
-    assert await postgres.acquire_lease(gone, "work", "w1", 10)
-    assert await postgres.delete_cluster(gone)
-    await postgres.add_events(gone, [told])
-    tables = await operator.fetch(
-        "SELECT c.table_name FROM information_schema.columns AS c JOIN information_schema.tables AS t"
-        " USING (table_schema, table_name) WHERE t.table_schema = 'public' AND c.column_name = 'cluster_id'"
-        " AND t.table_type = 'BASE TABLE'"
-    )
-    counts = {
-        name: await operator.fetchval(f"SELECT count(*) FROM {name} WHERE cluster_id = $1", gone)
-        for (name,) in tables
-    }
-    assert len(counts) >= 8
-    assert not any(counts.values()), counts
 
 
 async def test_a_value_that_cannot_be_stored_is_a_mistake_and_not_an_unknown_outcome(
