@@ -20,6 +20,7 @@ from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import compiled
+from service.api.access import check_access, require_declarations
 from service.api.direct import Direct
 from service.api.edge import Edge
 from service.api.hand_over import HandOver, decide_handed
@@ -72,7 +73,10 @@ def create_app(
     """The ASGI application over a store and a scheduler.
 
     `metrics` is the meter of that scheduler. `lifespan` surrounds the time in which requests are served, `middleware`
-    each request that was routed.
+    each request that was routed and may be made.
+
+    Raises:
+        ImproperlyConfiguredException: an operation does not say who may call it.
     """
     services = Services(
         settings=settings,
@@ -89,11 +93,12 @@ def create_app(
         },
         exception_handlers={Exception: answer_error},
         lifespan=[lifespan] if lifespan else [],
-        middleware=[*middleware, Direct(services)],
+        middleware=[check_access, *middleware, Direct(services)],
         openapi_config=None,
         logging_config=None,
         request_max_body_size=None,
     )
+    require_declarations(app.routes)
     return Edge(
         app,
         settings,

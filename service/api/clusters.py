@@ -8,6 +8,7 @@ from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 
 from service.api import wire
+from service.api.access import Admin, Cluster
 from service.api.object_operations import CLUSTER_PATH, IF_MATCH
 from service.api.objects import patch_type_of
 from service.api.operations import (
@@ -49,6 +50,7 @@ def _cluster(description: str) -> Body:
     opt=described(
         Operation(
             id="listClusters",
+            access=Cluster("read"),
             tag="clusters",
             summary="List all clusters",
             answers={200: Body(types={JSON: wire.ClusterList}, description="By name.")},
@@ -71,6 +73,7 @@ async def list_clusters(
     opt=described(
         Operation(
             id="getCluster",
+            access=Cluster("read"),
             tag="clusters",
             summary="Read a cluster's configuration and size",
             answers={200: _cluster("The cluster.")},
@@ -88,6 +91,7 @@ async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) 
     opt=described(
         Operation(
             id="putCluster",
+            access=Admin(),
             decided=True,
             tag="clusters",
             summary="Create a cluster, or replace its configuration",
@@ -118,6 +122,7 @@ async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) 
     opt=described(
         Operation(
             id="patchCluster",
+            access=Cluster("configure"),
             decided=True,
             tag="clusters",
             summary="Change single settings of a cluster",
@@ -156,6 +161,7 @@ async def patch_cluster(
     opt=described(
         Operation(
             id="deleteCluster",
+            access=Admin(),
             tag="clusters",
             summary="Delete a cluster with all that is in it",
             description="A cluster created later under the same name is another one. `default` is "

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from litestar.handlers import HTTPRouteHandler
 
+from service.api.access import Public
 from service.api.operations import Body, Operation, Parameter
 from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem
 from service.api.schemas import Document, reference_to, schemas_of
@@ -17,7 +18,7 @@ from service.engine.explanation import Explanation, Summary
 
 VERSION = "v1"
 
-_EVERYWHERE = ("MalformedRequest", "Unauthorized", "URLTooLong", "HeadersTooLarge", "Internal")
+_EVERYWHERE = ("MalformedRequest", "URLTooLong", "HeadersTooLarge", "Internal")
 _WITH_BODY = ("MalformedJSON", "BodyTimeout", "BodyTooLarge", "UnsupportedMediaType")
 _IN_A_CLUSTER = ("NotFound", "StorageUnavailable")
 
@@ -97,6 +98,8 @@ def _operation(operation: Operation, path: str) -> Document:
         "summary": operation.summary,
         "responses": _responses(operation, in_cluster="cluster" in names),
     }
+    if isinstance(operation.access, Public):
+        written["security"] = []
     if operation.description:
         written["description"] = operation.description
     if parameters:
@@ -149,6 +152,7 @@ def _responses(operation: Operation, *, in_cluster: bool) -> Document:
                 name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS
             }
     codes = {*_EVERYWHERE, *operation.problems}
+    codes |= set() if isinstance(operation.access, Public) else {"Unauthorized"}
     codes |= set(_WITH_BODY) if operation.request is not None else set()
     codes |= set(_IN_A_CLUSTER) if in_cluster else set()
     for status, of_status in _by_status(codes).items():
@@ -184,7 +188,7 @@ def _components(operations: Sequence[Operation]) -> Document:
             "bearer": {
                 "type": "http",
                 "scheme": "bearer",
-                "description": "Needed below `/v1` where the server runs with a token.",
+                "description": "Needed where the server runs with a token, but for what is public.",
             }
         },
     }

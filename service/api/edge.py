@@ -4,19 +4,19 @@ Pure ASGI, because it also has to see what Litestar answers by itself (404, 405)
 """
 
 import hmac
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain
 
 from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
-from litestar.utils.path import normalize_path
 
+from service.api.access import BOOTSTRAP, EVERYBODY, Principal, identify, principal_of
 from service.api.metrics import Metrics
 from service.api.problems import (
     PROBLEM_JSON,
     HeadersTooLarge,
     MalformedRequest,
-    Unauthorized,
     URLTooLong,
     encode_problem,
 )
@@ -24,8 +24,16 @@ from service.api.streams import HEAD_ONLY
 from service.model.errors import MoorageError
 from service.settings import Settings
 
-_GUARDED = ("/v1", "/debug")
-"""Where a token is asked for."""
+_NORMAL_PATH = re.compile(
+    rb"/|(?:/"
+    rb"(?!\.{1,2}(?:/|\Z))"  # these lead elsewhere
+    rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]++"
+    rb"|%(?!2D|2E|2F|3[0-9]|4[1-9A-F]|5[0-9A]|5F|6[1-9A-F]|7[0-9A]|7E)[0-9A-F]{2})++)++"
+)
+"""A path as RFC 3986 normalises it (6.2.2): only what has to be is percent-encoded, in capitals.
+
+Besides, no segment is empty, and none has an encoded slash. The time is linear in the path's length.
+"""
 
 REVISION_HEADER = b"moorage-revision"
 
@@ -84,25 +92,19 @@ class Edge:
         if sum(map(len, chain.from_iterable(headers))) > self._header_bytes_max:
             raise HeadersTooLarge(f"The headers are longer than {self._header_bytes_max} bytes.")
         _check_framing(headers)
-        _check_path(scope["path"])
-        if _routed_path(scope).startswith(_GUARDED):
-            self._authenticate(headers)
+        _check_path(scope["path"], path)
+        identify(scope, self._principal(headers))
 
-    def _authenticate(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+    def _principal(self, headers: Iterable[tuple[bytes, bytes]]) -> Principal | None:
         if self._credentials is None:
-            return
+            return EVERYBODY
         given = [value for name, value in headers if name == b"authorization"]
         # Of several, a proxy in front may have looked at another one.
-        if len(given) != 1 or not hmac.compare_digest(
+        if len(given) == 1 and hmac.compare_digest(
             _with_normal_scheme(given[0]), self._credentials
         ):
-            raise Unauthorized("Send `Authorization: Bearer <token>` with the server's token.")
-
-
-def _routed_path(scope: HTTPScope) -> str:
-    """The path by which the router finds a handler: to it, `//v1` and `v1` are `/v1`."""
-    path, root = scope["path"], scope.get("root_path", "")
-    return normalize_path(path.split(root, maxsplit=1)[-1] if root else path)
+            return BOOTSTRAP
+        return None
 
 
 def _with_normal_scheme(authorization: bytes) -> bytes:
@@ -123,9 +125,15 @@ def _check_framing(headers: list[tuple[bytes, bytes]]) -> None:
         raise MalformedRequest("Content-Length is given more than once.")
 
 
-def _check_path(path: str) -> None:
+def _check_path(path: str, raw_path: bytes) -> None:
+    """What would be another path once it is normalised may mean one thing here and another elsewhere."""
     if not path.isprintable() or "\ufffd" in path:
         raise MalformedRequest("The path has to be printable, percent-encoded UTF-8.")
+    if _NORMAL_PATH.fullmatch(raw_path) is None:
+        raise MalformedRequest(
+            "The path is not in its normal form: it begins with one slash and ends without one, has no empty"
+            " segments and none that is . or .., and only what has to be is percent-encoded, in capitals."
+        )
 
 
 async def _refuse(send: Send, scope: HTTPScope, error: MoorageError) -> None:
@@ -176,5 +184,7 @@ class _Answer:
 
 
 def _cluster_of(scope: HTTPScope) -> str:
-    """The cluster that a routed request is about; empty where there is none."""
+    """The cluster that a routed request is about; empty where there is none, or its caller is nobody known."""
+    if principal_of(scope) is None:
+        return ""
     return str(scope.get("path_params", {}).get("cluster", ""))

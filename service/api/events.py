@@ -5,6 +5,7 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from service.api import wire
+from service.api.access import Namespaced
 from service.api.event_reads import EVENT_KIND
 from service.api.object_operations import CLUSTER_PATH, LIMIT_AND_CONTINUE, MIN_REVISION
 from service.api.objects import list_of
@@ -23,6 +24,7 @@ _FIELD_SELECTOR = Parameter(
 def _operation(id_: str, scope: str) -> Operation:
     return Operation(
         id=id_,
+        access=Namespaced("read"),
         tag="events",
         summary=f"What happened to the pods of {scope}",
         description="Placements, attempts that found no node, bindings by force, evictions: each "

@@ -7,6 +7,7 @@ from litestar import Request
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
+from service.api.access import identify, principal_of
 from service.api.idempotency import IDEMPOTENCY_KEY
 from service.api.metrics import Metrics
 from service.api.operations import NDJSON, Operation
@@ -18,6 +19,8 @@ from service.scheduler.homes import Homes
 
 HANDED_BYTES_MAX = 16 * 1024 * 1024
 """Larger bodies are decided where they arrive."""
+_SECRETS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
+"""Who the caller is travels in place of these."""
 _HANDED = "moorage_handed_over"
 """Set in the state of a request that came from another worker: it is never handed on."""
 
@@ -57,8 +60,9 @@ class HandOver:
             path=scope["path"],
             raw_path=scope.get("raw_path") or b"",
             query=scope["query_string"],
-            headers=list(scope["headers"]),
+            headers=[each for each in scope["headers"] if each[0] not in _SECRETS],
             body=body,
+            principal=principal_of(scope),
         )
         return await hand_over(
             self, holder, request, _repeat(scope), lambda: answer_of(app, scope, body)
@@ -98,6 +102,7 @@ async def decide_handed(app: ASGIApp, request: HandedRequest) -> HandedAnswer:
         "extensions": {},
         "state": {_HANDED: True},
     }
+    identify(scope, request.principal)
     return await answer_of(app, scope, request.body)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from service.api import wire
+from service.api.access import Access, Cluster, Namespaced, Verb
 from service.api.operations import (
     JSON,
     JSON_PATCH,
@@ -35,6 +36,12 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     list_parameters: Sequence[Parameter] = ()
     computed: bool = False
     """Whether part of it is not stored but computed for each answer."""
+    changed_by: Verb
+    """What one has to be allowed in order to change it."""
+
+    def access(self, verb: Verb) -> Access:
+        """What an operation on objects of this kind asks of its caller."""
+        return Namespaced(verb) if self.namespaced else Cluster(verb)
 
     @property
     def tag(self) -> str:
@@ -117,6 +124,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
     infix = "Namespaced" if scoped else ""
     return Operation(
         id=f"list{infix}{resource.kind}s",
+        access=resource.access("read"),
         decided=resource.computed,
         tag=resource.tag,
         summary=f"List the {resource.plural} of {scope}",
@@ -132,6 +140,7 @@ def get_operation(resource: Resource) -> Operation:
     """How reading one object is described."""
     return Operation(
         id=f"get{resource.kind}",
+        access=resource.access("read"),
         decided=resource.computed,
         tag=resource.tag,
         summary=f"Read a {resource.kind}",
@@ -156,6 +165,7 @@ def put_operation(resource: Resource) -> Operation:
     """How creating or replacing one is described."""
     return Operation(
         id=f"put{resource.kind}",
+        access=resource.access(resource.changed_by),
         decided=True,
         tag=resource.tag,
         summary=f"Create or replace a {resource.kind}",
@@ -177,6 +187,7 @@ def patch_operation(resource: Resource) -> Operation:
     }
     return Operation(
         id=f"patch{resource.kind}",
+        access=resource.access(resource.changed_by),
         decided=True,
         tag=resource.tag,
         summary=f"Change fields of a {resource.kind}",
@@ -203,6 +214,7 @@ def delete_operation(resource: Resource) -> Operation:
     }
     return Operation(
         id=f"delete{resource.kind}",
+        access=resource.access(resource.changed_by),
         decided=True,
         tag=resource.tag,
         summary=f"Delete a {resource.kind}",

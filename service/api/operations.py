@@ -1,6 +1,6 @@
 """What the API says of each operation, beside its handler.
 
-One value serves twice: requests are checked against it (media types, body limit, query
+One value serves twice: requests are checked against it (access, media types, body limit, query
 parameters), and the OpenAPI document is written from it. So the two cannot drift apart.
 """
 
@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
+
+from service.api.access import Access, declared
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -46,6 +48,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One operation of the API."""
 
     id: str
+    access: Access
     tag: str
     summary: str
     description: str = ""
@@ -63,6 +66,6 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset(p.name for p in self.parameters if p.place == place)
 
 
-def described(operation: Operation) -> dict[str, Operation]:
+def described(operation: Operation) -> dict[str, Any]:
     """The `opt` of a Litestar handler that carries its operation."""
-    return {"operation": operation}
+    return {"operation": operation, **declared(operation.access)}

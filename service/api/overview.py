@@ -4,6 +4,7 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 
 from service.api import wire
+from service.api.access import Cluster
 from service.api.object_operations import CLUSTER_PATH
 from service.api.operations import JSON, Body, Operation, Parameter, described
 from service.api.requests import AnyRequest, query, wrong_parameter
@@ -21,6 +22,7 @@ _ROWS_PER_PIECE = 1_000
 
 _TOPOLOGY = Operation(
     id="getTopology",
+    access=Cluster("read"),
     decided=True,
     tag="placements",
     summary="The domains of a topology key",
@@ -70,6 +72,7 @@ async def get_topology(request: AnyRequest, services: NamedDependency[Services])
 
 _EXPORT = Operation(
     id="exportCluster",
+    access=Cluster("read"),
     tag="bulk",
     summary="All objects of a cluster, at one revision",
     description="As a `List` that `applyObjects` takes.",

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from service.api.access import Principal
 from service.scheduler.handing import AnswerLost, Repeat, Unreachable
 
 SOCKET_PATH_BYTES_MAX = 100
@@ -32,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class HandedRequest(msgspec.Struct, frozen=True, array_like=True):
-    """A request as it came, its body complete."""
+    """A request as it came, its body complete, without what its caller proved with who it is."""
 
     method: str
     path: str
@@ -40,6 +41,7 @@ class HandedRequest(msgspec.Struct, frozen=True, array_like=True):
     query: bytes
     headers: Headers
     body: bytes
+    principal: Principal | None
 
 
 class HandedAnswer(msgspec.Struct, frozen=True, array_like=True):

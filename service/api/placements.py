@@ -5,6 +5,7 @@ from litestar import Response, get, post
 from litestar.di import NamedDependency
 
 from service.api import wire
+from service.api.access import Cluster, Namespaced
 from service.api.bindings import parse_binding, parse_eviction
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
 from service.api.object_operations import CLUSTER_PATH
@@ -24,6 +25,7 @@ _encode = msgspec.json.Encoder().encode
 
 _PLACE = Operation(
     id="placePods",
+    access=Cluster("place"),
     decided=True,
     tag="placements",
     summary="Decide where pods run, and record it",
@@ -83,6 +85,7 @@ def _rendered(answer: PlacementAnswer) -> Rendered:
 
 _BIND = Operation(
     id="bindPod",
+    access=Namespaced("bind"),
     decided=True,
     tag="placements",
     summary="Bind a pending pod to a named node",
@@ -123,6 +126,7 @@ def rendered_object(answer: ObjectAnswer) -> Rendered:
 
 _EVICT = Operation(
     id="evictPod",
+    access=Namespaced("evict"),
     decided=True,
     tag="placements",
     summary="Mark a pod as to be stopped",
@@ -155,6 +159,7 @@ def _evicted(answer: ObjectAnswer) -> Rendered:
 
 _EXPLAIN = Operation(
     id="explainPod",
+    access=Namespaced("read"),
     decided=True,
     tag="placements",
     summary="Why a pod is where it is, or why it waits",

@@ -7,6 +7,7 @@ from functools import cache
 from litestar import HttpMethod, Response, route
 from litestar.handlers import HTTPRouteHandler
 
+from service.api.access import Access, access_of, declared
 from service.api.apply import APPLY_HANDLERS
 from service.api.clusters import CLUSTER_HANDLERS
 from service.api.document import build_document
@@ -36,17 +37,19 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
 
 
 def _options_handlers(handlers: Iterable[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
-    """Answers to OPTIONS for each path; Litestar's own know only the path's first method."""
+    """Answers to OPTIONS for each path, for whoever may call its first handler; Litestar's own know only that one's method."""
     methods: dict[str, set[str]] = defaultdict(lambda: {"OPTIONS"})
+    access: dict[str, Access] = {}
     for handler in handlers:
         also = {"HEAD"} if "GET" in handler.http_methods else set()
         for path in handler.paths:
             methods[path] |= {*handler.http_methods, *also}
-    return [_options_handler(path, sorted(allowed)) for path, allowed in methods.items()]
+            access.setdefault(path, access_of(handler))
+    return [_options_handler(path, sorted(methods[path]), access[path]) for path in methods]
 
 
-def _options_handler(path: str, allowed: Sequence[str]) -> HTTPRouteHandler:
-    @route(path, http_method=HttpMethod.OPTIONS, status_code=204)
+def _options_handler(path: str, allowed: Sequence[str], access: Access) -> HTTPRouteHandler:
+    @route(path, http_method=HttpMethod.OPTIONS, status_code=204, opt=declared(access))
     async def options() -> Response[None]:
         return Response(None, headers={"allow": ", ".join(allowed)})
 

@@ -8,6 +8,7 @@ from litestar import MediaType, Response, get
 from litestar.di import NamedDependency
 
 from service.api import wire
+from service.api.access import Admin, Public, declared
 from service.api.exposition import CONTENT_TYPE
 from service.api.operations import JSON, Body, Operation, described
 from service.api.pages import docs_page, problem_page, problems_page
@@ -26,6 +27,7 @@ _OK = msgspec.json.encode(wire.Readiness(status="ok"))
     opt=described(
         Operation(
             id="getLiveness",
+            access=Public(),
             tag="server",
             summary="Is the process alive?",
             answers={200: Body(types={JSON: wire.Readiness}, description="It is.")},
@@ -42,6 +44,7 @@ async def livez() -> Response[bytes]:
     opt=described(
         Operation(
             id="getReadiness",
+            access=Public(),
             tag="server",
             summary="Can the process serve?",
             description="It can as long as it reaches the database and follows the clusters' logs.",
@@ -70,6 +73,7 @@ async def readyz(services: NamedDependency[Services]) -> Response[bytes]:
     opt=described(
         Operation(
             id="getMetrics",
+            access=Public(),
             tag="server",
             summary="Metrics of this server",
             description="Of all its worker processes together, whichever of them answers.",
@@ -85,7 +89,7 @@ async def get_metrics(services: NamedDependency[Services]) -> Response[bytes]:
     return Response(text, media_type=CONTENT_TYPE)
 
 
-@get("/debug/replicas")
+@get("/debug/replicas", opt=declared(Admin()))
 async def debug_replicas(services: NamedDependency[Services]) -> Response[bytes]:
     """Revision and hash of the replicas of every living process that runs with `--debug`."""
     if not services.settings.debug:
@@ -94,25 +98,25 @@ async def debug_replicas(services: NamedDependency[Services]) -> Response[bytes]
     return Response(msgspec.json.encode({"items": reports}), media_type=JSON)
 
 
-@get("/openapi.json")
+@get("/openapi.json", opt=declared(Public()))
 async def openapi_json(document: NamedDependency[dict[str, Any]]) -> Response[bytes]:
     """The OpenAPI document."""
     return Response(msgspec.json.encode(document), media_type=JSON)
 
 
-@get("/docs")
+@get("/docs", opt=declared(Public()))
 async def docs(document: NamedDependency[dict[str, Any]]) -> Response[str]:
     """The OpenAPI document for people."""
     return _page(docs_page(document))
 
 
-@get("/errors")
+@get("/errors", opt=declared(Public()))
 async def errors() -> Response[str]:
     """All codes of problem documents."""
     return _page(problems_page())
 
 
-@get("/errors/{code:str}")
+@get("/errors/{code:str}", opt=declared(Public()))
 async def error(request: AnyRequest) -> Response[str]:
     """What one code means: where the `type` of a problem document leads."""
     code = request.path_params["code"]

@@ -146,11 +146,24 @@ async def test_a_body_that_trickles_is_given_up(make_harness) -> None:
 
 async def test_who_is_refused_learns_the_scheme_and_nothing_of_the_cluster(make_harness) -> None:
     harness = await make_harness(token="secret")
-    for path in (PODS, "/v1/nothing", "/v1", "/debug/replicas"):
+    for path in (PODS, "/debug/replicas"):
         answer = await harness.client.get(path)
         assert problem(answer, 401) == "Unauthorized"
         assert answer.headers["www-authenticate"] == "Bearer"
         assert "moorage-revision" not in answer.headers
+
+
+async def test_what_leads_nowhere_says_so_to_everybody_and_nothing_of_the_cluster(
+    make_harness,
+) -> None:
+    harness = await make_harness(token="secret")
+    for path in ("/v1", "/v1/nothing", "/v1/clusters/default/nothing"):
+        answer = await harness.client.get(path)
+        assert problem(answer, 404) == "NoSuchPath"
+        assert "moorage-revision" not in answer.headers
+    answer = await harness.client.post("/v1/clusters/default")
+    assert problem(answer, 405) == "MethodNotAllowed"
+    assert "moorage-revision" not in answer.headers
 
 
 async def test_errors_in_a_cluster_carry_its_revision(harness: Harness) -> None:

@@ -11,9 +11,10 @@ import httpx
 import pytest
 
 from service.api import peers as peers_module
+from service.api.access import BOOTSTRAP, EVERYBODY
 from service.api.hand_over import HandOver, decide_handed
 from service.api.metrics import Metrics
-from service.api.peers import Listener, SocketPeers, socket_of
+from service.api.peers import HandedRequest, Listener, SocketPeers, socket_of
 from service.api.presence import Presence
 from service.api.requests import BodyReader
 from service.app import RandomIds, SystemClock, create_app
@@ -50,7 +51,7 @@ class Worker:
             metrics=metrics,
             middleware=[HandOver(self.homes, self.peers, bodies, metrics)],
         )
-        self.decided = []
+        self.handed = []
         """What others handed to it."""
         self.listener = Listener(socket_of(folder, name), self._decide)
         transport = httpx.ASGITransport(app=self.app)
@@ -58,8 +59,13 @@ class Worker:
         self.before = self.after = None
         """Awaited before or after each that is handed to it."""
 
+    @property
+    def decided(self):
+        """The methods and paths of what others handed to it."""
+        return [(request.method, request.path) for request in self.handed]
+
     async def _decide(self, request):
-        self.decided.append((request.method, request.path))
+        self.handed.append(request)
         if self.before is not None:
             await self.before()
         answer = await decide_handed(self.app._app, request)
@@ -215,6 +221,25 @@ async def test_p19_limits_and_tokens_are_looked_at_before_anything_is_handed_ove
     long = await strict.client.put(f"{CLUSTER}/nodes/n", content=b" " * 2000, headers=token)
     assert problem(long, 413) == "BodyTooLarge"
     assert home.decided == []
+
+
+async def test_p19_who_asks_is_told_to_the_other_worker_and_not_by_which_secret(home, start_worker):
+    strict = await start_worker("strict", token="secret")
+    headers = {"authorization": "Bearer secret", "cookie": "a=b", "if-match": "*"}
+    answer = await strict.client.patch(f"{CLUSTER}/nodes/n", json={}, headers=headers)
+    assert answer.status_code == 200
+    [handed] = home.handed
+    assert handed.principal == BOOTSTRAP
+    names = {name for name, _ in handed.headers}
+    assert b"if-match" in names
+    assert not names & {b"authorization", b"cookie"}
+
+
+async def test_p19_what_nobody_known_has_asked_is_refused_by_whoever_decides(home):
+    path = f"{CLUSTER}/violations"
+    for principal, status in ((None, 401), (EVERYBODY, 200)):
+        request = HandedRequest("GET", path, path.encode(), b"", [], b"", principal)
+        assert (await decide_handed(home.app._app, request)).status == status
 
 
 async def test_p19_nothing_is_handed_over_twice(home, other, start_worker):

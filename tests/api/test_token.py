@@ -1,4 +1,4 @@
-"""The token: nothing below `/v1` and `/debug` is to be had without exactly it, whichever way a request takes."""
+"""The token: what is not public is not to be had without exactly it, whichever way a request takes."""
 
 from typing import Any
 from urllib.parse import unquote
@@ -47,21 +47,7 @@ WAYS = {
     "streamed": ("GET", f"{CLUSTER}/watch?timeoutSeconds=1", None),
     "replicas": ("GET", "/debug/replicas", None),
     "clusters": ("GET", "/v1/clusters", None),
-    "no such path": ("GET", "/v1/nothing", None),
 }
-
-OTHER_SPELLINGS = [
-    "//v1/clusters",
-    "v1/clusters",
-    "///v1//clusters",
-    "/v1/clusters/",
-    "/v1//clusters",
-    "/%2Fv1/clusters",
-    "/%2fv1/clusters",
-    "/%761/clusters",
-    "//debug/replicas",
-    "debug/replicas",
-]
 
 
 async def asked(
@@ -125,16 +111,19 @@ async def test_whatever_is_not_exactly_the_token_is_refused_on_every_way_in(
 
 @pytest.mark.parametrize("authorization", [RIGHT, f"bearer {TOKEN}", f"BEARER  {TOKEN} "])
 async def test_the_token_opens_every_way_in(guarded: Harness, authorization: str) -> None:
-    for name, (method, path, body) in WAYS.items():
+    for method, path, body in WAYS.values():
         status, _ = await asked(guarded, method, path, [authorization], body=body)
-        assert status in ({404} if name == "no such path" else {200, 201}), path
+        assert status in {200, 201}, path
 
 
-@pytest.mark.parametrize("path", OTHER_SPELLINGS)
+@pytest.mark.parametrize(
+    "path", ["v1/clusters", "//v1/clusters", "/%2Fv1/clusters", "/v1/clusters/"]
+)
 async def test_a_path_that_is_spelt_otherwise_opens_nothing(guarded: Harness, path: str) -> None:
-    """The router takes several slashes for one, and needs none at the beginning."""
-    assert (await asked(guarded, "GET", path, []))[0] == 401
-    assert (await asked(guarded, "GET", path, [RIGHT]))[0] == 200
+    """Not even to who has the token: what stands before this server may have read another path."""
+    for authorization in ([], [RIGHT]):
+        status, problem = await asked(guarded, "GET", path, authorization)
+        assert (status, problem["code"]) == (400, "MalformedRequest")
 
 
 async def test_a_prefix_that_the_server_takes_off_hides_nothing(guarded: Harness) -> None:

@@ -1,0 +1,225 @@
+"""Each operation says who may call it, and no spelling of its path goes around that.
+
+Generated from the OpenAPI document, so that an operation that comes later is tried as well.
+"""
+
+import http.client
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+import pytest
+from litestar import get
+from litestar.exceptions import ImproperlyConfiguredException
+
+from service.api.access import Admin, Cluster, Namespaced, Public, access_of
+from service.api.routes import HANDLERS, openapi_document
+from service.app import SystemClock, create_app
+from service.settings import Settings
+from tests.api.live import live_server
+from tests.processes import PLAIN_HTTP
+from tests.waiting import WAIT_SECONDS
+
+TOKEN = "an-administrators-token-of-32-characters"
+RIGHT = {"authorization": f"Bearer {TOKEN}"}
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+EXAMPLES = {"cluster": "default", "namespace": "shop", "name": "web-0", "code": "NotFound"}
+
+MAY = {
+    Public(): "getLiveness getReadiness getMetrics",
+    Admin(): "putCluster deleteCluster",
+    Cluster("configure"): "patchCluster",
+    Cluster("read"): """
+        listClusters getCluster getTopology exportCluster watchChanges listViolations
+        listNodes getNode listNamespaces getNamespace""",
+    Cluster("observe"): "putNode patchNode deleteNode putNamespace patchNamespace deleteNamespace",
+    Cluster("place"): "placePods simulate",
+    Cluster("edit"): "applyObjects",
+    Namespaced("read"): """
+        listPods listNamespacedPods getPod listResourceQuotas listNamespacedResourceQuotas getResourceQuota
+        listPodGroups listNamespacedPodGroups getPodGroup explainPod listEvents listNamespacedEvents""",
+    Namespaced("edit"): """
+        putPod patchPod deletePod putResourceQuota patchResourceQuota deleteResourceQuota
+        putPodGroup patchPodGroup deletePodGroup""",
+    Namespaced("bind"): "bindPod",
+    Namespaced("evict"): "evictPod",
+}  # fmt: skip
+"""What one has to be allowed, and for which operations."""
+
+UNDESCRIBED = {
+    "/debug/replicas": Admin(),
+    "/openapi.json": Public(),
+    "/docs": Public(),
+    "/errors": Public(),
+    "/errors/{code}": Public(),
+}
+"""Paths that are no part of the API's document."""
+
+
+def shown(template: str) -> str:
+    """A path as the document names it, or Litestar's `{name:str}` as the document would."""
+    return re.sub(r":\w+}", "}", template)
+
+
+def guarded_paths() -> dict[str, bool]:
+    """Every path that is served, and whether it takes a token."""
+    document = openapi_document()["paths"]
+    described = {
+        path: any(operation.get("security") != [] for operation in operations.values())
+        for path, operations in document.items()
+    }
+    return described | {path: access != Public() for path, access in UNDESCRIBED.items()}
+
+
+PATHS = [(path.format(**EXAMPLES), guarded) for path, guarded in sorted(guarded_paths().items())]
+
+
+def other_spellings(path: str) -> dict[str, str]:
+    """What a router or a proxy may take for this path."""
+    *_, last = path.split("/")
+    first = path.split("/")[1]
+    percent = f"%{ord(first[0]):02X}"
+    return {
+        "two slashes first": f"/{path}",
+        "three slashes first": f"//{path}",
+        "two slashes last": path.removesuffix(last) + "/" + last,
+        "a slash at the end": f"{path}/",
+        "an encoded slash first": f"/%2F{path[1:]}",
+        "an encoded slash in small letters": f"/%2f{path[1:]}",
+        "an encoded slash inside": path[0] + path[1:].replace("/", "%2F", 1) + "%2F",
+        "an encoded letter": f"/{percent}{path[2:]}",
+        "a dot": f"/.{path}",
+        "two dots": f"/x/..{path}",
+        "encoded dots": f"/x/%2E%2E{path}",
+        "encoded dots in small letters": f"/x/%2e%2e{path}",
+        "dots at the end": f"{path}/x/..",
+        "a backslash": f"/\\{path[1:]}",
+        "an absolute form with two slashes": f"http://x/{path}",
+        "an absolute form with an encoded slash": f"http://x/%2F{path[1:]}",
+    }
+
+
+@pytest.fixture(scope="module")
+def url(databases) -> Iterator[str]:
+    name = databases.new_name()
+    databases.copy_template(name)
+    with live_server(databases.url(name), token=TOKEN, debug="true") as url:
+        yield url
+    databases.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def connection(url: str) -> Iterator[http.client.HTTPConnection]:
+    parts = urlsplit(url)
+    assert parts.hostname
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=WAIT_SECONDS)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_changed(url: str) -> Iterator[None]:
+    """Whatever is asked here."""
+
+    def clusters() -> object:
+        return httpx.get(f"{url}/v1/clusters", headers=RIGHT, **PLAIN_HTTP).json()
+
+    before = clusters()
+    yield
+    assert clusters() == before
+
+
+def asked(
+    connection: http.client.HTTPConnection, method: str, target: str, headers: dict[str, str]
+) -> tuple[int, http.client.HTTPMessage, bytes]:
+    """The answer to a target exactly as written."""
+    connection.putrequest(method, target)
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    answer = connection.getresponse()
+    return answer.status, answer.headers, answer.read()
+
+
+def documented(path: str, method: str) -> bool:
+    served = {shown(t).format(**EXAMPLES): t for t in openapi_document()["paths"]}
+    if path not in served:
+        return method in {"GET", "HEAD", "OPTIONS"}
+    operations = openapi_document()["paths"][served[path]]
+    asked_for = "get" if method == "HEAD" else method.lower()
+    return method == "OPTIONS" or asked_for in operations
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_a_token_only_what_is_public_is_answered(connection, method: str) -> None:
+    for path, guarded in PATHS:
+        for target in (path, f"http://x{path}"):
+            status, headers, body = asked(connection, method, target, {})
+            answered = {401} if guarded else {200, 204}
+            expected = answered if documented(path, method) else {405}
+            assert status in expected, f"{method} {target}"
+            assert "moorage-revision" not in headers
+            if status == 401:
+                assert headers["www-authenticate"] == "Bearer"
+                assert method == "HEAD" or msgspec.json.decode(body)["code"] == "Unauthorized"
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("headers", [{}, RIGHT], ids=["nobody", "admin"])
+def test_a_path_that_is_spelt_otherwise_is_malformed(connection, method: str, headers) -> None:
+    for path, _ in PATHS:
+        for name, target in other_spellings(path).items():
+            status, told, body = asked(connection, method, target, headers)
+            assert status == 400, f"{name}: {method} {target}"
+            assert "moorage-revision" not in told
+            assert method == "HEAD" or msgspec.json.decode(body)["code"] == "MalformedRequest"
+
+
+@pytest.mark.parametrize("headers", [{}, RIGHT], ids=["nobody", "admin"])
+def test_paths_in_capitals_lead_nowhere(connection, headers) -> None:
+    for path, _ in PATHS:
+        first = path.split("/")[1]
+        target = path.replace(first, first.upper(), 1)
+        status, _, body = asked(connection, "GET", target, headers)
+        assert (status, msgspec.json.decode(body)["code"]) == (404, "NoSuchPath"), target
+
+
+def test_with_the_token_every_path_is_open(connection) -> None:
+    for path, _ in PATHS:
+        allowed = asked(connection, "OPTIONS", path, RIGHT)[1]["allow"].split(", ")
+        assert {m for m in METHODS if documented(path, m)} == set(allowed)
+        if "GET" in allowed and not path.endswith("/watch"):
+            assert asked(connection, "GET", path, RIGHT)[0] in {200, 400, 404}, path
+
+
+def test_every_operation_declares_what_was_thought_of_it() -> None:
+    expected = {name: access for access, names in MAY.items() for name in names.split()}
+    declared = {
+        handler.opt["operation"].id: access_of(handler)
+        for handler in HANDLERS
+        if "operation" in handler.opt
+    }
+    assert declared == expected
+
+
+def test_what_is_beside_the_document_declares_it_too() -> None:
+    described = {shown(path) for path in openapi_document()["paths"]}
+    beside = {
+        shown(path): access_of(handler)
+        for handler in HANDLERS
+        for path in handler.paths
+        if shown(path) not in described
+    }
+    assert beside == UNDESCRIBED
+
+
+def test_a_server_with_an_operation_that_declares_nothing_does_not_start(monkeypatch) -> None:
+    @get("/v1/open")
+    async def forgotten() -> None:
+        """Nobody has said who may call it."""
+
+    monkeypatch.setattr("service.app.HANDLERS", [forgotten])
+    with pytest.raises(ImproperlyConfiguredException, match=r"forgotten.*does not say who"):
+        create_app(Settings(), store=None, scheduler=None, clock=SystemClock())
