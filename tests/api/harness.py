@@ -38,6 +38,10 @@ class Harness(msgspec.Struct, frozen=True):
     store: Any
     scheduler: Any
 
+    async def configure(self, **settings: Any) -> None:
+        answer = await self.client.put(CLUSTER, json={"config": settings})
+        assert answer.status_code == 200, answer.text
+
     async def put(self, path: str, body: dict[str, Any]) -> httpx.Response:
         answer = await self.client.put(f"{CLUSTER}/{path}", json=body)
         assert answer.status_code in {200, 201}, answer.text

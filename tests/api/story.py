@@ -20,7 +20,7 @@ class Story(msgspec.Struct, frozen=True):
 
     async def configure(self, **settings: Any) -> None:
         """Settings that are not named get their defaults back."""
-        await self.harness.put("", {"config": settings})
+        await self.harness.configure(**settings)
 
     async def read(self, thing: Manifest) -> Manifest:
         answer = await self.harness.client.get(f"{CLUSTER}/{path_of(thing)}")

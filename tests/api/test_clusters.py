@@ -73,7 +73,7 @@ PATCHES = {
 
 @pytest.mark.parametrize("content_type", PATCHES)
 async def test_patch_changes_single_settings(harness: Harness, content_type: str) -> None:
-    await harness.put("", {"config": {"placePendingPods": False}})
+    await harness.configure(placePendingPods=False)
     answer = await harness.client.patch(
         CLUSTER, json=PATCHES[content_type], headers={"content-type": content_type}
     )

@@ -80,7 +80,7 @@ async def test_what_was_observed_or_only_tried_is_no_event(harness: Harness) -> 
 async def test_failures_are_counted_and_not_repeated(over_each_store: Harness) -> None:
     """O04: a pod that waits has one event for each set of reasons, however often it is tried."""
     harness = over_each_store
-    await harness.put("", {"config": {"placePendingPods": False}})
+    await harness.configure(placePendingPods=False)
     await harness.put_node("n1")
     await harness.put_pod("web-0", nodeSelector={"disk": "ssd"})
     refs = {"podRefs": [{"namespace": "shop", "name": "web-0"}]}
@@ -123,7 +123,7 @@ async def test_a_forced_binding_is_an_audit_event_that_names_what_it_overruled(
     over_each_store: Harness,
 ) -> None:
     harness = over_each_store
-    await harness.put("", {"config": {"placePendingPods": False}})
+    await harness.configure(placePendingPods=False)
     await harness.put_node("n1")
     await harness.put_pod("web-0", nodeSelector={"disk": "ssd"})
     await harness.put_pod("web-1")

@@ -26,7 +26,7 @@ async def filled(over_each_store: Harness) -> Harness:
             ]
         }
     }
-    await over_each_store.put("", {"config": {"placePendingPods": False}})
+    await over_each_store.configure(placePendingPods=False)
     answer = await over_each_store.client.post(
         f"{CLUSTER}/apply", json={"kind": "List", "items": items}
     )

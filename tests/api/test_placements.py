@@ -44,7 +44,7 @@ async def test_a_different_pod_of_that_name_is_a_conflict(harness: Harness) -> N
 
 
 async def test_what_finds_no_place_is_rejected_or_queued(over_each_store: Harness) -> None:
-    await over_each_store.put("", {"config": {"placePendingPods": False}})
+    await over_each_store.configure(placePendingPods=False)
     rejected = await over_each_store.place(pod("web-0"))
     assert rejected["results"][0]["outcome"] == "Unschedulable"
     assert rejected["results"][0]["message"] == "no nodes available to schedule pods"
@@ -55,7 +55,7 @@ async def test_what_finds_no_place_is_rejected_or_queued(over_each_store: Harnes
 
 
 async def test_pod_refs_place_stored_pods(over_each_store: Harness) -> None:
-    await over_each_store.put("", {"config": {"placePendingPods": False}})
+    await over_each_store.configure(placePendingPods=False)
     await over_each_store.put_pod("web-0")
     await over_each_store.put_node("n1")
     body = {"podRefs": [{"namespace": "shop", "name": "web-0"}]}
@@ -169,7 +169,7 @@ async def test_placements_are_given_once_per_key(over_each_store: Harness) -> No
 
 
 async def test_binding_checks_all_filters(over_each_store: Harness) -> None:
-    await over_each_store.put("", {"config": {"placePendingPods": False}})
+    await over_each_store.configure(placePendingPods=False)
     await over_each_store.put_node("n1")
     await over_each_store.put_pod("web-0", nodeSelector={"zone": "x"})
     body = {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "n1"}}
@@ -183,7 +183,7 @@ async def test_binding_checks_all_filters(over_each_store: Harness) -> None:
 
 
 async def test_a_pod_that_is_being_deleted_is_not_bound(over_each_store: Harness) -> None:
-    await over_each_store.put("", {"config": {"placePendingPods": False}})
+    await over_each_store.configure(placePendingPods=False)
     await over_each_store.put_node("n1")
     await over_each_store.put_pod("web-0")
     assert (await over_each_store.client.post(f"{POD}/eviction")).status_code == 201

@@ -43,7 +43,7 @@ async def test_violations_name_pod_rule_and_opponents(over_each_store: Harness) 
 
 
 async def test_a_forced_binding_is_a_violation_until_the_node_fits(harness: Harness) -> None:
-    await harness.put("", {"config": {"placePendingPods": False}})
+    await harness.configure(placePendingPods=False)
     await harness.put_node("n1")
     await harness.put_pod("web-0", nodeSelector={"disk": "ssd"})
     bind = f"{CLUSTER}/namespaces/shop/pods/web-0/binding"
@@ -126,14 +126,14 @@ async def test_a_pod_is_evicted_when_its_node_loses_the_label(over_each_store: H
 async def test_affinity_is_forgiven_for_a_while_and_what_counts_the_time_is_hidden(
     over_each_store: Harness,
 ) -> None:
-    await over_each_store.put("", {"config": {"affinityViolationGraceSeconds": 3600}})
+    await over_each_store.configure(affinityViolationGraceSeconds=3600)
     await over_each_store.put_node("n1", host="n1")
     term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"service": "S2"}}}
     await over_each_store.put_pod("s1", affinity={"podAffinity": {ENDURING: [term]}}, nodeName="n1")
     violated = (await over_each_store.client.get(VIOLATIONS)).json()["items"]
     assert [each["name"] for each in violated] == ["s1"]
     await once(partial(is_forgiven, over_each_store))
-    await over_each_store.put("", {"config": {"affinityViolationGraceSeconds": 0}})
+    await over_each_store.configure(affinityViolationGraceSeconds=0)
     condition = await evicted(over_each_store, "s1")
     assert condition["reason"] == "PodAffinityViolated"
     export = (await over_each_store.client.get(f"{CLUSTER}/export")).json()
