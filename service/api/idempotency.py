@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 from litestar import Response
 
+from service.api.access import principal_of
 from service.api.operations import Parameter
 from service.api.problems import MalformedRequest
 from service.api.requests import AnyRequest, header, operation_of
@@ -95,12 +96,17 @@ def idempotency_of(
 
 
 def _hash(request: AnyRequest, body: bytes) -> bytes:
-    """Everything that makes the request what it is, each part with its length."""
+    """Everything that makes the request what it is, whichever worker decides it; each part with its length."""
     scope = request.scope
-    headers = (header(request, name) or "" for name in ("content-type", "authorization"))
-    parts = [scope["method"].encode(), scope["path"].encode(), scope["query_string"]]
+    principal = principal_of(scope)
+    texts = (
+        scope["method"],
+        scope["path"],
+        header(request, "content-type") or "",
+        principal.name if principal is not None else "",
+    )
     hashed = sha256()
-    for part in (*parts, *(each.encode() for each in headers), body):
+    for part in (*(each.encode() for each in texts), scope["query_string"], body):
         hashed.update(len(part).to_bytes(8, "big"))
         hashed.update(part)
     return hashed.digest()

@@ -151,7 +151,7 @@ class Listener:
         except Exception:  # noqa: BLE001 - a bug must not end the connection
             _log.exception("A request of another worker failed.")
             answer = _Lost(ask.number)
-        with suppress(OSError):
+        with suppress(OSError, RuntimeError):  # uvloop raises the latter where the other has left
             _write(writer, answer)
             await writer.drain()
 

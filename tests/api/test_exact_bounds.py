@@ -109,7 +109,6 @@ OTHERS = {
     "white space": (APPLY, EMPTY + b" ", {}),
     "query": (f"{APPLY}?prune=PodGroup", EMPTY, {}),
     "content type": (APPLY, EMPTY, {"content-type": "application/json; charset=utf-8"}),
-    "caller": (APPLY, EMPTY, {"authorization": "Bearer another"}),
 }
 
 

@@ -235,6 +235,29 @@ async def test_p19_who_asks_is_told_to_the_other_worker_and_not_by_which_secret(
     assert not names & {b"authorization", b"cookie"}
 
 
+async def test_p11_a_request_is_the_same_to_whichever_worker_decides_it(home, start_worker):
+    """What proves who asks does not travel, and is no part of what the key's first request was."""
+    strict = await start_worker("strict", token="secret")
+    again = {"json": placing("p"), "headers": KEY | {"authorization": "Bearer secret"}}
+    answer = await strict.client.post(f"{CLUSTER}/placements", **again)
+    assert len(home.decided) == 1
+    home.vanish()
+    repeated = await strict.client.post(f"{CLUSTER}/placements", **again)
+    assert len(home.decided) == 1
+    assert (repeated.status_code, repeated.content) == (200, answer.content)
+
+
+async def test_p11_a_key_of_somebody_else_is_another_request(home, start_worker):
+    """Where there is no token everybody asks, and where there is one its holder."""
+    for worker, status in ((home, 200), (await start_worker("strict", token="secret"), 422)):
+        headers = KEY | {"authorization": "Bearer secret"}
+        answer = await worker.client.post(
+            f"{CLUSTER}/placements", json=placing("p"), headers=headers
+        )
+        assert answer.status_code == status
+    assert problem(answer, 422) == "IdempotencyKeyReused"
+
+
 async def test_p19_what_nobody_known_has_asked_is_refused_by_whoever_decides(home):
     path = f"{CLUSTER}/violations"
     for principal, status in ((None, 401), (EVERYBODY, 200)):
