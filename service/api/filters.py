@@ -11,12 +11,16 @@ from service.api.requests import wrong_parameter
 from service.model.objects import Affinity, LabelSelector, LabelSelectorRequirement, PodAffinity
 from service.model.selectors import matches
 
-_KEY = r"[A-Za-z0-9./_-]+"
-_VALUE = r"[A-Za-z0-9._-]*"
-_EQUALITY = re.compile(rf"({_KEY})\s*(=|==|!=)\s*({_VALUE})")
-_SET = re.compile(rf"({_KEY})\s+(in|notin)\s*\(\s*({_VALUE}(?:\s*,\s*{_VALUE})*)\s*\)")
-_PRESENCE = re.compile(rf"(!?)\s*({_KEY})")
-_COMMA_OUTSIDE_PARENTHESES = re.compile(r",(?![^(]*\))")
+# Repetitions are possessive: spaces that could stand before or after each of many commas in
+# `a in ( , , …` would be tried in all combinations.
+_KEY = r"[A-Za-z0-9./_-]++"
+_VALUE = r"[A-Za-z0-9._-]*+"
+_EQUALITY = re.compile(rf"({_KEY})\s*+(=|==|!=)\s*+({_VALUE})")
+_SET = re.compile(rf"({_KEY})\s++(in|notin)\s*+\(\s*+({_VALUE}(?:\s*+,\s*+{_VALUE})*+)\s*+\)")
+_PRESENCE = re.compile(rf"(!?)\s*+({_KEY})")
+_FIELD = re.compile(r"([A-Za-z.]++)\s*+(=|==|!=)\s*+([^=!]*+)")
+_BEFORE_COMMA = re.compile(r"((?:[^,()]++|\([^()]*+\)|[()])*+),")
+"""What ends with a comma that is outside of parentheses."""
 
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 
@@ -137,7 +141,7 @@ def parse_label_selector(text: str) -> LabelSelector | None:
         return None
     return LabelSelector(
         match_expressions=tuple(
-            _requirement(part.strip(), text) for part in _COMMA_OUTSIDE_PARENTHESES.split(text)
+            _requirement(part.strip(), text) for part in _BEFORE_COMMA.findall(f"{text},")
         )
     )
 
@@ -174,7 +178,7 @@ def _field_filter(text: str, kind: str) -> Filter | None:
 def _field_requirement(
     part: str, kind: str, text: str
 ) -> tuple[Callable[[Listed], str], str, bool]:
-    match = re.fullmatch(r"([A-Za-z.]+)\s*(=|==|!=)\s*([^=!]*)", part)
+    match = _FIELD.fullmatch(part)
     if match is None:
         raise wrong_parameter("fieldSelector", "cannot be read as a field selector", text)
     field = FIELDS.get(match[1])

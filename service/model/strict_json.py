@@ -19,7 +19,12 @@ from service.model.errors import FieldError, InvalidManifest, MalformedJSON
 
 DEPTH_MAX = 32
 
-_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?', re.DOTALL)
+# Nothing is tried twice: what a string of escapes took to go back was forty times its length.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"(\s*+:)?', re.DOTALL)
+"""A string of a document that is known to be JSON, and whether it is a key.
+
+In one that is not, a string without an end would be looked for from each of its escaped quotes.
+"""
 _LEAF = re.compile(rb"\[\]|\{\}")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
@@ -175,11 +180,13 @@ def _wrong_scalars(value: object, path: str) -> Iterator[FieldError]:
 
 def _unreadable_numbers(raw: bytes) -> list[FieldError]:
     """Where the numbers are that no float or machine integer can hold."""
-    _refuse_deep(raw)
     try:
         value = json.loads(raw, parse_int=_clipped_int, parse_float=_clipped_float)
+    except RecursionError:
+        raise _too_deep() from None
     except ValueError:
         raise MalformedJSON("The document is not valid JSON.") from None
+    _refuse_deep(raw)
     return list(_wrong_scalars(value, "")) or [FieldError("", "has a number out of range")]
 
 
