@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from service.api.manifests import Pause, items_in, parse_items, unknown_field
+from service.api.manifests import Pause, items_in, parse_items, unknown_fields
 from service.api.requests import converted
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import AnyManifest
@@ -165,7 +165,7 @@ def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
 
 def _read_options(members: Mapping[str, bytes]) -> tuple[_Options, list[FieldError]]:
     """The options that can be read, and what is wrong with the others."""
-    errors = [unknown_field(name, _KNOWN) for name in members if name not in _KNOWN]
+    errors = unknown_fields(members, _KNOWN)
     given: dict[str, object] = {}
     for name, field in _OPTIONS.items():
         if (sent := members.get(name)) is None:

@@ -269,6 +269,10 @@ PROBLEMS: Mapping[str, ProblemKind] = {
 }
 
 
+FIELD_PROBLEMS_MAX = 100
+"""How many wrong fields an answer names; its `detail` has their number."""
+
+
 class FieldProblem(msgspec.Struct, frozen=True, kw_only=True):
     """One wrong field of a request."""
 
@@ -370,7 +374,8 @@ def _family(error: MoorageError) -> list[str]:
 def _field_problems(error: MoorageError) -> list[FieldProblem] | None:
     if not isinstance(error, InvalidManifest | MalformedRequest) or not error.errors:
         return None
-    return [FieldProblem(field=e.field, message=e.message, value=e.value) for e in error.errors]
+    told = error.errors[:FIELD_PROBLEMS_MAX]
+    return [FieldProblem(field=e.field, message=e.message, value=e.value) for e in told]
 
 
 def _headers(error: MoorageError, status: int) -> dict[str, str]:

@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 
 from service.api import wire
 from service.api.access import Cluster
-from service.api.manifests import items_in, parse_items, unknown_field
+from service.api.manifests import items_in, parse_items, unknown_fields
 from service.api.operations import JSON, Body, Operation, described
 from service.api.placement_requests import parse_pods, refuse_repeated
 from service.api.requests import AnyRequest, converted, media_type, query
@@ -101,7 +101,7 @@ async def _noting(errors: list[FieldError], part: Awaitable[P], otherwise: P) ->
 
 
 def _refuse_shape(members: Mapping[str, bytes]) -> None:
-    errors = [unknown_field(name, _KNOWN) for name in members if name not in _KNOWN]
+    errors = unknown_fields(members, _KNOWN)
     if ("pod" in members) == ("place" in members):
         errors.append(FieldError("", "must have exactly one of pod and place"))
     if errors:

