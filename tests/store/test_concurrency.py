@@ -141,6 +141,7 @@ async def test_p6_nobody_starves_who_locks_after_three_lost_races(
             result = await postgres.commit(cluster_id, commit_on(head, create("slow")))
             assert isinstance(result, Lost)
             head = result.head
+        await once(partial(others_were_first, head))
         last = await postgres.commit_locked(
             cluster_id, head.revision, head.tip, lambda page: commit_on(page.head, create("slow"))
         )

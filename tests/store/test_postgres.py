@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from service.model.errors import StorageUnavailable
+from service.model.errors import OutcomeUnknown, StorageUnavailable
 from service.model.log import Head, NotYet
 from service.store.connections import History, HistoryGuard, data_source_name, keep_alive
 from service.store.failures import is_unavailable, unavailable_on_failure
@@ -271,6 +271,17 @@ async def test_p12_compaction_leaves_nothing_at_the_floor_or_below(
         "SELECT last_revision FROM commit WHERE cluster_id = $1", cluster_id
     )
     assert [row["last_revision"] for row in left] == [head.revision]
+
+
+async def test_p4_what_cannot_be_settled_now_stays_unknown(
+    postgres: PostgresStore, cluster_id: int
+):
+    """To say that nothing was committed would be a guess."""
+    request = commit_on(await postgres.head(cluster_id), create("a"))
+    cut_off = PostgresStore(NOWHERE)
+    with pytest.raises(OutcomeUnknown):
+        await cut_off.settle_unknown(cluster_id, request)
+    await cut_off.close()
 
 
 async def test_a_value_that_cannot_be_stored_is_a_mistake_and_not_an_unknown_outcome(
