@@ -151,7 +151,7 @@ class Listener:
         except Exception:  # noqa: BLE001 - a bug must not end the connection
             _log.exception("A request of another worker failed.")
             answer = _Lost(ask.number)
-        with suppress(OSError, RuntimeError):  # uvloop raises the latter where the other has left
+        with suppress(OSError):
             _write(writer, answer)
             await writer.drain()
 
@@ -224,6 +224,8 @@ class _Peer:
         try:
             _write(writer, _Ask(number, request))
             return await future
+        except ConnectionResetError:
+            raise Unreachable from None
         finally:
             del self._waiting[number]
 
@@ -310,5 +312,9 @@ async def _read(reader: StreamReader) -> bytes:
 
 
 def _write(writer: StreamWriter, frame: msgspec.Struct) -> None:
+    """Send a frame; ConnectionResetError, and nothing is sent, where the other has left."""
     encoded = _encode(frame)
-    writer.write(len(encoded).to_bytes(4, "big") + encoded)
+    try:
+        writer.write(len(encoded).to_bytes(4, "big") + encoded)
+    except RuntimeError:  # uvloop's word for a transport that is closed
+        raise ConnectionResetError from None

@@ -258,6 +258,20 @@ async def test_p11_a_key_of_somebody_else_is_another_request(home, start_worker)
     assert problem(answer, 422) == "IdempotencyKeyReused"
 
 
+async def test_p19_a_connection_that_closed_since_is_no_way_to_hand_over(home, other, monkeypatch):
+    """Nothing was sent, so nothing was begun there, and the request is decided here."""
+
+    def closed(data):
+        raise RuntimeError("the handler is closed")
+
+    assert (await other.client.get(f"{CLUSTER}/violations")).status_code == 200
+    [peer] = other.peers._peers.values()
+    monkeypatch.setattr(peer._writer, "write", closed)
+    answer = await other.client.post(f"{CLUSTER}/placements", json=placing("p"))
+    assert answer.json()["results"][0]["outcome"] == "Placed"
+    assert len(home.decided) == 1
+
+
 async def test_p19_what_nobody_known_has_asked_is_refused_by_whoever_decides(home):
     path = f"{CLUSTER}/violations"
     for principal, status in ((None, 401), (EVERYBODY, 200)):
