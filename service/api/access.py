@@ -71,7 +71,7 @@ def access_of(handler: BaseRouteHandler) -> Access:
         ImproperlyConfiguredException: it declares nothing.
     """
     access = handler.opt.get(_ACCESS)
-    if not isinstance(access, Public | Cluster | Namespaced | Admin):
+    if not isinstance(access, Access):
         raise ImproperlyConfiguredException(f"{handler} does not say who may call it.")
     return access
 
