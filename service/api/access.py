@@ -5,8 +5,8 @@ worker, and before the short way of `direct.py`. What leads nowhere (404, 405) a
 the document that lists all paths and methods is public.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import msgspec
 from litestar.exceptions import ImproperlyConfiguredException
@@ -14,11 +14,8 @@ from litestar.handlers import BaseRouteHandler
 from litestar.routes import ASGIRoute, BaseRoute, HTTPRoute
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from service.api.problems import Unauthorized
-
-Verb = Literal["read", "place", "edit", "observe", "bind", "evict", "configure"]
-"""What a caller may do: `place` decides without stating facts, `edit` changes what is still to be placed,
-`observe` states facts (nodes, namespaces), `configure` changes a cluster's settings."""
+from service.api.problems import Forbidden, Unauthorized
+from service.model.principals import Principal, Verb
 
 _ACCESS = "access"
 _PRINCIPAL = "moorage.principal"
@@ -29,15 +26,20 @@ class Public(msgspec.Struct, frozen=True):
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """Whoever may do this in the cluster that the path names; in any cluster, where it names none."""
+    """Whoever may do this in all of the cluster that the path names; in some cluster, where it names none."""
 
     verb: Verb
 
 
 class Namespaced(msgspec.Struct, frozen=True):
-    """Whoever may do this in the namespace that the path names; in all of the cluster, where it names none."""
+    """Whoever may do this in the namespace that the path names.
+
+    Where it names none, whoever may do it in some namespace: the handler then looks at each object's.
+    """
 
     verb: Verb
+    or_verb: Verb | None = None
+    """Another verb that lets in as well, where it is for the handler to tell the two apart."""
 
 
 class Admin(msgspec.Struct, frozen=True):
@@ -45,18 +47,6 @@ class Admin(msgspec.Struct, frozen=True):
 
 
 Access = Public | Cluster | Namespaced | Admin
-
-
-class Principal(msgspec.Struct, frozen=True):
-    """Who makes a request."""
-
-    name: str
-
-
-EVERYBODY = Principal("everybody")
-"""Whoever reaches a server without a token."""
-BOOTSTRAP = Principal("bootstrap")
-"""Who has the server's own token."""
 
 
 def declared(access: Access) -> dict[str, Any]:
@@ -109,12 +99,57 @@ def check_access(app: ASGIApp) -> ASGIApp:
     """Litestar middleware, the outermost: goes on only if the caller may call what it was routed to."""
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        _check(access_of(scope["route_handler"]), principal_of(scope))
+        _check(access_of(scope["route_handler"]), scope)
         await app(scope, receive, send)
 
     return checked
 
 
-def _check(access: Access, principal: Principal | None) -> None:
-    if principal is None and not isinstance(access, Public):
-        raise Unauthorized("Send `Authorization: Bearer <token>` with the server's token.")
+def caller_of(scope: Scope) -> Principal:
+    """Who makes a request that was let in.
+
+    Raises:
+        Unauthorized: nobody is known, as in requests to what is public.
+    """
+    principal = principal_of(scope)
+    if principal is None:
+        raise Unauthorized("Send `Authorization: Bearer <token>` with a token of this server.")
+    return principal
+
+
+def require(principal: Principal, verb: Verb, cluster: str, namespace: str | None) -> None:
+    """See that somebody may do this in a namespace of a cluster; None: in all of them, and to what is in none.
+
+    Raises:
+        Forbidden: they may not.
+    """
+    if not principal.may(verb, cluster, namespace):
+        raise Forbidden(_told(principal, [verb], cluster, namespace))
+
+
+def _check(access: Access, scope: Scope) -> None:
+    if isinstance(access, Public):
+        return
+    principal, path = caller_of(scope), scope["path_params"]
+    if isinstance(access, Admin):
+        if not principal.is_admin:
+            raise Forbidden(f"{principal.name} is not an admin of this server.")
+        return
+    verbs = [access.verb]
+    if isinstance(access, Namespaced) and access.or_verb is not None:
+        verbs.append(access.or_verb)
+    cluster, namespace = path.get("cluster"), path.get("namespace")
+    if cluster is None or (namespace is None and isinstance(access, Namespaced)):
+        allowed = any(principal.may_somewhere(each, cluster) for each in verbs)
+    else:
+        allowed = any(principal.may(each, cluster, namespace) for each in verbs)
+    if not allowed:
+        raise Forbidden(_told(principal, verbs, cluster, namespace))
+
+
+def _told(
+    principal: Principal, verbs: Sequence[Verb], cluster: str | None, namespace: str | None
+) -> str:
+    where = "any cluster" if cluster is None else f"the cluster {cluster}"
+    within = "" if namespace is None else f" in the namespace {namespace}"
+    return f"{principal.name} may not {' or '.join(verbs)}{within} on {where}."

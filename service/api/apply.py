@@ -11,7 +11,7 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 
 from service.api import wire
-from service.api.access import Cluster
+from service.api.access import Namespaced
 from service.api.idempotency import (
     IDEMPOTENCY_KEY,
     KEY_PROBLEMS,
@@ -50,7 +50,7 @@ _encoder = msgspec.json.Encoder()
 
 _OPERATION = Operation(
     id="applyObjects",
-    access=Cluster("edit"),
+    access=Namespaced("edit", or_verb="observe"),
     decided=True,
     tag="bulk",
     summary="Create or change many objects",

@@ -8,7 +8,7 @@ from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 
 from service.api import wire
-from service.api.access import Admin, Cluster
+from service.api.access import Admin, Cluster, Namespaced
 from service.api.object_operations import CLUSTER_PATH, IF_MATCH
 from service.api.objects import patch_type_of
 from service.api.operations import (
@@ -73,7 +73,7 @@ async def list_clusters(
     opt=described(
         Operation(
             id="getCluster",
-            access=Cluster("read"),
+            access=Namespaced("read"),
             tag="clusters",
             summary="Read a cluster's configuration and size",
             answers={200: _cluster("The cluster.")},

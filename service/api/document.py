@@ -152,7 +152,7 @@ def _responses(operation: Operation, *, in_cluster: bool) -> Document:
                 name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS
             }
     codes = {*_EVERYWHERE, *operation.problems}
-    codes |= set() if isinstance(operation.access, Public) else {"Unauthorized"}
+    codes |= set() if isinstance(operation.access, Public) else {"Unauthorized", "Forbidden"}
     codes |= set(_WITH_BODY) if operation.request is not None else set()
     codes |= set(_IN_A_CLUSTER) if in_cluster else set()
     for status, of_status in _by_status(codes).items():

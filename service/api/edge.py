@@ -11,7 +11,7 @@ from itertools import chain
 from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-from service.api.access import BOOTSTRAP, EVERYBODY, Principal, identify, principal_of
+from service.api.access import identify, principal_of
 from service.api.metrics import Metrics
 from service.api.problems import (
     PROBLEM_JSON,
@@ -22,6 +22,7 @@ from service.api.problems import (
 )
 from service.api.streams import HEAD_ONLY
 from service.model.errors import MoorageError
+from service.model.principals import BOOTSTRAP, EVERYBODY, Principal
 from service.settings import Settings
 
 _NORMAL_PATH = re.compile(

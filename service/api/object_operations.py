@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from service.api import wire
-from service.api.access import Access, Cluster, Namespaced, Verb
+from service.api.access import Access, Cluster, Namespaced
 from service.api.operations import (
     JSON,
     JSON_PATCH,
@@ -17,6 +17,7 @@ from service.api.operations import (
     Parameter,
 )
 from service.model.manifest import AnyManifest
+from service.model.principals import Verb
 from service.model.templates import TemplateCache
 
 CLUSTER_PATH = "/v1/clusters/{cluster:str}"
@@ -38,10 +39,20 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     """Whether part of it is not stored but computed for each answer."""
     changed_by: Verb
     """What one has to be allowed in order to change it."""
+    stated_by: Verb | None = None
+    """Another verb that may change it, where an object can be a fact or a wish."""
 
-    def access(self, verb: Verb) -> Access:
-        """What an operation on objects of this kind asks of its caller."""
-        return Namespaced(verb) if self.namespaced else Cluster(verb)
+    @property
+    def reading(self) -> Access:
+        """What reading objects of this kind asks of the caller: who sees a part of a cluster sees its nodes, too."""
+        return Namespaced("read")
+
+    @property
+    def changing(self) -> Access:
+        """What changing objects of this kind asks of the caller."""
+        if self.namespaced:
+            return Namespaced(self.changed_by, self.stated_by)
+        return Cluster(self.changed_by)
 
     @property
     def tag(self) -> str:
@@ -124,7 +135,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
     infix = "Namespaced" if scoped else ""
     return Operation(
         id=f"list{infix}{resource.kind}s",
-        access=resource.access("read"),
+        access=resource.reading,
         decided=resource.computed,
         tag=resource.tag,
         summary=f"List the {resource.plural} of {scope}",
@@ -140,7 +151,7 @@ def get_operation(resource: Resource) -> Operation:
     """How reading one object is described."""
     return Operation(
         id=f"get{resource.kind}",
-        access=resource.access("read"),
+        access=resource.reading,
         decided=resource.computed,
         tag=resource.tag,
         summary=f"Read a {resource.kind}",
@@ -165,7 +176,7 @@ def put_operation(resource: Resource) -> Operation:
     """How creating or replacing one is described."""
     return Operation(
         id=f"put{resource.kind}",
-        access=resource.access(resource.changed_by),
+        access=resource.changing,
         decided=True,
         tag=resource.tag,
         summary=f"Create or replace a {resource.kind}",
@@ -187,7 +198,7 @@ def patch_operation(resource: Resource) -> Operation:
     }
     return Operation(
         id=f"patch{resource.kind}",
-        access=resource.access(resource.changed_by),
+        access=resource.changing,
         decided=True,
         tag=resource.tag,
         summary=f"Change fields of a {resource.kind}",
@@ -214,7 +225,7 @@ def delete_operation(resource: Resource) -> Operation:
     }
     return Operation(
         id=f"delete{resource.kind}",
-        access=resource.access(resource.changed_by),
+        access=resource.changing,
         decided=True,
         tag=resource.tag,
         summary=f"Delete a {resource.kind}",

@@ -4,7 +4,7 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 
 from service.api import wire
-from service.api.access import Cluster
+from service.api.access import Namespaced
 from service.api.object_operations import CLUSTER_PATH
 from service.api.operations import JSON, Body, Operation, Parameter, described
 from service.api.requests import AnyRequest, query, wrong_parameter
@@ -22,7 +22,7 @@ _ROWS_PER_PIECE = 1_000
 
 _TOPOLOGY = Operation(
     id="getTopology",
-    access=Cluster("read"),
+    access=Namespaced("read"),
     decided=True,
     tag="placements",
     summary="The domains of a topology key",
@@ -72,7 +72,7 @@ async def get_topology(request: AnyRequest, services: NamedDependency[Services])
 
 _EXPORT = Operation(
     id="exportCluster",
-    access=Cluster("read"),
+    access=Namespaced("read"),
     tag="bulk",
     summary="All objects of a cluster, at one revision",
     description="As a `List` that `applyObjects` takes.",

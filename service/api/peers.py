@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from service.api.access import Principal
+from service.model.principals import Principal
 from service.scheduler.handing import AnswerLost, Repeat, Unreachable
 
 SOCKET_PATH_BYTES_MAX = 100

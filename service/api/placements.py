@@ -5,7 +5,7 @@ from litestar import Response, get, post
 from litestar.di import NamedDependency
 
 from service.api import wire
-from service.api.access import Cluster, Namespaced
+from service.api.access import Namespaced
 from service.api.bindings import parse_binding, parse_eviction
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
 from service.api.object_operations import CLUSTER_PATH
@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder().encode
 
 _PLACE = Operation(
     id="placePods",
-    access=Cluster("place"),
+    access=Namespaced("place"),
     decided=True,
     tag="placements",
     summary="Decide where pods run, and record it",

@@ -40,6 +40,10 @@ class Unauthorized(MoorageError):
     """No bearer token, or a wrong one."""
 
 
+class Forbidden(MoorageError):
+    """The caller is known, and may not do this."""
+
+
 class NoSuchPath(MoorageError):
     """Nothing is served at this path."""
 
@@ -101,6 +105,12 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         401,
         "A bearer token is needed",
         "The server runs with a token: send it as `Authorization: Bearer <token>`.",
+    ),
+    "Forbidden": ProblemKind(
+        403,
+        "The caller may not do this",
+        "None of the caller's grants has a role that gives the operation's verb on this cluster, "
+        "in this namespace. `detail` names who asked, and the verb. Nothing was done.",
     ),
     "Denied": ProblemKind(
         403,

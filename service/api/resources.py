@@ -100,6 +100,7 @@ PODS = Resource(
     plural="pods",
     namespaced=True,
     changed_by="edit",
+    stated_by="observe",
     wire_type=wire.Pod,
     parse=_pod,
     list_type=wire.PodList,

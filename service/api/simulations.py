@@ -9,7 +9,7 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 
 from service.api import wire
-from service.api.access import Cluster
+from service.api.access import Namespaced
 from service.api.manifests import items_in, parse_items, unknown_fields
 from service.api.operations import JSON, Body, Operation, described
 from service.api.placement_requests import parse_pods, refuse_repeated
@@ -31,7 +31,7 @@ _KNOWN = tuple(field.encode_name for field in msgspec.structs.fields(wire.Simula
 
 _SIMULATE = Operation(
     id="simulate",
-    access=Cluster("place"),
+    access=Namespaced("place"),
     tag="placements",
     summary="Place pods on a cluster that is written out in the request",
     description="Stateless, by the same engine as placements, always fully explained.",

@@ -3,7 +3,7 @@
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.access import Cluster
+from service.api.access import Namespaced
 from service.api.object_operations import CLUSTER_PATH
 from service.api.operations import JSON, Body, Operation, described
 from service.api.requests import AnyRequest, query
@@ -15,7 +15,7 @@ from service.scheduler.intents import ReadViolations
 
 _VIOLATIONS = Operation(
     id="listViolations",
-    access=Cluster("read"),
+    access=Namespaced("read"),
     decided=True,
     tag="placements",
     summary="Placed pods that break a required rule now",

@@ -6,7 +6,7 @@ from litestar import get
 from litestar.di import NamedDependency
 
 from service.api import wire
-from service.api.access import Cluster
+from service.api.access import Namespaced
 from service.api.event_stream import EVENT_STREAM, EventStream
 from service.api.filters import parse_label_selector
 from service.api.object_operations import CLUSTER_PATH
@@ -31,7 +31,7 @@ _KINDS = (*(resource.kind for resource in RESOURCES), CLUSTER_KIND)
 
 _OPERATION = Operation(
     id="watchChanges",
-    access=Cluster("read"),
+    access=Namespaced("read"),
     tag="bulk",
     summary="Follow the changes of a cluster",
     description="An endless stream of Server-Sent Events, one for each change, in the order of "

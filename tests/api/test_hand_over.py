@@ -11,7 +11,6 @@ import httpx
 import pytest
 
 from service.api import peers as peers_module
-from service.api.access import BOOTSTRAP, EVERYBODY
 from service.api.hand_over import HandOver, decide_handed
 from service.api.metrics import Metrics
 from service.api.peers import HandedRequest, Listener, SocketPeers, socket_of
@@ -19,6 +18,7 @@ from service.api.presence import Presence
 from service.api.requests import BodyReader
 from service.app import RandomIds, SystemClock, create_app
 from service.model.errors import OutcomeUnknown
+from service.model.principals import BOOTSTRAP, EVERYBODY
 from service.scheduler.homes import Homes
 from service.scheduler.limits import Limits
 from service.scheduler.service import Scheduler

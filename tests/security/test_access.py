@@ -33,17 +33,17 @@ MAY = {
     Public(): "getLiveness getReadiness getMetrics",
     Admin(): "putCluster deleteCluster",
     Cluster("configure"): "patchCluster",
-    Cluster("read"): """
-        listClusters getCluster getTopology exportCluster watchChanges listViolations
-        listNodes getNode listNamespaces getNamespace""",
+    Cluster("read"): "listClusters",
     Cluster("observe"): "putNode patchNode deleteNode putNamespace patchNamespace deleteNamespace",
-    Cluster("place"): "placePods simulate",
-    Cluster("edit"): "applyObjects",
+    Namespaced("place"): "placePods simulate",
+    Namespaced("edit", or_verb="observe"): "applyObjects putPod patchPod deletePod",
     Namespaced("read"): """
+        getCluster getTopology exportCluster watchChanges listViolations
+        listNodes getNode listNamespaces getNamespace
         listPods listNamespacedPods getPod listResourceQuotas listNamespacedResourceQuotas getResourceQuota
         listPodGroups listNamespacedPodGroups getPodGroup explainPod listEvents listNamespacedEvents""",
     Namespaced("edit"): """
-        putPod patchPod deletePod putResourceQuota patchResourceQuota deleteResourceQuota
+        putResourceQuota patchResourceQuota deleteResourceQuota
         putPodGroup patchPodGroup deletePodGroup""",
     Namespaced("bind"): "bindPod",
     Namespaced("evict"): "evictPod",

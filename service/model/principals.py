@@ -1,0 +1,80 @@
+"""Who makes requests, and what each may do where.
+
+A principal has grants; a grant gives it a role on one cluster or all, in one namespace or all. A role is a set of
+verbs, and an operation asks for one verb.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, get_args
+
+import msgspec
+
+Verb = Literal["read", "place", "edit", "observe", "bind", "evict", "configure"]
+"""What a caller may do: `place` decides without stating facts, `edit` changes what is still to be placed, `observe` states
+facts (nodes, namespaces, pods that run), `configure` changes a cluster's settings."""
+
+Role = Literal["reader", "scheduler", "editor", "observer", "orchestrator", "admin"]
+
+VERBS: frozenset[Verb] = frozenset(get_args(Verb))
+
+VERBS_OF: Mapping[Role, frozenset[Verb]] = {
+    "reader": frozenset({"read"}),
+    "scheduler": frozenset({"read", "place", "edit"}),
+    "editor": frozenset({"read", "place", "edit", "bind", "evict"}),
+    "observer": frozenset({"read", "observe"}),
+    "orchestrator": VERBS - {"configure"},
+    "admin": VERBS,
+}
+
+
+class Grant(msgspec.Struct, frozen=True, order=True):
+    """A role on a cluster, in a namespace; None: on all, in all."""
+
+    role: Role
+    cluster: str | None = None
+    namespace: str | None = None
+
+    def gives(self, verb: Verb, cluster: str | None) -> bool:
+        """Whether it gives a verb in some namespace of a cluster; None: of any cluster."""
+        return verb in VERBS_OF[self.role] and (
+            cluster is None or self.cluster is None or self.cluster == cluster
+        )
+
+
+class Principal(msgspec.Struct, frozen=True):
+    """Who makes a request."""
+
+    name: str
+    grants: tuple[Grant, ...] = ()
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether it may do everything on this server."""
+        return Grant("admin") in self.grants
+
+    def may(self, verb: Verb, cluster: str, namespace: str | None = None) -> bool:
+        """Whether it may do this in a namespace of a cluster; None: in all of them, and to what is in none."""
+        return any(
+            each.namespace is None or each.namespace == namespace
+            for each in self._that_give(verb, cluster)
+        )
+
+    def may_somewhere(self, verb: Verb, cluster: str | None = None) -> bool:
+        """Whether it may do this in at least one namespace of a cluster; None: of some cluster."""
+        return any(True for _ in self._that_give(verb, cluster))
+
+    def namespaces(self, verb: Verb, cluster: str) -> frozenset[str] | None:
+        """The namespaces of a cluster where it may do this; None: all."""
+        grants = list(self._that_give(verb, cluster))
+        if any(each.namespace is None for each in grants):
+            return None
+        return frozenset(each.namespace for each in grants if each.namespace is not None)
+
+    def _that_give(self, verb: Verb, cluster: str | None) -> Iterable[Grant]:
+        return (each for each in self.grants if each.gives(verb, cluster))
+
+
+EVERYBODY = Principal("everybody", (Grant("admin"),))
+"""Whoever reaches a server that asks nobody who they are."""
+BOOTSTRAP = Principal("bootstrap", (Grant("admin"),))
+"""Who has the token of the server's settings."""
