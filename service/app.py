@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 from litestar import Litestar
 from litestar.di import Provide
@@ -21,9 +22,11 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import compiled
 from service.api.access import check_access, require_declarations
+from service.api.authentication import Authentication, PrincipalStore
 from service.api.direct import Direct
 from service.api.edge import Edge
 from service.api.hand_over import HandOver, decide_handed
+from service.api.identities import IdentityProvider
 from service.api.metrics import Metrics
 from service.api.peers import Listener, SocketPeers, socket_of
 from service.api.presence import Presence
@@ -60,10 +63,14 @@ Handler = Callable[[int, FrameType | None], object] | int | None
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
 
+class ApiStore(Reads, PrincipalStore, Protocol):
+    """What the API asks of the store by itself."""
+
+
 def create_app(
     settings: Settings,
     *,
-    store: Reads,
+    store: ApiStore,
     scheduler: Scheduler,
     clock: Clock,
     metrics: Metrics | None = None,
@@ -78,8 +85,11 @@ def create_app(
     Raises:
         ImproperlyConfiguredException: an operation does not say who may call it.
     """
+    identities = IdentityProvider(settings, clock) if settings.oidc_issuer else None
+    authentication = Authentication(store, settings, clock, identities)
     services = Services(
         settings=settings,
+        authentication=authentication,
         reads=ClusterReads(store, settings.revision_wait_seconds),
         scheduler=scheduler,
         bodies=BodyReader(settings, clock.monotonic),
@@ -93,6 +103,7 @@ def create_app(
         },
         exception_handlers={Exception: answer_error},
         lifespan=[lifespan] if lifespan else [],
+        on_shutdown=[authentication.close],
         middleware=[check_access, *middleware, Direct(services)],
         openapi_config=None,
         logging_config=None,
@@ -102,6 +113,7 @@ def create_app(
     return Edge(
         app,
         settings,
+        authentication=authentication,
         head_of=services.reads.head_or_none,
         metrics=services.metrics,
         monotonic=clock.monotonic,

@@ -37,6 +37,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """`postgresql://…`; without it `moorage serve` starts the embedded PostgreSQL."""
     token: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     """The bearer token that every request below `/v1` must then carry."""
+    oidc_issuer: str | None = None
+    """The identity provider whose tokens are taken, too: its `iss`, a URL."""
+    oidc_audience: str | None = None
+    """The `aud` that its tokens have to have; needed with an issuer."""
+    oidc_keys_url: str | None = None
+    """Where its keys (JWKS) are; else what its discovery document says."""
+    oidc_name_claim: str = "sub"
+    oidc_name_prefix: str = "oidc:"
+    """Stands before the names that it gives, so that none is that of a principal of this server."""
+    oidc_groups_claim: str = "groups"
     hand_over: bool = True
     """Whether the workers of a server hand a cluster's requests to the one of them that decides them."""
     hand_over_dir: str | None = None

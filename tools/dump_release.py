@@ -129,6 +129,9 @@ def _use(client: Client) -> None:
     client.delete(client.path("namespaces", "shop", "pods", "web-1"))
     for name in ("node-a", "node-b"):
         client.patch(client.path("nodes", name), {"metadata": {"labels": {"zone": "c"}}})
+    with contextlib.suppress(Refused):  # older versions know no principals
+        client.put("/v1/principals/root", {"grants": [{"role": "admin"}]})
+        client.post("/v1/principals/root/tokens", {})  # the last: from now on one is needed
 
 
 def _put(client: Client, kind: str, name: str, manifest: dict[str, Any]) -> None:

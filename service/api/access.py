@@ -5,7 +5,7 @@ worker, and before the short way of `direct.py`. What leads nowhere (404, 405) a
 the document that lists all paths and methods is public.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -19,6 +19,9 @@ from service.model.principals import Principal, Verb
 
 _ACCESS = "access"
 _PRINCIPAL = "moorage.principal"
+_AUTHENTICATE = "moorage.authenticate"
+
+Authenticate = Callable[[], Awaitable[Principal | None]]
 
 
 class Public(msgspec.Struct, frozen=True):
@@ -89,8 +92,13 @@ def identify(scope: Scope, principal: Principal | None) -> None:
     cast("dict[str, Any]", scope)[_PRINCIPAL] = principal
 
 
+def identify_by(scope: Scope, authenticate: Authenticate) -> None:
+    """Say how it is found out who makes a request. Nobody asks where that does not matter."""
+    cast("dict[str, Any]", scope)[_AUTHENTICATE] = authenticate
+
+
 def principal_of(scope: Scope) -> Principal | None:
-    """Who makes a request. Nobody is known where nothing was said of it."""
+    """Who makes a request. Nobody is known where nobody had to ask."""
     principal = cast("Mapping[str, Any]", scope).get(_PRINCIPAL)
     return principal if isinstance(principal, Principal) else None
 
@@ -99,7 +107,11 @@ def check_access(app: ASGIApp) -> ASGIApp:
     """Litestar middleware, the outermost: goes on only if the caller may call what it was routed to."""
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        _check(access_of(scope["route_handler"]), scope)
+        access = access_of(scope["route_handler"])
+        if not isinstance(access, Public):
+            if _AUTHENTICATE in scope:
+                identify(scope, await cast("dict[str, Any]", scope)[_AUTHENTICATE]())
+            _check(access, scope)
         await app(scope, receive, send)
 
     return checked
@@ -127,9 +139,7 @@ def require(principal: Principal, verb: Verb, cluster: str, namespace: str | Non
         raise Forbidden(_told(principal, [verb], cluster, namespace))
 
 
-def _check(access: Access, scope: Scope) -> None:
-    if isinstance(access, Public):
-        return
+def _check(access: Cluster | Namespaced | Admin, scope: Scope) -> None:
     principal, path = caller_of(scope), scope["path_params"]
     if isinstance(access, Admin):
         if not principal.is_admin:

@@ -37,6 +37,7 @@ _TAGS = {
     "placements": "Deciding where pods go, and why.",
     "events": "What happened to pods.",
     "bulk": "Many objects at once, in and out.",
+    "access": "Who may make requests, and which.",
     "server": "The server itself.",
 }
 

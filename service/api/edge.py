@@ -3,15 +3,16 @@
 Pure ASGI, because it also has to see what Litestar answers by itself (404, 405).
 """
 
-import hmac
 import re
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from itertools import chain
 
 from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-from service.api.access import identify, principal_of
+from service.api.access import identify_by, principal_of
+from service.api.authentication import Authentication
 from service.api.metrics import Metrics
 from service.api.problems import (
     PROBLEM_JSON,
@@ -22,7 +23,6 @@ from service.api.problems import (
 )
 from service.api.streams import HEAD_ONLY
 from service.model.errors import MoorageError
-from service.model.principals import BOOTSTRAP, EVERYBODY, Principal
 from service.settings import Settings
 
 _NORMAL_PATH = re.compile(
@@ -55,6 +55,7 @@ class Edge:
         app: ASGIApp,
         settings: Settings,
         *,
+        authentication: Authentication,
         head_of: HeadOf,
         metrics: Metrics,
         monotonic: Callable[[], float],
@@ -62,7 +63,7 @@ class Edge:
         self._app = app
         self._url_bytes_max = settings.url_bytes_max
         self._header_bytes_max = settings.header_bytes_max
-        self._credentials = f"Bearer {settings.token}".encode() if settings.token else None
+        self._authentication = authentication
         self._head_of = head_of
         self._metrics = metrics
         self._monotonic = monotonic
@@ -94,24 +95,7 @@ class Edge:
             raise HeadersTooLarge(f"The headers are longer than {self._header_bytes_max} bytes.")
         _check_framing(headers)
         _check_path(scope["path"], path)
-        identify(scope, self._principal(headers))
-
-    def _principal(self, headers: Iterable[tuple[bytes, bytes]]) -> Principal | None:
-        if self._credentials is None:
-            return EVERYBODY
-        given = [value for name, value in headers if name == b"authorization"]
-        # Of several, a proxy in front may have looked at another one.
-        if len(given) == 1 and hmac.compare_digest(
-            _with_normal_scheme(given[0]), self._credentials
-        ):
-            return BOOTSTRAP
-        return None
-
-
-def _with_normal_scheme(authorization: bytes) -> bytes:
-    """The scheme's name is case-insensitive (RFC 9110); the token is not."""
-    scheme, _, token = authorization.partition(b" ")
-    return scheme.lower().capitalize() + b" " + token.strip()
+        identify_by(scope, partial(self._authentication.principal, headers))
 
 
 def _check_framing(headers: list[tuple[bytes, bytes]]) -> None:

@@ -76,6 +76,10 @@ class RevisionNotReached(Unavailable):
     """The cluster has not reached the revision that `minRevision` names."""
 
 
+class IdentityProviderUnavailable(Unavailable):
+    """The keys that an identity provider signs with cannot be had."""
+
+
 class ReplicaLags(Unavailable):
     """A replica of this process is too far behind its log."""
 
@@ -192,6 +196,13 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "`reasons` lists what each filter says against the node. With `force` the filters are "
         "passed over.",
     ),
+    "NoAdminLeft": ProblemKind(
+        409,
+        "No token of an admin would be left",
+        "Where callers prove who they are by tokens, one of these has to be that of an admin of the "
+        "whole server: a principal with the grant `{role: admin}`. Make that one first, or the last; "
+        "a server that runs with `MOORAGE_TOKEN` always has an admin.",
+    ),
     "IdempotencyKeyInProgress": ProblemKind(
         409,
         "The first request with this key is still running",
@@ -257,6 +268,12 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         503,
         "The database cannot be reached",
         "Nothing of the request was committed. Ask again after the seconds in `Retry-After`.",
+    ),
+    "IdentityProviderUnavailable": ProblemKind(
+        503,
+        "The identity provider cannot be reached",
+        "The keys that the identity provider signs its tokens with cannot be fetched from it, so nobody "
+        "can be told by one. Tokens of this server (`mrg_…`) are taken meanwhile.",
     ),
     "ReplicaLags": ProblemKind(
         503,

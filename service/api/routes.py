@@ -15,6 +15,7 @@ from service.api.events import EVENT_HANDLERS
 from service.api.objects import object_handlers
 from service.api.overview import OVERVIEW_HANDLERS
 from service.api.placements import PLACEMENT_HANDLERS
+from service.api.principals import PRINCIPAL_HANDLERS
 from service.api.resources import RESOURCES
 from service.api.schemas import Document
 from service.api.server import SERVER_HANDLERS
@@ -32,6 +33,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *SIMULATION_HANDLERS,
     *WATCH_HANDLERS,
     *EVENT_HANDLERS,
+    *PRINCIPAL_HANDLERS,
     *SERVER_HANDLERS,
 )
 

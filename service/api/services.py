@@ -2,6 +2,7 @@
 
 import msgspec
 
+from service.api.authentication import Authentication
 from service.api.computed_reads import ComputedReads
 from service.api.event_reads import EVENT_KIND, EventReads
 from service.api.metrics import Metrics
@@ -17,6 +18,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of one process that serve requests."""
 
     settings: Settings
+    authentication: Authentication
     reads: ClusterReads
     scheduler: Scheduler
     bodies: BodyReader

@@ -14,6 +14,7 @@ from service.model import objects
 from service.model.config import ClusterConfig, MatchScope
 from service.model.events import EventReason, EventType
 from service.model.objects import Quantities, Value
+from service.model.principals import Role
 from service.scheduler.placements import Explain, PodRef, Policy
 
 
@@ -428,6 +429,104 @@ class ClusterPatch(Value, frozen=True, kw_only=True):
 
     config: dict[str, Any]
     """The settings to change; null gives one its default."""
+
+
+class Grant(Value, frozen=True, kw_only=True):
+    """A role on one cluster or all, in one namespace or all."""
+
+    role: Role
+    """What the role lets one do is told in the documentation."""
+    cluster: str | None = None
+    """Name of the cluster; absent: all."""
+    namespace: str | None = None
+    """Name of the namespace; absent: all, and what is in none."""
+
+
+class PrincipalSettings(Value, frozen=True, kw_only=True):
+    """What PUT of a principal or a group takes."""
+
+    grants: list[Grant]
+    """All its grants."""
+
+
+class Token(Value, frozen=True, kw_only=True):
+    """A token of a principal, without its secret."""
+
+    id: str
+    """What it is called, as in `mrg_<id>_<secret>`."""
+    description: str
+    """What it is for."""
+    created_at: str
+    """When it was made, RFC 3339 in UTC."""
+    expires_at: str | None = None
+    """Until when it is taken; absent: for good."""
+    last_used_at: str | None = None
+    """When it was used last, within a minute or so; absent: never."""
+
+
+class Principal(Value, frozen=True, kw_only=True):
+    """Somebody who may make requests."""
+
+    name: str
+    """Name of the principal."""
+    grants: list[Grant]
+    """What it may do, and where."""
+    created_at: str
+    """When it was made, RFC 3339 in UTC."""
+    tokens: list[Token]
+    """Its tokens, the oldest first."""
+
+
+class Group(Value, frozen=True, kw_only=True):
+    """A group that an identity provider names in its tokens."""
+
+    name: str
+    """Name of the group, as the provider's."""
+    grants: list[Grant]
+    """What those who are in it may do, and where."""
+    created_at: str
+    """When it was made, RFC 3339 in UTC."""
+
+
+class PrincipalList(Value, frozen=True, kw_only=True):
+    """All principals, by name."""
+
+    items: list[Principal]
+    """The principals."""
+
+
+class GroupList(Value, frozen=True, kw_only=True):
+    """All groups that have grants, by name."""
+
+    items: list[Group]
+    """The groups."""
+
+
+class TokenSettings(Value, frozen=True, kw_only=True):
+    """What a new token is to be."""
+
+    description: str = ""
+    """What it is for."""
+    expires_in_seconds: int | None = None
+    """How long it is taken from now on; absent: for good."""
+
+
+class NewToken(Token, frozen=True, kw_only=True):
+    """A token that was just made: its text is told this once."""
+
+    token: str
+    """What to send as `Authorization: Bearer <token>`."""
+
+
+class Caller(Value, frozen=True, kw_only=True):
+    """Who makes this request."""
+
+    name: str
+    """Name of the principal."""
+    grants: list[Grant]
+    """What it may do, and where."""
+    groups: list[str]
+    """Groups that the identity provider says it is in."""
 
 
 class MergePatch(Value, frozen=True, kw_only=True):

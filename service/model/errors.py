@@ -9,6 +9,7 @@
     │   ├── RevisionConflict
     │   ├── PodDiffers
     │   ├── BindingRefused
+    │   ├── NoAdminLeft
     │   └── IdempotencyKeyInProgress
     ├── PreconditionFailed       an If-Match that does not hold
     ├── IdempotencyKeyReused
@@ -110,6 +111,15 @@ class BindingRefused(Conflict):
     def __init__(self, detail: str, reasons: dict[str, list[str]]) -> None:
         super().__init__(detail)
         self.reasons = reasons
+
+
+class NoAdminLeft(Conflict):
+    """Nobody could change anymore who may do what."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "One token has to be that of a principal with the role admin on all clusters, in all namespaces."
+        )
 
 
 class IdempotencyKeyInProgress(Conflict):

@@ -4,7 +4,8 @@ A principal has grants; a grant gives it a role on one cluster or all, in one na
 verbs, and an operation asks for one verb.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Literal, get_args
 
 import msgspec
@@ -41,16 +42,26 @@ class Grant(msgspec.Struct, frozen=True, order=True):
         )
 
 
+ADMIN = Grant("admin")
+"""May do everything on this server."""
+
+
 class Principal(msgspec.Struct, frozen=True):
     """Who makes a request."""
 
     name: str
     grants: tuple[Grant, ...] = ()
+    token_id: str | None = None
+    """The token that it came with; None: another kind of proof."""
+    groups: tuple[str, ...] = ()
+    """Those that an identity provider says it is in."""
+    expires_at: datetime | None = None
+    """When the proof of an identity provider ends."""
 
     @property
     def is_admin(self) -> bool:
         """Whether it may do everything on this server."""
-        return Grant("admin") in self.grants
+        return ADMIN in self.grants
 
     def may(self, verb: Verb, cluster: str, namespace: str | None = None) -> bool:
         """Whether it may do this in a namespace of a cluster; None: in all of them, and to what is in none."""
@@ -74,7 +85,46 @@ class Principal(msgspec.Struct, frozen=True):
         return (each for each in self.grants if each.gives(verb, cluster))
 
 
-EVERYBODY = Principal("everybody", (Grant("admin"),))
+EVERYBODY = Principal("everybody", (ADMIN,))
 """Whoever reaches a server that asks nobody who they are."""
-BOOTSTRAP = Principal("bootstrap", (Grant("admin"),))
+BOOTSTRAP = Principal("bootstrap", (ADMIN,))
 """Who has the token of the server's settings."""
+
+PrincipalKind = Literal["User", "Group"]
+"""A group is one that an identity provider names in its tokens; who is in it has its grants."""
+
+
+class PrincipalRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody, or a group of somebodies, as stored."""
+
+    kind: PrincipalKind
+    name: str
+    grants: tuple[Grant, ...]
+    created_at: datetime
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether its grants make an admin of the whole server."""
+        return ADMIN in self.grants
+
+
+class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A user's token, as stored: without its secret."""
+
+    token_id: str
+    principal: str
+    secret_hash: bytes
+    """SHA-256 of the secret."""
+    description: str
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None = None
+    """By the minute."""
+
+
+class AccessState(msgspec.Struct, frozen=True, kw_only=True):
+    """All principals and tokens of a server, as of one instant."""
+
+    version: int
+    principals: Sequence[PrincipalRow]
+    tokens: Sequence[TokenRow]

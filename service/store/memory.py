@@ -46,9 +46,10 @@ from service.model.log import (
     effects,
 )
 from service.store.memory_cluster import ROOT, ClusterState
+from service.store.memory_principals import MemoryPrincipals
 
 
-class MemoryStore:
+class MemoryStore(MemoryPrincipals):
     """See `service.store.postgres.PostgresStore`, whose contract this keeps call by call.
 
     `clock` is the database's clock, `new_id` makes the ids that PostgreSQL would make. The
@@ -58,6 +59,7 @@ class MemoryStore:
     epoch = 0
 
     def __init__(self, clock: Callable[[], datetime], new_id: Callable[[], UUID]) -> None:
+        super().__init__(clock)
         self._clock = clock
         self._new_id = new_id
         self._clusters: dict[int, ClusterState] = {}

@@ -14,11 +14,12 @@ from service.store.connections import (
 )
 from service.store.events import Events
 from service.store.hints import Hints
+from service.store.principals import Principals
 from service.store.reads import Reads
 from service.store.upkeep import Upkeep
 
 
-class PostgresStore(Clusters, Commits, Events, Reads, Upkeep):
+class PostgresStore(Clusters, Commits, Events, Principals, Reads, Upkeep):
     """All clusters of one database.
 
     `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are made when they are
@@ -36,6 +37,7 @@ class PostgresStore(Clusters, Commits, Events, Reads, Upkeep):
         Clusters.__init__(self, commits, reads)
         Commits.__init__(self, commits)
         Events.__init__(self, commits, reads)
+        Principals.__init__(self, commits, reads)
         Reads.__init__(self, reads)
         Upkeep.__init__(self, commits)
 

@@ -208,3 +208,39 @@ lease = Table(
     PrimaryKeyConstraint("cluster_id", "name", name="lease_pkey"),
     _of_cluster("lease"),
 )
+
+principal = Table(
+    "principal",
+    metadata,
+    _key("kind"),
+    _key("name"),
+    _bytes("grants"),
+    Column("admin", Boolean, nullable=False),
+    _time("created_at"),
+    PrimaryKeyConstraint("kind", "name", name="principal_pkey"),
+    CheckConstraint("kind IN ('User', 'Group')", name="principal_kind_check"),
+)
+
+token = Table(
+    "token",
+    metadata,
+    _key("token_id"),
+    _key("principal"),
+    _bytes("secret_hash"),
+    _text("description"),
+    _time("created_at"),
+    Column("expires_at", DateTime(timezone=True)),
+    Column("last_used_at", DateTime(timezone=True)),
+    PrimaryKeyConstraint("token_id", name="token_pkey"),
+    CheckConstraint("octet_length(secret_hash) = 32", name="token_secret_hash_check"),
+)
+Index("token_principal_idx", token.c.principal)
+
+access_state = Table(
+    "access_state",
+    metadata,
+    Column("only_row", Boolean, nullable=False),
+    _number("version"),
+    PrimaryKeyConstraint("only_row", name="access_state_pkey"),
+    CheckConstraint("only_row", name="access_state_only_row_check"),
+)

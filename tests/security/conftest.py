@@ -1,5 +1,5 @@
 """The application in this process, as the tests of the API have it."""
 
-from tests.api.conftest import harness, make_harness
+from tests.api.conftest import each_database_url, harness, make_harness, over_each_store
 
-__all__ = ["harness", "make_harness"]
+__all__ = ["each_database_url", "harness", "make_harness", "over_each_store"]

@@ -31,9 +31,11 @@ EXAMPLES = {"cluster": "default", "namespace": "shop", "name": "web-0", "code": 
 
 MAY = {
     Public(): "getLiveness getReadiness getMetrics",
-    Admin(): "putCluster deleteCluster",
+    Admin(): """
+        putCluster deleteCluster listPrincipals getPrincipal putPrincipal deletePrincipal
+        listGroups getGroup putGroup deleteGroup createToken deleteToken""",
     Cluster("configure"): "patchCluster",
-    Cluster("read"): "listClusters",
+    Cluster("read"): "listClusters getCaller",
     Cluster("observe"): "putNode patchNode deleteNode putNamespace patchNamespace deleteNamespace",
     Namespaced("place"): "placePods simulate",
     Namespaced("edit", or_verb="observe"): "applyObjects putPod patchPod deletePod",

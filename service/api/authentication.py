@@ -1,0 +1,278 @@
+"""Who makes a request: found out by its Authorization header, before it is routed.
+
+Every process knows all principals and tokens, and looks at most a second later whether they have changed; so what is
+revoked is refused soon after by every process. What it has not been able to compare for five seconds it no longer goes by.
+"""
+
+import asyncio
+import hmac
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from hashlib import sha256
+from secrets import token_hex, token_urlsafe
+from typing import NamedTuple, Protocol
+
+from service.api.identities import IdentityProvider
+from service.model.errors import StorageUnavailable
+from service.model.principals import (
+    BOOTSTRAP,
+    EVERYBODY,
+    AccessState,
+    Grant,
+    Principal,
+    PrincipalKind,
+    TokenRow,
+)
+from service.scheduler.ports import Clock
+from service.settings import Settings
+
+COMPARED_AFTER_SECONDS = 1.0
+STALE_AFTER_SECONDS = 5.0
+UNKNOWN_COMPARED_AFTER_SECONDS = 0.2
+"""A token that is not known may have been made a moment ago. Guesses make nobody look more often than this."""
+USE_NOTED_AFTER_SECONDS = 60.0
+
+_TOKEN = re.compile(r"mrg_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class PrincipalStore(Protocol):
+    """What is asked of the store. Every call raises StorageUnavailable.
+
+    With `keep_admin` a change raises NoAdminLeft where tokens are, or were, in use, and none of an admin would be left.
+    """
+
+    async def access_version(self) -> int:
+        """Counts the changes of principals and tokens."""
+        ...
+
+    async def access_state(self) -> AccessState:
+        """All principals and tokens, as of one instant."""
+        ...
+
+    async def put_principal(
+        self, kind: PrincipalKind, name: str, grants: Sequence[Grant], *, keep_admin: bool
+    ) -> bool:
+        """Make a principal, or give one other grants; whether it is new."""
+        ...
+
+    async def delete_principal(self, kind: PrincipalKind, name: str, *, keep_admin: bool) -> bool:
+        """Delete a principal with its tokens; False if there was none."""
+        ...
+
+    async def create_token(
+        self,
+        token_id: str,
+        principal: str,
+        secret_hash: bytes,
+        *,
+        description: str,
+        expires_in: timedelta | None,
+        keep_admin: bool,
+    ) -> TokenRow:
+        """Give a user one more token, or NotFound."""
+        ...
+
+    async def delete_token(self, token_id: str, *, keep_admin: bool) -> bool:
+        """Revoke a token; False if there was none."""
+        ...
+
+    async def note_use(self, used_at: Mapping[str, datetime]) -> None:
+        """Note when tokens were used last, by their ids."""
+        ...
+
+
+class NewToken(NamedTuple):
+    """A token that nobody has yet: its text is told once, and of its secret only the hash is kept."""
+
+    token_id: str
+    text: str
+    secret_hash: bytes
+
+
+def new_token() -> NewToken:
+    """A token with 256 random bits."""
+    token_id, secret = token_hex(8), token_urlsafe(32)
+    return NewToken(token_id, f"mrg_{token_id}_{secret}", _hash(secret))
+
+
+class Authentication:
+    """Tells principals by what they prove. Create it within the event loop that uses it, and `close` it there."""
+
+    def __init__(
+        self,
+        store: PrincipalStore,
+        settings: Settings,
+        clock: Clock,
+        identities: IdentityProvider | None = None,
+    ) -> None:
+        self.store = store
+        self._clock = clock
+        self._bootstrap = settings.token.encode() if settings.token else None
+        self._identities = identities
+        self._known = _Known(AccessState(version=0, principals=(), tokens=()))
+        self._compared_at = float("-inf")
+        self._comparing: asyncio.Task[None] | None = None
+        self._used_at: dict[str, datetime] = {}
+        self._use_noted_at = float("-inf")
+
+    @property
+    def has_other_admin(self) -> bool:
+        """Whether there is an admin who needs none of the store's tokens."""
+        return self._bootstrap is not None
+
+    async def is_open(self) -> bool:
+        """Whether nobody is asked who they are: no token is set, none was made, and there is no identity provider.
+
+        Raises:
+            StorageUnavailable: it is not known.
+        """
+        if self._bootstrap is not None or self._identities is not None:
+            return False
+        await self._compare()
+        return not self._known.tokens
+
+    async def principal(self, headers: Headers) -> Principal | None:
+        """Who makes a request with these headers; None: nobody who is known.
+
+        Raises:
+            StorageUnavailable: who is known is not known.
+            IdentityProviderUnavailable: its keys cannot be had.
+        """
+        credentials = _bearer(headers)
+        if credentials is not None and self._is_bootstrap(credentials):
+            return BOOTSTRAP
+        if await self.is_open():
+            return EVERYBODY
+        if credentials is None:
+            return None
+        if token := _TOKEN.fullmatch(credentials.decode("latin-1")):
+            return await self._owner(*token.groups())
+        if self._identities is None:
+            return None
+        identity = await self._identities.identity(credentials.decode("latin-1"))
+        if identity is None:
+            return None
+        await self._compare()
+        return self._known.identified(identity.name, identity.groups, identity.expires_at)
+
+    async def current(self, principal: Principal) -> Principal | None:
+        """What a principal may do by now; None: it is known no longer.
+
+        Raises:
+            StorageUnavailable: it is not known.
+        """
+        if principal == BOOTSTRAP:
+            return principal
+        if principal == EVERYBODY:
+            return principal if await self.is_open() else None
+        await self._compare()
+        if principal.token_id is not None:
+            return self._known.owner(principal.token_id, self._clock.now())
+        if principal.expires_at is None or principal.expires_at <= self._clock.now():
+            return None
+        return self._known.identified(principal.name, principal.groups, principal.expires_at)
+
+    async def changed(self) -> None:
+        """Look at once what has changed.
+
+        Raises:
+            StorageUnavailable: the store cannot be asked.
+        """
+        await self._compare(after_seconds=0, stale_seconds=0)
+
+    async def close(self) -> None:
+        """Note what is not noted yet."""
+        if self._comparing is not None:
+            await asyncio.wait([self._comparing])
+        with suppress(StorageUnavailable):
+            await self._note_use()
+
+    def _is_bootstrap(self, credentials: bytes) -> bool:
+        return self._bootstrap is not None and hmac.compare_digest(credentials, self._bootstrap)
+
+    async def _owner(self, token_id: str, secret: str) -> Principal | None:
+        await self._compare()
+        if token_id not in self._known.tokens:
+            await self._compare(UNKNOWN_COMPARED_AFTER_SECONDS, UNKNOWN_COMPARED_AFTER_SECONDS)
+        token = self._known.tokens.get(token_id)
+        expected = token.secret_hash if token else bytes(32)
+        if not hmac.compare_digest(_hash(secret), expected):
+            return None
+        now = self._clock.now()
+        if owner := self._known.owner(token_id, now):
+            self._used_at[token_id] = now
+        return owner
+
+    async def _compare(
+        self,
+        after_seconds: float = COMPARED_AFTER_SECONDS,
+        stale_seconds: float = STALE_AFTER_SECONDS,
+    ) -> None:
+        """Begin to compare what is known with the store after so long, and wait for that where it is stale."""
+        asked_at = self._clock.monotonic()
+        if asked_at - self._compared_at < after_seconds:
+            return
+        if self._comparing is None or self._comparing.done():
+            self._comparing = asyncio.create_task(self._look())
+        if asked_at - self._compared_at < stale_seconds:
+            return
+        await asyncio.wait([self._comparing])
+        if self._clock.monotonic() - self._compared_at >= STALE_AFTER_SECONDS:
+            raise StorageUnavailable("It is not known at present who may do what.")
+
+    async def _look(self) -> None:
+        began_at = self._clock.monotonic()
+        with suppress(StorageUnavailable):
+            if await self.store.access_version() != self._known.version:
+                self._known = _Known(await self.store.access_state())
+            self._compared_at = began_at
+            if began_at - self._use_noted_at >= USE_NOTED_AFTER_SECONDS:
+                self._use_noted_at = began_at
+                await self._note_use()
+
+    async def _note_use(self) -> None:
+        used_at, self._used_at = self._used_at, {}
+        if used_at:
+            await self.store.note_use(used_at)
+
+
+class _Known:
+    """Principals and tokens, to be looked up."""
+
+    def __init__(self, state: AccessState) -> None:
+        self.version = state.version
+        self.tokens = {each.token_id: each for each in state.tokens}
+        self._grants = {(each.kind, each.name): each.grants for each in state.principals}
+
+    def owner(self, token_id: str, now: datetime) -> Principal | None:
+        """Whose token it is, unless it has expired."""
+        token = self.tokens.get(token_id)
+        if token is None or (token.expires_at is not None and token.expires_at <= now):
+            return None
+        return Principal(
+            token.principal, self._grants.get(("User", token.principal), ()), token_id=token_id
+        )
+
+    def identified(self, name: str, groups: tuple[str, ...], expires_at: datetime) -> Principal:
+        """Somebody whom an identity provider vouches for, with the grants of their groups."""
+        grants = [*self._grants.get(("User", name), ())]
+        for group in groups:
+            grants += self._grants.get(("Group", group), ())
+        return Principal(name, tuple(grants), groups=groups, expires_at=expires_at)
+
+
+def _bearer(headers: Headers) -> bytes | None:
+    """What follows the scheme, whose name is case-insensitive (RFC 9110)."""
+    given = [value for name, value in headers if name == b"authorization"]
+    if len(given) != 1:  # of several, a proxy in front may have looked at another one
+        return None
+    scheme, _, credentials = given[0].partition(b" ")
+    return credentials.strip() if scheme.lower() == b"bearer" else None
+
+
+def _hash(secret: str) -> bytes:
+    return sha256(secret.encode()).digest()

@@ -1,0 +1,175 @@
+"""Callers whom an identity provider vouches for, by signed tokens (OpenID Connect).
+
+Only access by such a token is ours; signing in is between the caller and the provider.
+"""
+
+import asyncio
+import importlib
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+import httpx
+import msgspec
+
+from service.api.problems import IdentityProviderUnavailable
+from service.scheduler.ports import Clock
+from service.settings import Settings
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")  # fmt: skip
+"""Signatures by keys that only the provider has: none that a secret shared with us could make."""
+LEEWAY_SECONDS = 30
+KEYS_KEPT_SECONDS = 3600.0
+KEYS_FETCHED_AFTER_SECONDS = 10.0
+"""Tokens signed with keys that nobody knows make us ask the provider at most so often."""
+FETCH_SECONDS_MAX = 5.0
+VERIFIED_KEPT_SECONDS = 60.0
+VERIFIED_KEPT_MAX = 1000
+GROUPS_MAX = 1000
+
+_log = logging.getLogger(__name__)
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """Who a token says that its bearer is."""
+
+    name: str
+    groups: tuple[str, ...]
+    expires_at: datetime
+
+
+class IdentityProvider:
+    """One issuer of tokens; its keys are fetched as they are needed."""
+
+    def __init__(
+        self, settings: Settings, clock: Clock, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        assert settings.oidc_issuer is not None
+        self._jwt = importlib.import_module("joserfc.jwt")
+        self._key_set = importlib.import_module("joserfc.jwk").KeySet
+        self._refusals: tuple[type[Exception], ...] = (
+            importlib.import_module("joserfc.errors").JoseError,
+            httpx.HTTPError,
+            ValueError,
+        )
+        self._issuer = settings.oidc_issuer
+        self._keys_url = settings.oidc_keys_url
+        self._name_claim = settings.oidc_name_claim
+        self._name_prefix = settings.oidc_name_prefix
+        self._groups_claim = settings.oidc_groups_claim
+        self._clock = clock
+        self._transport = transport
+        self._claims = self._jwt.JWTClaimsRegistry(
+            now=lambda: int(clock.now().timestamp()),
+            leeway=LEEWAY_SECONDS,
+            iss={"essential": True, "value": settings.oidc_issuer},
+            aud={"essential": True, "value": settings.oidc_audience},
+            exp={"essential": True},
+        )
+        self._keys: Any = None
+        self._fetched_at = self._tried_at = float("-inf")
+        self._fetching = asyncio.Lock()
+        self._verified: dict[bytes, tuple[float, Identity]] = {}
+
+    async def identity(self, token: str) -> Identity | None:
+        """Who the bearer of a token is; None: it proves nothing.
+
+        Raises:
+            IdentityProviderUnavailable: the provider's keys were never to be had.
+        """
+        if token.count(".") != 2:  # noqa: PLR2004 - header, claims, signature
+            return None
+        digest = sha256(token.encode()).digest()
+        if (known := self._remembered(digest)) is not None:
+            return known
+        await self._have_keys(KEYS_KEPT_SECONDS)
+        identity = self._verify(token)
+        if identity is None and await self._have_keys(KEYS_FETCHED_AFTER_SECONDS):
+            identity = self._verify(token)
+        if identity is not None:
+            self._remember(digest, identity)
+        return identity
+
+    def _verify(self, token: str) -> Identity | None:
+        try:
+            claims = self._jwt.decode(token, self._keys, algorithms=ALGORITHMS).claims
+            self._claims.validate(claims)
+            return self._identity(claims)
+        except self._refusals as error:
+            _log.debug("A token of the identity provider is refused: %s", error)
+            return None
+
+    def _identity(self, claims: Mapping[str, Any]) -> Identity:
+        name = claims.get(self._name_claim)
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"The claim {self._name_claim} names nobody.")
+        groups = claims.get(self._groups_claim, ())
+        return Identity(
+            name=self._name_prefix + name,
+            groups=tuple(each for each in _listed(groups)[:GROUPS_MAX] if isinstance(each, str)),
+            expires_at=datetime.fromtimestamp(claims["exp"] + LEEWAY_SECONDS, UTC),
+        )
+
+    def _remembered(self, digest: bytes) -> Identity | None:
+        verified_at, identity = self._verified.get(digest, (float("-inf"), None))
+        if self._clock.monotonic() - verified_at >= VERIFIED_KEPT_SECONDS:
+            return None
+        return identity if identity and identity.expires_at > self._clock.now() else None
+
+    def _remember(self, digest: bytes, identity: Identity) -> None:
+        if len(self._verified) >= VERIFIED_KEPT_MAX:
+            self._verified.clear()
+        self._verified[digest] = (self._clock.monotonic(), identity)
+
+    async def _have_keys(self, kept_seconds: float) -> bool:
+        """Fetch the keys if they are older than that; whether they were."""
+        async with self._fetching:
+            now = self._clock.monotonic()
+            if (
+                now - self._fetched_at < kept_seconds
+                or now - self._tried_at < KEYS_FETCHED_AFTER_SECONDS
+            ):
+                self._require_keys()
+                return False
+            self._tried_at = now
+            try:
+                self._keys = await self._fetched()
+                self._fetched_at = now
+            except self._refusals as error:
+                _log.warning("The keys of %s cannot be had: %s", self._issuer, error)
+            self._require_keys()
+            return True
+
+    def _require_keys(self) -> None:
+        if self._keys is None:
+            raise IdentityProviderUnavailable(f"The keys of {self._issuer} cannot be had.")
+
+    async def _fetched(self) -> Any:
+        async with httpx.AsyncClient(
+            transport=self._transport, timeout=FETCH_SECONDS_MAX
+        ) as client:
+            url = self._keys_url or await self._discovered(client)
+            return self._key_set.import_key_set(await _json(client, url))
+
+    async def _discovered(self, client: httpx.AsyncClient) -> str:
+        url = f"{self._issuer.rstrip('/')}/.well-known/openid-configuration"
+        told = await _json(client, url)
+        if told.get("issuer") != self._issuer or not isinstance(told.get("jwks_uri"), str):
+            raise ValueError(f"{url} speaks of another issuer, or names no jwks_uri.")
+        return str(told["jwks_uri"])
+
+
+async def _json(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
+    answer = await client.get(url)
+    answer.raise_for_status()
+    told = answer.json()
+    if not isinstance(told, dict):
+        raise ValueError(f"{url} is not answered with an object.")  # noqa: TRY004 - what was sent is wrong
+    return told
+
+
+def _listed(groups: object) -> Sequence[object]:
+    """Some providers send a single group as a string."""
+    return groups if isinstance(groups, list) else [groups]

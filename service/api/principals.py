@@ -1,0 +1,321 @@
+"""Who may make requests: principals with their tokens, and groups of an identity provider."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import msgspec
+from litestar import Response, delete, get, post, put
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+
+from service.api import wire
+from service.api.access import Admin, Cluster, caller_of
+from service.api.authentication import NewToken, new_token
+from service.api.operations import JSON, Body, Operation, described
+from service.api.requests import AnyRequest, converted, media_type, query
+from service.api.services import Services
+from service.model.errors import FieldError, InvalidManifest, NotFound
+from service.model.principals import (
+    BOOTSTRAP,
+    EVERYBODY,
+    AccessState,
+    Grant,
+    PrincipalKind,
+    PrincipalRow,
+    Role,
+    TokenRow,
+)
+from service.model.strict_json import decode_strict
+
+SECONDS_MAX = 100 * 366 * 24 * 3600
+GRANTS_MAX = 1000
+
+SERVER_NAME = "moorage"
+"""Who does what the server does by itself."""
+RESERVED_NAMES = frozenset({BOOTSTRAP.name, EVERYBODY.name, SERVER_NAME})
+
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:/@+-]{0,126}[A-Za-z0-9])?")
+_SCOPE = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+
+_GRANTS = [{"role": "scheduler", "cluster": "default", "namespace": "shop"}]
+_PRINCIPAL = {
+    "name": "nightly-batch",
+    "grants": _GRANTS,
+    "createdAt": "2026-01-31T08:00:00Z",
+    "tokens": [],
+}
+_GROUP = {"name": "platform-team", "grants": [{"role": "admin"}], "createdAt": "2026-01-31T08:00:00Z"}  # fmt: skip
+_PROBLEMS = ("NoAdminLeft", "StorageUnavailable")
+
+
+class _Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    role: Role
+    cluster: Annotated[str, msgspec.Meta(pattern=_SCOPE)] | None = None
+    namespace: Annotated[str, msgspec.Meta(pattern=_SCOPE)] | None = None
+
+
+class _Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    grants: Annotated[list[_Grant], msgspec.Meta(max_length=GRANTS_MAX)]
+
+
+class _TokenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    description: Annotated[str, msgspec.Meta(max_length=500)] = ""
+    expires_in_seconds: Annotated[int, msgspec.Meta(ge=1, le=SECONDS_MAX)] | None = None
+
+
+def _operation(
+    identifier: str, summary: str, answer: Body, *, status: int = 200, request: Body | None = None,
+    description: str = "", problems: Sequence[str] = _PROBLEMS,
+) -> dict[str, object]:  # fmt: skip
+    return described(
+        Operation(
+            id=identifier,
+            access=Admin(),
+            tag="access",
+            summary=summary,
+            description=description,
+            request=request,
+            answers={status: answer},
+            problems=problems,
+        )
+    )
+
+
+def _body(type_: type[msgspec.Struct], description: str, example: object = None) -> Body:
+    return Body(types={JSON: type_}, description=description, example=example)
+
+
+_READ_PROBLEMS = ("NotFound", "StorageUnavailable")
+_WRITE_PROBLEMS = (*_PROBLEMS, "InvalidManifest")
+_SETTINGS = _body(wire.PrincipalSettings, "All grants.", {"grants": _GRANTS})
+
+
+@get(
+    "/v1/whoami",
+    opt=described(
+        Operation(
+            id="getCaller",
+            access=Cluster("read"),
+            tag="access",
+            summary="Who am I?",
+            description="Who makes the request, and what they may do.",
+            answers={
+                200: _body(
+                    wire.Caller, "The caller.", {"name": "ci", "grants": _GRANTS, "groups": []}
+                )
+            },
+        )
+    ),
+)
+async def get_caller(request: AnyRequest) -> Response[bytes]:
+    """Who makes the request."""
+    query(request)
+    caller = caller_of(request.scope)
+    grants = [_shown_grant(each) for each in caller.grants]
+    return _json({"name": caller.name, "grants": grants, "groups": caller.groups})
+
+
+def _handlers(kind: PrincipalKind) -> tuple[HTTPRouteHandler, ...]:
+    """The operations on principals, or on groups; the two differ in their tokens alone."""
+    user = kind == "User"
+    noun, plural = ("principal", "principals") if user else ("group", "groups")
+    one = _body(wire.Principal, "It.", _PRINCIPAL) if user else _body(wire.Group, "It.", _GROUP)
+    many = _body(wire.PrincipalList if user else wire.GroupList, "By name.")
+    title = noun.capitalize()
+
+    @get(f"/v1/{plural}", opt=_operation(f"list{title}s", f"List all {plural}", many))
+    async def list_all(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+        query(request)
+        state = await services.authentication.store.access_state()
+        items = [_shown(row, state) for row in state.principals if row.kind == kind]
+        return _json({"kind": f"{title}List", "items": items})
+
+    @get(
+        f"/v1/{plural}/{{name:str}}",
+        opt=_operation(f"get{title}", f"Read a {noun}", one, problems=_READ_PROBLEMS),
+    )
+    async def get_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+        query(request)
+        return await _present(services, kind, request.path_params["name"])
+
+    @put(
+        f"/v1/{plural}/{{name:str}}",
+        opt=_operation(
+            f"put{title}",
+            f"Make a {noun}, or give it other grants",
+            one,
+            request=_SETTINGS,
+            description="The grants that it had before are gone.",
+            problems=_WRITE_PROBLEMS,
+        ),
+    )
+    async def put_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+        media_type(request)
+        query(request)
+        name = _good_name(request.path_params["name"])
+        settings = converted(decode_strict(await services.bodies.read(request)), _Settings)
+        grants = sorted(
+            {Grant(each.role, each.cluster, each.namespace) for each in settings.grants},
+            key=lambda each: (each.role, each.cluster or "", each.namespace or ""),
+        )
+        authentication = services.authentication
+        await authentication.store.put_principal(
+            kind, name, grants, keep_admin=not authentication.has_other_admin
+        )
+        await authentication.changed()
+        return await _present(services, kind, name)
+
+    @delete(
+        f"/v1/{plural}/{{name:str}}",
+        status_code=200,
+        opt=_operation(
+            f"delete{title}",
+            f"Delete a {noun}",
+            one,
+            description="Its tokens are revoked." if user else "",
+            problems=(*_PROBLEMS, "NotFound"),
+        ),
+    )
+    async def delete_one(
+        request: AnyRequest, services: NamedDependency[Services]
+    ) -> Response[bytes]:
+        query(request)
+        name, authentication = request.path_params["name"], services.authentication
+        shown = await _present(services, kind, name)
+        await authentication.store.delete_principal(
+            kind, name, keep_admin=not authentication.has_other_admin
+        )
+        await authentication.changed()
+        return shown
+
+    return list_all, get_one, put_one, delete_one
+
+
+@post(
+    "/v1/principals/{name:str}/tokens",
+    status_code=201,
+    opt=_operation(
+        "createToken",
+        "Give a principal one more token",
+        _body(wire.NewToken, "The token; its text is told this once."),
+        status=201,
+        request=_body(
+            wire.TokenSettings,
+            "What it is for, and until when.",
+            {"description": "nightly batch", "expiresInSeconds": 7776000},
+        ),
+        description="A principal may have several, so that one can take the other's place without a pause. The first "
+        "token of a server has to be an admin's: from then on callers are asked who they are.",
+        problems=(*_WRITE_PROBLEMS, "NotFound"),
+    ),
+)
+async def create_token(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Make a token."""
+    media_type(request)
+    query(request)
+    decoded = decode_strict(await services.bodies.read(request))
+    settings, made = converted(decoded, _TokenSettings), new_token()
+    row = await _stored(request.path_params["name"], settings, made, services)
+    await services.authentication.changed()
+    return _json({**_shown_token(row), "token": made.text}, status=201)
+
+
+@delete(
+    "/v1/tokens/{name:str}",
+    status_code=200,
+    opt=_operation(
+        "deleteToken",
+        "Revoke a token",
+        _body(wire.Token, "The token as it was."),
+        description="Every process of every server on this database refuses it within seconds.",
+        problems=(*_PROBLEMS, "NotFound"),
+    ),
+)
+async def delete_token(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Revoke a token."""
+    query(request)
+    token_id, authentication = request.path_params["name"], services.authentication
+    state = await authentication.store.access_state()
+    known = [row for row in state.tokens if row.token_id == token_id]
+    if not known:
+        raise NotFound(f"There is no token {token_id[:100]!r}.")
+    await authentication.store.delete_token(token_id, keep_admin=not authentication.has_other_admin)
+    await authentication.changed()
+    return _json(_shown_token(known[0]))
+
+
+PRINCIPAL_HANDLERS: tuple[HTTPRouteHandler, ...] = (
+    get_caller,
+    *_handlers("User"),
+    *_handlers("Group"),
+    create_token,
+    delete_token,
+)
+
+
+async def _stored(
+    principal: str, settings: _TokenSettings, made: NewToken, services: Services
+) -> TokenRow:
+    seconds = settings.expires_in_seconds
+    authentication = services.authentication
+    return await authentication.store.create_token(
+        made.token_id,
+        principal,
+        made.secret_hash,
+        description=settings.description,
+        expires_in=None if seconds is None else timedelta(seconds=seconds),
+        keep_admin=not authentication.has_other_admin,
+    )
+
+
+async def _present(services: Services, kind: PrincipalKind, name: str) -> Response[bytes]:
+    state = await services.authentication.store.access_state()
+    for row in state.principals:
+        if (row.kind, row.name) == (kind, name):
+            return _json(_shown(row, state))
+    raise NotFound(f"There is no {'principal' if kind == 'User' else 'group'} {name[:100]!r}.")
+
+
+def _good_name(name: str) -> str:
+    if _NAME.fullmatch(name) is None:
+        message = "has to be at most 128 letters, digits and . _ : / @ + -, the first and last a letter or digit"
+        raise InvalidManifest([FieldError("name", message, name[:200])])
+    if name in RESERVED_NAMES:
+        raise InvalidManifest([FieldError("name", "is the server's own", name)])
+    return name
+
+
+def _shown(row: PrincipalRow, state: AccessState) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "name": row.name,
+        "grants": [_shown_grant(each) for each in row.grants],
+        "createdAt": _time(row.created_at),
+    }
+    if row.kind == "User":
+        own = [each for each in state.tokens if each.principal == row.name]
+        shown["tokens"] = [_shown_token(each) for each in own]
+    return shown
+
+
+def _shown_grant(grant: Grant) -> dict[str, object]:
+    return {name: value for name, value in msgspec.structs.asdict(grant).items() if value}
+
+
+def _shown_token(row: TokenRow) -> dict[str, object]:
+    times = {"expiresAt": row.expires_at, "lastUsedAt": row.last_used_at}
+    return {
+        "id": row.token_id,
+        "description": row.description,
+        "createdAt": _time(row.created_at),
+        **{name: _time(at) for name, at in times.items() if at is not None},
+    }
+
+
+def _time(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _json(value: object, *, status: int = 200) -> Response[bytes]:
+    return Response(msgspec.json.encode(value), status_code=status, media_type=JSON)

@@ -1,0 +1,211 @@
+"""`moorage token` and `moorage grant`: who may make requests, and which."""
+
+import re
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from service.cli.errors import Refused, WrongUsage
+from service.cli.options import Session, connected
+
+NOT_FOUND = "NotFound"
+_DURATION = re.compile(r"([1-9]\d{0,5})([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class Role(StrEnum):
+    """What a grant lets one do."""
+
+    READER = "reader"
+    SCHEDULER = "scheduler"
+    EDITOR = "editor"
+    OBSERVER = "observer"
+    ORCHESTRATOR = "orchestrator"
+    ADMIN = "admin"
+
+
+Name = Annotated[str, typer.Argument(help="The principal's name, such as nightly-batch.")]
+OnCluster = Annotated[str | None, typer.Option("--on", help="This cluster alone (default: all).")]
+InNamespace = Annotated[
+    str | None, typer.Option("--in", help="This namespace alone (default: all).")
+]
+Group = Annotated[
+    bool, typer.Option("--group", help="The name is that of an identity provider's group.")
+]
+
+token_commands = typer.Typer(
+    help="Tokens: what callers prove with who they are.", no_args_is_help=True
+)
+grant_commands = typer.Typer(help="Grants: what callers may do, and where.", no_args_is_help=True)
+
+
+@token_commands.command("create")
+@connected
+def create_token(
+    session: Session,
+    *,
+    name: Name,
+    role: Annotated[
+        Role | None, typer.Option("--role", help="Grant this role first; else NAME has to exist.")
+    ] = None,
+    on: OnCluster = None,
+    in_: InNamespace = None,
+    expires: Annotated[
+        str | None, typer.Option("--expires", help="In so long, such as 12h, 90d (default: never).")
+    ] = None,
+    description: Annotated[str, typer.Option("--description", help="What it is for.")] = "",
+) -> None:
+    """Make a token for NAME and print it: it is shown this once.
+
+    The first token of a server has to be an admin's; from then on callers are asked who they are.
+    """
+    if role is None and (on or in_):
+        raise WrongUsage("--on and --in say where a --role is granted.")
+    settings = {"description": description, "expiresInSeconds": _seconds(expires)}
+    if role is not None:
+        _grant(session, "principals", name, _shown(role, on, in_))
+    path = f"{_path('principals', name)}/tokens"
+    given = {key: value for key, value in settings.items() if value is not None}
+    made = session.client.post(path, given)
+    if session.output.for_people:
+        typer.echo(made["token"])
+    else:
+        session.output.document(made)
+
+
+@token_commands.command("list")
+@connected
+def list_tokens(session: Session) -> None:
+    """Show all tokens, without their secrets."""
+    principals = session.client.get("/v1/principals")["items"]
+    rows = [(each["name"], token) for each in principals for token in each["tokens"]]
+    if not session.output.for_people:
+        session.output.document([{"principal": name, **token} for name, token in rows])
+        return
+    session.output.table(
+        ["token", "principal", "created", "expires", "last used", "description"],
+        (
+            [
+                token["id"],
+                name,
+                token["createdAt"],
+                token.get("expiresAt", "never"),
+                token.get("lastUsedAt", "never"),
+                token["description"],
+            ]
+            for name, token in rows
+        ),
+    )
+
+
+@token_commands.command("revoke")
+@connected
+def revoke_token(
+    session: Session,
+    *,
+    tokens: Annotated[
+        list[str], typer.Argument(metavar="TOKEN...", help="Ids, as `token list` shows them.")
+    ],
+) -> None:
+    """Revoke tokens: within seconds nobody is let in by them."""
+    for each in tokens:
+        session.client.delete(f"/v1/tokens/{quote(each, safe='')}")
+        session.output.note(f"{each} is revoked")
+
+
+@grant_commands.command("add")
+@connected
+def add_grant(
+    session: Session,
+    *,
+    name: Name,
+    role: Annotated[Role, typer.Argument(help="What NAME may do.")],
+    on: OnCluster = None,
+    in_: InNamespace = None,
+    group: Group = False,
+) -> None:
+    """Give a principal, or a group, one more role."""
+    _grant(session, _collection(group=group), name, _shown(role, on, in_))
+    session.output.note(f"{name} has the role {role.value}")
+
+
+@grant_commands.command("remove")
+@connected
+def remove_grant(
+    session: Session,
+    *,
+    name: Name,
+    role: Annotated[Role, typer.Argument(help="What NAME may do.")],
+    on: OnCluster = None,
+    in_: InNamespace = None,
+    group: Group = False,
+) -> None:
+    """Take a role from a principal, or a group: exactly the one that was granted."""
+    path, gone = _path(_collection(group=group), name), _shown(role, on, in_)
+    known = session.client.get(path)["grants"]
+    if gone not in known:
+        raise WrongUsage(
+            f"{name} has no such grant; `moorage grant list` shows those that there are."
+        )
+    session.client.put(path, {"grants": [each for each in known if each != gone]})
+    session.output.note(f"{name} no longer has the role {role.value}")
+
+
+@grant_commands.command("list")
+@connected
+def list_grants(session: Session) -> None:
+    """Show who may do what, and where."""
+    rows = [
+        (kind, each["name"], grant)
+        for kind in ("principal", "group")
+        for each in session.client.get(f"/v1/{kind}s")["items"]
+        for grant in each["grants"]
+    ]
+    if not session.output.for_people:
+        session.output.document(
+            [{"kind": kind, "name": name, **grant} for kind, name, grant in rows]
+        )
+        return
+    session.output.table(
+        ["kind", "name", "role", "cluster", "namespace"],
+        (
+            [kind, name, grant["role"], grant.get("cluster", "all"), grant.get("namespace", "all")]
+            for kind, name, grant in rows
+        ),
+    )
+
+
+def _collection(*, group: bool) -> str:
+    return "groups" if group else "principals"
+
+
+def _path(collection: str, name: str) -> str:
+    return f"/v1/{collection}/{quote(name, safe='')}"
+
+
+def _shown(role: Role, cluster: str | None, namespace: str | None) -> dict[str, str]:
+    where = {"cluster": cluster, "namespace": namespace}
+    return {"role": role.value, **{key: value for key, value in where.items() if value}}
+
+
+def _grant(session: Session, collection: str, name: str, grant: dict[str, str]) -> None:
+    path = _path(collection, name)
+    known: list[Any] = []
+    try:
+        known = session.client.get(path)["grants"]
+    except Refused as error:
+        if error.problem.get("code") != NOT_FOUND:
+            raise
+    if grant not in known:
+        session.client.put(path, {"grants": [*known, grant]})
+
+
+def _seconds(duration: str | None) -> int | None:
+    if duration is None:
+        return None
+    if (match := _DURATION.fullmatch(duration)) is None:
+        raise WrongUsage(f"--expires: {duration} is no number and unit such as 12h, 90d.")
+    return int(timedelta(**{_UNITS[match[2]]: int(match[1])}).total_seconds())

@@ -1,0 +1,121 @@
+"""Principals and their tokens in memory: see `service.store.principals`, whose contract this keeps."""
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from datetime import datetime, timedelta
+
+import msgspec
+
+from service.model.errors import NoAdminLeft, NotFound
+from service.model.principals import AccessState, Grant, PrincipalKind, PrincipalRow, TokenRow
+
+_Key = tuple[PrincipalKind, str]
+
+
+class MemoryPrincipals:
+    """The part of the store in memory that keeps who may make requests."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._access_clock = clock
+        self._access_version = 1
+        self._principals: dict[_Key, PrincipalRow] = {}
+        self._tokens: dict[str, TokenRow] = {}
+
+    async def access_version(self) -> int:
+        """Counts the changes of principals and tokens."""
+        return self._access_version
+
+    async def access_state(self) -> AccessState:
+        """All principals and tokens, as of one instant."""
+        return AccessState(
+            version=self._access_version,
+            principals=[self._principals[key] for key in sorted(self._principals)],
+            tokens=sorted(self._tokens.values(), key=lambda each: (each.created_at, each.token_id)),
+        )
+
+    async def put_principal(
+        self, kind: PrincipalKind, name: str, grants: Sequence[Grant], *, keep_admin: bool
+    ) -> bool:
+        """Make a principal, or give one other grants; whether it is new."""
+        known = self._principals.get((kind, name))
+        row = PrincipalRow(
+            kind=kind,
+            name=name,
+            grants=tuple(grants),
+            created_at=known.created_at if known else self._access_clock(),
+        )
+        self._set({**self._principals, (kind, name): row}, self._tokens, keep_admin=keep_admin)
+        return known is None
+
+    async def delete_principal(self, kind: PrincipalKind, name: str, *, keep_admin: bool) -> bool:
+        """Delete a principal with its tokens; False if there was none."""
+        principals, tokens = copy(self._principals), copy(self._tokens)
+        if principals.pop((kind, name), None) is None:
+            return False
+        if kind == "User":
+            tokens = {key: each for key, each in tokens.items() if each.principal != name}
+        self._set(principals, tokens, keep_admin=keep_admin)
+        return True
+
+    async def create_token(
+        self,
+        token_id: str,
+        principal: str,
+        secret_hash: bytes,
+        *,
+        description: str,
+        expires_in: timedelta | None,
+        keep_admin: bool,
+    ) -> TokenRow:
+        """Give a user one more token, or NotFound."""
+        if ("User", principal) not in self._principals:
+            raise NotFound(f"There is no principal {principal!r}.")
+        now = self._access_clock()
+        row = TokenRow(
+            token_id=token_id,
+            principal=principal,
+            secret_hash=secret_hash,
+            description=description,
+            created_at=now,
+            expires_at=None if expires_in is None else now + expires_in,
+        )
+        self._set(self._principals, {**self._tokens, token_id: row}, keep_admin=keep_admin)
+        return row
+
+    async def delete_token(self, token_id: str, *, keep_admin: bool) -> bool:
+        """Revoke a token; False if there was none."""
+        tokens = copy(self._tokens)
+        if tokens.pop(token_id, None) is None:
+            return False
+        self._set(self._principals, tokens, keep_admin=keep_admin)
+        return True
+
+    async def note_use(self, used_at: Mapping[str, datetime]) -> None:
+        """Note when tokens were used last, by their ids."""
+        for token_id, at in used_at.items():
+            if known := self._tokens.get(token_id):
+                latest = max(at, known.last_used_at or at)
+                self._tokens[token_id] = msgspec.structs.replace(known, last_used_at=latest)
+
+    def _set(
+        self,
+        principals: dict[_Key, PrincipalRow],
+        tokens: dict[str, TokenRow],
+        *,
+        keep_admin: bool,
+    ) -> None:
+        in_use = self._tokens or tokens
+        if keep_admin and in_use and not self._has_admin(principals, tokens):
+            raise NoAdminLeft
+        self._principals, self._tokens = principals, tokens
+        self._access_version += 1
+
+    def _has_admin(
+        self, principals: Mapping[_Key, PrincipalRow], tokens: Mapping[str, TokenRow]
+    ) -> bool:
+        now = self._access_clock()
+        return any(
+            principals["User", each.principal].is_admin
+            and (each.expires_at is None or each.expires_at > now)
+            for each in tokens.values()
+        )

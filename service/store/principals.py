@@ -1,0 +1,143 @@
+"""Principals and their tokens on PostgreSQL."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+import asyncpg
+import msgspec
+
+from service.model.errors import NoAdminLeft, NotFound
+from service.model.principals import (
+    ADMIN,
+    AccessState,
+    Grant,
+    PrincipalKind,
+    PrincipalRow,
+    TokenRow,
+)
+from service.store.connections import Connections
+from service.store.failures import unavailable_on_failure
+
+NO_ADMIN_LEFT = "MR003"
+
+_VERSION = "SELECT version FROM access_state"
+_PRINCIPALS = "SELECT kind, name, grants, created_at FROM principal ORDER BY kind, name"
+_TOKENS = """
+    SELECT token_id, principal, secret_hash, description, created_at, expires_at, last_used_at
+    FROM token ORDER BY created_at, token_id
+"""
+_PUT = "SELECT put_principal_v1($1, $2, $3, $4, $5)"
+_DELETE = "SELECT delete_principal_v1($1, $2, $3)"
+_ISSUE = "SELECT created_at, expires_at FROM create_token_v1($1, $2, $3, $4, $5, $6)"
+_REVOKE = "SELECT delete_token_v1($1, $2)"
+_NOTE_USE = "SELECT note_use_v1($1, $2)"
+
+
+class Principals:
+    """The part of the store that keeps who may make requests. Every call raises StorageUnavailable.
+
+    With `keep_admin` a change raises NoAdminLeft where tokens are, or were, in use, and none of an admin would be left.
+    """
+
+    def __init__(self, writer: Connections, reader: Connections) -> None:
+        self._of_principals = (writer, reader)
+
+    async def access_version(self) -> int:
+        """Counts the changes of principals and tokens."""
+        with unavailable_on_failure():
+            async with self._of_principals[1].driver() as connection:
+                version: int = await connection.fetchval(_VERSION)
+        return version
+
+    async def access_state(self) -> AccessState:
+        """All principals and tokens, as of one instant."""
+        with unavailable_on_failure():
+            async with (
+                self._of_principals[1].driver() as connection,
+                connection.transaction(isolation="repeatable_read", readonly=True),
+            ):
+                version = await connection.fetchval(_VERSION)
+                principals = await connection.fetch(_PRINCIPALS)
+                tokens = await connection.fetch(_TOKENS)
+        return AccessState(
+            version=version,
+            principals=[_principal(row) for row in principals],
+            tokens=[TokenRow(**dict(row)) for row in tokens],
+        )
+
+    async def put_principal(
+        self, kind: PrincipalKind, name: str, grants: Sequence[Grant], *, keep_admin: bool
+    ) -> bool:
+        """Make a principal, or give one other grants; whether it is new."""
+        body = msgspec.json.encode(grants)
+        created = await self._change(_PUT, kind, name, body, ADMIN in grants, keep_admin)
+        return bool(created)
+
+    async def delete_principal(self, kind: PrincipalKind, name: str, *, keep_admin: bool) -> bool:
+        """Delete a principal with its tokens; False if there was none."""
+        return bool(await self._change(_DELETE, kind, name, keep_admin))
+
+    async def create_token(
+        self,
+        token_id: str,
+        principal: str,
+        secret_hash: bytes,
+        *,
+        description: str,
+        expires_in: timedelta | None,
+        keep_admin: bool,
+    ) -> TokenRow:
+        """Give a user one more token, or NotFound."""
+        with unavailable_on_failure(), _kept_admin():
+            async with self._of_principals[0].driver() as connection:
+                row = await connection.fetchrow(
+                    _ISSUE,
+                    token_id,
+                    principal,
+                    secret_hash,
+                    description,
+                    expires_in,
+                    keep_admin,
+                )
+        if row is None or row["created_at"] is None:
+            raise NotFound(f"There is no principal {principal!r}.")
+        return TokenRow(
+            token_id=token_id,
+            principal=principal,
+            secret_hash=secret_hash,
+            description=description,
+            created_at=row["created_at"],
+            expires_at=row["expires_at"],
+        )
+
+    async def delete_token(self, token_id: str, *, keep_admin: bool) -> bool:
+        """Revoke a token; False if there was none."""
+        return bool(await self._change(_REVOKE, token_id, keep_admin))
+
+    async def note_use(self, used_at: Mapping[str, datetime]) -> None:
+        """Note when tokens were used last, by their ids."""
+        await self._change(_NOTE_USE, list(used_at), list(used_at.values()))
+
+    async def _change(self, statement: str, *values: object) -> object:
+        with unavailable_on_failure(), _kept_admin():
+            async with self._of_principals[0].driver() as connection:
+                result: object = await connection.fetchval(statement, *values)
+        return result
+
+
+@contextmanager
+def _kept_admin() -> Iterator[None]:
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        if error.sqlstate != NO_ADMIN_LEFT:
+            raise
+        raise NoAdminLeft from error
+
+
+def _principal(row: asyncpg.Record) -> PrincipalRow:
+    grants = msgspec.json.decode(row["grants"], type=tuple[Grant, ...])
+    return PrincipalRow(
+        kind=row["kind"], name=row["name"], grants=grants, created_at=row["created_at"]
+    )

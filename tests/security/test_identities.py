@@ -1,0 +1,218 @@
+"""Tokens of an identity provider: only those that it signed for us, as long as they hold, with their groups' grants."""
+
+import hmac
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import pytest
+from joserfc import jwt
+from joserfc.jwk import ECKey, KeySet, RSAKey
+
+from service.api.authentication import Authentication
+from service.api.identities import (
+    KEYS_FETCHED_AFTER_SECONDS,
+    LEEWAY_SECONDS,
+    IdentityProvider,
+)
+from service.api.problems import IdentityProviderUnavailable
+from service.app import RandomIds
+from service.model.principals import ADMIN, Grant, Principal
+from service.settings import Settings
+from service.store.memory import MemoryStore
+from tests.api.harness import HurriedClock
+
+ISSUER = "https://id.example"
+SETTINGS = Settings(oidc_issuer=ISSUER, oidc_audience="moorage")
+KEYS = KeySet(
+    [RSAKey.generate_key(2048, {"kid": "rsa"}), ECKey.generate_key("P-256", {"kid": "ec"})]
+)
+FOREIGN = RSAKey.generate_key(2048, {"kid": "rsa"})
+
+
+class Provider:
+    """An identity provider: its discovery document, its keys, and what it signs."""
+
+    def __init__(self, clock: HurriedClock) -> None:
+        self.clock = clock
+        self.keys = KEYS
+        self.asked: list[str] = []
+        self.reachable = True
+        self.issuer = ISSUER
+
+    def transport(self) -> httpx.MockTransport:
+        return httpx.MockTransport(self._answer)
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request.url.path)
+        if not self.reachable:
+            raise httpx.ConnectError("refused")
+        if request.url.path == "/.well-known/openid-configuration":
+            return httpx.Response(200, json={"issuer": self.issuer, "jwks_uri": f"{ISSUER}/keys"})
+        return httpx.Response(200, json=self.keys.as_dict(private=False))
+
+    def claims(self, **other: Any) -> dict[str, Any]:
+        now = int(self.clock.now().timestamp())
+        claims = {"iss": ISSUER, "aud": "moorage", "sub": "ada", "exp": now + 600, "iat": now}
+        merged = {**claims, "groups": ["devs"], **other}
+        return {name: value for name, value in merged.items() if value is not None}
+
+    def sign(self, key: Any = None, header: Mapping[str, str] | None = None, **claims: Any) -> str:
+        key = key or KEYS.keys[0]
+        header = header or {"alg": "RS256", "kid": "rsa"}
+        return jwt.encode(dict(header), self.claims(**claims), key, algorithms=[header["alg"]])
+
+
+@pytest.fixture
+def provider() -> Provider:
+    return Provider(HurriedClock())
+
+
+@pytest.fixture
+def identities(provider: Provider) -> IdentityProvider:
+    return IdentityProvider(SETTINGS, provider.clock, provider.transport())
+
+
+async def test_whom_the_provider_vouches_for_is_known_with_their_groups(
+    identities: IdentityProvider, provider: Provider
+):
+    identity = await identities.identity(provider.sign(groups=["devs", "ops"]))
+    assert identity
+    assert (identity.name, identity.groups) == ("oidc:ada", ("devs", "ops"))
+
+
+async def test_a_key_on_a_curve_signs_as_well(identities: IdentityProvider, provider: Provider):
+    token = provider.sign(KEYS.keys[1], {"alg": "ES256", "kid": "ec"})
+    assert await identities.identity(token)
+
+
+async def test_keys_are_asked_for_once(identities: IdentityProvider, provider: Provider):
+    for name in ("ada", "bob"):
+        assert await identities.identity(provider.sign(sub=name))
+    assert provider.asked == ["/.well-known/openid-configuration", "/keys"]
+
+
+def signed_with_a_secret(claims: str, secret: bytes) -> str:
+    def text(raw: bytes) -> str:
+        return urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+    header = b'{"alg":"HS256","kid":"rsa"}'
+    signed = f"{text(header)}.{claims}"
+    return f"{signed}.{text(hmac.digest(secret, signed.encode(), 'sha256'))}"
+
+
+REFUSED = {
+    "another issuer": {"iss": "https://id.evil"},
+    "another audience": {"aud": "shop"},
+    "no audience": {"aud": None},
+    "no end": {"exp": None},
+    "nobody": {"sub": None},
+    "no text as a name": {"sub": 7},
+    "not yet": {"nbf": 4_000_000_000},
+}
+
+
+@pytest.mark.parametrize("claims", REFUSED.values(), ids=REFUSED)
+async def test_a_token_that_is_not_for_us_proves_nothing(
+    identities: IdentityProvider, provider: Provider, claims: dict[str, Any]
+):
+    assert await identities.identity(provider.sign(**claims)) is None
+
+
+async def test_a_token_proves_nothing_once_it_has_ended(
+    identities: IdentityProvider, provider: Provider
+):
+    token = provider.sign()
+    assert await identities.identity(token)
+    provider.clock.advance(600 + LEEWAY_SECONDS + 1)
+    assert await identities.identity(token) is None
+
+
+async def test_what_others_signed_proves_nothing(identities: IdentityProvider, provider: Provider):
+    header, claims, _ = provider.sign().split(".")
+    forged = {
+        "another key of that name": provider.sign(FOREIGN),
+        "the public key as a secret": signed_with_a_secret(
+            claims, KEYS.keys[0].as_pem(private=False)
+        ),
+    }
+    unsigned = "eyJhbGciOiJub25lIn0"  # {"alg":"none"}
+    forged |= {
+        "unsigned": f"{unsigned}.{claims}.",
+        "unsigned, with a signature": f"{unsigned}.{claims}.AAAA",
+        "cut": f"{header}.{claims}.",
+        "no base64": "!.!.!",
+        "nothing": "..",
+        "other claims": f"{header}.{provider.sign(sub='root').split('.')[1]}.{_}",
+    }
+    taken = [name for name, token in forged.items() if await identities.identity(token)]
+    assert not taken
+
+
+async def test_new_keys_are_looked_for_but_not_at_every_guess(
+    identities: IdentityProvider, provider: Provider
+):
+    assert await identities.identity(provider.sign())
+    fresh = RSAKey.generate_key(2048, {"kid": "fresh"})
+    provider.keys = KeySet([fresh])
+    token = provider.sign(fresh, {"alg": "RS256", "kid": "fresh"})
+    for _ in range(5):
+        assert await identities.identity(token) is None
+    assert provider.asked.count("/keys") == 1
+    provider.clock.advance(KEYS_FETCHED_AFTER_SECONDS)
+    assert await identities.identity(token)
+    assert provider.asked.count("/keys") == 2
+
+
+async def test_known_keys_serve_while_the_provider_cannot_be_reached(
+    identities: IdentityProvider, provider: Provider
+):
+    provider.reachable = False
+    with pytest.raises(IdentityProviderUnavailable):
+        await identities.identity(provider.sign())
+    provider.reachable = True
+    provider.clock.advance(KEYS_FETCHED_AFTER_SECONDS)
+    assert await identities.identity(provider.sign())
+    provider.reachable = False
+    provider.clock.advance(3600)
+    assert await identities.identity(provider.sign(sub="bob"))
+
+
+async def test_a_discovery_document_of_another_issuer_is_not_believed(
+    identities: IdentityProvider, provider: Provider
+):
+    provider.issuer = "https://id.evil"
+    with pytest.raises(IdentityProviderUnavailable):
+        await identities.identity(provider.sign())
+    assert "/keys" not in provider.asked
+
+
+async def test_an_identity_has_the_grants_of_its_name_and_of_its_groups(provider: Provider):
+    clock = provider.clock
+    store = MemoryStore(clock.now, RandomIds().commit_id)
+    shop, bank = Grant("reader", "default", "shop"), Grant("reader", "default", "bank")
+    await store.put_principal("User", "oidc:ada", [shop], keep_admin=True)
+    await store.put_principal("User", "ada", [ADMIN], keep_admin=True)
+    await store.put_principal("Group", "devs", [bank], keep_admin=True)
+    await store.put_principal("User", "oidc:devs", [ADMIN], keep_admin=True)
+    identities = IdentityProvider(SETTINGS, clock, provider.transport())
+    authentication = Authentication(store, SETTINGS, clock, identities)
+
+    async def caller(token: str) -> Principal | None:
+        return await authentication.principal([(b"authorization", f"Bearer {token}".encode())])
+
+    ada = await caller(provider.sign())
+    assert ada
+    assert (ada.name, ada.grants) == ("oidc:ada", (shop, bank))
+    stranger = await caller(provider.sign(sub="eve", groups="none"))
+    assert stranger
+    assert stranger.grants == ()
+    assert await authentication.principal([]) is None
+    await store.delete_principal("Group", "devs", keep_admin=True)
+    clock.advance(5)
+    now = await authentication.current(ada)
+    assert now
+    assert now.grants == (shop,)
+    clock.advance(3600)
+    assert await authentication.current(ada) is None

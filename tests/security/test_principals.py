@@ -1,0 +1,330 @@
+"""Tokens and grants: who is let in, to what, and until when."""
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from service.api.authentication import STALE_AFTER_SECONDS
+from service.api.routes import openapi_document
+from service.app import RandomIds
+from service.model.errors import StorageUnavailable
+from service.store.memory import MemoryStore
+from tests.api.conftest import MakeHarness
+from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
+
+ADMIN = [{"role": "admin"}]
+SHOP = [{"role": "reader", "cluster": "default", "namespace": "shop"}]
+BOOTSTRAP = "the-token-of-the-settings-of-this-server"
+PODS_OF_SHOP = f"{CLUSTER}/namespaces/shop/pods"
+
+
+def bearer(token: str | None) -> dict[str, str]:
+    return {} if token is None else {"authorization": f"Bearer {token}"}
+
+
+async def put(
+    harness: Harness,
+    name: str,
+    grants: list[dict[str, str]],
+    by: str | None = None,
+    collection: str = "principals",
+) -> httpx.Response:
+    path = f"/v1/{collection}/{name}"
+    return await harness.client.put(path, json={"grants": grants}, headers=bearer(by))
+
+
+async def issue(harness: Harness, name: str, by: str | None = None, **settings: Any) -> str:
+    path = f"/v1/principals/{name}/tokens"
+    answer = await harness.client.post(path, json=settings, headers=bearer(by))
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["token"])
+
+
+async def close_the_door(harness: Harness) -> str:
+    """Make an admin of a server that asks nobody who they are; its token."""
+    await put(harness, "root", ADMIN)
+    return await issue(harness, "root")
+
+
+async def status(harness: Harness, path: str, token: str | None) -> int:
+    return (await harness.client.get(path, headers=bearer(token))).status_code
+
+
+async def test_the_first_token_closes_the_door(over_each_store: Harness):
+    harness = over_each_store
+    assert await status(harness, PODS_OF_SHOP, None) == 200
+    await put(harness, "root", ADMIN)
+    assert await status(harness, PODS_OF_SHOP, None) == 200
+    root = await issue(harness, "root")
+    assert await status(harness, PODS_OF_SHOP, None) == 401
+    assert await status(harness, PODS_OF_SHOP, root) == 200
+    assert await status(harness, "/livez", None) == 200
+
+
+async def test_the_first_token_is_an_admins(harness: Harness):
+    await put(harness, "ci", SHOP)
+    answer = await harness.client.post("/v1/principals/ci/tokens", json={})
+    assert problem(answer, 409) == "NoAdminLeft"
+    assert await status(harness, PODS_OF_SHOP, None) == 200
+
+
+async def test_the_last_admin_cannot_lock_everybody_out(over_each_store: Harness):
+    harness = over_each_store
+    root = await close_the_door(harness)
+    token_id = root.split("_")[1]
+    for answer in (
+        await put(harness, "root", SHOP, by=root),
+        await harness.client.delete("/v1/principals/root", headers=bearer(root)),
+        await harness.client.delete(f"/v1/tokens/{token_id}", headers=bearer(root)),
+    ):
+        assert problem(answer, 409) == "NoAdminLeft"
+    assert await status(harness, PODS_OF_SHOP, root) == 200
+
+
+async def test_the_token_of_the_settings_is_an_admin_that_needs_no_other(
+    make_harness: MakeHarness,
+):
+    harness = await make_harness(token=BOOTSTRAP)
+    await put(harness, "ci", SHOP, by=BOOTSTRAP)
+    token = await issue(harness, "ci", by=BOOTSTRAP)
+    assert await status(harness, PODS_OF_SHOP, token) == 200
+    gone = await harness.client.delete("/v1/principals/ci", headers=bearer(BOOTSTRAP))
+    assert gone.status_code == 200
+    assert await status(harness, PODS_OF_SHOP, token) == 401
+    assert await status(harness, PODS_OF_SHOP, BOOTSTRAP) == 200
+    assert await status(harness, PODS_OF_SHOP, None) == 401
+
+
+async def test_several_tokens_at_once_so_that_one_can_follow_the_other(harness: Harness):
+    root = await close_the_door(harness)
+    await put(harness, "ci", SHOP, by=root)
+    old, new = [await issue(harness, "ci", by=root) for _ in range(2)]
+    assert [await status(harness, PODS_OF_SHOP, each) for each in (old, new)] == [200, 200]
+    revoked = await harness.client.delete(f"/v1/tokens/{old.split('_')[1]}", headers=bearer(root))
+    assert revoked.status_code == 200
+    assert [await status(harness, PODS_OF_SHOP, each) for each in (old, new)] == [401, 200]
+
+
+async def test_a_token_ends_when_it_was_said_to(make_harness: MakeHarness):
+    clock = HurriedClock()
+    store = MemoryStore(clock.now, RandomIds().commit_id)
+    harness = await make_harness(store, clock)
+    root = await close_the_door(harness)
+    await put(harness, "ci", SHOP, by=root)
+    token = await issue(harness, "ci", by=root, expiresInSeconds=3600)
+    clock.advance(3590)
+    assert await status(harness, PODS_OF_SHOP, token) == 200
+    clock.advance(11)
+    assert await status(harness, PODS_OF_SHOP, token) == 401
+    assert await status(harness, PODS_OF_SHOP, root) == 200
+
+
+async def test_secrets_are_told_once_and_never_again(harness: Harness):
+    root = await close_the_door(harness)
+    secret = root.split("_", 2)[2]
+    shown = await harness.client.get("/v1/principals", headers=bearer(root))
+    (principal,) = shown.json()["items"]
+    assert principal["tokens"][0]["id"] == root.split("_")[1]
+    assert secret not in shown.text
+    (stored,) = (await harness.store.access_state()).tokens
+    assert secret.encode() not in stored.secret_hash
+
+
+@pytest.mark.parametrize("spoilt", ["id", "secret", "cut", "longer", "prefix", "of another"])
+async def test_what_is_not_exactly_a_token_is_none(harness: Harness, spoilt: str):
+    root = await close_the_door(harness)
+    other = await issue(harness, "root", by=root)
+    prefix, token_id, secret = root.split("_", 2)
+    tokens = {
+        "id": f"{prefix}_{'0' * 16}_{secret}",
+        "secret": f"{prefix}_{token_id}_{'A' * 43}",
+        "cut": root[:-1],
+        "longer": root + "A",
+        "prefix": root.removeprefix("mrg_"),
+        "of another": f"{prefix}_{token_id}_{other.split('_', 2)[2]}",
+    }
+    assert await status(harness, PODS_OF_SHOP, tokens[spoilt]) == 401
+
+
+async def test_other_processes_see_within_a_second_what_was_changed(make_harness: MakeHarness):
+    clock = HurriedClock()
+    store = MemoryStore(clock.now, RandomIds().commit_id)
+    here, elsewhere = [await make_harness(store, clock) for _ in range(2)]
+    root = await close_the_door(here)
+    await put(here, "ci", SHOP, by=root)
+    clock.advance(1)
+    assert await status(elsewhere, "/v1/whoami", root) == 200
+    clock.advance(0.3)
+    token = await issue(here, "ci", by=root)
+    assert await status(elsewhere, PODS_OF_SHOP, token) == 200, "a new token is looked for"
+    await here.client.delete(f"/v1/tokens/{token.split('_')[1]}", headers=bearer(root))
+    clock.advance(STALE_AFTER_SECONDS)
+    assert await status(elsewhere, PODS_OF_SHOP, token) == 401
+
+
+class Unreachable(MemoryStore):
+    """A store whose principals cannot be asked for from some moment on."""
+
+    gone = False
+
+    async def access_version(self) -> int:
+        if self.gone:
+            raise StorageUnavailable("The database cannot be reached.")
+        return await super().access_version()
+
+
+async def test_what_could_not_be_compared_for_long_is_not_gone_by(make_harness: MakeHarness):
+    clock = HurriedClock()
+    store = Unreachable(clock.now, RandomIds().commit_id)
+    harness = await make_harness(store, clock, token=BOOTSTRAP)
+    await put(harness, "ci", SHOP, by=BOOTSTRAP)
+    token = await issue(harness, "ci", by=BOOTSTRAP)
+    store.gone = True
+    clock.advance(STALE_AFTER_SECONDS - 1)
+    assert await status(harness, PODS_OF_SHOP, token) == 200
+    clock.advance(1)
+    answer = await harness.client.get(PODS_OF_SHOP, headers=bearer(token))
+    assert problem(answer, 503) == "StorageUnavailable"
+    assert await status(harness, PODS_OF_SHOP, BOOTSTRAP) == 200
+    assert await status(harness, "/livez", token) == 200
+    store.gone = False
+    assert await status(harness, PODS_OF_SHOP, token) == 200
+
+
+async def test_the_last_use_of_a_token_is_noted_by_the_minute(make_harness: MakeHarness):
+    clock = HurriedClock()
+    store = MemoryStore(clock.now, RandomIds().commit_id)
+    harness = await make_harness(store, clock)
+    root = await close_the_door(harness)
+    assert "lastUsedAt" not in await token_shown(harness, root)
+    clock.advance(60)
+    first = (await token_shown(harness, root)).get("lastUsedAt")
+    clock.advance(61)
+    await token_shown(harness, root)
+    clock.advance(61)
+    later = (await token_shown(harness, root))["lastUsedAt"]
+    assert later > (first or "")
+
+
+async def token_shown(harness: Harness, token: str) -> dict[str, Any]:
+    answer = await harness.client.get("/v1/principals/root", headers=bearer(token))
+    return dict(answer.json()["tokens"][0])
+
+
+async def test_whoami_tells_the_callers_grants(harness: Harness):
+    root = await close_the_door(harness)
+    await put(harness, "ci", SHOP, by=root)
+    token = await issue(harness, "ci", by=root)
+    answer = await harness.client.get("/v1/whoami", headers=bearer(token))
+    assert answer.json() == {"name": "ci", "grants": SHOP, "groups": []}
+
+
+@pytest.mark.parametrize(
+    ("grants", "field"),
+    [
+        ([{"role": "king"}], "grants[0].role"),
+        ([{}], "grants[0].role"),
+        ([{"role": "reader", "cluser": "x"}], "grants[0].cluser"),
+        ([{"role": "reader", "namespace": "No Name"}], "grants[0].namespace"),
+        ("all", "grants"),
+    ],
+)
+async def test_bad_grants_are_refused_by_their_field(harness: Harness, grants: Any, field: str):
+    answer = await put(harness, "ci", grants)
+    assert problem(answer, 422) == "InvalidManifest"
+    assert [each["field"] for each in answer.json()["errors"]] == [field]
+
+
+@pytest.mark.parametrize("name", ["bootstrap", "everybody", "moorage", "-ci", "a" * 129, "a%20b"])
+async def test_names_that_mean_something_else_are_refused(harness: Harness, name: str):
+    answer = await put(harness, name, SHOP)
+    assert answer.status_code in {400, 422}
+    assert not (await harness.store.access_state()).principals
+
+
+# Each role, each operation, in the caller's own namespace and others
+
+VERBS = {
+    "reader": {"read"},
+    "scheduler": {"read", "place", "edit"},
+    "editor": {"read", "place", "edit", "bind", "evict"},
+    "observer": {"read", "observe"},
+    "orchestrator": {"read", "place", "edit", "observe", "bind", "evict"},
+    "admin": {"read", "place", "edit", "observe", "bind", "evict", "configure"},
+}
+WHERE = {
+    "everywhere": {},
+    "in the cluster": {"cluster": "there"},
+    "in its own namespace": {"cluster": "there", "namespace": "shop"},
+    "in that namespace of all clusters": {"namespace": "shop"},
+    "in another namespace": {"cluster": "there", "namespace": "bank"},
+    "in another cluster": {"cluster": "elsewhere"},
+}
+EXAMPLES = {"cluster": "there", "namespace": "shop", "name": "web-0"}
+ASKED = {
+    "place": "placePods simulate",
+    "edit": """
+        putResourceQuota patchResourceQuota deleteResourceQuota putPodGroup patchPodGroup deletePodGroup""",
+    "edit or observe": "applyObjects putPod patchPod deletePod",
+    "observe": "putNode patchNode deleteNode putNamespace patchNamespace deleteNamespace",
+    "bind": "bindPod",
+    "evict": "evictPod",
+    "configure": "patchCluster",
+    "admin": """
+        putCluster deleteCluster listPrincipals getPrincipal putPrincipal deletePrincipal
+        listGroups getGroup putGroup deleteGroup createToken deleteToken""",
+}
+"""What an operation asks for; all others `read`, and those of the server nothing."""
+
+
+def asked(operation_id: str) -> list[str]:
+    for verbs, operations in ASKED.items():
+        if operation_id in operations.split():
+            return verbs.split(" or ")
+    return ["read"]
+
+
+def lets_in(role: str, where: dict[str, str], operation_id: str, path: str) -> bool:
+    verbs = asked(operation_id)
+    if verbs == ["admin"]:
+        return role == "admin" and not where
+    if not any(verb in VERBS[role] for verb in verbs):
+        return False
+    if "{cluster}" not in path:
+        return True
+    if where.get("cluster", "there") != "there":
+        return False
+    if "{namespace}" in path:
+        return where.get("namespace", "shop") == "shop"
+    of_the_whole_cluster = verbs[0] in {"observe", "configure"}
+    return not of_the_whole_cluster or "namespace" not in where
+
+
+OPERATIONS = [
+    (method.upper(), path, operation["operationId"])
+    for path, methods in openapi_document()["paths"].items()
+    for method, operation in methods.items()
+    if operation.get("security") != []
+]
+
+
+@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize("role", VERBS)
+async def test_every_operation_asks_for_its_verb_where_it_is_done(
+    make_harness: MakeHarness, role: str, where: str
+):
+    harness = await make_harness(token=BOOTSTRAP)
+    await put(harness, "ci", [{"role": role, **WHERE[where]}], by=BOOTSTRAP)
+    headers = bearer(await issue(harness, "ci", by=BOOTSTRAP))
+    wrong = {}
+    for method, path, operation_id in OPERATIONS:
+        concrete = re.sub(r"{(\w+)}", lambda match: EXAMPLES[match[1]], path)
+        answer = await harness.client.request(method, concrete, headers=headers)
+        let_in = answer.status_code not in {401, 403}
+        if let_in != lets_in(role, WHERE[where], operation_id, path):
+            wrong[operation_id] = answer.status_code
+        if not let_in:
+            assert problem(answer, 403) == "Forbidden"
+    assert not wrong
