@@ -95,8 +95,7 @@ def stop_with_signals(server: LocalServer) -> threading.Event:
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         stopped.set()
-        if server.process is not None:
-            server.process.terminate()
+        server.end()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)

@@ -250,8 +250,10 @@ def on_stop_signal(act: Callable[[], None]) -> None:
         return
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _both(signal.getsignal(number), loop, act))
-        signal.siginterrupt(number, False)  # noqa: FBT003 - takes it by position only
+        before = signal.getsignal(number)
+        if before != signal.SIG_IGN:  # which stops nothing
+            signal.signal(number, _both(before, loop, act))
+            signal.siginterrupt(number, False)  # noqa: FBT003 - takes it by position only
 
 
 def _both(

@@ -3,6 +3,8 @@
 
 def main() -> None:
     """Run the command; the rest is imported only here, for server processes import this package."""
-    from service.cli.main import run  # noqa: PLC0415 - see above
-
+    try:
+        from service.cli.main import run  # noqa: PLC0415 - see above
+    except KeyboardInterrupt:  # which is no fault to be told with a traceback
+        raise SystemExit(130) from None
     run()

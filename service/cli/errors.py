@@ -3,9 +3,11 @@
 CliError
 ├── Refused        1   the server answered, and the answer is no
 ├── WrongUsage     2   the command line, or a file that it names, makes no sense
-└── Unavailable    3   no server there, no right to ask it, or no answer in time
+├── Unavailable    3   no server there, no right to ask it, or no answer in time
+└── Stopped      130   SIGINT, such as Ctrl-C; 143: SIGTERM
 """
 
+import signal
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
@@ -18,6 +20,9 @@ class ExitCode(IntEnum):
     REFUSED = 1
     USAGE = 2
     UNAVAILABLE = 3
+    INTERRUPTED = 128 + signal.SIGINT
+    TERMINATED = 128 + signal.SIGTERM
+    """As shells tell that a signal ended a command."""
 
 
 class CliError(Exception):
@@ -44,3 +49,11 @@ class Unavailable(CliError):  # noqa: N818
     """The server could not be asked; nothing is known to have been done."""
 
     exit_code = ExitCode.UNAVAILABLE
+
+
+class Stopped(CliError):  # noqa: N818
+    """A signal ended the command before it was done."""
+
+    def __init__(self, number: int, message: str) -> None:
+        self.exit_code = ExitCode.TERMINATED if number == signal.SIGTERM else ExitCode.INTERRUPTED
+        super().__init__(message)

@@ -1,21 +1,24 @@
 """What the fork server of a server's workers runs as it starts: it imports all that a worker needs, once.
 
 A worker that is forked from it needs a fifth of the CPU time of one that imports by itself. It starts no thread, opens no connection and
-reads no setting. It ends with the supervisor, however that ended, and the workers with it.
+reads no setting. It ends with the supervisor, however that ended, and the workers with it. What the terminal says, Ctrl-C or a hangup,
+is for the supervisor to decide upon, so it has a session of its own.
 """
 
 import gc
-import signal
 
-import granian.server.mp
+from service.cli.stopping import leave_terminal
+from service.cli.worker import end_with_parent
 
-import service.app
-import service.cli.main
-import service.cli.worker
+leave_terminal()  # before what takes long
+end_with_parent()
+
+import granian.server.mp  # noqa: E402 - see above
+
+import service.app  # noqa: E402
+import service.cli.main  # noqa: E402
 
 __all__ = ["granian", "service"]
 
-service.cli.worker.end_with_parent()
-signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the supervisor decides what a hangup means
 gc.collect()
 gc.freeze()  # what all workers share stays shared

@@ -8,7 +8,7 @@ import sys
 import time
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -18,18 +18,22 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from service.cli.errors import Unavailable
-from service.cli.ports import LOOPBACK, hold_port, port_of
+from service.cli.ports import LOOPBACK, hold_port, port_of, refuse_taken_port
 
 READY_SECONDS_MAX = 300.0
 STOP_SECONDS_MAX = 60.0
 POLL_SECONDS = 0.05
+
+NOTIFY_VARIABLE = "NOTIFY_SOCKET"
+READY = b"READY=1"
+"""By which a server tells whoever started it that it is ready, as services tell systemd."""
 
 
 class LocalServer:
     """`moorage serve` on a port of this machine; a context that starts and stops it.
 
     Killed and started again on the same data folder, it keeps its port. A port that is not given is one that nobody else gets as long as
-    this object lives.
+    this object lives. It is the server itself that tells that it is ready: at its port somebody else's might answer.
     """
 
     def __init__(
@@ -49,7 +53,9 @@ class LocalServer:
             *("--port", str(self.port), "--data-dir", str(data_dir), "--workers", str(workers)),
         ]
         self._environment = environment or {}
+        self._is_ending = False
         self._stderr = subprocess.DEVNULL if quiet else None
+        self._told: socket.socket
 
     def __enter__(self) -> Self:
         self.start()
@@ -67,18 +73,31 @@ class LocalServer:
         """Start it and wait until it is ready; returns how many seconds that took.
 
         Raises:
+            WrongUsage: somebody else listens at its port.
             Unavailable: it ended, or was not ready in time.
         """
         assert self.process is None
         started = time.monotonic()
-        environment = {**os.environ, **self._environment}  # noqa: TID251 - the child's
-        self.process = subprocess.Popen(self._command, env=environment, stderr=self._stderr)  # noqa: S603
-        try:
-            self._wait_until_ready(started + READY_SECONDS_MAX)
-        except BaseException:
-            self.stop()
-            raise
+        refuse_taken_port(LOOPBACK, self.port)
+        with TemporaryDirectory(prefix="moorage-ready-") as folder, _bound(folder) as told:
+            notify = {NOTIFY_VARIABLE: told.getsockname()}
+            environment = {**os.environ, **self._environment, **notify}  # noqa: TID251 - the child's
+            self.process = subprocess.Popen(self._command, env=environment, stderr=self._stderr)  # noqa: S603
+            try:
+                if self._is_ending:
+                    self.process.terminate()
+                self._told = told
+                self._wait_until_ready(started + READY_SECONDS_MAX)
+            except BaseException:
+                self.stop()
+                raise
         return time.monotonic() - started
+
+    def end(self) -> None:
+        """Tell it to end, and not to start if that is under way; for signal handlers."""
+        self._is_ending = True
+        if self.process is not None:
+            self.process.terminate()
 
     def _port_of_its_own(self) -> int:
         held = hold_port()
@@ -89,9 +108,9 @@ class LocalServer:
         while time.monotonic() < deadline:
             if self.process is None or self.process.poll() is not None:
                 raise Unavailable("The server ended while it started; its last words are above.")
-            if is_ready(self.url):
-                return
-            time.sleep(POLL_SECONDS)
+            with suppress(TimeoutError):
+                if self._told.recv(len(READY)) == READY:
+                    return
         raise Unavailable(f"{self.url} was not ready after {READY_SECONDS_MAX:.0f} s.")
 
     def stop(self) -> int | None:
@@ -121,6 +140,14 @@ class LocalServer:
     def wait(self) -> int:
         """Wait until it ends by itself or by a signal; returns its exit code."""
         return self.process.wait() if self.process else 0
+
+
+def _bound(folder: str) -> socket.socket:
+    """Where a server tells that it is ready."""
+    told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    told.bind(f"{folder}/notify")
+    told.settimeout(POLL_SECONDS)
+    return told
 
 
 @contextmanager

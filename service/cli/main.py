@@ -13,7 +13,8 @@ from service.cli.output import print_error
 
 HELP = """Scheduling as a service: where pods run, decided exactly as Kubernetes does, without races.
 
-Exit codes: 0 done; 1 refused, or a pod was not placed; 2 the command line or a file makes no sense; 3 no server, or no answer.
+Exit codes: 0 done; 1 refused, or a pod was not placed; 2 the command line or a file makes no sense; 3 no server, or no answer;
+130 or 143 stopped by SIGINT (Ctrl-C) or SIGTERM; `serve` and `watch` end so with 0.
 """
 
 app = typer.Typer(
@@ -80,7 +81,7 @@ def run() -> None:
         print_error(error)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        sys.exit(ExitCode.OK)
+        sys.exit(ExitCode.INTERRUPTED)
     except BrokenPipeError:  # `moorage get pods | head`
         sys.stderr.close()
         sys.exit(ExitCode.OK)

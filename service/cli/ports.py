@@ -3,7 +3,7 @@
 import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from service.cli.errors import WrongUsage
 
@@ -39,17 +39,48 @@ def claimed_port(host: str, port: int) -> Iterator[int]:
     Raises:
         WrongUsage: the address is taken, or is not one of this machine.
     """
-    try:
-        if port:
-            _assert_nobody_listens(host, port)
-        held = hold_port(host, port)
-    except OSError as error:
-        raise WrongUsage(f"Cannot listen on {host}:{port}: {error.strerror or error}.") from None
-    with held:
-        claimed = port_of(held)
+    with ExitStack() as kept:
+        try:
+            if port:
+                _assert_nobody_listens(host, port)
+            held = kept.enter_context(hold_port(host, port))
+            claimed = port_of(held)
+            kept.enter_context(_sole_server(claimed))
+        except OSError as error:
+            reason = error.strerror or error
+            raise WrongUsage(f"Cannot listen on {host}:{port}: {reason}.") from None
         if sys.platform != "linux":  # elsewhere granian's one socket shares its port with nobody
             held.close()
         yield claimed
+
+
+def refuse_taken_port(host: str, port: int) -> None:
+    """Tell at once, and not by a process that ends, that somebody listens there.
+
+    Raises:
+        WrongUsage: the address is taken, or is not one of this machine.
+    """
+    with claimed_port(host, port):
+        pass
+
+
+def _sole_server(port: int) -> socket.socket:
+    """What only one supervisor of a machine can have for each port, as long as it lives.
+
+    Two that start at the same moment both find nobody listening, and their workers would share the port: of the requests to one, half
+    would go to the other. A name in the abstract namespace is taken at once and goes with its process.
+
+    Raises:
+        OSError: another one has it.
+    """
+    held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        if sys.platform == "linux":
+            held.bind(f"\0moorage-serves-{port}")
+    except OSError:
+        held.close()
+        raise
+    return held
 
 
 def _assert_nobody_listens(host: str, port: int) -> None:

@@ -6,15 +6,17 @@
         └── worker (N)       granian: HTTP in Rust, the application in Python
 
 Workers are not forked from the supervisor: that has threads (it watches PostgreSQL), and a fork copies the locks that they happen to
-hold. Where there is no way to end a fork server's children with it (not Linux), they are spawned. Each worker listens on the port itself (SO_REUSEPORT), so the kernel shares out the connections.
+hold. The fork server has a session of its own, so that a terminal's Ctrl-C and hangup reach the supervisor alone. Where there is no way to end a fork server's children with it (not Linux), they are spawned. Each worker listens on the port itself (SO_REUSEPORT), so the kernel shares out the connections.
 """
 
 import multiprocessing
+import multiprocessing.forkserver
 import signal
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 
 from granian.constants import HTTPModes, Interfaces, Loops
 from granian.http import HTTP1Settings
@@ -23,6 +25,7 @@ from granian.server import MPServer
 from granian.server.mp import WorkerProcess
 
 from service.cli.errors import ExitCode
+from service.cli.stopping import LAUNCH_SIGNALS, Alarm, run_worker
 
 HEADER_BUFFER_BYTES = 128 * 1024
 """Room for the longest request line that HTTP allows itself (64 KiB), so that it gets its 414."""
@@ -85,6 +88,15 @@ class Workers(MPServer):
         worker.inner = _CONTEXT.Process(name=made.name, target=made._target, args=made._args)  # noqa: SLF001
         return worker
 
+    def signal_handler_interrupt(self, number: int, _frame: FrameType | None) -> None:  # type: ignore[explicit-override]
+        """End in good order; a second Ctrl-C waits for no request any longer."""
+        if not self.interrupt_signal:
+            self.interrupt_signal = True
+            self.main_loop_interrupt.set()
+        elif number == signal.SIGINT:
+            for worker in self.wrks:
+                worker.inner.kill()
+
     def signal_handler_reload(self, *_args: object) -> None:  # type: ignore[explicit-override]
         """SIGHUP: the terminal is gone, and the server goes too, unless it was started by nohup."""
         if not self._hangup_ignored:
@@ -135,11 +147,22 @@ def run_workers(
         log_level=LogLevels.warning,
         log_dictconfig=_LOGGING,
     )
-    with suppress(
-        SystemExit
-    ):  # Ctrl-C reaches the workers too, and granian calls their end a failure
-        server.serve()
+    server.main_loop_interrupt = Alarm()
+    _launch_fork_server()
+    with suppress(SystemExit):  # of a worker that ended just before it was to, which is no failure
+        server.serve(spawn_target=run_worker)
     return ExitCode.OK if server.interrupt_signal else ExitCode.UNAVAILABLE
+
+
+def _launch_fork_server() -> None:
+    """Signals wait until it has a session of its own: a Ctrl-C would end it in the middle of its imports."""
+    if sys.platform != "linux":
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, LAUNCH_SIGNALS)
+    try:
+        multiprocessing.forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _LOGGING = {

@@ -3,9 +3,10 @@
 import asyncio
 import os
 import signal
+import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,8 +15,8 @@ from types import FrameType
 import msgspec
 
 from service.api.exposition import DIRECTORY_VARIABLE
-from service.cli.errors import ExitCode, Unavailable, WrongUsage
-from service.cli.local import is_ready
+from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
+from service.cli.local import NOTIFY_VARIABLE, READY, is_ready
 from service.cli.output import Output
 from service.cli.ports import claimed_port
 from service.cli.processes import run_workers
@@ -37,10 +38,14 @@ ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to compare w
 
 
 class _Stopped(KeyboardInterrupt):
-    """SIGTERM or SIGINT while the server was still starting.
+    """SIGTERM or SIGINT, `number`, while the server was still starting.
 
     An event loop lets no other exception out of a signal handler that interrupts one of its callbacks.
     """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def run_server(settings: Settings) -> None:
@@ -74,14 +79,26 @@ def run_server(settings: Settings) -> None:
             workers=settings.workers,
             header_timeout_seconds=settings.header_timeout_seconds,
         )
+        _ignore_stop_signals()
         if code is not ExitCode.OK:
             raise Unavailable("The server's processes ended by themselves.")
 
 
 def run_migration(settings: Settings) -> None:
-    """Bring the tables of the given or the embedded database up to date."""
-    with suppress(_Stopped), _stoppable(), database(settings) as url:
-        migrate(url)
+    """Bring the tables of the given or the embedded database up to date.
+
+    Raises:
+        Unavailable: the database cannot be reached.
+        Stopped: a signal came. The tables are as they were, or as this version needs them.
+    """
+    try:
+        with _stoppable(), database(settings) as url:
+            migrate(url)
+    except _Stopped as stopped:
+        raise Stopped(
+            stopped.number,
+            "Stopped: the database may not be up to date. Nothing is done by halves; start it again.",
+        ) from None
 
 
 def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
@@ -91,14 +108,15 @@ def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
 
     Raises:
         WrongUsage: there is no such cluster; none was lifted.
-        Unavailable: the database cannot be reached, or a signal came. Some may be lifted; to lift them again does no harm.
+        Unavailable: the database cannot be reached.
+        Stopped: a signal came. Some may be lifted; to lift them again does no harm.
     """
     try:
         with _stoppable(), database(settings) as url:
             migrate(url)
             return asyncio.run(_lift(url, clusters))
-    except _Stopped:
-        raise Unavailable("Stopped before all were lifted.") from None
+    except _Stopped as stopped:
+        raise Stopped(stopped.number, "Stopped before all were lifted.") from None
     except NotFound as error:
         raise WrongUsage(str(error)) from None
     except StorageUnavailable as error:
@@ -161,14 +179,19 @@ def private_folder(purpose: str) -> Iterator[str]:
 def _stoppable() -> Iterator[None]:
     """Until the workers' own handlers are in place, a stop signal ends whatever goes on."""
 
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        for number in STOP_SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # what is being stopped is not to be stopped
-        raise _Stopped
+    def stop(number: int, _frame: FrameType | None) -> None:
+        _ignore_stop_signals()
+        raise _Stopped(number)
 
     for number in STOP_SIGNALS:
         signal.signal(number, stop)
     yield
+
+
+def _ignore_stop_signals() -> None:
+    """What is being stopped is not to be stopped, nor Python's own end: until then a Ctrl-C would be the default one."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _hand_down(settings: Settings) -> None:
@@ -192,7 +215,18 @@ def _announce(settings: Settings) -> None:
             output.note(f"{url} is not ready after {READY_SECONDS_MAX:.0f} s; see {url}/readyz")
             return
         time.sleep(READY_POLL_SECONDS)
+    notify_ready(os.environ)  # noqa: TID251 - the service manager's, not a setting
     output.note(f"Moorage is ready at {url}; its API is described at {url}/docs")
+
+
+def notify_ready(environment: Mapping[str, str]) -> None:
+    """Tell whoever started this server, by the protocol of systemd's services of `Type=notify`, that it is ready."""
+    address = environment.get(NOTIFY_VARIABLE)
+    if not address:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, suppress(OSError):
+        told.connect("\0" + address[1:] if address.startswith("@") else address)
+        told.send(READY)
 
 
 def base_url(settings: Settings) -> str:

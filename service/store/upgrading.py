@@ -22,7 +22,8 @@ LOCK_SECONDS = 5
 """How long a migration waits for a table: longer would hold up all who come after it."""
 STATEMENT_SECONDS = 600
 
-_STARTERS_LOCK = 0x4D4F4F52414745  # "MOORAGE" in ASCII
+STARTERS_LOCK = 0x4D4F4F52414745
+"""Held by the one of several starters that migrates; "MOORAGE" in ASCII."""
 
 
 async def upgrade(url: str) -> None:
@@ -41,7 +42,7 @@ async def upgrade(url: str) -> None:
 def _upgrade(connection: Connection) -> None:
     """One transaction for everything: the database is at its old version or at the new one."""
     _limit(connection, lock_seconds=STARTERS_WAIT_SECONDS)
-    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _STARTERS_LOCK})
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": STARTERS_LOCK})
     _limit(connection, lock_seconds=LOCK_SECONDS)
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(Path(migrations.__file__).parent))

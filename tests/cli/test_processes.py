@@ -64,9 +64,11 @@ class Server:
         environment = {"PYTHONPATH": f"{folder}{os.pathsep}{root}"}
         command = [sys.executable, str(folder / "application.py")]
         options = [str(port), str(workers), str(header_seconds)]
-        self.process = subprocess.Popen(
-            [*command, *options], env=environment, start_new_session=True
-        )
+        self._log = folder / "log"
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, *options], env=environment, start_new_session=True, stderr=log
+            )
 
     def worker(self):
         """The process that answers now."""
@@ -81,6 +83,9 @@ class Server:
         """Whether nobody listens any more: whoever is being stopped no longer does."""
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) != 0
+
+    def log(self):
+        return self._log.read_text()
 
     def end(self):
         if self.process.poll() is None:
@@ -112,7 +117,9 @@ def test_a_stop_signal_ends_the_server_with_exit_code_0(start, number):
     assert server.process.wait(WAIT_SECONDS) == 0
 
 
-def test_a_request_in_flight_is_answered_before_the_end(start, tmp_path):
+@pytest.fixture
+def in_flight(start, tmp_path):
+    """A server with one request that lasts until the file `released` is there; who asked prints its status."""
     server = start()
     asker = subprocess.Popen(
         [
@@ -121,15 +128,46 @@ def test_a_request_in_flight_is_answered_before_the_end(start, tmp_path):
             f"import httpx; print(httpx.get('{server.url}/slow', timeout=None, verify=False).status_code)",
         ],
         stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
+    worker = psutil.Process(server.worker())
     eventually((tmp_path / "begun").exists)
+    return server, worker, asker
+
+
+def test_a_request_in_flight_is_answered_before_the_end_although_the_worker_is_told_twice(
+    in_flight, tmp_path
+):
+    server, worker, asker = in_flight
 
     server.process.terminate()
     eventually(server.refuses_connections)
+    worker.terminate()  # as systemd does: it tells every process of a service
+    worker.send_signal(signal.SIGINT)
     (tmp_path / "released").touch()
 
     assert asker.communicate(timeout=WAIT_SECONDS)[0].strip() == b"200"
     assert server.process.wait(WAIT_SECONDS) == 0
+    assert "Killing" not in server.log()
+
+
+def test_a_second_ctrl_c_waits_for_no_request(in_flight):
+    server, worker, asker = in_flight
+
+    server.process.send_signal(signal.SIGINT)
+    eventually(server.refuses_connections)
+    server.process.send_signal(signal.SIGINT)
+
+    assert server.process.wait(WAIT_SECONDS) == 0
+    assert not worker.is_running()
+    assert "Killing" not in server.log()  # which is what happens when the time is up
+    assert asker.communicate(timeout=WAIT_SECONDS)[0] == b""
+
+
+def test_a_worker_has_nothing_to_do_with_its_servers_terminal(start):
+    server = start()
+
+    assert os.getsid(server.worker()) != os.getsid(server.process.pid)
 
 
 def test_headers_that_never_end_are_cut_off(start):
