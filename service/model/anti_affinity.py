@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from service.model.objects import LabelSelector, PodAffinityTerm, PodSpec
-from service.model.selectors import is_empty
+from service.model.selectors import is_empty, matches
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """A label that Kubernetes gives every namespace."""
@@ -50,12 +50,23 @@ def without_tautologies(selector: LabelSelector) -> LabelSelector:
 
 
 def exclusive_keys(spec: PodSpec, *, empty_list_means_all: bool) -> tuple[str, ...]:
-    """The topology keys within whose domains the pod keeps out every other pod; mostly none."""
+    """The topology keys within whose domains the pod keeps out others, whoever they are; mostly none.
+
+    Such a term matches a pod without labels in a namespace without labels. `{}` does, and so does
+    the absence of a label that nobody has, which is the same in other words.
+    """
     keys = [
         term.topology_key
         for _, term in required_terms(spec)
-        if term.label_selector is not None
-        and is_empty(term.label_selector)
-        and covers_all_namespaces(term, empty_list_means_all=empty_list_means_all)
+        if matches(term.label_selector, {})
+        and _reaches_anybody(term, empty_list_means_all=empty_list_means_all)
     ]
     return tuple(sorted(set(keys)))
+
+
+def _reaches_anybody(term: PodAffinityTerm, *, empty_list_means_all: bool) -> bool:
+    """Whether a term applies to namespaces of which nothing is known."""
+    selector = term.namespace_selector
+    if selector is not None and matches(without_tautologies(selector), {}):
+        return True
+    return covers_all_namespaces(term, empty_list_means_all=empty_list_means_all)

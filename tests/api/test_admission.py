@@ -204,6 +204,26 @@ async def test_an_exclusive_pod_is_charged_the_largest_node(harness: Harness) ->
     assert await used(harness, "cost") == {"opportunity.cpu": "0", "requests.cpu": "1"}
 
 
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {"matchExpressions": [{"key": "nobody-has", "operator": "DoesNotExist"}]},
+        {"matchExpressions": [{"key": "nobody-has", "operator": "NotIn", "values": ["this"]}]},
+    ],
+)
+@pytest.mark.parametrize("field", ["labelSelector", "namespaceSelector"])
+async def test_the_charge_is_the_same_however_everybody_is_spelt(
+    harness: Harness, field: str, selector: dict[str, Any]
+) -> None:
+    """K08: a label that nobody has is none that sets anybody apart."""
+    await harness.put("nodes/n1", sized("n1", "4", "8Gi"))
+    await put_quota(harness, "cost", {"opportunity.cpu": "3"})
+    spelt = pod("alone", **apart(HOSTNAME, **{**EVERYWHERE, field: selector}))
+    assert problem(await try_pod(harness, spelt), 403) == "QuotaExceeded"
+    placed = (await harness.place(spelt))["results"][0]
+    assert (placed["outcome"], placed["reason"]) == ("Denied", "QuotaExceeded")
+
+
 async def test_or_the_average_node(harness: Harness) -> None:
     """K08: `opportunityCostBasis: Average`."""
     await configure(harness, placePendingPods=False, opportunityCostBasis="Average")

@@ -6,6 +6,7 @@ from fractions import Fraction
 from tests.reference.fit import allocatable_of
 from tests.reference.node_plugins import node_affinity_matches
 from tests.reference.resources import Amounts
+from tests.reference.selectors import selector_matches
 from tests.reference.view import (
     REQUIRED,
     Manifest,
@@ -52,8 +53,14 @@ def _keys_kept_free(config: Manifest, pod: Manifest) -> list[str]:
         term["topologyKey"]
         for variant in REQUIRED
         for term in rules.get(variant) or []
-        if term.get("labelSelector") == {} and term.get("namespaceSelector") == {}
+        if _finds_anybody(term.get("labelSelector"))
+        and _finds_anybody(term.get("namespaceSelector"))
     ]
+
+
+def _finds_anybody(selector: Manifest | None) -> bool:
+    """Whether it finds what has no labels: it asks for nothing, or for what is not there."""
+    return selector_matches(selector, {})
 
 
 def _taken(view: View, node: Manifest, keys: list[str]) -> Amounts:
