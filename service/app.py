@@ -17,12 +17,14 @@ from types import FrameType
 from typing import Protocol
 
 from litestar import Litestar
+from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import compiled
 from service.api.access import check_access, require_declarations
 from service.api.authentication import Authentication, PrincipalStore
+from service.api.budget import Budget, CountBytes
 from service.api.direct import Direct
 from service.api.edge import Edge
 from service.api.hand_over import HandOver, decide_handed
@@ -52,6 +54,8 @@ __all__ = [
     "openapi_document",
 ]
 
+_BUDGET = "budget"
+"""In an application's state: the bytes that its requests hold."""
 _ANSWER_SECONDS = 5.0
 """How long after its time is up another worker's answer to a request is waited for."""
 
@@ -95,8 +99,10 @@ def create_app(
         bodies=BodyReader(settings, clock.monotonic),
         metrics=metrics or Metrics(),
     )
+    budget = Budget(settings.bytes_in_flight_max)
     app = Litestar(
         route_handlers=HANDLERS,
+        state=State({_BUDGET: budget}),
         dependencies={
             "services": Provide(lambda: services, sync_to_thread=False),
             "document": Provide(openapi_document, sync_to_thread=False),
@@ -111,7 +117,7 @@ def create_app(
     )
     require_declarations(app.routes)
     return Edge(
-        app,
+        CountBytes(app, budget),
         settings,
         authentication=authentication,
         head_of=services.reads.head_or_none,
@@ -156,7 +162,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     async def running(app: Litestar) -> AsyncIterator[None]:
         await scheduler.start()
         if neighbours is not None:
-            await neighbours.start(app)
+            await neighbours.start(CountBytes(app, app.state[_BUDGET]))
         on_stop_signal(scheduler.watching.close)
         background = [asyncio.create_task(_warm_up())]
         if settings.debug:
@@ -220,7 +226,7 @@ class _Neighbours:
         bodies = BodyReader(settings, clock.monotonic)
         self.middleware = HandOver(homes, self._peers, bodies, metrics)
 
-    async def start(self, app: Litestar) -> None:
+    async def start(self, app: ASGIApp) -> None:
         """Listen to the others."""
         self._listener = Listener(self._path, partial(decide_handed, app))
         await self._listener.start()

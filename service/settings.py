@@ -57,11 +57,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     body_bytes_max: Bytes = 1 * _MIB
     placements_bytes_max: Bytes = 16 * _MIB
     simulations_bytes_max: Bytes = 64 * _MIB
-    apply_bytes_max: Bytes = 256 * _MIB
-    apply_line_bytes_max: Bytes = 2 * _MIB
+    apply_bytes_max: Bytes = 64 * _MIB
+    """One `List` of `apply`; NDJSON may be of any length."""
+    apply_line_bytes_max: Bytes = 1 * _MIB
     """One line of an NDJSON `apply`."""
-    apply_objects_max: Count = 20_000
+    apply_objects_max: Count = 10_000
     """Objects in one `List` of `apply`, which is one commit."""
+    bytes_in_flight_max: Bytes = 256 * _MIB
+    """All bodies that have arrived and answers that are not sent, in one process."""
     apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
     url_bytes_max: Bytes = 8 * _KIB
     header_bytes_max: Bytes = 32 * _KIB

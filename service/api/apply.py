@@ -12,6 +12,7 @@ from litestar.di import NamedDependency
 
 from service.api import wire
 from service.api.access import Namespaced
+from service.api.budget import holding_of
 from service.api.idempotency import (
     IDEMPOTENCY_KEY,
     KEY_PROBLEMS,
@@ -41,6 +42,8 @@ from service.model.strict_json import decode_members, decode_strict
 from service.scheduler.answers import ApplyAnswer, LinesAnswer
 from service.scheduler.intents import ApplyLine, ApplyLines, ApplyObjects
 
+CHUNK_BYTES_MAX = 16 * 1024 * 1024
+"""A commit of a stream takes no more lines than these, as they were sent; one at least."""
 CHUNKS_AHEAD = 2
 """Commits of one stream that are decided or on their way at the same time."""
 
@@ -253,9 +256,12 @@ async def _submit(
     request: AnyRequest, services: Services, intent: ApplyLines, lines: Sequence[bytes], chunk: int
 ) -> tuple[int, bytes]:
     body = b"\n".join(lines)
-    revision, rendered = await submit_chunk(
-        request, services, intent, body, _rendered_lines, chunk=chunk
-    )
+    try:
+        revision, rendered = await submit_chunk(
+            request, services, intent, body, _rendered_lines, chunk=chunk
+        )
+    finally:
+        holding_of(request.scope).give_back(len(body) + 1)
     return revision, rendered.body
 
 
@@ -267,25 +273,75 @@ async def _chunks(
     request: AnyRequest, services: Services, waits: Callable[[], bool]
 ) -> AsyncIterator[tuple[int, Sequence[bytes]]]:
     """The body's lines, so many at a time as one commit takes, and the number of the first."""
-    size = services.settings.apply_lines_per_commit
+    start, chunk = 1, _Chunk(services.settings.apply_lines_per_commit)
+    async for line in _lines(request, services, waits):
+        if not chunk.takes(line):
+            yield start, chunk.lines
+            start, chunk = start + len(chunk.lines), chunk.next()
+        chunk.add(line)
+        if chunk.is_full:
+            yield start, chunk.lines
+            start, chunk = start + len(chunk.lines), chunk.next()
+    if any(map(bytes.strip, chunk.lines)):
+        yield start, chunk.lines
+
+
+class _Chunk:
+    """The lines of one commit, as they come. What it holds does not depend on the pieces in which they come."""
+
+    def __init__(self, lines_max: int) -> None:
+        self.lines: list[bytes] = []
+        self._lines_max = lines_max
+        self._bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it takes no other line, however short."""
+        return len(self.lines) >= self._lines_max
+
+    def takes(self, line: bytes) -> bool:
+        """Whether a line belongs to this commit."""
+        return not self.lines or self._bytes + len(line) <= CHUNK_BYTES_MAX
+
+    def add(self, line: bytes) -> None:
+        """Take a line."""
+        self.lines.append(line)
+        self._bytes += len(line)
+
+    def next(self) -> "_Chunk":
+        """The one that follows, empty."""
+        return _Chunk(self._lines_max)
+
+
+async def _lines(
+    request: AnyRequest, services: Services, waits: Callable[[], bool]
+) -> AsyncIterator[bytes]:
+    """The body's lines, without their ends; the last one may be empty.
+
+    A line that comes in many pieces is put together once, when it is complete.
+    """
     longest = services.settings.apply_line_bytes_max
-    start, waiting, rest = 1, list[bytes](), b""
+    begun, length = list[bytes](), 0
     async for piece in services.bodies.stream(request, waits):
-        complete, rest = _lines_in(rest + piece)
-        waiting += complete
-        if len(rest) > longest:
-            raise BodyTooLarge(f"A line is longer than {longest} bytes.")
-        while len(waiting) >= size:
-            yield start, waiting[:size]
-            start, waiting = start + size, waiting[size:]
-    waiting.append(rest)
-    if any(map(bytes.strip, waiting)):
-        yield start, waiting
+        complete, rest = _lines_in(piece)
+        for line in complete:
+            _refuse_long(length + len(line), longest)
+            yield b"".join((*begun, line)) if begun else line
+            begun, length = [], 0
+        begun += [rest] if rest else []
+        length += len(rest)
+        _refuse_long(length, longest)
+    yield b"".join(begun)
 
 
-def _lines_in(data: bytes) -> tuple[list[bytes], bytes]:
-    """The lines that are complete, and what follows them; `bytes.split` takes twice as long."""
-    lines = BytesIO(data).readlines()
+def _refuse_long(length: int, longest: int) -> None:
+    if length > longest:
+        raise BodyTooLarge(f"A line is longer than {longest} bytes.")
+
+
+def _lines_in(piece: bytes) -> tuple[list[bytes], bytes]:
+    """The ends of lines in a piece, and what follows the last; `bytes.split` takes twice as long."""
+    lines = BytesIO(piece).readlines()
     rest = lines.pop() if lines and lines[-1][-1:] != b"\n" else b""
     return [line[:-1] for line in lines], rest
 

@@ -18,7 +18,7 @@ from service.engine.explanation import Explanation, Summary
 
 VERSION = "v1"
 
-_EVERYWHERE = ("MalformedRequest", "URLTooLong", "HeadersTooLarge", "Internal")
+_EVERYWHERE = ("MalformedRequest", "URLTooLong", "HeadersTooLarge", "TooManyBytes", "Internal")
 _WITH_BODY = ("MalformedJSON", "BodyTimeout", "BodyTooLarge", "UnsupportedMediaType")
 _IN_A_CLUSTER = ("NotFound", "StorageUnavailable")
 

@@ -7,15 +7,13 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from service.api.problems import encode_problem
-from service.api.streams import Pieces
+from service.api.streams import PIECE_BYTES, Pieces
 from service.model.errors import MoorageError
 from service.model.log import CLUSTER_KIND, Change
 from service.model.manifest import with_resource_version
 from service.scheduler.watching import LoggedCommit, Selection, Watch
 
 EVENT_STREAM = "text/event-stream"
-PIECE_BYTES = 64 * 1024
-"""Events are sent together up to about this size; a slow reader is judged piece by piece."""
 
 _RETRY = b"retry: 1000\n\n"
 """Browsers come back after a second. Also the first bytes, which show that the stream is there."""

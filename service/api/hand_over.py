@@ -8,6 +8,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from service.api.access import identify, principal_of
+from service.api.budget import holding_of
 from service.api.idempotency import IDEMPOTENCY_KEY
 from service.api.metrics import Metrics
 from service.api.operations import NDJSON, Operation
@@ -65,7 +66,7 @@ class HandOver:
             principal=principal_of(scope),
         )
         return await hand_over(
-            self, holder, request, _repeat(scope), lambda: answer_of(app, scope, body)
+            self, holder, request, _repeat(scope), lambda: _here(app, scope, body)
         )
 
     async def ask(self, holder: str, request: HandedRequest, repeat: Repeat) -> HandedAnswer:
@@ -104,6 +105,12 @@ async def decide_handed(app: ASGIApp, request: HandedRequest) -> HandedAnswer:
     }
     identify(scope, request.principal)
     return await answer_of(app, scope, request.body)
+
+
+async def _here(app: ASGIApp, scope: HTTPScope, body: bytes) -> HandedAnswer:
+    """The answer of this worker after all, which reads the body once more."""
+    holding_of(scope).give_back(len(body))
+    return await answer_of(app, scope, body)
 
 
 async def answer_of(app: ASGIApp, scope: HTTPScope, body: bytes) -> HandedAnswer:

@@ -72,6 +72,10 @@ class HeadersTooLarge(MoorageError):
     """The request's headers are over the limit."""
 
 
+class TooManyBytes(Unavailable):
+    """The server holds as many bytes of bodies and answers as it may."""
+
+
 class RevisionNotReached(Unavailable):
     """The cluster has not reached the revision that `minRevision` names."""
 
@@ -250,6 +254,13 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "The idempotency key was used for another request",
         "A key stands for one request: the same method, path, query and body. Use a new key.",
     ),
+    "TooManyBytes": ProblemKind(
+        429,
+        "The server holds too many bytes",
+        "Bodies that are arriving and answers that are not sent yet take all the memory that is set aside for them, or "
+        "a body had to give way to smaller ones before it was complete. Nothing was done, but for the lines of a stream "
+        "that were answered. Ask again after the seconds in `Retry-After`.",
+    ),
     "HeadersTooLarge": ProblemKind(
         431, "The headers are too large", "All headers of a request together are over the limit."
     ),
@@ -406,6 +417,9 @@ def _field_problems(error: MoorageError) -> list[FieldProblem] | None:
 
 
 def _headers(error: MoorageError, status: int) -> dict[str, str]:
+    if isinstance(error, TooManyBytes):
+        # The rest of the body, if it has one, is still on its way, as with 408 and 413 below.
+        return {"retry-after": str(error.retry_after), "connection": "close"}
     if isinstance(error, Unavailable):
         return {"retry-after": str(error.retry_after)}
     if isinstance(error, Unauthorized):

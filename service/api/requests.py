@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar, cast
 from urllib.parse import parse_qsl
@@ -9,6 +10,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from litestar import Request
 
+from service.api.budget import Holding, holding_of
 from service.api.operations import JSON, Operation
 from service.api.problems import (
     BodyTimeout,
@@ -182,27 +184,29 @@ class BodyReader:
 
         Raises:
             BodyTooLarge: as soon as the announced or the received length is over the limit.
+            TooManyBytes: the process holds too many bytes already. What was read is held until the request's end.
             BodyTimeout: the client is too slow.
             MalformedRequest: the client left in the middle.
         """
-        receiving = _Receiving(self._limit_of(request), self._monotonic())
+        receiving = self._receiving(request, self._limit_of(request))
         chunks = []
         while receiving.more:
-            message = await self._next(request, self._left(receiving), None)
+            message = await self._next(request, receiving, None)
             chunks.append(receiving.take(message))
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def stream(
         self, request: AnyRequest, waits: Callable[[], bool] | None = None
     ) -> AsyncIterator[bytes]:
-        """The body piece by piece; raises what `read` raises.
+        """The body piece by piece, however long it is; raises what `read` raises.
 
-        `waits` tells whether the client may be waiting for an answer to what it has sent so far:
+        Whoever takes the pieces gives them back, too. `waits` tells whether the client may be waiting for an answer to what it has sent so far:
         then its time begins anew.
         """
-        receiving = _Receiving(self._limit_of(request), self._monotonic())
+        _refuse_announced(header(request, "content-length") or "0", sys.maxsize)
+        receiving = self._receiving(request, sys.maxsize)
         while receiving.more:
-            message = await self._next(request, self._left(receiving), waits)
+            message = await self._next(request, receiving, waits)
             if chunk := receiving.take(message):
                 yield chunk
 
@@ -211,52 +215,60 @@ class BodyReader:
         _refuse_announced(header(request, "content-length") or "0", limit)
         return limit
 
+    def _receiving(self, request: AnyRequest, limit: int) -> "_Receiving":
+        return _Receiving(limit, self._monotonic(), holding_of(request.scope))
+
     def _left(self, receiving: "_Receiving") -> float:
         """Seconds until the next piece has to be here."""
         granted = self._timeout_seconds + receiving.received / self._bytes_per_second_min
         return min(self._timeout_seconds, receiving.started + granted - self._monotonic())
 
     async def _next(
-        self, request: AnyRequest, left: float, waits: Callable[[], bool] | None
+        self, request: AnyRequest, receiving: "_Receiving", waits: Callable[[], bool] | None
     ) -> Mapping[str, Any]:
+        left, holding = self._left(receiving), receiving.holding
         try:
             if waits is not None:
-                return await self._patiently(request, left, waits)
-            return cast("Mapping[str, Any]", await _within(left, request.receive()))
+                return await self._patiently(request, left, waits, holding)
+            return cast("Mapping[str, Any]", await _within(left, request.receive(), holding))
         except TimeoutError:
+            holding.require_room()
             raise BodyTimeout("The body did not arrive in time.") from None
 
     async def _patiently(
-        self, request: AnyRequest, left: float, waits: Callable[[], bool]
+        self, request: AnyRequest, left: float, waits: Callable[[], bool], holding: Holding
     ) -> Mapping[str, Any]:
         receiving = asyncio.ensure_future(request.receive())
         try:
-            await asyncio.wait({receiving}, timeout=left)
-            while not receiving.done() and waits():
-                await asyncio.wait({receiving}, timeout=self._timeout_seconds)
-            if not receiving.done():
+            with holding.waiting(receiving.cancel):
+                await asyncio.wait({receiving}, timeout=left)
+                while not receiving.done() and waits():
+                    await asyncio.wait({receiving}, timeout=self._timeout_seconds)
+            if receiving.cancelled() or not receiving.done():
                 raise TimeoutError
             return cast("Mapping[str, Any]", receiving.result())
         finally:
             receiving.cancel()
 
 
-async def _within(seconds: float, awaited: Awaitable[T]) -> T:
+async def _within(seconds: float, awaited: Awaitable[T], holding: Holding) -> T:
     """Wait for so long; as `asyncio.timeout`, which takes three times as much for one wait.
 
     Raises:
-        TimeoutError: it took longer.
+        TimeoutError: it took longer, or the request has to give way.
     """
     task = asyncio.current_task()
     assert task is not None
-    cancelled_before, rang = task.cancelling(), []
+    cancelled_before, rang = task.cancelling(), list[bool]()
 
     def ring() -> None:
-        rang.append(task.cancel())
+        if not rang:
+            rang.append(task.cancel())
 
     alarm = asyncio.get_running_loop().call_later(max(0.0, seconds), ring)
     try:
-        return await awaited
+        with holding.waiting(ring):
+            return await awaited
     except asyncio.CancelledError:
         if rang and task.uncancel() <= cancelled_before:
             raise TimeoutError from None
@@ -268,10 +280,11 @@ async def _within(seconds: float, awaited: Awaitable[T]) -> T:
 class _Receiving:
     """How far the body of a request has come."""
 
-    __slots__ = ("_limit", "more", "received", "started")
+    __slots__ = ("_limit", "holding", "more", "received", "started")
 
-    def __init__(self, limit: int, started: float) -> None:
+    def __init__(self, limit: int, started: float, holding: Holding) -> None:
         self._limit = limit
+        self.holding = holding
         self.started = started
         self.received = 0
         self.more = True
@@ -280,7 +293,7 @@ class _Receiving:
         """The next piece of the body.
 
         Raises:
-            BodyTooLarge, MalformedRequest: see `BodyReader.read`.
+            BodyTooLarge, MalformedRequest, TooManyBytes: see `BodyReader.read`.
         """
         if message["type"] != "http.request":
             raise MalformedRequest("The client left before the body was complete.")
@@ -288,6 +301,7 @@ class _Receiving:
         self.received += len(chunk)
         if self.received > self._limit:
             raise BodyTooLarge(f"The body is longer than {self._limit} bytes.")
+        self.holding.take(len(chunk))
         self.more = message.get("more_body", False)
         return chunk
 

@@ -13,6 +13,8 @@ from typing_extensions import override
 
 HEAD_ONLY = "moorage_head_only"
 """Set in the scope's state by the edge, which turns HEAD into GET."""
+PIECE_BYTES = 64 * 1024
+"""What is sent at once, about; a slow reader is judged piece by piece."""
 READER_SECONDS_MAX = 10.0
 """How long a client may leave a piece unread before it is dropped."""
 
@@ -89,14 +91,14 @@ class _StreamedResponse(ASGIResponse):
         try:
             async with aclosing(self._pieces) as pieces:
                 async for piece in pieces:
-                    await _send(send, piece, more=True)
-            await _send(send, b"", more=False)
-        except _TooSlow:
+                    await send_piece(send, piece, more=True)
+            await send_piece(send, b"", more=False)
+        except TooSlow:
             _log.info("A client that did not read its answer was dropped.")
 
 
-class _TooSlow(Exception):  # noqa: N818 - a fact, not a failure
-    pass
+class TooSlow(Exception):  # noqa: N818 - a fact, not a failure
+    """A client has left a piece unread for too long."""
 
 
 async def _left(receive: Receive) -> None:
@@ -105,9 +107,10 @@ async def _left(receive: Receive) -> None:
         pass
 
 
-async def _send(send: Send, piece: bytes, *, more: bool) -> None:
+async def send_piece(send: Send, piece: bytes, *, more: bool) -> None:
+    """Send a part of a body; raises TooSlow if its reader does not take it."""
     try:
         async with asyncio.timeout(READER_SECONDS_MAX):
             await send({"type": "http.response.body", "body": piece, "more_body": more})
     except TimeoutError:
-        raise _TooSlow from None
+        raise TooSlow from None

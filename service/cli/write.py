@@ -22,7 +22,7 @@ from service.cli.options import Session, connected
 from service.cli.resources import find_resource, split_identity
 from service.cli.sources import read_objects
 
-LIST_OBJECTS_MAX = 20_000
+LIST_OBJECTS_MAX = 10_000
 """What the server takes as one commit unless it is set otherwise (`applyObjectsMax`)."""
 
 LINES_PER_REQUEST = 1_000

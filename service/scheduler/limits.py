@@ -35,7 +35,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How often a loop without work looks for changes of others."""
     idle_seconds_max: float = 600.0
     """A cluster that nobody asked for so long is dropped from memory."""
-    apply_objects_max: int = 20_000
+    apply_objects_max: int = 10_000
     """Objects in one `List` of `apply`."""
     watchers_max: int = 1_000
     """Watches in this process; more are refused as Overloaded."""

@@ -1,0 +1,273 @@
+"""A process holds no more bytes of bodies and answers than its budget, and gives all of them back, whatever happens."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import pytest
+
+from service.api.budget import Budget
+from tests.api.conftest import MakeHarness
+from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem
+from tests.waiting import once
+
+BUDGET = 100_000
+JSON, NDJSON = "application/json", "application/x-ndjson"
+
+
+def budget_of(harness: Harness) -> Budget:
+    return harness.app._app._budget
+
+
+class Sender:
+    """A client that sends a body piece by piece, and what it is answered."""
+
+    def __init__(self, harness: Harness, path: str, kind: str = JSON, *headers: tuple[str, str]):
+        self._pieces: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.answer: dict[str, Any] = {}
+        self.answered = b""
+        given = [("content-type", kind), *headers]
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "root_path": "",
+            "headers": [(name.encode(), value.encode()) for name, value in given],
+        }
+        self.task = asyncio.create_task(harness.app(scope, self._pieces.get, self._take))
+
+    async def _take(self, message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.answer = message
+        else:
+            self.answered += message["body"]
+
+    def send(self, body: bytes, *, more: bool = True) -> None:
+        self._pieces.put_nowait({"type": "http.request", "body": body, "more_body": more})
+
+    def leave(self) -> None:
+        self._pieces.put_nowait({"type": "http.disconnect"})
+
+    async def refused(self) -> tuple[str, dict[str, str]]:
+        """Code and headers of the problem that it is told."""
+        await self.task
+        headers = {name.decode(): value.decode() for name, value in self.answer["headers"]}
+        return msgspec.json.decode(self.answered)["code"], headers
+
+
+def placement(size: int = 0) -> bytes:
+    body = msgspec.json.encode({"pods": [pod("p")], "dryRun": True})
+    return body + b" " * (size - len(body))
+
+
+async def held(harness: Harness, count: int) -> None:
+    """Wait until so much is held."""
+
+    async def is_held() -> bool:
+        return budget_of(harness).in_flight == count
+
+    await once(is_held)
+
+
+@pytest.fixture
+async def harness(make_harness: MakeHarness) -> AsyncIterator[Harness]:
+    """With a small budget, of which all has to be there in the end."""
+    harness = await make_harness(bytes_in_flight_max=BUDGET)
+    await harness.put_node("n")
+    yield harness
+    assert budget_of(harness).in_flight == 0
+
+
+async def test_the_largest_body_that_is_waited_for_gives_way_to_smaller_ones(harness) -> None:
+    """As many as there are, with bodies that never end: others go on."""
+    senders = [Sender(harness, f"{CLUSTER}/placements") for _ in range(8)]
+    for each in senders:
+        each.send(b" " * 30_000)
+        await asyncio.sleep(0)
+    answer = await harness.client.post(
+        f"{CLUSTER}/placements", content=placement(20_000), headers={"content-type": JSON}
+    )
+    assert answer.status_code == 200
+    assert budget_of(harness).in_flight <= BUDGET
+    gone = [each for each in senders if each.task.done()]
+    for each in gone:
+        code, headers = await each.refused()
+        assert (code, each.answer["status"]) == ("TooManyBytes", 429)
+        assert headers["retry-after"] == "1"
+        assert headers["connection"] == "close"
+    assert 8 - len(gone) == 2
+    for each in senders:
+        each.leave()
+        await each.task
+
+
+async def test_a_body_that_is_the_largest_is_refused_itself(harness) -> None:
+    one, other = (Sender(harness, f"{CLUSTER}/placements") for _ in range(2))
+    one.send(b" " * 40_000)
+    other.send(b" " * 50_000)
+    await held(harness, 90_000)
+    other.send(b" " * 20_000)
+    assert (await other.refused())[0] == "TooManyBytes"
+    await held(harness, 40_000)
+    one.send(placement(), more=False)
+    await one.task
+    assert one.answer["status"] == 200
+
+
+async def test_a_body_larger_than_the_budget_is_refused_and_not_waited_for(harness) -> None:
+    sender = Sender(harness, f"{CLUSTER}/placements")
+    sender.send(b" " * (BUDGET + 1), more=False)
+    assert (await sender.refused())[0] == "TooManyBytes"
+
+
+async def test_a_length_that_is_only_announced_takes_nothing(harness) -> None:
+    senders = [
+        Sender(harness, f"{CLUSTER}/placements", JSON, ("content-length", str(BUDGET)))
+        for _ in range(3)
+    ]
+    await asyncio.sleep(0)
+    assert budget_of(harness).in_flight == 0
+    answer = await harness.place(pod("p"), dryRun=True)
+    assert answer["results"][0]["outcome"] == "Placed"
+    for each in senders:
+        each.leave()
+        await each.task
+
+
+@pytest.mark.parametrize("kind", [JSON, NDJSON])
+async def test_what_is_held_is_given_back_when_the_client_leaves(harness, kind: str) -> None:
+    sender = Sender(harness, f"{CLUSTER}/apply", kind)
+    sender.send(b" " * 30_000)
+    await held(harness, 30_000)
+    sender.leave()
+    assert (await sender.refused())[0] == "MalformedRequest"
+    assert budget_of(harness).in_flight == 0
+
+
+@pytest.mark.parametrize("kind", [JSON, NDJSON])
+async def test_what_is_held_is_given_back_when_the_server_gives_up(harness, kind: str) -> None:
+    sender = Sender(harness, f"{CLUSTER}/apply", kind)
+    sender.send(b" " * 30_000)
+    await held(harness, 30_000)
+    sender.task.cancel()
+    with suppress(asyncio.CancelledError):
+        await sender.task
+    assert budget_of(harness).in_flight == 0
+
+
+async def test_what_is_held_is_given_back_when_time_is_up(make_harness) -> None:
+    clock = HurriedClock()
+    harness = await make_harness(clock=clock, bytes_in_flight_max=BUDGET)
+    sender = Sender(harness, f"{CLUSTER}/placements")
+    sender.send(b" " * 30_000)
+    await held(harness, 30_000)
+    clock.advance(3_600)
+    sender.send(b" ")
+    assert (await sender.refused())[0] == "BodyTimeout"
+    assert budget_of(harness).in_flight == 0
+
+
+@pytest.mark.parametrize("body", [b"{", b'{"pods":[{}]}', b'{"podRefs":[{"name":"none"}]}'])
+async def test_what_is_held_is_given_back_when_the_request_is_refused(harness, body) -> None:
+    answer = await harness.client.post(
+        f"{CLUSTER}/placements", content=body, headers={"content-type": JSON}
+    )
+    assert answer.status_code >= 400
+    assert budget_of(harness).in_flight == 0
+
+
+def lines(start: int, count: int) -> bytes:
+    return b"".join(
+        msgspec.json.encode(pod(f"p-{number}")) + b"\n" for number in range(start, start + count)
+    )
+
+
+async def test_of_a_stream_only_what_is_not_answered_yet_is_held(make_harness) -> None:
+    """It is longer than the budget, and no commit of it is."""
+    harness = await make_harness(bytes_in_flight_max=10_000, apply_lines_per_commit=10)
+    sender = Sender(harness, f"{CLUSTER}/apply", NDJSON)
+    for start in range(0, 200, 10):
+        sender.send(lines(start, 10))
+        await held(harness, 0)
+    sender.send(b"", more=False)
+    await sender.task
+    results = [msgspec.json.decode(line) for line in sender.answered.splitlines()]
+    assert [each["result"] for each in results] == ["Created"] * 200
+    assert len(lines(0, 200)) > 3 * 10_000
+
+
+async def test_a_stream_that_has_to_give_way_says_so_in_its_last_line(make_harness) -> None:
+    harness = await make_harness(bytes_in_flight_max=BUDGET, apply_lines_per_commit=1)
+    sender = Sender(harness, f"{CLUSTER}/apply", NDJSON)
+    sender.send(lines(0, 1))
+    await held(harness, 0)
+    sender.send(b" " * 90_000)
+    await held(harness, 90_000)
+    answer = await harness.client.post(
+        f"{CLUSTER}/placements", content=placement(20_000), headers={"content-type": JSON}
+    )
+    assert answer.status_code == 200
+    await sender.task
+    first, last = map(msgspec.json.decode, sender.answered.splitlines())
+    assert (first["result"], last["code"]) == ("Created", "TooManyBytes")
+
+
+async def test_a_large_answer_that_finds_no_room_is_refused(harness) -> None:
+    """It does not take the room of a body that is smaller than itself, but that of a larger one."""
+    await harness.put("nodes/wide", node("wide", **{f"l{n}": "v" * 60 for n in range(1_000)}))
+    sender = Sender(harness, f"{CLUSTER}/placements")
+    sender.send(b" " * 35_000)
+    await held(harness, 35_000)
+    answer = await harness.client.get(f"{CLUSTER}/nodes/wide")
+    assert problem(answer, 429) == "TooManyBytes"
+    assert (answer.headers["retry-after"], budget_of(harness).in_flight) == ("1", 35_000)
+    sender.send(b" " * 45_000)
+    await held(harness, 80_000)
+    answer = await harness.client.get(f"{CLUSTER}/nodes/wide")
+    assert (answer.status_code, len(answer.content) > 70_000) == (200, True)
+    assert (await sender.refused())[0] == "TooManyBytes"
+
+
+async def test_what_was_written_is_told_though_there_is_no_room(harness) -> None:
+    labels = {f"l{n}": "v" * 60 for n in range(1_000)}
+    sender = Sender(harness, f"{CLUSTER}/placements")
+    sender.send(b" " * 20_000)
+    await held(harness, 20_000)
+    answer = await harness.put("nodes/wide", node("wide", **labels))
+    assert len(answer.content) > 70_000
+    sender.leave()
+    await sender.task
+
+
+async def test_an_answer_is_held_until_its_reader_has_taken_it(harness) -> None:
+    """Piece by piece; the rest of it is given back when the reader leaves."""
+    await harness.put("nodes/wide", node("wide", **{f"l{n}": "v" * 60 for n in range(1_200)}))
+    path, reading = f"{CLUSTER}/nodes/wide", asyncio.Event()
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.body":
+            await reading.wait()
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [],
+    }
+    task = asyncio.create_task(harness.app(scope, lambda: None, send))
+
+    async def is_held() -> bool:
+        return budget_of(harness).in_flight > 80_000
+
+    await once(is_held)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    assert budget_of(harness).in_flight == 0
