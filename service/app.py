@@ -22,7 +22,7 @@ from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import compiled
-from service.api.access import check_access, require_declarations
+from service.api.access import authenticate, check_access, require_declarations
 from service.api.authentication import Authentication, PrincipalStore
 from service.api.budget import Budget, CountBytes
 from service.api.direct import Direct
@@ -33,6 +33,7 @@ from service.api.metrics import Metrics
 from service.api.peers import Listener, SocketPeers, socket_of
 from service.api.presence import Presence
 from service.api.problems import answer_error
+from service.api.rates import Rates, check_rates
 from service.api.reads import ClusterReads, Reads
 from service.api.requests import BodyReader
 from service.api.routes import HANDLERS, openapi_document
@@ -110,7 +111,7 @@ def create_app(
         exception_handlers={Exception: answer_error},
         lifespan=[lifespan] if lifespan else [],
         on_shutdown=[authentication.close],
-        middleware=[check_access, *middleware, Direct(services)],
+        middleware=[authenticate, check_rates, check_access, *middleware, Direct(services)],
         openapi_config=None,
         logging_config=None,
         request_max_body_size=None,
@@ -122,6 +123,7 @@ def create_app(
         authentication=authentication,
         head_of=services.reads.head_or_none,
         metrics=services.metrics,
+        rates=Rates(settings, clock.monotonic),
         monotonic=clock.monotonic,
     )
 

@@ -51,6 +51,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether the workers of a server hand a cluster's requests to the one of them that decides them."""
     hand_over_dir: str | None = None
     """Where these workers find each other; `moorage serve` sets it."""
+    failed_authentications_burst: Count = 10
+    """So many wrong tokens of one address are answered at once, by each worker."""
+    failed_authentication_seconds: Count = 1
+    """After that, one in so many seconds."""
+    requests_per_second: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """How often one principal may ask each worker; 0: as often as it likes."""
+    writes_per_second: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """How often of these it may ask for what is no read."""
     debug: bool = False
     """Serves `/debug/replicas`."""
 

@@ -103,14 +103,23 @@ def principal_of(scope: Scope) -> Principal | None:
     return principal if isinstance(principal, Principal) else None
 
 
+def authenticate(app: ASGIApp) -> ASGIApp:
+    """Litestar middleware, the outermost: finds out who calls what is not public."""
+
+    async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:
+        if _AUTHENTICATE in scope and access_of(scope["route_handler"]) != Public():
+            identify(scope, await cast("dict[str, Any]", scope)[_AUTHENTICATE]())
+        await app(scope, receive, send)
+
+    return authenticated
+
+
 def check_access(app: ASGIApp) -> ASGIApp:
-    """Litestar middleware, the outermost: goes on only if the caller may call what it was routed to."""
+    """Litestar middleware: goes on only if the caller may call what it was routed to."""
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         access = access_of(scope["route_handler"])
         if not isinstance(access, Public):
-            if _AUTHENTICATE in scope:
-                identify(scope, await cast("dict[str, Any]", scope)[_AUTHENTICATE]())
             _check(access, scope)
         await app(scope, receive, send)
 

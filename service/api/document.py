@@ -19,6 +19,7 @@ from service.engine.explanation import Explanation, Summary
 VERSION = "v1"
 
 _EVERYWHERE = ("MalformedRequest", "URLTooLong", "HeadersTooLarge", "TooManyBytes", "Internal")
+_GUARDED = {"Unauthorized", "Forbidden", "TooManyRequests", "TooManyFailures"}
 _WITH_BODY = ("MalformedJSON", "BodyTimeout", "BodyTooLarge", "UnsupportedMediaType")
 _IN_A_CLUSTER = ("NotFound", "StorageUnavailable")
 
@@ -153,7 +154,7 @@ def _responses(operation: Operation, *, in_cluster: bool) -> Document:
                 name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS
             }
     codes = {*_EVERYWHERE, *operation.problems}
-    codes |= set() if isinstance(operation.access, Public) else {"Unauthorized", "Forbidden"}
+    codes |= set() if isinstance(operation.access, Public) else _GUARDED
     codes |= set(_WITH_BODY) if operation.request is not None else set()
     codes |= set(_IN_A_CLUSTER) if in_cluster else set()
     for status, of_status in _by_status(codes).items():

@@ -21,6 +21,7 @@ from service.api.problems import (
     URLTooLong,
     encode_problem,
 )
+from service.api.rates import Rates
 from service.api.streams import HEAD_ONLY
 from service.model.errors import MoorageError
 from service.settings import Settings
@@ -58,6 +59,7 @@ class Edge:
         authentication: Authentication,
         head_of: HeadOf,
         metrics: Metrics,
+        rates: Rates,
         monotonic: Callable[[], float],
     ) -> None:
         self._app = app
@@ -66,6 +68,7 @@ class Edge:
         self._authentication = authentication
         self._head_of = head_of
         self._metrics = metrics
+        self._rates = rates
         self._monotonic = monotonic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,6 +99,7 @@ class Edge:
         _check_framing(headers)
         _check_path(scope["path"], path)
         identify_by(scope, partial(self._authentication.principal, headers))
+        self._rates.attend(scope)
 
 
 def _check_framing(headers: list[tuple[bytes, bytes]]) -> None:

@@ -76,6 +76,14 @@ class TooManyBytes(Unavailable):
     """The server holds as many bytes of bodies and answers as it may."""
 
 
+class TooManyRequests(Unavailable):
+    """A principal asks more often than it may."""
+
+
+class TooManyFailures(Unavailable):
+    """An address sends wrong tokens more often than they are answered."""
+
+
 class RevisionNotReached(Unavailable):
     """The cluster has not reached the revision that `minRevision` names."""
 
@@ -260,6 +268,20 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "Bodies that are arriving and answers that are not sent yet take all the memory that is set aside for them, or "
         "a body had to give way to smaller ones before it was complete. Nothing was done, but for the lines of a stream "
         "that were answered. Ask again after the seconds in `Retry-After`.",
+    ),
+    "TooManyRequests": ProblemKind(
+        429,
+        "Too many requests of one caller",
+        "The server bounds how often one principal may ask, or write, in a second "
+        "(`requests_per_second`, `writes_per_second`). Nothing was done. Ask again after the "
+        "seconds in `Retry-After`.",
+    ),
+    "TooManyFailures": ProblemKind(
+        429,
+        "Too many wrong tokens of one address",
+        "Wrong tokens are answered only so often for each address "
+        "(`failed_authentications_burst`, `failed_authentication_seconds`). A right token is let "
+        "in meanwhile.",
     ),
     "HeadersTooLarge": ProblemKind(
         431, "The headers are too large", "All headers of a request together are over the limit."
