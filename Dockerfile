@@ -27,5 +27,6 @@ VOLUME /var/lib/moorage
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["moorage", "status"]
 ENTRYPOINT ["moorage"]
-# It listens on all addresses of the container, so it starts only with a token: -e MOORAGE_TOKEN=…
+# It listens on all addresses of the container, so it starts only with a token, -e MOORAGE_TOKEN=…, and with TLS: a certificate,
+# or -e MOORAGE_TLS_TERMINATED=true where a proxy in front speaks it.
 CMD ["serve"]

@@ -37,6 +37,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """`postgresql://…`; without it `moorage serve` starts the embedded PostgreSQL."""
     token: Annotated[str, msgspec.Meta(min_length=1)] | None = None
     """The bearer token that every request below `/v1` must then carry."""
+    tls_certificate: str | None = None
+    """PEM file of the certificate, with those that vouch for it; with `tls_key` the server speaks HTTPS alone."""
+    tls_key: str | None = None
+    tls_terminated: bool = False
+    """A proxy in front speaks HTTPS: a server that other machines reach may then do without a certificate."""
     oidc_issuer: str | None = None
     """The identity provider whose tokens are taken, too: its `iss`, a URL."""
     oidc_audience: str | None = None

@@ -13,12 +13,13 @@ import multiprocessing
 import multiprocessing.forkserver
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
-from granian.constants import HTTPModes, Interfaces, Loops
+from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server import MPServer
@@ -26,6 +27,7 @@ from granian.server.mp import WorkerProcess
 
 from service.cli.errors import ExitCode
 from service.cli.stopping import LAUNCH_SIGNALS, Alarm, run_worker
+from service.cli.tls import Certificate, watch
 
 HEADER_BUFFER_BYTES = 128 * 1024
 """Room for the longest request line that HTTP allows itself (64 KiB), so that it gets its 414."""
@@ -41,6 +43,9 @@ RESPAWN_PAUSE_KILLED_SECONDS_MAX = 0.5
 
 STARTED_SECONDS = 1.0
 """One that a signal ended after it had lived so long is started again at once: it can start."""
+
+RENEWAL_SECONDS = 3.0
+"""How long a worker answers beside the one that takes its place with a renewed certificate."""
 
 STEADY_SECONDS = 60.0
 """A worker that lived this long did not die of its start."""
@@ -97,6 +102,12 @@ class Workers(MPServer):
             for worker in self.wrks:
                 worker.inner.kill()
 
+    def certificate_renewed(self) -> None:
+        """Have other workers take the place of these, one by one: each reads the certificate as it starts."""
+        self.respawn_interval = RENEWAL_SECONDS
+        self.reload_signal = True
+        self.main_loop_interrupt.set()
+
     def signal_handler_reload(self, *_args: object) -> None:  # type: ignore[explicit-override]
         """SIGHUP: the terminal is gone, and the server goes too, unless it was started by nohup."""
         if not self._hangup_ignored:
@@ -118,7 +129,13 @@ class Workers(MPServer):
 
 
 def run_workers(
-    target: str, *, host: str, port: int, workers: int, header_timeout_seconds: float = 10.0
+    target: str,
+    *,
+    host: str,
+    port: int,
+    workers: int,
+    header_timeout_seconds: float = 10.0,
+    certificate: Certificate | None = None,
 ) -> ExitCode:
     """Serve the ASGI factory `target` (`module:function`) until SIGTERM or SIGINT.
 
@@ -146,11 +163,18 @@ def run_workers(
         workers_kill_timeout=STOP_SECONDS_MAX,
         log_level=LogLevels.warning,
         log_dictconfig=_LOGGING,
+        ssl_cert=certificate.certificate if certificate else None,
+        ssl_key=certificate.key if certificate else None,
+        ssl_protocol_min=SSLProtocols.tls12,
     )
     server.main_loop_interrupt = Alarm()
     _launch_fork_server()
+    stopped = threading.Event()
+    if certificate is not None:
+        watch(certificate, server.certificate_renewed, stopped)
     with suppress(SystemExit):  # of a worker that ended just before it was to, which is no failure
         server.serve(spawn_target=run_worker)
+    stopped.set()
     return ExitCode.OK if server.interrupt_signal else ExitCode.UNAVAILABLE
 
 

@@ -1,7 +1,6 @@
 """`serve`, `migrate` and `lift-revision`: the command line and the environment as settings of a server."""
 
 import os
-from ipaddress import ip_address
 from typing import Annotated
 
 import msgspec
@@ -40,6 +39,16 @@ HandingOver = Annotated[
         help="Have one of several workers decide a cluster's requests. [env: MOORAGE_HAND_OVER]",
     ),
 ]
+Certificate = Annotated[
+    str | None,
+    typer.Option(
+        "--tls-certificate",
+        help="PEM file of the certificate, and those that vouch for it. [env: MOORAGE_TLS_CERTIFICATE]",
+    ),
+]
+CertificateKey = Annotated[
+    str | None, typer.Option("--tls-key", help="PEM file of its key. [env: MOORAGE_TLS_KEY]")
+]
 Debug = Annotated[
     bool | None, typer.Option("--debug", help="Serve /debug/replicas. [env: MOORAGE_DEBUG]")
 ]
@@ -53,6 +62,8 @@ def serve(
     workers: WorkerCount = None,
     database_url: DatabaseUrl = None,
     hand_over: HandingOver = None,
+    tls_certificate: Certificate = None,
+    tls_key: CertificateKey = None,
     debug: Debug = None,
 ) -> None:
     """Run the server until SIGTERM or Ctrl-C.
@@ -60,7 +71,8 @@ def serve(
     Without --database-url it runs a PostgreSQL of its own in the data folder. The token that clients must present is read from
     MOORAGE_TOKEN alone: every user of a machine can see its command lines.
     """
-    from service.cli.server import run_server  # noqa: PLC0415 - clients start faster without
+    from service.cli.doors import refuse_plain_door  # noqa: PLC0415 - clients start faster without
+    from service.cli.server import run_server  # noqa: PLC0415
 
     settings = server_settings(
         host=host,
@@ -69,9 +81,11 @@ def serve(
         workers=workers,
         database_url=database_url,
         hand_over=hand_over,
+        tls_certificate=tls_certificate,
+        tls_key=tls_key,
         debug=debug,
     )
-    refuse_open_door(settings)
+    refuse_plain_door(settings)
     run_server(settings)
 
 
@@ -119,24 +133,3 @@ def server_settings(**given: object) -> Settings:
     except msgspec.ValidationError as error:
         wrong = worded(str(error))
         raise WrongUsage(f"--{wrong.field.replace('_', '-')}: {wrong.message}.") from None
-
-
-def refuse_open_door(settings: Settings) -> None:
-    """Only this machine may reach a server that asks for no token.
-
-    Raises:
-        WrongUsage: the address is not loopback, and no token is set.
-    """
-    if not settings.token and not is_loopback(settings.host):
-        raise WrongUsage(
-            f"{settings.host} can be reached from other machines: "
-            "set a bearer token in MOORAGE_TOKEN, or listen on 127.0.0.1."
-        )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a server at that address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -15,11 +15,13 @@ from types import FrameType
 import msgspec
 
 from service.api.exposition import DIRECTORY_VARIABLE
+from service.cli.doors import refuse_open_door
 from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
 from service.cli.local import NOTIFY_VARIABLE, READY, is_ready
 from service.cli.output import Output
 from service.cli.ports import claimed_port
 from service.cli.processes import run_workers
+from service.cli.tls import certificate_of
 from service.model.errors import NotFound, StorageUnavailable
 from service.settings import PREFIX, Settings
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
@@ -55,6 +57,7 @@ def run_server(settings: Settings) -> None:
         WrongUsage: the port is taken.
         Unavailable: the workers ended although nobody asked for it.
     """
+    certificate = certificate_of(settings)
     with (
         claimed_port(settings.host, settings.port) as port,
         suppress(_Stopped),
@@ -63,6 +66,7 @@ def run_server(settings: Settings) -> None:
         ExitStack() as folders,
     ):
         migrate(url)
+        refuse_open_door(settings, url)
         settings = msgspec.structs.replace(
             settings,
             port=port,
@@ -78,6 +82,7 @@ def run_server(settings: Settings) -> None:
             port=settings.port,
             workers=settings.workers,
             header_timeout_seconds=settings.header_timeout_seconds,
+            certificate=certificate,
         )
         _ignore_stop_signals()
         if code is not ExitCode.OK:
@@ -232,4 +237,5 @@ def notify_ready(environment: Mapping[str, str]) -> None:
 def base_url(settings: Settings) -> str:
     """Where a client on this machine finds the server."""
     host = ANY_ADDRESS.get(settings.host, settings.host)
-    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
+    scheme = "https" if settings.tls_certificate else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.port}"

@@ -1,12 +1,17 @@
+import asyncio
 import socket
 
+import msgspec
 import pytest
 
+from service.cli.doors import is_loopback, refuse_open_door, refuse_plain_door
 from service.cli.errors import WrongUsage
 from service.cli.local import LocalServer
 from service.cli.ports import claimed_port, hold_port, port_of
-from service.cli.serve import is_loopback, refuse_open_door, server_settings
+from service.cli.serve import server_settings
+from service.model.principals import ADMIN
 from service.settings import Settings
+from service.store.postgres import PostgresStore
 
 
 def test_the_command_line_wins_over_the_environment(monkeypatch):
@@ -38,25 +43,48 @@ def test_a_bad_option_is_wrong_usage():
         server_settings(port=70_000)
 
 
+NOWHERE = "postgresql://nobody@127.0.0.1:1/nothing"
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_loopback_needs_no_token(host):
     assert is_loopback(host)
-    refuse_open_door(Settings(host=host))
+    refuse_plain_door(Settings(host=host))
+    refuse_open_door(Settings(host=host), NOWHERE)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
-def test_any_other_address_is_refused_without_a_token(host):
-    with pytest.raises(WrongUsage, match="MOORAGE_TOKEN"):
-        refuse_open_door(Settings(host=host))
+def test_at_any_other_address_nobody_speaks_in_clear(host):
+    with pytest.raises(WrongUsage, match="MOORAGE_TLS_TERMINATED"):
+        refuse_plain_door(Settings(host=host, token="t" * 32))
 
-    refuse_open_door(Settings(host=host, token="s3cret"))
+    refuse_plain_door(Settings(host=host, tls_terminated=True))
+    refuse_plain_door(Settings(host=host, tls_certificate="here.pem"))
+
+
+async def test_at_any_other_address_callers_say_who_they_are(database_url):
+    host = Settings(host="0.0.0.0", tls_terminated=True)
+    with pytest.raises(WrongUsage, match="MOORAGE_TOKEN"):
+        await asyncio.to_thread(refuse_open_door, host, database_url)
+
+    store = PostgresStore(database_url)
+    await store.put_principal("User", "root", [ADMIN], keep_admin=True)
+    with pytest.raises(WrongUsage, match="MOORAGE_TOKEN"):
+        await asyncio.to_thread(refuse_open_door, host, database_url)
+    await store.create_token(
+        "t", "root", bytes(32), description="", expires_in=None, keep_admin=True
+    )
+    await store.close()
+    await asyncio.to_thread(refuse_open_door, host, database_url)
+    refuse_open_door(msgspec.structs.replace(host, token="t" * 32), NOWHERE)
+    refuse_open_door(msgspec.structs.replace(host, oidc_issuer="https://id.example"), NOWHERE)
 
 
 def test_the_refusal_is_exit_code_2(moorage):
     ended = moorage("serve", "--host", "0.0.0.0")
 
     assert ended.code == 2
-    assert "MOORAGE_TOKEN" in ended.err
+    assert "MOORAGE_TLS_TERMINATED" in ended.err
 
 
 def test_a_taken_port_is_wrong_usage_although_granian_would_share_it():

@@ -1,0 +1,55 @@
+"""Where a server may listen: only this machine reaches one that asks nobody who they are, or that anybody could listen to."""
+
+import asyncio
+from ipaddress import ip_address
+
+from service.cli.errors import WrongUsage
+from service.settings import Settings
+from service.store.postgres import PostgresStore
+
+
+def refuse_plain_door(settings: Settings) -> None:
+    """What other machines send must not be read on the way.
+
+    Raises:
+        WrongUsage: the address is not loopback, and neither the server nor a proxy in front of it speaks TLS.
+    """
+    secured = settings.tls_certificate or settings.tls_terminated
+    if not secured and not is_loopback(settings.host):
+        raise WrongUsage(
+            f"{settings.host} can be reached from other machines, and tokens would be sent in clear: give "
+            "--tls-certificate and --tls-key, set MOORAGE_TLS_TERMINATED=true where a proxy in front speaks TLS, or "
+            "listen on 127.0.0.1."
+        )
+
+
+def refuse_open_door(settings: Settings, database_url: str) -> None:
+    """Only this machine may reach a server that asks nobody who they are.
+
+    Raises:
+        WrongUsage: the address is not loopback, and there is no token, in the settings or the database, and no identity
+            provider.
+    """
+    if is_loopback(settings.host) or settings.token or settings.oidc_issuer:
+        return
+    if not asyncio.run(_has_tokens(database_url)):
+        raise WrongUsage(
+            f"{settings.host} can be reached from other machines: set the token of a first admin in MOORAGE_TOKEN, or "
+            "listen on 127.0.0.1 and make one with `moorage token create NAME --role admin`."
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a server at that address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def _has_tokens(database_url: str) -> bool:
+    store = PostgresStore(database_url, connections=1)
+    try:
+        return bool((await store.access_state()).tokens)
+    finally:
+        await store.close()

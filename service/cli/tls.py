@@ -1,0 +1,76 @@
+"""The certificate that a server shows: whether it can be used, and when it was renewed."""
+
+import logging
+import ssl
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from service.cli.errors import WrongUsage
+from service.settings import Settings
+
+LOOK_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Certificate(NamedTuple):
+    """A certificate with those that vouch for it, and its key; both are PEM files."""
+
+    certificate: Path
+    key: Path
+
+    def problem(self) -> str | None:
+        """Why it cannot be used; None: it can."""
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
+        except (OSError, ValueError) as error:  # of which SSLError is one
+            return f"{self.certificate} and {self.key} are no certificate and its key: {error}"
+        return None
+
+    def written_at(self) -> tuple[int, int]:
+        """When the two files were written, in nanoseconds; zeros while they are not there."""
+        try:
+            return self.certificate.stat().st_mtime_ns, self.key.stat().st_mtime_ns
+        except OSError:
+            return 0, 0
+
+
+def certificate_of(settings: Settings) -> Certificate | None:
+    """The certificate that the settings name; None: the server speaks plain HTTP.
+
+    Raises:
+        WrongUsage: only one of the two files is named, or they cannot be used.
+    """
+    if settings.tls_certificate is None and settings.tls_key is None:
+        return None
+    if settings.tls_certificate is None or settings.tls_key is None:
+        raise WrongUsage("--tls-certificate and --tls-key have to be given together.")
+    certificate = Certificate(Path(settings.tls_certificate), Path(settings.tls_key))
+    if (problem := certificate.problem()) is not None:
+        raise WrongUsage(problem)
+    return certificate
+
+
+def watch(
+    certificate: Certificate, renewed: Callable[[], None], stop: threading.Event
+) -> threading.Thread:
+    """Say so, in a thread, each time that the files were written anew and can be used, until `stop`."""
+
+    def look() -> None:
+        known = certificate.written_at()
+        while not stop.wait(LOOK_SECONDS):
+            written_at = certificate.written_at()
+            if written_at in (known, (0, 0)):
+                continue
+            known = written_at
+            if (problem := certificate.problem()) is not None:  # half of it is written, perhaps
+                _log.warning("The certificate stays the one before: %s", problem)
+                continue
+            _log.warning("The certificate was renewed.")
+            renewed()
+
+    thread = threading.Thread(target=look, name="certificate", daemon=True)
+    thread.start()
+    return thread
