@@ -14,7 +14,8 @@ from litestar.handlers import BaseRouteHandler
 from litestar.routes import ASGIRoute, BaseRoute, HTTPRoute
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from service.api.problems import Forbidden, Unauthorized
+from service.api.problems import Unauthorized
+from service.model.errors import Forbidden
 from service.model.principals import Principal, Verb
 
 _ACCESS = "access"
@@ -144,8 +145,19 @@ def require(principal: Principal, verb: Verb, cluster: str, namespace: str | Non
     Raises:
         Forbidden: they may not.
     """
-    if not principal.may(verb, cluster, namespace):
-        raise Forbidden(_told(principal, [verb], cluster, namespace))
+    require_any(principal, (verb,), cluster, namespace)
+
+
+def require_any(
+    principal: Principal, verbs: Sequence[Verb], cluster: str, namespace: str | None
+) -> None:
+    """As `require`, for somebody who may do one of several things.
+
+    Raises:
+        Forbidden: they may do none of them.
+    """
+    if not any(principal.may(verb, cluster, namespace) for verb in verbs):
+        raise Forbidden(_told(principal, verbs, cluster, namespace))
 
 
 def _check(access: Cluster | Namespaced | Admin, scope: Scope) -> None:

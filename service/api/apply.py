@@ -1,7 +1,7 @@
 """Many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from io import BytesIO
 from typing import Any
@@ -34,12 +34,14 @@ from service.api.requests import (
 )
 from service.api.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
 from service.api.responses import revision_headers
+from service.api.rights import deciding_for, refusal, require_pruning, require_writing
 from service.api.services import Services
 from service.api.streams import Pieces, Streamed
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
 from service.model.manifest import Applicable, parse_any
 from service.model.strict_json import decode_members, decode_strict
 from service.scheduler.answers import ApplyAnswer, LinesAnswer
+from service.scheduler.callers import Caller
 from service.scheduler.intents import ApplyLine, ApplyLines, ApplyObjects
 
 CHUNK_BYTES_MAX = 16 * 1024 * 1024
@@ -61,7 +63,9 @@ _OPERATION = Operation(
     "applied in commits of at most 1,000 lines and answered line by line; a bad line is reported "
     "and the rest goes on. Should the stream have to end early, its last line is a problem "
     "document; lines that were not answered are applied or not. `metadata.resourceVersion`, `managedFields` and `generation` are ignored. A "
-    "PriorityClass sets its entry of the setting `priorityClasses`.",
+    "PriorityClass sets its entry of the setting `priorityClasses`. Each object takes the verb that "
+    "writing it by itself would take, a PriorityClass `configure`, and `prune` takes it in all namespaces: a `List` is "
+    "refused as a whole, of NDJSON a line.",
     parameters=(
         Parameter(
             name="prune",
@@ -109,8 +113,11 @@ async def apply_objects(
     prune = _prune(parameters.get("prune"))
     prune_before = number(parameters, "pruneBefore")
     body = await services.bodies.read(request)
+    caller, manifests = deciding_for(request), await parse_list(body, services)
+    require_writing(caller, manifests)
+    require_pruning(caller, prune)
     intent = ApplyObjects(
-        manifests=await parse_list(body, services), prune=prune, prune_before=prune_before
+        manifests=manifests, prune=prune, prune_before=prune_before, caller=caller
     )
     return await submit_once(request, services, intent, body, _rendered)
 
@@ -235,10 +242,11 @@ async def _answers(request: AnyRequest, services: Services) -> AsyncIterator[tup
 
 async def _feed(request: AnyRequest, services: Services, under_way: _UnderWay) -> None:
     """Submit chunk after chunk where there is room."""
-    chunk = 0
+    chunk, caller = 0, deciding_for(request)
     try:
         async for start, lines in _chunks(request, services, lambda: under_way.count > 0):
-            intent = ApplyLines(lines=await _parse_lines(start, lines, services))
+            parsed = await _parse_lines(start, lines, services)
+            intent = ApplyLines(lines=_refusing(caller, parsed), caller=caller)
             await under_way.room.acquire()
             under_way.add(_submit(request, services, intent, lines, chunk))
             chunk += 1
@@ -355,6 +363,25 @@ async def _parse_lines(
         parsed += [_parse_line(number, line, services) for number, line in piece if line.strip()]
         await asyncio.sleep(0)
     return tuple(parsed)
+
+
+def _refusing(caller: Caller, lines: Iterable[ApplyLine]) -> tuple[ApplyLine, ...]:
+    """The lines, but for those that the caller may not write: these say why not."""
+    return tuple(_refused_or_not(caller, each) for each in lines)
+
+
+def _refused_or_not(caller: Caller, line: ApplyLine) -> ApplyLine:
+    sent = line.object
+    forbidden = None if isinstance(sent, MoorageError) else refusal(caller, sent)
+    if forbidden is None or isinstance(sent, MoorageError):
+        return line
+    return ApplyLine(
+        line=line.line,
+        object=forbidden,
+        kind=sent.kind,
+        namespace=sent.namespace or None,
+        name=sent.name,
+    )
 
 
 def _parse_line(number_of_line: int, line: bytes, services: Services) -> ApplyLine:

@@ -124,8 +124,19 @@ POD_LIST_PARAMETERS = (
 )
 
 
+_FACTS = (
+    "A pod with `spec.nodeName`, a status that it has run, and whatever becomes of a pod that is on a node are "
+    "facts, which take the verb `observe`; what is not on a node takes `edit`."
+)
+
+
 def _one(resource: Resource, description: str) -> Body:
     return Body(types={JSON: resource.wire_type}, description=description, example=resource.example)
+
+
+def _with_facts(resource: Resource, description: str) -> str:
+    """A description that also tells who may write which, where objects can be facts."""
+    return description if resource.stated_by is None else f"{description} {_FACTS}"
 
 
 def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation:
@@ -180,8 +191,11 @@ def put_operation(resource: Resource) -> Operation:
         decided=True,
         tag=resource.tag,
         summary=f"Create or replace a {resource.kind}",
-        description="`metadata.resourceVersion`, where given, has to be the stored object's. "
-        "Name and namespace may be left to the path.",
+        description=_with_facts(
+            resource,
+            "`metadata.resourceVersion`, where given, has to be the stored object's. Name and namespace may be "
+            "left to the path.",
+        ),
         parameters=(IF_MATCH, IF_NONE_MATCH),
         request=_one(resource, "The manifest."),
         answers={200: _one(resource, "Replaced."), 201: _one(resource, "Created.")},
@@ -202,8 +216,11 @@ def patch_operation(resource: Resource) -> Operation:
         decided=True,
         tag=resource.tag,
         summary=f"Change fields of a {resource.kind}",
-        description="The Content-Type says which kind of patch it is; `application/json` is a "
-        "merge patch. A JSON patch (RFC 6902) is taken as `application/json-patch+json`.",
+        description=_with_facts(
+            resource,
+            "The Content-Type says which kind of patch it is; `application/json` is a merge patch. A JSON patch "
+            "(RFC 6902) is taken as `application/json-patch+json`.",
+        ),
         parameters=(IF_MATCH,),
         request=Body(
             types=types,
@@ -229,7 +246,9 @@ def delete_operation(resource: Resource) -> Operation:
         decided=True,
         tag=resource.tag,
         summary=f"Delete a {resource.kind}",
-        description=f"At once, without a grace period. {effects.get(resource.kind, '')}".strip(),
+        description=_with_facts(
+            resource, f"At once, without a grace period. {effects.get(resource.kind, '')}".strip()
+        ),
         parameters=(IF_MATCH,),
         request=Body(
             types={JSON: wire.DeleteOptions},

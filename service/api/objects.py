@@ -39,6 +39,7 @@ from service.api.responses import (
     revision_headers,
     tag_of,
 )
+from service.api.rights import deciding_for
 from service.api.services import Services
 from service.api.streams import Pieces, Streamed
 from service.model.errors import NotFound
@@ -165,6 +166,7 @@ async def put_object(
                 if_match=if_match(request),
                 if_none_match=if_none_match(request),
             ),
+            caller=deciding_for(request),
         ),
     )
     status = 201 if answer.created else 200
@@ -187,6 +189,7 @@ async def patch_object(
             patch_type=patch_type,
             patch=decode_strict(await services.bodies.read(request)),
             preconditions=Preconditions(if_match=if_match(request)),
+            caller=deciding_for(request),
         ),
     )
     return object_response(answer.body, answer.resource_version, answer.revision)
@@ -210,6 +213,7 @@ async def delete_object(
                 resource_version=options.resource_version,
                 if_match=if_match(request),
             ),
+            caller=deciding_for(request),
         ),
     )
     return object_response(answer.body, answer.resource_version, answer.revision)

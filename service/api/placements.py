@@ -14,6 +14,7 @@ from service.api.placement_requests import parse_placement
 from service.api.requests import AnyRequest, media_type, query
 from service.api.resources import POD_EXAMPLE, PODS
 from service.api.responses import json_response, tag_of
+from service.api.rights import deciding_for, require_force, require_placing
 from service.api.services import Services
 from service.engine.explanation import Explanation
 from service.model.manifest_base import with_resource_version
@@ -31,7 +32,8 @@ _PLACE = Operation(
     summary="Decide where pods run, and record it",
     description="The call retries until it commits: it is never refused because of a lost race. "
     "At the answer's `revision` every placement is feasible; `score` and `explanation` are those "
-    "at `plannedRevision`. One invalid manifest refuses the whole request.",
+    "at `plannedRevision`. One invalid manifest, or one pod in a namespace where the caller may not place pods, "
+    "refuses the whole request.",
     parameters=(IDEMPOTENCY_KEY,),
     request=Body(
         types={JSON: wire.PlacementRequest},
@@ -75,7 +77,9 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
-    intent = await parse_placement(body, services.templates)
+    caller, parsed = deciding_for(request), await parse_placement(body, services.templates)
+    require_placing(caller, parsed)
+    intent = msgspec.structs.replace(parsed, caller=caller)
     return await submit_once(request, services, intent, body, _rendered)
 
 
@@ -89,7 +93,8 @@ _BIND = Operation(
     decided=True,
     tag="placements",
     summary="Bind a pending pod to a named node",
-    description="All filters have to pass on that node, else it is refused with their reasons.",
+    description="All filters have to pass on that node, else it is refused with their reasons. "
+    "With `force` they need not, which takes the verb `observe` as well.",
     parameters=(IDEMPOTENCY_KEY,),
     request=Body(
         types={JSON: wire.Binding},
@@ -114,7 +119,10 @@ async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> 
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
-    intent = parse_binding(body, request.path_params["namespace"], request.path_params["name"])
+    namespace, name = request.path_params["namespace"], request.path_params["name"]
+    intent = parse_binding(body, namespace, name)
+    if intent.force:
+        require_force(deciding_for(request), namespace)
     return await submit_once(request, services, intent, body, rendered_object)
 
 

@@ -40,10 +40,6 @@ class Unauthorized(MoorageError):
     """No bearer token, or a wrong one."""
 
 
-class Forbidden(MoorageError):
-    """The caller is known, and may not do this."""
-
-
 class NoSuchPath(MoorageError):
     """Nothing is served at this path."""
 
@@ -126,12 +122,14 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         403,
         "The caller may not do this",
         "None of the caller's grants has a role that gives the operation's verb on this cluster, "
-        "in this namespace. `detail` names who asked, and the verb. Nothing was done.",
+        "in this namespace; or what the body says of an object takes another verb: `place` where a pod is "
+        "placed, `observe` where it is on a node or has run. `detail` names who asked, the object, and the "
+        "verb. Nothing was done.",
     ),
     "Denied": ProblemKind(
         403,
         "Refused by admission",
-        "Admission, a quota or missing rights refuse the change; `detail` says which rule.",
+        "Admission or a quota refuses the change; `detail` says which rule.",
     ),
     "AntiAffinityTooBroad": ProblemKind(
         403,

@@ -212,7 +212,7 @@ def _apply_lines(session: Session, objects: Sequence[dict[str, Any]]) -> None:
         before = len(results)
         answers = session.client.post_lines(path, [msgspec.json.encode(item) for item in batch])
         results += [{**answer, "line": before + answer["line"]} for answer in answers]
-    bad = [result for result in results if result["result"] in {"Invalid", "Denied"}]
+    bad = [result for result in results if result["result"] in {"Invalid", "Denied", "Forbidden"}]
     if session.output.for_people:
         for result in bad:
             session.output.line(f"object {result['line']}: {result['result']}: {_errors(result)}")

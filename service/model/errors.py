@@ -3,7 +3,8 @@
     MoorageError
     ├── MalformedJSON            the request is no JSON that we read
     ├── InvalidManifest          it is, but fields in it are wrong: all of them, at once
-    ├── Denied                   admission, quota or rights refuse it
+    ├── Denied                   admission or a quota refuses it
+    ├── Forbidden                the caller may not do this
     ├── NotFound
     ├── Conflict                 what is stored stands against it
     │   ├── RevisionConflict
@@ -82,11 +83,19 @@ def _summary(errors: Sequence[FieldError]) -> str:
 
 
 class Denied(MoorageError):
-    """Admission, quota or rights refuse the change; `reason` is a stable word in CamelCase."""
+    """Admission or a quota refuses the change; `reason` is a stable word in CamelCase."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
         self.reason = reason
+
+
+class Forbidden(MoorageError):
+    """The caller is known, and may not do this."""
+
+    def under(self, place: str) -> "Forbidden":
+        """The same refusal of an object inside a request: `under("items[3]")`."""
+        return Forbidden(f"{place}: {self.detail}")
 
 
 class NotFound(MoorageError):

@@ -46,7 +46,7 @@ class ApplyAnswer(Answer, frozen=True, kw_only=True):
     deleted: int
 
 
-LineOutcome = Literal["Created", "Changed", "Unchanged", "Invalid", "Denied"]
+LineOutcome = Literal["Created", "Changed", "Unchanged", "Invalid", "Denied", "Forbidden"]
 
 
 class LineResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

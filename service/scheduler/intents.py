@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
-from service.model.errors import InvalidManifest
+from service.model.errors import Forbidden, InvalidManifest
 from service.model.manifest import AnyManifest, Applicable, PodManifest
 from service.model.patches import PatchType
 from service.scheduler.answers import (
@@ -25,6 +25,7 @@ from service.scheduler.answers import (
     TopologyAnswer,
     ViolationsAnswer,
 )
+from service.scheduler.callers import ANYBODY, Caller
 from service.scheduler.placements import ExplanationAnswer, PlacementAnswer, PodRef
 from service.scheduler.turns import Turn
 
@@ -56,6 +57,7 @@ class PutObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
     manifest: AnyManifest
     preconditions: Preconditions = NO_PRECONDITIONS
+    caller: Caller = ANYBODY
 
 
 class PatchObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
@@ -67,6 +69,7 @@ class PatchObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
     patch_type: PatchType
     patch: Any
     preconditions: Preconditions = NO_PRECONDITIONS
+    caller: Caller = ANYBODY
 
 
 class DeleteObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
@@ -76,6 +79,7 @@ class DeleteObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
     namespace: str = ""
     name: str
     preconditions: Preconditions = NO_PRECONDITIONS
+    caller: Caller = ANYBODY
 
 
 class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
@@ -88,13 +92,14 @@ class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
     manifests: tuple[Applicable, ...]
     prune: frozenset[str] = frozenset()
     prune_before: int | None = None
+    caller: Caller = ANYBODY
 
 
 class ApplyLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of NDJSON: the object, or what is wrong with it."""
+    """One line of NDJSON: the object, or what is wrong with it, or that the caller may not write it."""
 
     line: int
-    object: Applicable | InvalidManifest
+    object: Applicable | InvalidManifest | Forbidden
     kind: str | None = None
     """Of a bad line, as far as it could be read; taken from the object otherwise."""
     namespace: str | None = None
@@ -105,6 +110,7 @@ class ApplyLines(Intent[LinesAnswer], frozen=True, kw_only=True):
     """Put some objects in one commit; bad ones are reported and the rest goes on."""
 
     lines: tuple[ApplyLine, ...]
+    caller: Caller = ANYBODY
 
 
 class PutConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
@@ -136,6 +142,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     explain: Literal["None", "Summary", "Full"] = "None"
     without_groups: bool = False
     """Nothing is known of PodGroups: their members are pods like all others."""
+    caller: Caller = ANYBODY
 
     def place_of(self, index: int) -> str:
         """Where the request says what a pod is: `pods[3]`, or `template` of all its replicas."""

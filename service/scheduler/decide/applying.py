@@ -2,9 +2,10 @@
 
 from collections import Counter
 
-from service.model.errors import Denied, FieldError, InvalidManifest
+from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest
 from service.model.manifest import Applicable, PriorityClassManifest
 from service.scheduler.answers import ApplyAnswer, LineOutcome, LineResult, LinesAnswer
+from service.scheduler.callers import Caller
 from service.scheduler.decide.config import set_priority_class
 from service.scheduler.decide.objects import Written, remove, upsert
 from service.scheduler.desk import Decision, Desk
@@ -20,13 +21,14 @@ def apply_objects(desk: Desk, intent: ApplyObjects) -> Decision[ApplyAnswer]:
     Raises:
         InvalidManifest: naming `items[i].…`, or too many items.
         Denied: admission refuses one of them.
+        Forbidden: the caller may not say that of one of them.
     """
     _refuse_too_many(len(intent.manifests), desk.limits.apply_objects_max)
     newest = desk.replica.revision if intent.prune_before is None else intent.prune_before
     effects: Counter[str] = Counter()
     replaced = 0
     for index, manifest in enumerate(intent.manifests):
-        written = _item(desk, index, manifest)
+        written = _item(desk, index, manifest, intent.caller)
         effects[written.effect] += 1
         replaced += written.replaced
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
@@ -45,7 +47,7 @@ def apply_lines(desk: Desk, intent: ApplyLines) -> Decision[LinesAnswer]:
     """Bring each line's object to what was sent; what is wrong with one stops no other."""
     results = []
     for index, line in enumerate(intent.lines):
-        results.append(_line(desk, line))
+        results.append(_line(desk, line, intent.caller))
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
             yield
     return LinesAnswer(revision=desk.replica.revision, results=results)
@@ -57,15 +59,17 @@ def _refuse_too_many(count: int, count_max: int) -> None:
         raise InvalidManifest([FieldError("items", message)])
 
 
-def _write(desk: Desk, sent: Applicable) -> Written:
+def _write(desk: Desk, sent: Applicable, caller: Caller) -> Written:
     if isinstance(sent, PriorityClassManifest):
         return set_priority_class(desk, sent)
-    return upsert(desk, sent, replaces_uid=True)
+    return upsert(desk, sent, caller, replaces_uid=True)
 
 
-def _item(desk: Desk, index: int, manifest: Applicable) -> Written:
+def _item(desk: Desk, index: int, manifest: Applicable, caller: Caller) -> Written:
     try:
-        return _write(desk, manifest)
+        return _write(desk, manifest, caller)
+    except Forbidden as forbidden:
+        raise forbidden.under(f"items[{index}]") from None
     except InvalidManifest as error:
         raise error.under(f"items[{index}]") from None
     except Denied as denied:
@@ -81,23 +85,17 @@ def _prune(desk: Desk, intent: ApplyObjects, newest: int) -> int:
         for namespace, name in sorted(desk.replica.keys(kind)):
             stored = desk.replica.get(kind, namespace, name)
             if stored and stored.revision <= newest and (kind, namespace, name) not in kept:
-                deleted += remove(desk, stored)
+                deleted += remove(desk, stored, intent.caller)
     return deleted
 
 
-def _line(desk: Desk, line: ApplyLine) -> LineResult:
+def _line(desk: Desk, line: ApplyLine, caller: Caller) -> LineResult:
     sent = line.object
     if isinstance(sent, InvalidManifest):
-        return LineResult(
-            line=line.line,
-            kind=line.kind,
-            namespace=line.namespace,
-            name=line.name,
-            result="Invalid",
-            revision=None,
-            errors=sent.errors,
-        )
-    result, revision, errors = _written(desk, sent)
+        return _refused(line, "Invalid", sent.errors)
+    if isinstance(sent, Forbidden):
+        return _refused(line, "Forbidden", _told(sent))
+    result, revision, errors = _written(desk, sent, caller)
     return LineResult(
         line=line.line,
         kind=sent.kind,
@@ -109,14 +107,35 @@ def _line(desk: Desk, line: ApplyLine) -> LineResult:
     )
 
 
-def _written(desk: Desk, sent: Applicable) -> tuple[LineOutcome, int | None, list[FieldError]]:
+def _refused(line: ApplyLine, result: LineOutcome, errors: list[FieldError]) -> LineResult:
+    return LineResult(
+        line=line.line,
+        kind=line.kind,
+        namespace=line.namespace,
+        name=line.name,
+        result=result,
+        revision=None,
+        errors=errors,
+    )
+
+
+def _told(forbidden: Forbidden) -> list[FieldError]:
+    return [FieldError("", forbidden.detail)]
+
+
+def _written(
+    desk: Desk, sent: Applicable, caller: Caller
+) -> tuple[LineOutcome, int | None, list[FieldError]]:
     mark = desk.replica.mark()
     try:
-        written = _write(desk, sent)
+        written = _write(desk, sent, caller)
     except InvalidManifest as error:
         desk.replica.undo(mark)
         return "Invalid", None, error.errors
     except Denied as denied:
         desk.replica.undo(mark)
         return "Denied", None, [FieldError("", f"{denied.reason}: {denied.detail}")]
+    except Forbidden as forbidden:
+        desk.replica.undo(mark)
+        return "Forbidden", None, _told(forbidden)
     return written.effect, written.stored.revision, []

@@ -17,7 +17,9 @@ from service.model.manifest import (
     parse_namespace,
 )
 from service.scheduler.answers import ObjectAnswer
+from service.scheduler.callers import Caller
 from service.scheduler.decide.admission import admit, admit_charge, prioritized
+from service.scheduler.decide.facts import authorize_change, authorize_removal
 from service.scheduler.decide.pods import check_update
 from service.scheduler.decide.showing import shown
 from service.scheduler.decide.togetherness import leave_waiting
@@ -45,21 +47,22 @@ def put_object(desk: Desk, intent: PutObject) -> ObjectAnswer:
         PreconditionFailed: If-Match does not hold.
         InvalidManifest: a placed pod's spec may not change so.
         Denied: admission refuses the pod.
+        Forbidden: the caller may not say that of the pod.
     """
     sent = intent.manifest
     stored = desk.replica.get(sent.kind, sent.namespace, sent.name)
     check_preconditions(intent.preconditions, stored)
-    return replace_object(desk, sent, stored)
+    return replace_object(desk, sent, stored, intent.caller)
 
 
 def replace_object(
-    desk: Desk, sent: AnyManifest, stored: Stored | None, *, patched: bool = False
+    desk: Desk, sent: AnyManifest, stored: Stored | None, caller: Caller, *, patched: bool = False
 ) -> ObjectAnswer:
     """Put an object where its own resourceVersion and uid are those stored."""
     own = Preconditions(resource_version=sent.resource_version or None, uid=sent.uid or None)
     if stored is not None or own.resource_version:
         check_preconditions(own, stored)
-    written = upsert(desk, sent, patched=patched)
+    written = upsert(desk, sent, caller, patched=patched)
     return answer_with(desk, written.stored, created=written.effect == "Created")
 
 
@@ -69,6 +72,7 @@ def delete_object(desk: Desk, intent: DeleteObject) -> ObjectAnswer:
     Raises:
         NotFound: there is none.
         RevisionConflict, PreconditionFailed: it is not the one that was meant.
+        Forbidden: it is a pod, and the caller may not delete this one.
     """
     stored = desk.replica.get(intent.kind, intent.namespace, intent.name)
     if stored is None and (intent.kind, intent.name) == ("Namespace", DEFAULT_NAMESPACE):
@@ -77,16 +81,22 @@ def delete_object(desk: Desk, intent: DeleteObject) -> ObjectAnswer:
         raise missing(intent.kind, intent.namespace, intent.name)
     check_preconditions(intent.preconditions, stored)
     last = answer_with(desk, stored)
-    remove(desk, stored)
+    remove(desk, stored, intent.caller)
     return replace(last, revision=desk.replica.revision)
 
 
-def remove(desk: Desk, stored: Stored) -> int:
+def remove(desk: Desk, stored: Stored, caller: Caller) -> int:
     """Delete an object and, with a namespace, all that is in it; how many objects that were.
 
-    The namespace `default` itself stays: it is only emptied.
+    The namespace `default` itself stays: it is only emptied. That a namespace is gone is a fact, and
+    what was in it is gone with it, whoever might have deleted it by itself.
+
+    Raises:
+        Forbidden: it is a pod, and the caller may not delete this one.
     """
     manifest, replica = stored.manifest, desk.replica
+    if isinstance(manifest, PodManifest):
+        authorize_removal(caller, manifest)
     keys = [(manifest.kind, (manifest.namespace, manifest.name))]
     if isinstance(manifest, NamespaceManifest):
         emptied = replica.in_namespace(manifest.name)
@@ -99,7 +109,12 @@ def remove(desk: Desk, stored: Stored) -> int:
 
 
 def upsert(
-    desk: Desk, sent: AnyManifest, *, replaces_uid: bool = False, patched: bool = False
+    desk: Desk,
+    sent: AnyManifest,
+    caller: Caller,
+    *,
+    replaces_uid: bool = False,
+    patched: bool = False,
 ) -> Written:
     """Create an object or bring the stored one to what was sent; nothing, where it is so already.
 
@@ -108,21 +123,23 @@ def upsert(
     only the one that the patch has left alone.
 
     Raises:
-        InvalidManifest, Denied: as `put_object`.
+        InvalidManifest, Denied, Forbidden: as `put_object`.
     """
     stored = desk.replica.get(sent.kind, sent.namespace, sent.name)
     if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
+        if isinstance(stored.manifest, PodManifest):
+            authorize_removal(caller, stored.manifest)
         desk.replica.delete(sent.kind, sent.namespace, sent.name)
-        return replace(_create(desk, sent), replaced=True)
+        return replace(_create(desk, sent, caller), replaced=True)
     if stored is None:
-        return _create(desk, sent)
+        return _create(desk, sent, caller)
     updated = _updated(desk, sent, stored)
     old = stored.manifest
-    if isinstance(updated, PodManifest) and isinstance(old, PodManifest):
-        check_update(old, updated)
     if same_object(updated, old):
         return Written("Unchanged", stored)
     if isinstance(updated, PodManifest) and isinstance(old, PodManifest):
+        authorize_change(caller, updated, old)
+        check_update(old, updated)
         told = sent.pod.node_name if isinstance(sent, PodManifest) else None
         _admit_update(desk, updated, old, is_fact=told is not None and not patched)
     return Written("Changed", _put(desk, updated))
@@ -180,11 +197,12 @@ def missing(kind: str, namespace: str, name: str) -> NotFound:
     return NotFound(f"There is no {kind} {f'{namespace}/' if namespace else ''}{name}.")
 
 
-def _create(desk: Desk, sent: AnyManifest) -> Written:
+def _create(desk: Desk, sent: AnyManifest, caller: Caller) -> Written:
     if isinstance(sent, PodManifest):
+        authorize_change(caller, sent)
         sent = prioritized(desk, sent.created_now(desk.templates), None)
         if sent.pod.node_name is None:
-            # A pod with a node is a fact, which nobody can refuse.
+            # A pod with a node is a fact: only observers can state it, and nobody can refuse it.
             admit(desk.replica, sent.pod)
     manifest = sent.with_identity(sent.uid or desk.ids.uid(), sent.created or desk.now)
     return Written("Created", _put(desk, manifest))

@@ -24,7 +24,7 @@ def patch_object(desk: Desk, intent: PatchObject) -> ObjectAnswer:
     Raises:
         NotFound: there is no such object.
         InvalidManifest: the patch does not fit, or what it makes is not valid.
-        RevisionConflict, PreconditionFailed, Denied: as for a put.
+        RevisionConflict, PreconditionFailed, Denied, Forbidden: as for a put.
     """
     stored = desk.replica.get(intent.kind, intent.namespace, intent.name)
     if stored is None:
@@ -32,7 +32,7 @@ def patch_object(desk: Desk, intent: PatchObject) -> ObjectAnswer:
     check_preconditions(intent.preconditions, stored)
     shown = with_resource_version(stored.manifest.render(), stored.revision)
     patched = apply_patch(intent.patch_type, msgspec.json.decode(shown), intent.patch)
-    return replace_object(desk, _parse(desk, intent, patched), stored, patched=True)
+    return replace_object(desk, _parse(desk, intent, patched), stored, intent.caller, patched=True)
 
 
 def _parse(desk: Desk, intent: PatchObject, patched: dict[str, object]) -> AnyManifest:

@@ -14,7 +14,7 @@ def place_pods(desk: Desk, intent: PlacePods) -> Decision[PlacementAnswer]:
     """Place the pods of an intent.
 
     Raises:
-        InvalidManifest, NotFound, PodDiffers: one of them is not what was meant; nothing is done.
+        InvalidManifest, NotFound, PodDiffers, Forbidden: one of them is not what was meant; nothing is done.
     """
     candidates = candidates_of(desk, intent)
     place = place_as_group if intent.all_or_nothing else place_one_by_one

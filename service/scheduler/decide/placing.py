@@ -5,12 +5,13 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.engine import Cluster, Explanation, Refusal, Summary, explain, place, summarize
-from service.model.errors import Denied, FieldError, InvalidManifest, PodDiffers
+from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest, PodDiffers
 from service.model.manifest import PodManifest
 from service.model.objects import Pod
 from service.scheduler.decide.admission import admit, knows_scheduler, prioritized
 from service.scheduler.decide.conditions import GATED, GATED_REASON, bound, waiting
 from service.scheduler.decide.events import tell_failed, tell_scheduled
+from service.scheduler.decide.facts import authorize_status
 from service.scheduler.decide.objects import missing
 from service.scheduler.decide.togetherness import end_waiting
 from service.scheduler.desk import Desk
@@ -50,6 +51,7 @@ def candidates_of(desk: Desk, intent: PlacePods) -> list[Candidate]:
         InvalidManifest: a pod is named twice, or may not be created with its labels.
         NotFound: a `podRef` names no pod.
         PodDiffers: another pod is stored under the same name.
+        Forbidden: a new pod comes with a status that the caller may not state.
     """
     names = [(ref.namespace, ref.name) for ref in intent.pod_refs]
     names += [(manifest.namespace, manifest.name) for manifest in intent.pods]
@@ -74,12 +76,20 @@ def _sent(desk: Desk, intent: PlacePods, index: int) -> Candidate:
     except InvalidManifest as error:
         raise error.under(intent.place_of(index)) from None
     if stored is None:
+        _authorize_status(intent, index)
         return Candidate(sent, None)
     if not _is_same(sent, stored):
         raise PodDiffers(
             f"{intent.place_of(index)}: another pod is stored as {sent.namespace}/{sent.name}."
         )
     return Candidate(stored, stored)
+
+
+def _authorize_status(intent: PlacePods, index: int) -> None:
+    try:
+        authorize_status(intent.caller, intent.pods[index])
+    except Forbidden as forbidden:
+        raise forbidden.under(intent.place_of(index)) from None
 
 
 def _with_terms(desk: Desk, sent: PodManifest, stored: PodManifest | None) -> PodManifest:
