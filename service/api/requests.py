@@ -50,10 +50,13 @@ def header(request: AnyRequest, name: str) -> str | None:
 
 
 def media_type(request: AnyRequest) -> str:
-    """The body's media type: one that the operation takes, JSON where none is given.
+    """The body's media type: one that the operation takes; JSON where there need not be a body.
+
+    A web page can have a browser send a body without a Content-Type to any server, and no other body that
+    could be taken for JSON, unless the server agrees.
 
     Raises:
-        UnsupportedMediaType: another Content-Type, charset or Content-Encoding.
+        UnsupportedMediaType: another Content-Type, charset or Content-Encoding; or none, and the operation needs a body.
     """
     encoding = header(request, "content-encoding")
     if encoding is not None:
@@ -61,13 +64,24 @@ def media_type(request: AnyRequest) -> str:
     body = operation_of(request).request
     assert body is not None
     announced, _, parameters = (header(request, "content-type") or "").partition(";")
-    kind = announced.strip().lower() or JSON
-    if kind not in body.types and kind not in body.also:
-        taken = ", ".join((*body.types, *body.also))
-        raise UnsupportedMediaType(f"Send one of {taken}, not {kind[:100]}.")
+    kind = announced.strip().lower()
+    if not kind and body.required:
+        raise _untyped(request)
+    if kind and kind not in body.types and kind not in body.also:
+        raise UnsupportedMediaType(f"Send one of {_taken(request)}, not {kind[:100]}.")
     if parameters:
         _refuse_charsets(parameters)
-    return kind
+    return kind or JSON
+
+
+def _untyped(request: AnyRequest) -> UnsupportedMediaType:
+    return UnsupportedMediaType(f"Say in Content-Type which the body is of {_taken(request)}.")
+
+
+def _taken(request: AnyRequest) -> str:
+    body = operation_of(request).request
+    assert body is not None
+    return ", ".join((*body.types, *body.also))
 
 
 def query(request: AnyRequest) -> Mapping[str, str]:
@@ -187,12 +201,15 @@ class BodyReader:
             TooManyBytes: the process holds too many bytes already. What was read is held until the request's end.
             BodyTimeout: the client is too slow.
             MalformedRequest: the client left in the middle.
+            UnsupportedMediaType: there is a body, and no Content-Type.
         """
         receiving = self._receiving(request, self._limit_of(request))
         chunks = []
         while receiving.more:
             message = await self._next(request, receiving, None)
             chunks.append(receiving.take(message))
+        if receiving.received and not (header(request, "content-type") or "").strip():
+            raise _untyped(request)
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def stream(

@@ -91,5 +91,5 @@ async def _started(
     )
     app = LITESTAR.application(stack.enter_context(ExitStack()), create)
     transport = httpx.ASGITransport(app=app)
-    client = httpx.AsyncClient(transport=transport, base_url="http://moorage")
+    client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
     return Harness(app, await stack.enter_async_context(client), store, scheduler)

@@ -52,7 +52,8 @@ class Stream:
         self, app: Any, parameters: dict[str, Any], headers: dict[str, str] | None = None
     ) -> None:
         self._app = app
-        self._sent = [(k.lower().encode(), v.encode()) for k, v in (headers or {}).items()]
+        sent = {"host": "localhost", **(headers or {})}
+        self._sent = [(k.lower().encode(), v.encode()) for k, v in sent.items()]
         self._query = urlencode(parameters).encode()
         self.left = asyncio.Event()
         self.reading = asyncio.Event()

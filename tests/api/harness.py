@@ -10,6 +10,7 @@ from typing_extensions import override
 from service.app import SystemClock
 
 CLUSTER = "/v1/clusters/default"
+AS_JSON = {"content-type": "application/json"}
 
 
 class HurriedClock(SystemClock):

@@ -196,7 +196,7 @@ async def conversed(
         "method": "POST",
         "path": APPLY,
         "query_string": b"",
-        "headers": [(b"content-type", b"application/x-ndjson")],
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/x-ndjson")],
     }
     await asyncio.wait_for(harness.app(scope, receive, send), WAIT_SECONDS)
     return [json.loads(line) for each in answers for line in each.splitlines()]

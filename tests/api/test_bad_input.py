@@ -116,11 +116,9 @@ PODS = {
 @pytest.mark.parametrize("case", PODS)
 async def test_invalid_pods_name_the_field(harness: Harness, case: str) -> None:
     body = changed(*PODS[case], pod("web-0"))
-    direct = await harness.client.put(POD, content=json.dumps(body).encode())
+    direct = await harness.client.put(POD, json=body)
     assert problem(direct, 422) == "InvalidManifest"
-    placed = await harness.client.post(
-        f"{CLUSTER}/placements", content=json.dumps({"pods": [body]}).encode()
-    )
+    placed = await harness.client.post(f"{CLUSTER}/placements", json={"pods": [body]})
     assert problem(placed, 422) == "InvalidManifest"
     fields = [error["field"] for error in direct.json()["errors"]]
     assert all(fields), fields
@@ -142,7 +140,7 @@ NODES = {
 @pytest.mark.parametrize("case", NODES)
 async def test_invalid_nodes(harness: Harness, case: str) -> None:
     body = changed(*NODES[case], node("n1"))
-    answer = await harness.client.put(f"{CLUSTER}/nodes/n1", content=json.dumps(body).encode())
+    answer = await harness.client.put(f"{CLUSTER}/nodes/n1", json=body)
     assert problem(answer, 422) == "InvalidManifest"
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.api.harness import Harness, HurriedClock, problem
+from tests.api.harness import AS_JSON, Harness, HurriedClock, problem
 from tests.waiting import WAIT_SECONDS
 
 PODS = "/v1/clusters/default/pods"
@@ -90,7 +90,7 @@ async def test_an_announced_body_over_the_limit_is_not_read(harness: Harness) ->
         pytest.fail("The body was read.")
         yield b""
 
-    headers = {"content-length": str(2**20 + 1)}
+    headers = {**AS_JSON, "content-length": str(2**20 + 1)}
     answer = await harness.client.put(POD, content=body(), headers=headers)
     assert problem(answer, 413) == "BodyTooLarge"
 
@@ -104,14 +104,14 @@ async def test_a_chunked_body_over_the_limit_is_given_up_early(harness: Harness)
             sent += 2**18
             yield b" " * 2**18
 
-    answer = await harness.client.put(POD, content=body())
+    answer = await harness.client.put(POD, content=body(), headers=AS_JSON)
     assert problem(answer, 413) == "BodyTooLarge"
     assert sent <= 2**20 + 2 * 2**18
 
 
 async def test_each_operation_has_its_own_limit(harness: Harness) -> None:
     body = b'{"podRefs": [' + b" " * 2**21 + b"]}"
-    answer = await harness.client.post(PLACEMENTS, content=body)
+    answer = await harness.client.post(PLACEMENTS, content=body, headers=AS_JSON)
     assert answer.status_code == 200
 
 
@@ -122,7 +122,7 @@ async def test_a_body_that_stops_is_given_up(make_harness) -> None:
         yield b"{"
         await asyncio.Event().wait()
 
-    answer = await harness.client.put(POD, content=body())
+    answer = await harness.client.put(POD, content=body(), headers=AS_JSON)
     assert problem(answer, 408) == "BodyTimeout"
 
 
@@ -139,7 +139,7 @@ async def test_a_body_that_trickles_is_given_up(make_harness) -> None:
             for _ in range(5):  # the reader may give up meanwhile
                 await asyncio.sleep(0)
 
-    answer = await harness.client.put(POD, content=body())
+    answer = await harness.client.put(POD, content=body(), headers=AS_JSON)
     assert problem(answer, 408) == "BodyTimeout"
     assert pieces <= WAIT_SECONDS + 2  # the last piece in time, and the one that was on its way
 
@@ -196,7 +196,7 @@ async def test_a_client_that_leaves_does_no_harm(harness: Harness) -> None:
         "method": "PUT",
         "path": POD,
         "query_string": b"",
-        "headers": [],
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
         "http_version": "1.1",
         "asgi": {"version": "3.0"},
     }

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.api.harness import CLUSTER, node, pod, problem
+from tests.api.harness import AS_JSON, CLUSTER, node, pod, problem
 from tests.api.live import live_server
 from tests.processes import PLAIN_HTTP
 from tests.waiting import WAIT_SECONDS
@@ -59,8 +59,11 @@ def received(connection: socket.socket) -> bytes:
     return answer
 
 
+TYPED = "Content-Type: application/json"
+
+
 def head(method: str, path: str, *headers: str) -> bytes:
-    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: moorage", *headers, "", ""]).encode()
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
 
 
 def test_a_cluster_is_loaded_and_pods_are_placed(client: httpx.Client) -> None:
@@ -72,7 +75,7 @@ def test_a_cluster_is_loaded_and_pods_are_placed(client: httpx.Client) -> None:
 
 
 def test_a_large_body_is_refused_before_it_is_sent(url: str) -> None:
-    answer = exchange(url, head("PUT", POD, "Content-Length: 99999999") + b"{")
+    answer = exchange(url, head("PUT", POD, TYPED, "Content-Length: 99999999") + b"{")
     assert answer.startswith(b"HTTP/1.1 413 ")  # who waits for more of it says 408
 
 
@@ -82,7 +85,7 @@ def test_a_large_chunked_body_is_refused(url: str) -> None:
             yield b" " * 2**16
 
     try:
-        answer = httpx.put(f"{url}{POD}", content=body(), **PLAIN_HTTP)
+        answer = httpx.put(f"{url}{POD}", content=body(), headers=AS_JSON, **PLAIN_HTTP)
     except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
         return  # the server closed while the client was still sending
     assert problem(answer, 413) == "BodyTooLarge"
@@ -90,7 +93,7 @@ def test_a_large_chunked_body_is_refused(url: str) -> None:
 
 def test_a_slow_body_is_given_up(database_url: str) -> None:
     with live_server(database_url, body_timeout_seconds="0.2") as url:
-        answer = exchange(url, head("PUT", POD, "Content-Length: 100") + b"{")
+        answer = exchange(url, head("PUT", POD, TYPED, "Content-Length: 100") + b"{")
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b'"code":"BodyTimeout"' in answer
 
@@ -109,7 +112,7 @@ def test_paths_that_are_no_text_are_refused(url: str, path: str) -> None:
 def test_a_client_that_leaves_does_no_harm(url: str, client: httpx.Client) -> None:
     for sent in (b"", b'{"metadata"'):
         with connect(url) as connection:
-            connection.sendall(head("PUT", POD, "Content-Length: 1000") + sent)
+            connection.sendall(head("PUT", POD, TYPED, "Content-Length: 1000") + sent)
     assert client.get("/readyz").status_code == 200
 
 

@@ -24,7 +24,7 @@ from service.scheduler.limits import Limits
 from service.scheduler.service import Scheduler
 from service.settings import Settings
 from service.store.memory import MemoryStore
-from tests.api.harness import CLUSTER, node, pod, problem
+from tests.api.harness import AS_JSON, CLUSTER, node, pod, problem
 from tests.waiting import once
 
 CLOCK = SystemClock()
@@ -55,7 +55,7 @@ class Worker:
         """What others handed to it."""
         self.listener = Listener(socket_of(folder, name), self._decide)
         transport = httpx.ASGITransport(app=self.app)
-        self.client = httpx.AsyncClient(transport=transport, base_url="http://moorage")
+        self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
         self.before = self.after = None
         """Awaited before or after each that is handed to it."""
 
@@ -190,8 +190,8 @@ async def test_p19_an_answer_is_the_same_whoever_is_asked(home, other):
         ("PUT", "nodes/n", {"json": {"metadata": {"name": "n", "labels": {"a": "?"}}}}),
         ("PUT", "nodes/n", {"json": node("n"), "headers": {"if-match": '"77"'}}),
         ("PATCH", "nodes/n", {"content": b"<a/>", "headers": {"content-type": "text/xml"}}),
-        ("POST", "placements", {"content": b"{"}),
-        ("POST", "placements", {"content": b'{"pods":[],"pods":[]}'}),
+        ("POST", "placements", {"content": b"{", "headers": AS_JSON}),
+        ("POST", "placements", {"content": b'{"pods":[],"pods":[]}', "headers": AS_JSON}),
         ("POST", "placements?dryrun=true", {"json": placing("p")}),
         ("POST", "placements", {"json": {**placing("p"), "dryRun": True}}),
         ("GET", "namespaces/shop/pods/nobody/explanation", {}),
@@ -217,7 +217,7 @@ async def test_p19_limits_and_tokens_are_looked_at_before_anything_is_handed_ove
 ):
     strict = await start_worker("strict", token="secret", body_bytes_max=1024)
     assert problem(await strict.client.get(f"{CLUSTER}/violations"), 401) == "Unauthorized"
-    token = {"authorization": "Bearer secret"}
+    token = {**AS_JSON, "authorization": "Bearer secret"}
     long = await strict.client.put(f"{CLUSTER}/nodes/n", content=b" " * 2000, headers=token)
     assert problem(long, 413) == "BodyTooLarge"
     assert home.decided == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.api.harness import AS_JSON, CLUSTER, Harness, node, pod, problem
 
 PODS = f"{CLUSTER}/pods"
 
@@ -154,10 +154,12 @@ async def test_export_can_be_applied_again(filled: Harness) -> None:
     assert body["kind"] == "List"
     assert body["metadata"]["resourceVersion"] == exported.headers["moorage-revision"]
     assert {item["kind"] for item in body["items"]} == {"Node", "Pod"}
-    answer = await filled.client.post(f"{CLUSTER}/apply", content=exported.content)
+    answer = await filled.client.post(f"{CLUSTER}/apply", content=exported.content, headers=AS_JSON)
     assert answer.status_code == 200, answer.text
     assert answer.json()["unchanged"] == len(body["items"])
     copy = await filled.client.put("/v1/clusters/copy", json={"config": {}})
     assert copy.status_code == 201
-    answer = await filled.client.post("/v1/clusters/copy/apply", content=exported.content)
+    answer = await filled.client.post(
+        "/v1/clusters/copy/apply", content=exported.content, headers=AS_JSON
+    )
     assert answer.json()["created"] == len(body["items"])

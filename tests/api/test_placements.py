@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.api.harness import AS_JSON, CLUSTER, Harness, node, pod, problem
 from tests.waiting import once
 
 PLACEMENTS = f"{CLUSTER}/placements"
@@ -204,7 +204,7 @@ async def test_bad_bindings_are_refused(harness: Harness, body: Any) -> None:
 async def test_an_evicted_pod_is_marked(over_each_store: Harness, content: bytes) -> None:
     await over_each_store.put_node("n1")
     await over_each_store.put_pod("web-0", nodeName="n1")
-    answer = await over_each_store.client.post(f"{POD}/eviction", content=content)
+    answer = await over_each_store.client.post(f"{POD}/eviction", content=content, headers=AS_JSON)
     assert answer.status_code == 201, answer.text
     assert answer.json()["metadata"]["deletionTimestamp"].endswith("Z")
     read = await over_each_store.client.get(POD)

@@ -83,7 +83,7 @@ async def asked(
         "raw_path": path.encode(),
         "root_path": root_path,
         "query_string": query.encode(),
-        "headers": [(b"content-type", b"application/json"), *headers],
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json"), *headers],
         "client": ("127.0.0.1", 1),
         "server": ("moorage", 80),
     }

@@ -19,7 +19,7 @@ from service.scheduler.replica import Replica
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.api.conftest import each_database_url, make_harness, over_each_store
-from tests.api.harness import CLUSTER, pod
+from tests.api.harness import AS_JSON, CLUSTER, pod
 from tests.concurrency.cancelling import cancelled_at
 from tests.store.history import answer, commit_on, create, put, rows
 from tests.waiting import once
@@ -33,7 +33,8 @@ AWAITS_MAX = 200
 def request(harness, method, path, body, **headers):
     """One request to the application itself, as its server makes it."""
     incoming = [{"type": "http.request", "body": body, "more_body": False}]
-    fields = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+    length = str(len(body))
+    fields = {"host": "localhost", **AS_JSON, "content-length": length, **headers}
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
