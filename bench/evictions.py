@@ -56,7 +56,7 @@ class Evictions:
 
     async def run(self, server: Server) -> None:
         reader, writer = await asyncio.open_connection(server.host, server.port, limit=1 << 24)
-        writer.write(f"GET {CLUSTER}/watch?kind=Pod HTTP/1.1\r\nHost: bench\r\n\r\n".encode())
+        writer.write(f"GET {CLUSTER}/watch?kind=Pod HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         async for line in reader:
             if line.startswith(b"data: ") and b'"deletionTimestamp"' in line:
                 pod = json.loads(line[6:])["object"]

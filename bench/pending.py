@@ -63,7 +63,7 @@ class Placements:
     async def run(self, server: Server) -> None:
         reader, writer = await asyncio.open_connection(server.host, server.port, limit=1 << 24)
         path = f"{CLUSTER}/watch?kind=Pod"
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: bench\r\n\r\n".encode())
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         kind = b""
         async for line in reader:
             if line.startswith(b"event: "):

@@ -56,7 +56,7 @@ class Watcher:
 
     async def run(self, server: Server, began: asyncio.Event, last: asyncio.Future[int]) -> None:
         reader, writer = await asyncio.open_connection(server.host, server.port, limit=1 << 24)
-        writer.write(f"GET {CLUSTER}/watch HTTP/1.1\r\nHost: bench\r\n\r\n".encode())
+        writer.write(f"GET {CLUSTER}/watch HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         async for line in reader:
             if line.startswith(b"id: "):
                 self._take(int(line[4:]), time())

@@ -110,6 +110,7 @@ def create_app(
         },
         exception_handlers={Exception: answer_error},
         lifespan=[lifespan] if lifespan else [],
+        on_startup=[authentication.start],
         on_shutdown=[authentication.close],
         middleware=[authenticate, check_rates, check_access, *middleware, Direct(services)],
         openapi_config=None,

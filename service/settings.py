@@ -16,6 +16,10 @@ PREFIX = "MOORAGE_"
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Bytes = Annotated[int, msgspec.Meta(ge=1024)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
+HostNames = Annotated[
+    str, msgspec.Meta(pattern=r"^(?:(?:^|,) *(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]) *)*$")
+]
+"""Names or addresses as they stand in a URL, without ports, separated by commas."""
 
 _KIB = 1024
 _MIB = 1024 * _KIB
@@ -52,6 +56,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     oidc_name_prefix: str = "oidc:"
     """Stands before the names that it gives, so that none is that of a principal of this server."""
     oidc_groups_claim: str = "groups"
+    allowed_hosts: HostNames = ""
+    """Names besides those of loopback that a server without a token answers to, as behind a proxy."""
     hand_over: bool = True
     """Whether the workers of a server hand a cluster's requests to the one of them that decides them."""
     hand_over_dir: str | None = None

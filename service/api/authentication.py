@@ -135,6 +135,14 @@ class Authentication:
         await self._compare()
         return not self._known.tokens
 
+    def seems_open(self) -> bool:
+        """As `is_open`, as far as is known: it waits for nothing, and has it found out for the next time."""
+        if self._bootstrap is not None or self._identities is not None:
+            return False
+        if self._clock.monotonic() - self._compared_at >= COMPARED_AFTER_SECONDS:
+            _ = self._begin_to_compare()
+        return not self._known.tokens
+
     async def principal(self, headers: Headers) -> Principal | None:
         """Who makes a request with these headers; None: nobody who is known.
 
@@ -184,6 +192,11 @@ class Authentication:
         """
         await self._compare(after_seconds=0, stale_seconds=0)
 
+    async def start(self) -> None:
+        """Look who is known, as far as the store can be reached."""
+        with suppress(StorageUnavailable):
+            await self.is_open()
+
     async def close(self) -> None:
         """Note what is not noted yet."""
         if self._comparing is not None:
@@ -216,13 +229,18 @@ class Authentication:
         asked_at = self._clock.monotonic()
         if asked_at - self._compared_at < after_seconds:
             return
-        if self._comparing is None or self._comparing.done():
-            self._comparing = asyncio.create_task(self._look())
+        comparing = self._begin_to_compare()
         if asked_at - self._compared_at < stale_seconds:
             return
-        await asyncio.wait([self._comparing])
+        await asyncio.wait([comparing])
         if self._clock.monotonic() - self._compared_at >= STALE_AFTER_SECONDS:
             raise StorageUnavailable("It is not known at present who may do what.")
+
+    def _begin_to_compare(self) -> asyncio.Task[None]:
+        """One at a time."""
+        if self._comparing is None or self._comparing.done():
+            self._comparing = asyncio.create_task(self._look())
+        return self._comparing
 
     async def _look(self) -> None:
         began_at = self._clock.monotonic()

@@ -18,7 +18,15 @@ from service.engine.explanation import Explanation, Summary
 
 VERSION = "v1"
 
-_EVERYWHERE = ("MalformedRequest", "URLTooLong", "HeadersTooLarge", "TooManyBytes", "Internal")
+_EVERYWHERE = (
+    "MalformedRequest",
+    "CrossOriginRequest",
+    "MisdirectedRequest",
+    "URLTooLong",
+    "HeadersTooLarge",
+    "TooManyBytes",
+    "Internal",
+)
 _GUARDED = {"Unauthorized", "Forbidden", "TooManyRequests", "TooManyFailures"}
 _WITH_BODY = ("MalformedJSON", "BodyTimeout", "BodyTooLarge", "UnsupportedMediaType")
 _IN_A_CLUSTER = ("NotFound", "StorageUnavailable")

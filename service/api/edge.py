@@ -12,7 +12,8 @@ from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from service.api.access import identify_by, principal_of
-from service.api.authentication import Authentication
+from service.api.authentication import Authentication, Headers
+from service.api.browsers import BrowserCheck
 from service.api.metrics import Metrics
 from service.api.problems import (
     PROBLEM_JSON,
@@ -24,6 +25,7 @@ from service.api.problems import (
 from service.api.rates import Rates
 from service.api.streams import HEAD_ONLY
 from service.model.errors import MoorageError
+from service.model.principals import EVERYBODY, Principal
 from service.settings import Settings
 
 _NORMAL_PATH = re.compile(
@@ -66,6 +68,7 @@ class Edge:
         self._url_bytes_max = settings.url_bytes_max
         self._header_bytes_max = settings.header_bytes_max
         self._authentication = authentication
+        self._browsers = BrowserCheck(settings.allowed_hosts)
         self._head_of = head_of
         self._metrics = metrics
         self._rates = rates
@@ -98,8 +101,16 @@ class Edge:
             raise HeadersTooLarge(f"The headers are longer than {self._header_bytes_max} bytes.")
         _check_framing(headers)
         _check_path(scope["path"], path)
-        identify_by(scope, partial(self._authentication.principal, headers))
+        if self._authentication.seems_open():
+            self._browsers.check(scope)
+        identify_by(scope, partial(self._principal, scope, headers))
         self._rates.attend(scope)
+
+    async def _principal(self, scope: HTTPScope, headers: Headers) -> Principal | None:
+        principal = await self._authentication.principal(headers)
+        if principal is EVERYBODY:  # whatever it seemed to be a moment ago
+            self._browsers.check(scope)
+        return principal
 
 
 def _check_framing(headers: list[tuple[bytes, bytes]]) -> None:

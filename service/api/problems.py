@@ -40,6 +40,14 @@ class Unauthorized(MoorageError):
     """No bearer token, or a wrong one."""
 
 
+class CrossOriginRequest(MoorageError):
+    """A web page of another origin had its browser send this."""
+
+
+class MisdirectedRequest(MoorageError):
+    """The request was meant for another host than this server."""
+
+
 class NoSuchPath(MoorageError):
     """Nothing is served at this path."""
 
@@ -125,6 +133,13 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "in this namespace; or what the body says of an object takes another verb: `place` where a pod is "
         "placed, `observe` where it is on a node or has run. `detail` names who asked, the object, and the "
         "verb. Nothing was done.",
+    ),
+    "CrossOriginRequest": ProblemKind(
+        403,
+        "A page of another site asked for this",
+        "A server without a token does what its user asks, not what a web page has the user's browser "
+        "send: `Origin` and `Sec-Fetch-Site` have to be those of the server's own pages. Nothing was done. "
+        "Programs that are no browsers send neither header.",
     ),
     "Denied": ProblemKind(
         403,
@@ -247,7 +262,13 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "UnsupportedMediaType": ProblemKind(
         415,
         "The operation does not take this media type",
-        "`detail` names the Content-Types that it takes. Bodies are not compressed.",
+        "`detail` names the Content-Types that it takes; every body needs one. Bodies are not compressed.",
+    ),
+    "MisdirectedRequest": ProblemKind(
+        421,
+        "The request is for another host",
+        "A server without a token answers to `localhost`, names below it and addresses of loopback in the "
+        "header `Host`, and to the names in `MOORAGE_ALLOWED_HOSTS`. Nothing was done.",
     ),
     "InvalidManifest": ProblemKind(
         422,

@@ -28,7 +28,7 @@ class Sender:
         self._pieces: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.answer: dict[str, Any] = {}
         self.answered = b""
-        given = [("content-type", kind), *headers]
+        given = [("host", "localhost"), ("content-type", kind), *headers]
         scope = {
             "type": "http",
             "method": "POST",
@@ -259,7 +259,7 @@ async def test_an_answer_is_held_until_its_reader_has_taken_it(harness) -> None:
         "raw_path": path.encode(),
         "query_string": b"",
         "root_path": "",
-        "headers": [],
+        "headers": [(b"host", b"localhost")],
     }
     task = asyncio.create_task(harness.app(scope, lambda: None, send))
 

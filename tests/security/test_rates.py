@@ -34,7 +34,7 @@ async def guarded(make_harness: MakeHarness, clock: StillClock) -> Harness:
 
 def client_at(harness: Harness, address: str) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(app=harness.app, client=(address, 4711))
-    return httpx.AsyncClient(transport=transport, base_url="http://moorage")
+    return httpx.AsyncClient(transport=transport, base_url="http://localhost")
 
 
 async def statuses(client: httpx.AsyncClient, times: int, **request: Any) -> list[int]:

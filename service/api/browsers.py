@@ -1,0 +1,111 @@
+"""What a browser may be made to ask of a server that asks for no token.
+
+Such a server listens on loopback and takes whoever reaches it for its admin. So does, without more, each
+web page that is open in a browser on that machine: the browser sends what the page asks for, and calls
+whatever address the page's own name is given (DNS rebinding). Three headers tell, all written by the browser,
+none by the page: `Host` the name that was called, `Origin` and `Sec-Fetch-Site` whose page asks.
+Programs that are no browsers send the first alone.
+
+With a token nothing of this is needed: no page knows it, no browser adds it by itself, and a page may not
+send the header Authorization elsewhere unless it is answered that it may, which is never done here.
+"""
+
+import re
+from functools import lru_cache
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+
+from litestar.types import HTTPScope
+
+from service.api.problems import CrossOriginRequest, MalformedRequest, MisdirectedRequest
+
+_AUTHORITY = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{0,5})?")
+_LOCALHOST = re.compile(r"(?:[a-z0-9_-]+\.)*localhost")
+"""Browsers look these names up nowhere, and nobody can own one (RFC 6761)."""
+
+_OWN_PAGES = frozenset({"same-origin", "none"})
+"""`none`: somebody typed the address. `same-site` is a page of another port of this machine."""
+_OPENED = {b"sec-fetch-mode": "navigate", b"sec-fetch-dest": "document"}
+_PAGES = re.compile(r"/docs|/openapi\.json|/errors(?:/[^/]*)?")
+
+_Fields = dict[bytes, list[str]]
+
+
+class BrowserCheck:
+    """Refuses what a browser sends for another site's page."""
+
+    def __init__(self, allowed_hosts: str) -> None:
+        """`allowed_hosts`: names besides those of loopback, separated by commas."""
+        names = (name.strip().lower() for name in allowed_hosts.split(","))
+        self._allowed = frozenset(name for name in names if name)
+
+    def check(self, scope: HTTPScope) -> None:
+        """See that a request was meant for this server, and asked for by none but its own pages.
+
+        Raises:
+            MalformedRequest: it has no `Host`, or several.
+            MisdirectedRequest: `Host` is not a name of this server.
+            CrossOriginRequest: a page of another origin asks.
+        """
+        fields = _fields(scope)
+        hosts = fields[b"host"]
+        if len(hosts) != 1:
+            raise MalformedRequest("The header Host has to be given once.")
+        host = hosts[0].lower()
+        if not _is_loopback(host) and _name_of(host) not in self._allowed:
+            raise MisdirectedRequest(
+                "A server without a token answers to localhost and addresses of loopback, "
+                f"not to {host[:100]!r}; MOORAGE_ALLOWED_HOSTS can name others."
+            )
+        _check_origin(fields[b"origin"], host, scope.get("scheme", "http"))
+        if not _OWN_PAGES.issuperset(fields[b"sec-fetch-site"]) and not _opens_a_page(
+            scope, fields
+        ):
+            raise CrossOriginRequest("A page of another site asked for this.")
+
+
+def _fields(scope: HTTPScope) -> _Fields:
+    found: _Fields = {b"host": [], b"origin": [], b"sec-fetch-site": []}
+    found |= {name: [] for name in _OPENED}
+    for name, value in scope["headers"]:
+        if name in found:
+            found[name].append(value.decode("latin-1"))
+    return found
+
+
+def _name_of(host: str) -> str | None:
+    """The name or address in a `Host` in small letters, without the port; None where it is malformed."""
+    match = _AUTHORITY.fullmatch(host)
+    return match["name"] if match else None
+
+
+@lru_cache(maxsize=256)  # a server is called by few names
+def _is_loopback(host: str) -> bool:
+    name = _name_of(host)
+    if name is None:
+        return False
+    if _LOCALHOST.fullmatch(name):
+        return True
+    try:
+        address = IPv6Address(name[1:-1]) if name.startswith("[") else IPv4Address(name)
+    except AddressValueError:
+        return False
+    return address.is_loopback
+
+
+def _check_origin(origins: list[str], host: str, scheme: str) -> None:
+    """Browsers add it to all but simple reads; `null` is a page that hides where it is from.
+
+    A page that came by HTTPS is the server's own as well: TLS may end at a proxy in front.
+    """
+    for origin in origins:
+        if origin.lower() not in {f"{scheme}://{host}", f"https://{host}"}:
+            raise CrossOriginRequest(f"A page of the origin {origin[:100]!r} asked for this.")
+
+
+def _opens_a_page(scope: HTTPScope, fields: _Fields) -> bool:
+    """Whether a link elsewhere leads to a page for people, in a tab of its own.
+
+    Of such a tab the page with the link can read nothing.
+    """
+    opened = all(fields[name] == [value] for name, value in _OPENED.items())
+    return opened and scope["method"] == "GET" and _PAGES.fullmatch(scope["path"]) is not None
