@@ -5,6 +5,7 @@ import pytest
 ALLOWED = {
     "MOORAGE_ENGINE=interpreted runs this": "`make test` has a session of its own for it.",
     "not compiled here": "There is no C compiler; `.ci/run` refuses to go on without one.",
+    "browsers: Chromium is not installed": "A package of the system, and a large one.",
     "clock jumps: libfaketime is not installed": "A package of the system that few machines have.",
     "full disk: a small tmpfs may not be mounted here": "Only root may mount.",
     "other accounts: a folder above this checkout is closed to them": "As that of `mktemp -d` is.",
