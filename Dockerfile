@@ -20,12 +20,13 @@ RUN useradd --system --create-home --uid 10001 moorage \
 COPY --from=build /app/.venv /app/.venv
 ENV PATH=/app/.venv/bin:$PATH \
     MOORAGE_HOST=0.0.0.0 \
+    MOORAGE_HEALTH_PORT=8081 \
     MOORAGE_DATA_DIR=/var/lib/moorage/data
 USER moorage
 WORKDIR /var/lib/moorage
 VOLUME /var/lib/moorage
-EXPOSE 8080
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["moorage", "status"]
+EXPOSE 8080 8081
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["moorage", "status", "--url", "http://127.0.0.1:8081"]
 ENTRYPOINT ["moorage"]
 # It listens on all addresses of the container, so it starts only with a token, -e MOORAGE_TOKEN=…, and with TLS: a certificate,
 # or -e MOORAGE_TLS_TERMINATED=true where a proxy in front speaks it.

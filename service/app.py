@@ -28,6 +28,7 @@ from service.api.budget import Budget, CountBytes
 from service.api.direct import Direct
 from service.api.edge import Edge
 from service.api.hand_over import HandOver, decide_handed
+from service.api.heartbeat import Heartbeat
 from service.api.identities import IdentityProvider
 from service.api.metrics import Metrics
 from service.api.peers import Listener, SocketPeers, socket_of
@@ -36,8 +37,10 @@ from service.api.problems import answer_error
 from service.api.rates import Rates, check_rates
 from service.api.reads import ClusterReads, Reads
 from service.api.requests import BodyReader
-from service.api.routes import HANDLERS, openapi_document
+from service.api.routes import HANDLERS, document_page, encoded_document, openapi_document
+from service.api.server import check_ready
 from service.api.services import Services
+from service.api.turns import Turns, take_turns
 from service.model.templates import TemplateCache
 from service.scheduler.homes import Homes
 from service.scheduler.limits import Limits
@@ -106,13 +109,21 @@ def create_app(
         state=State({_BUDGET: budget}),
         dependencies={
             "services": Provide(lambda: services, sync_to_thread=False),
-            "document": Provide(openapi_document, sync_to_thread=False),
+            "openapi": Provide(encoded_document, sync_to_thread=False),
+            "openapi_page": Provide(document_page, sync_to_thread=False),
         },
         exception_handlers={Exception: answer_error},
         lifespan=[lifespan] if lifespan else [],
         on_startup=[authentication.start],
         on_shutdown=[authentication.close],
-        middleware=[authenticate, check_rates, check_access, *middleware, Direct(services)],
+        middleware=[
+            authenticate,
+            take_turns,
+            check_rates,
+            check_access,
+            *middleware,
+            Direct(services),
+        ],
         openapi_config=None,
         logging_config=None,
         request_max_body_size=None,
@@ -124,7 +135,7 @@ def create_app(
         authentication=authentication,
         head_of=services.reads.head_or_none,
         metrics=services.metrics,
-        rates=Rates(settings, clock.monotonic),
+        attendants=[Rates(settings, clock.monotonic), Turns()],
         monotonic=clock.monotonic,
     )
 
@@ -159,6 +170,9 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     homes = neighbours.homes if neighbours else None
     scheduler = Scheduler(store, clock, RandomIds(), limits, templates, metrics, homes)
 
+    reads = ClusterReads(store, settings.revision_wait_seconds)
+    is_ready = partial(check_ready, reads, scheduler, settings.ready_lag_seconds_max)
+    heartbeat = Heartbeat(settings.health_socket or "", is_ready)
     reporter = Reporter(store, scheduler, clock, f"{socket.gethostname()}/{os.getpid()}")
 
     @asynccontextmanager
@@ -170,6 +184,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         background = [asyncio.create_task(_warm_up())]
         if settings.debug:
             background.append(asyncio.create_task(reporter.run()))
+        if settings.health_socket is not None:
+            background.append(asyncio.create_task(heartbeat.run()))
         yield
         for task in background:
             task.cancel()

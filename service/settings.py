@@ -34,6 +34,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
+    health_port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
+    """Where `/livez`, `/readyz` and `/metrics` are answered besides, whatever happens at `port`."""
+    health_host: str = "127.0.0.1"
+    health_socket: str | None = None
+    """Where the workers tell how they are; `moorage serve` sets it."""
     workers: Count = 1
     data_dir: str = ".moorage"
     """Where the embedded PostgreSQL keeps its data; not used with a `database_url`."""
@@ -93,6 +98,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How long a client may keep the server waiting for the next piece of a body."""
     body_bytes_per_second_min: Count = 16 * _KIB
     """A body that arrives more slowly than this, `body_timeout_seconds` granted, is given up."""
+    answer_timeout_seconds: Seconds = 10
+    """How long a client may take to read 64 KiB of an answer, or what is left of it."""
+    connections_max: Count | None = None
+    """Connections to a worker; by default 20,000, but no more than 80 % of its file limit. Beyond it the idlest are closed."""
+    connections_per_address_max: Count | None = None
+    """Of one client address, an IPv6 network of 64 bits being one; by default a quarter of all."""
     request_timeout_seconds: Seconds = 30
     """How long a write is tried again before it is answered 503."""
     revision_wait_seconds: Seconds = 5

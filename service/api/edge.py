@@ -4,7 +4,7 @@ Pure ASGI, because it also has to see what Litestar answers by itself (404, 405)
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from itertools import chain
 
@@ -24,6 +24,7 @@ from service.api.problems import (
 )
 from service.api.rates import Rates
 from service.api.streams import HEAD_ONLY
+from service.api.turns import Turns
 from service.model.errors import MoorageError
 from service.model.principals import EVERYBODY, Principal
 from service.settings import Settings
@@ -61,7 +62,7 @@ class Edge:
         authentication: Authentication,
         head_of: HeadOf,
         metrics: Metrics,
-        rates: Rates,
+        attendants: Sequence[Rates | Turns],
         monotonic: Callable[[], float],
     ) -> None:
         self._app = app
@@ -71,7 +72,7 @@ class Edge:
         self._browsers = BrowserCheck(settings.allowed_hosts)
         self._head_of = head_of
         self._metrics = metrics
-        self._rates = rates
+        self._attendants = attendants
         self._monotonic = monotonic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -104,7 +105,8 @@ class Edge:
         if self._authentication.seems_open():
             self._browsers.check(scope)
         identify_by(scope, partial(self._principal, scope, headers))
-        self._rates.attend(scope)
+        for each in self._attendants:
+            each.attend(scope)
 
     async def _principal(self, scope: HTTPScope, headers: Headers) -> Principal | None:
         principal = await self._authentication.principal(headers)

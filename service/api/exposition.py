@@ -27,8 +27,11 @@ def registry_of(directory: str | None) -> CollectorRegistry:
 
 def exposition(registry: CollectorRegistry, directory: str | None) -> bytes:
     """Everything in Prometheus' text format: of this process, or of all that share a folder."""
-    if directory is None:
-        return generate_latest(registry)
+    return generate_latest(registry) if directory is None else exposition_of(directory)
+
+
+def exposition_of(directory: str) -> bytes:
+    """The same, of all processes that share a folder; whoever asks need not be one of them."""
     everyone = CollectorRegistry()
     MultiProcessCollector(everyone, path=directory)  # type: ignore[no-untyped-call]
     return generate_latest(everyone)

@@ -5,6 +5,7 @@ work in a closed network and under the strictest content policy.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -30,6 +31,7 @@ def docs_page(document: Document) -> str:
     return _page("Moorage API", "".join(_docs(document)))
 
 
+@cache
 def problem_page(code: str) -> str:
     """What one code means; KeyError for an unknown one."""
     kind = PROBLEMS[code]
@@ -40,6 +42,7 @@ def problem_page(code: str) -> str:
     return _page(code, body)
 
 
+@cache
 def problems_page() -> str:
     """All codes in one table."""
     rows = "".join(_problem_row(code, kind) for code, kind in PROBLEMS.items())

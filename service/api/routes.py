@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 
+import msgspec
 from litestar import HttpMethod, Response, route
 from litestar.handlers import HTTPRouteHandler
 
@@ -14,6 +15,7 @@ from service.api.document import build_document
 from service.api.events import EVENT_HANDLERS
 from service.api.objects import object_handlers
 from service.api.overview import OVERVIEW_HANDLERS
+from service.api.pages import docs_page
 from service.api.placements import PLACEMENT_HANDLERS
 from service.api.principals import PRINCIPAL_HANDLERS
 from service.api.resources import RESOURCES
@@ -65,3 +67,15 @@ HANDLERS = (*_options_handlers(_OPERATIONS), *_OPERATIONS)
 def openapi_document() -> Document:
     """The OpenAPI document of all handlers."""
     return build_document(HANDLERS)
+
+
+@cache
+def encoded_document() -> bytes:
+    """The same as it is sent; anybody may ask for it as often as they like."""
+    return msgspec.json.encode(openapi_document())
+
+
+@cache
+def document_page() -> str:
+    """The same for people."""
+    return docs_page(openapi_document())

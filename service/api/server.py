@@ -1,7 +1,6 @@
 """What the server says of itself: health, metrics, the API's document and its pages."""
 
 import asyncio
-from typing import Any
 
 import msgspec
 from litestar import MediaType, Response, get
@@ -11,11 +10,13 @@ from service.api import wire
 from service.api.access import Admin, Public, declared
 from service.api.exposition import CONTENT_TYPE
 from service.api.operations import JSON, Body, Operation, described
-from service.api.pages import docs_page, problem_page, problems_page
+from service.api.pages import problem_page, problems_page
 from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
+from service.api.reads import ClusterReads
 from service.api.requests import AnyRequest
 from service.api.services import Services
 from service.model.errors import StorageUnavailable
+from service.scheduler.service import Scheduler
 
 _READY_SECONDS_MAX = 3.0
 _PAGE_POLICY = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
@@ -55,17 +56,27 @@ async def livez() -> Response[bytes]:
 )
 async def readyz(services: NamedDependency[Services]) -> Response[bytes]:
     """Answer 503 while the database cannot be reached, or a replica is too far behind its log."""
+    await check_ready(services.reads, services.scheduler, services.settings.ready_lag_seconds_max)
+    return Response(_OK, media_type=JSON)
+
+
+async def check_ready(reads: ClusterReads, scheduler: Scheduler, lag_seconds_max: float) -> None:
+    """See whether this process can serve.
+
+    Raises:
+        StorageUnavailable: it does not reach the database.
+        ReplicaLags: it does not keep up with the logs.
+    """
     try:
         async with asyncio.timeout(_READY_SECONDS_MAX):
-            await services.reads.ping()
+            await reads.ping()
     except TimeoutError:
         raise StorageUnavailable("The database does not answer in time.") from None
-    if not services.scheduler.running:
+    if not scheduler.running:
         raise ReplicaLags("This process has ceased to follow the logs; it has to be started again.")
-    lag_seconds = services.scheduler.vitals().lag_seconds
-    if lag_seconds > services.settings.ready_lag_seconds_max:
+    lag_seconds = scheduler.vitals().lag_seconds
+    if lag_seconds > lag_seconds_max:
         raise ReplicaLags(f"A replica has been behind its log for {lag_seconds:.1f} s.")
-    return Response(_OK, media_type=JSON)
 
 
 @get(
@@ -99,15 +110,15 @@ async def debug_replicas(services: NamedDependency[Services]) -> Response[bytes]
 
 
 @get("/openapi.json", opt=declared(Public()))
-async def openapi_json(document: NamedDependency[dict[str, Any]]) -> Response[bytes]:
+async def openapi_json(openapi: NamedDependency[bytes]) -> Response[bytes]:
     """The OpenAPI document."""
-    return Response(msgspec.json.encode(document), media_type=JSON)
+    return Response(openapi, media_type=JSON)
 
 
 @get("/docs", opt=declared(Public()))
-async def docs(document: NamedDependency[dict[str, Any]]) -> Response[str]:
+async def docs(openapi_page: NamedDependency[str]) -> Response[str]:
     """The OpenAPI document for people."""
-    return _page(docs_page(document))
+    return _page(openapi_page)
 
 
 @get("/errors", opt=declared(Public()))

@@ -136,8 +136,11 @@ def run_workers(
     workers: int,
     header_timeout_seconds: float = 10.0,
     certificate: Certificate | None = None,
+    connections_max: int = BACKLOG,
 ) -> ExitCode:
     """Serve the ASGI factory `target` (`module:function`) until SIGTERM or SIGINT.
+
+    `connections_max` is how many each worker accepts.
 
     Returns:
         OK after such a signal, else UNAVAILABLE.
@@ -159,6 +162,7 @@ def run_workers(
         websockets=False,
         workers=workers,
         backlog=BACKLOG,
+        backpressure=connections_max,  # so many are accepted; who comes then waits until others leave
         respawn_failed_workers=True,
         workers_kill_timeout=STOP_SECONDS_MAX,
         log_level=LogLevels.warning,

@@ -15,8 +15,14 @@ from types import FrameType
 import msgspec
 
 from service.api.exposition import DIRECTORY_VARIABLE
+from service.cli.connections import (
+    accepted_connections_max,
+    connection_limits,
+    raise_file_limit,
+)
 from service.cli.doors import refuse_open_door
 from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
+from service.cli.health import health_listener
 from service.cli.local import NOTIFY_VARIABLE, READY, is_ready
 from service.cli.output import Output
 from service.cli.ports import claimed_port
@@ -58,6 +64,7 @@ def run_server(settings: Settings) -> None:
         Unavailable: the workers ended although nobody asked for it.
     """
     certificate = certificate_of(settings)
+    raise_file_limit()
     with (
         claimed_port(settings.host, settings.port) as port,
         suppress(_Stopped),
@@ -74,6 +81,7 @@ def run_server(settings: Settings) -> None:
             metrics_dir=folders.enter_context(private_folder("metrics")),
             hand_over_dir=folders.enter_context(private_folder("workers")),
         )
+        settings = _with_health(settings, folders)
         _hand_down(settings)
         threading.Thread(target=_announce, args=(settings,), daemon=True).start()
         code = run_workers(
@@ -83,10 +91,25 @@ def run_server(settings: Settings) -> None:
             workers=settings.workers,
             header_timeout_seconds=settings.header_timeout_seconds,
             certificate=certificate,
+            connections_max=accepted_connections_max(connection_limits(settings).total),
         )
         _ignore_stop_signals()
         if code is not ExitCode.OK:
             raise Unavailable("The server's processes ended by themselves.")
+
+
+def _with_health(settings: Settings, until: ExitStack) -> Settings:
+    """The same settings, with a health listener that serves until the end if they ask for one."""
+    if settings.health_port is None:
+        return settings
+    listener = health_listener(
+        settings.health_host,
+        settings.health_port,
+        folder=until.enter_context(private_folder("health")),
+        metrics_dir=str(settings.metrics_dir),
+        silence_seconds_max=settings.ready_lag_seconds_max,
+    )
+    return msgspec.structs.replace(settings, health_socket=str(until.enter_context(listener)))
 
 
 def run_migration(settings: Settings) -> None:

@@ -7,6 +7,9 @@ import signal
 import sys
 from typing import Any
 
+from service.cli.connections import guard_connections
+from service.settings import settings_of_this_process
+
 PR_SET_PDEATHSIG = 1
 
 COLLECTION_THRESHOLDS = (50_000, 20, 20)
@@ -25,6 +28,7 @@ def create_app() -> Any:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the supervisor decides what a hangup means
     from service.app import create_app_from_environment  # noqa: PLC0415 - after the tie is made
 
+    guard_connections(settings_of_this_process())
     return create_app_from_environment()
 
 

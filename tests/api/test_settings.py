@@ -40,7 +40,16 @@ def test_a_bad_value_names_its_variable(name: str, value: str) -> None:
 
 def test_every_setting_can_be_handed_down() -> None:
     settings = msgspec.structs.asdict(
-        Settings(token="x", database_url="postgresql://", metrics_dir="m", hand_over_dir="h")
+        Settings(
+            token="x",
+            database_url="postgresql://",
+            metrics_dir="m",
+            hand_over_dir="h",
+            health_port=8081,
+            health_socket="s",
+            connections_max=1000,
+            connections_per_address_max=100,
+        )
     )
     environment = {f"MOORAGE_{n.upper()}": str(v).lower() for n, v in settings.items()}
     assert msgspec.structs.asdict(read_settings(environment)) == settings

@@ -24,6 +24,7 @@ import psutil
 
 from service.cli.client import Client
 from service.cli.local import LocalServer, temporary_folder
+from service.cli.ports import hold_port, port_of
 from tests.builders import node, pod
 
 TOKEN = "the-token-of-an-attacked-server-0123456789"
@@ -100,8 +101,8 @@ class Damage:
 
     name: str
     ready_seconds: float
-    health_seconds: float | None
-    """The slowest answer of the health listener; None: the server has none."""
+    health_seconds: float
+    """The slowest answer of the health listener, which is the one that probes should ask."""
     placement_seconds: float
     memory_mib: float
     recovery_seconds: float
@@ -110,8 +111,7 @@ class Damage:
     def broken(self) -> list[str]:
         """The bounds that were broken, in words."""
         bounds = {
-            "/readyz": (self.ready_seconds, READY_SECONDS_MAX),
-            "health": (self.health_seconds or 0.0, READY_SECONDS_MAX),
+            "/readyz": (self.health_seconds, READY_SECONDS_MAX),
             "placements": (self.placement_seconds, PLACEMENT_SECONDS_MAX),
             "memory": (self.memory_mib, MEMORY_MIB_MAX),
             "recovery": (self.recovery_seconds, RECOVERY_SECONDS_MAX),
@@ -121,15 +121,14 @@ class Damage:
         ]
 
     def row(self) -> str:
-        health = "-" if self.health_seconds is None else f"{self.health_seconds:.2f} s"
         return (
-            f"| {ATTACKS[self.name].title} | {self.ready_seconds:.2f} s | {health} | {self.placement_seconds:.2f} s"
+            f"| {ATTACKS[self.name].title} | {self.ready_seconds:.2f} s | {self.health_seconds:.2f} s | {self.placement_seconds:.2f} s"
             f" | {self.memory_mib:+.0f} MB | {self.recovery_seconds:.1f} s |"
         )
 
 
 HEADING = (
-    "| attack | `/readyz`, slowest | health listener, slowest | placements, p99 | memory | back after |\n"
+    "| attack | `/readyz` at clients' port, slowest | `/readyz` at the health port, slowest | placements, p99 | memory | back after |\n"
     "|---|--:|--:|--:|--:|--:|"
 )
 
@@ -151,30 +150,41 @@ def damage_of(attacking: Attacking) -> Damage:
 
 def _damage(name: str, seen: "Watching", calm_bytes: int, begun: float, ended: float) -> Damage:
     peak = max(size for at, size in seen.sizes if at >= begun)
-    health = seen.health and slowest(seen.health.between(begun, ended))
     return Damage(
         name=name,
         ready_seconds=slowest(seen.ready.between(begun, ended)),
-        health_seconds=health,
+        health_seconds=slowest(seen.health.between(begun, ended)),
         placement_seconds=percentile(seen.placements.between(begun, ended), 0.99),
         memory_mib=(peak - calm_bytes) / MIB,
         recovery_seconds=max(
             seen.ready.back_after(ended, READY_SECONDS_MAX),
+            seen.health.back_after(ended, READY_SECONDS_MAX),
             seen.placements.back_after(ended, PLACEMENT_SECONDS_MAX),
         ),
     )
 
 
 @contextmanager
-def _server(attacking: Attacking) -> Iterator[tuple[LocalServer, int | None]]:
+def _server(attacking: Attacking) -> Iterator[tuple[LocalServer, int]]:
     environment = {"MOORAGE_TOKEN": TOKEN, **attacking.environment}
     with (
         temporary_folder() as folder,
+        free_port() as health_port,
         LocalServer(
-            folder / "data", workers=attacking.workers, environment=environment, quiet=True
+            folder / "data",
+            workers=attacking.workers,
+            environment={**environment, "MOORAGE_HEALTH_PORT": str(health_port)},
+            quiet=True,
         ) as server,
     ):
-        yield server, None
+        yield server, health_port
+
+
+@contextmanager
+def free_port() -> Iterator[int]:
+    """One that nobody else gets meanwhile."""
+    with hold_port() as held:
+        yield port_of(held)
 
 
 def _load(server: LocalServer) -> None:
@@ -227,19 +237,18 @@ def percentile(seconds: Sequence[float], share: float) -> float:
 class Watching:
     """The calls of those who have nothing to do with the attack, and the server's memory."""
 
-    def __init__(self, server: LocalServer, health_port: int | None) -> None:
+    def __init__(self, server: LocalServer, health_port: int) -> None:
         assert server.process is not None
         self._supervisor = psutil.Process(server.process.pid)
-        self.placements, self.ready, self.sizes = Calls(), Calls(), list[tuple[float, int]]()
-        self.health = Calls() if health_port else None
+        self.placements, self.ready, self.health = Calls(), Calls(), Calls()
+        self.sizes: list[tuple[float, int]] = []
         self._stop = threading.Event()
         work = [
             partial(self._call, self.placements, _Placing(server.port).once),
             partial(self._call, self.ready, partial(_is_ready, server.port)),
+            partial(self._call, self.health, partial(_is_ready, health_port)),
             self._look_at_memory,
         ]
-        if self.health is not None and health_port:
-            work.append(partial(self._call, self.health, partial(_is_ready, health_port)))
         self._threads = [threading.Thread(target=each) for each in work]
 
     def start(self) -> None:
@@ -274,7 +283,7 @@ class Watching:
 
 
 @contextmanager
-def watched(server: LocalServer, health_port: int | None) -> Iterator[Watching]:
+def watched(server: LocalServer, health_port: int) -> Iterator[Watching]:
     watching = Watching(server, health_port)
     watching.start()
     try:

@@ -1,0 +1,50 @@
+"""A worker tells the process that started it how it is, about once a second, so that nobody has to ask it."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import msgspec
+
+from service.model.errors import MoorageError
+
+BEAT_SECONDS = 1.0
+BEAT_BYTES_MAX = 4096
+_DETAIL_CHARACTERS_MAX = 500
+
+
+class Beat(msgspec.Struct, frozen=True):
+    """How one worker is."""
+
+    worker: int
+    """Its process id."""
+    trouble: str | None
+    """Why it is not ready; None: it is."""
+
+
+class Heartbeat:
+    """Tells it to a Unix socket, for as long as it runs."""
+
+    def __init__(self, path: str, check_ready: Callable[[], Awaitable[None]]) -> None:
+        """`check_ready` raises the reason if this process is not ready."""
+        self._path = path
+        self._check_ready = check_ready
+
+    async def run(self) -> None:
+        """Tell it again and again; nobody listens while the server is being stopped."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)  # noqa: FBT003 - takes it by position only
+            while True:
+                beat = Beat(os.getpid(), await self._trouble())
+                with suppress(OSError):
+                    sender.sendto(msgspec.json.encode(beat), self._path)
+                await asyncio.sleep(BEAT_SECONDS)
+
+    async def _trouble(self) -> str | None:
+        try:
+            await self._check_ready()
+        except MoorageError as error:
+            return str(error)[:_DETAIL_CHARACTERS_MAX]
+        return None

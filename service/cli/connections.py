@@ -1,0 +1,293 @@
+"""Who may hold a connection to a worker: as many as it has room for, as many of an address, and only who reads.
+
+Granian answers whoever connects and waits for ever for who does not read. So a thread of each worker looks at the worker's own
+sockets once a second and closes those of
+
+- a reader who has not taken 64 KiB of an answer, or all that is left of it, within the time for that;
+- an address that holds more than its share, those first on which nothing was said for longest;
+- everybody, in that order, where all together hold too many.
+
+It asks the kernel, which knows all of it for each socket (`TCP_INFO`). Its calls keep Python's lock, but for one in a hundred: each
+that gave it back would wait for it anew, behind the very requests that it is to protect. Linux only; elsewhere nothing is closed.
+"""
+
+import ctypes
+import logging
+import os
+import resource
+import socket
+import struct
+import sys
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from service.settings import Settings
+
+LOOK_SECONDS = 1.0
+FILES_AT_ONCE = 100
+"""After so many the event loop may go on, which waits meanwhile: some 1 ms."""
+TOLD_SECONDS = 60.0
+"""How often it is told, at most, that connections were closed."""
+
+CONNECTIONS_MAX = 20_000
+"""The most that a worker holds by default, whatever its file limit is: each costs it some 15 KB."""
+FILES_FOR_CONNECTIONS = 0.8
+"""The rest of the files that a process may open are for the database, the other workers, and who is about to be closed."""
+FILES_FOR_ACCEPTED = 0.9
+ADDRESS_SHARE = 0.25
+READ_BYTES_MIN = 64 * 1024
+"""What a reader has to take of an answer within the time for it."""
+
+_log = logging.getLogger(__name__)
+
+
+class Connection(NamedTuple):
+    """What the kernel says of one, at a moment."""
+
+    fd: int
+    cookie: int
+    """The kernel's number for it, which is never used again."""
+    address: bytes
+    idle_seconds: float
+    """Since data came or went."""
+    is_unread: bool
+    """Whether something was sent that the client has not taken."""
+    read_bytes: int
+    """What it has taken ever since."""
+
+
+class ConnectionLimits(NamedTuple):
+    """What a worker allows."""
+
+    total: int
+    each_address: int
+    answer_seconds: float
+
+
+def connection_limits(settings: Settings) -> ConnectionLimits:
+    """The settings, or what the file limit of this process leaves room for."""
+    most = int(_file_limit() * FILES_FOR_CONNECTIONS)
+    total = min(settings.connections_max or CONNECTIONS_MAX, most)
+    share = settings.connections_per_address_max or max(1, int(total * ADDRESS_SHARE))
+    return ConnectionLimits(total, min(share, total), settings.answer_timeout_seconds)
+
+
+def accepted_connections_max(total: int) -> int:
+    """How many granian may accept, so that there is room for newcomers until others are closed."""
+    return max(total, min(total + total // 8, int(_file_limit() * FILES_FOR_ACCEPTED)))
+
+
+def raise_file_limit() -> None:
+    """Have this process, and those that it starts, open as many files as the system lets it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _file_limit() -> int:
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 2**31 if limit == resource.RLIM_INFINITY else limit
+
+
+class _Reading(NamedTuple):
+    """From when on a client has to take so much of what it was sent."""
+
+    since: float
+    read_bytes: int
+
+
+class Judge:
+    """Says which connections have to be closed, and why. It knows nothing of sockets."""
+
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self._limits = limits
+        self._reading: dict[int, _Reading] = {}
+
+    def condemned(self, connections: Iterable[Connection], now: float) -> dict[Connection, str]:
+        """Those to close, each with the reason."""
+        present = list(connections)
+        found = dict.fromkeys(self._unread_for_long(present, now), "unread")
+        rest = [each for each in present if each not in found]
+        found |= dict.fromkeys(self._beyond_share(rest), "address")
+        rest = [each for each in rest if each not in found]
+        return found | dict.fromkeys(_idlest(rest, self._limits.total), "total")
+
+    def _unread_for_long(self, present: list[Connection], now: float) -> list[Connection]:
+        before, self._reading = self._reading, {}
+        late = []
+        for each in present:
+            if not each.is_unread:
+                continue
+            reading = before.get(each.cookie)
+            if reading is None or each.read_bytes - reading.read_bytes >= READ_BYTES_MIN:
+                reading = _Reading(now, each.read_bytes)
+            self._reading[each.cookie] = reading
+            if now - reading.since > self._limits.answer_seconds:
+                late.append(each)
+        return late
+
+    def _beyond_share(self, present: list[Connection]) -> Iterator[Connection]:
+        by_address = defaultdict[bytes, list[Connection]](list)
+        for each in present:
+            by_address[each.address].append(each)
+        for connections in by_address.values():
+            yield from _idlest(connections, self._limits.each_address)
+
+
+def _idlest(connections: list[Connection], keep: int) -> list[Connection]:
+    """What is too many: those on which nothing was said for longest."""
+    if len(connections) <= keep:
+        return []
+    by_idleness = sorted(connections, key=lambda each: each.idle_seconds, reverse=True)
+    return by_idleness[: len(connections) - keep]
+
+
+class Sockets(Protocol):
+    """The connections of this process."""
+
+    def connections(self) -> Iterator[Connection]:
+        """All that clients hold now."""
+        ...
+
+    def close(self, connection: Connection) -> None:
+        """Cut it off, unless it is gone."""
+        ...
+
+
+class Guard:
+    """Looks after the connections of this process."""
+
+    def __init__(self, sockets: Sockets, limits: ConnectionLimits) -> None:
+        self._sockets = sockets
+        self._judge = Judge(limits)
+        self._untold = Counter[str]()
+        self._told = float("-inf")
+
+    def look(self, now: float) -> Mapping[Connection, str]:
+        """Close what has to be closed now."""
+        condemned = self._judge.condemned(self._sockets.connections(), now)
+        for connection in condemned:
+            self._sockets.close(connection)
+        self._tell(Counter(condemned.values()), now)
+        return condemned
+
+    def _tell(self, closed: Counter[str], now: float) -> None:
+        self._untold += closed
+        if self._untold and now - self._told >= TOLD_SECONDS:
+            _log.warning(
+                "Connections closed: %d for answers left unread, %d of addresses with too many, %d because there were too many.",
+                *(self._untold[reason] for reason in ("unread", "address", "total")),
+            )
+            self._untold.clear()
+            self._told = now
+
+
+def guard_connections(settings: Settings) -> None:
+    """Have a thread look after the connections of this process as long as it lives (Linux)."""
+    if sys.platform == "linux":
+        guard = Guard(KernelSockets(settings.port), connection_limits(settings))
+        threading.Thread(
+            target=_keep_looking, args=(guard.look,), name="connections", daemon=True
+        ).start()
+
+
+def _keep_looking(look: Callable[[float], object]) -> None:
+    while True:
+        time.sleep(LOOK_SECONDS)
+        try:
+            look(time.monotonic())
+        except Exception:  # noqa: BLE001 - without it nobody would look any more
+            _log.exception("The connections could not be looked at.")
+
+
+_TCP_INFO_BYTES = 160
+_TCP_INFO = struct.Struct("=B23xI16xI4xI64xQ16xI")
+"""Of `struct tcp_info` in <linux/tcp.h>: state, segments on their way, milliseconds since data was sent and since it was
+received, bytes that were acknowledged, and bytes that wait to be sent."""
+_NO_CONNECTIONS = (7, 10)
+"""The states TCP_CLOSE and TCP_LISTEN."""
+
+_SO_COOKIE = 57
+_AT_ONCE = struct.pack("ii", 1, 0)
+"""SO_LINGER: what was not read is thrown away, and the client is told (RST)."""
+_STATUS = Path("/proc/self/status")
+
+
+class KernelSockets:
+    """The connections that were accepted at a port by this process, as the kernel knows them."""
+
+    def __init__(self, port: int) -> None:
+        self._port = struct.pack("!H", port)
+        self._call = ctypes.PyDLL(None, use_errno=True)  # keeps Python's lock
+        self._length = ctypes.c_uint32()
+        self._buffer = ctypes.create_string_buffer(_TCP_INFO_BYTES)
+        self._clients: dict[int, bytes | None] = {}
+        """By cookie, the client's address; None: it was not accepted at our port."""
+
+    def connections(self) -> Iterator[Connection]:
+        before, self._clients = self._clients, {}
+        for fd in range(_files_opened_at_most()):
+            if fd % FILES_AT_ONCE == 0:
+                time.sleep(0)  # gives Python's lock to who waits for it
+            if not self._ask(fd, socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES):
+                continue
+            state, unacked, sent, received, read, unsent = _TCP_INFO.unpack_from(self._buffer)
+            if state in _NO_CONNECTIONS:
+                continue
+            cookie = self._cookie(fd)
+            client = before[cookie] if cookie in before else self._client_of(fd)
+            self._clients[cookie] = client
+            if client is not None:
+                idle_seconds = min(sent, received) / 1000
+                yield Connection(fd, cookie, client, idle_seconds, bool(unacked or unsent), read)
+
+    def close(self, connection: Connection) -> None:
+        """By a file of our own on the same connection: its number may have become another one's meanwhile."""
+        own = os.dup(connection.fd)
+        try:
+            if self._cookie(own) == connection.cookie:
+                self._call.setsockopt(own, socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE, 8)
+                self._call.shutdown(own, socket.SHUT_RDWR)
+        finally:
+            self._call.close(own)
+
+    def _ask(self, fd: int, level: int, option: int, length: int) -> bool:
+        """Have an option's value put into the buffer; False: that file has none of this length."""
+        self._length.value = length
+        failed = self._call.getsockopt(fd, level, option, self._buffer, ctypes.byref(self._length))
+        return not failed and self._length.value == length
+
+    def _cookie(self, fd: int) -> int:
+        known = self._ask(fd, socket.SOL_SOCKET, _SO_COOKIE, 8)
+        return int.from_bytes(self._buffer.raw[:8], sys.byteorder) if known else 0
+
+    def _client_of(self, fd: int) -> bytes | None:
+        """The address at the other end; None: it was not accepted at our port."""
+        own, other = self._name(self._call.getsockname, fd), self._name(self._call.getpeername, fd)
+        return _network(other) if own[2:4] == self._port and other else None
+
+    def _name(self, ask: Callable[..., int], fd: int) -> bytes:
+        self._length.value = _TCP_INFO_BYTES
+        failed = ask(fd, self._buffer, ctypes.byref(self._length))
+        return b"" if failed else self._buffer.raw[: self._length.value]
+
+
+_IPV4_BYTES = 16
+_MAPPED = bytes(10) + b"\xff\xff"
+
+
+def _network(name: bytes) -> bytes:
+    """Whom a `sockaddr` belongs to: an IPv4 address, or the first half of an IPv6 one, all of which one client may have."""
+    if len(name) == _IPV4_BYTES:
+        return name[4:8]
+    address = name[8:24]
+    return address[12:] if address.startswith(_MAPPED) else address[:8]
+
+
+def _files_opened_at_most() -> int:
+    """No file of this process has a number that is higher: the size of the kernel's table of them."""
+    [line] = [line for line in _STATUS.read_text().splitlines() if line.startswith("FDSize:")]
+    return int(line.split()[1])

@@ -1,0 +1,198 @@
+"""Health and metrics on a listener of their own, which answers whatever happens to the one that clients use.
+
+The supervisor serves it, in threads: it has no other work, and nothing of the workers' is in its way. Each worker tells it about
+once a second how it is, in a datagram on a socket in a private folder. So an answer is what is known, at once, and who has ceased to tell is
+not ready. There is a limit on connections and a time for each, so that nobody can keep the listener busy either.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+from typing_extensions import override
+
+from service.api.exposition import CONTENT_TYPE, exposition_of
+from service.api.heartbeat import BEAT_BYTES_MAX, Beat
+from service.cli.ports import claimed_port
+
+ALIVE_SECONDS_MAX = 60.0
+"""A server none of whose workers has told anything for so long had better be started again."""
+CONNECTIONS_MAX = 64
+CONNECTION_SECONDS_MAX = 5.0
+JSON = "application/json"
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What is said to one question."""
+
+    status: HTTPStatus
+    body: bytes
+    content_type: str = JSON
+
+
+class Pulse:
+    """What the workers told last."""
+
+    def __init__(self, *, silence_seconds_max: float, monotonic: Callable[[], float]) -> None:
+        self._silence_seconds_max = silence_seconds_max
+        self._monotonic = monotonic
+        self._heard = monotonic()
+        self._beats: dict[int, tuple[float, Beat]] = {}
+
+    def hear(self, beat: Beat) -> None:
+        """Remember it, and forget who has been silent for too long: there is another in its place."""
+        self._heard = self._monotonic()
+        self._beats = {worker: told for worker, told in self._beats.items() if self._is_new(told)}
+        self._beats[beat.worker] = (self._heard, beat)
+
+    def live(self) -> Answer:
+        """Whether anybody has told anything lately."""
+        if self._monotonic() - self._heard > ALIVE_SECONDS_MAX:
+            return _unavailable("No worker has told anything for a minute.")
+        return _OK
+
+    def ready(self) -> Answer:
+        """Whether a worker can serve."""
+        beats = [told[1] for told in list(self._beats.values()) if self._is_new(told)]
+        if any(beat.trouble is None for beat in beats):
+            return _OK
+        return _unavailable(beats[0].trouble or "" if beats else "No worker tells how it is.")
+
+    def _is_new(self, told: tuple[float, Beat]) -> bool:
+        return self._monotonic() - told[0] <= self._silence_seconds_max
+
+
+_OK = Answer(HTTPStatus.OK, msgspec.json.encode({"status": "ok"}))
+
+
+def _unavailable(detail: str) -> Answer:
+    body = {"status": "unavailable", "detail": detail}
+    return Answer(HTTPStatus.SERVICE_UNAVAILABLE, msgspec.json.encode(body))
+
+
+@contextmanager
+def health_listener(
+    host: str, port: int, *, folder: str, metrics_dir: str, silence_seconds_max: float
+) -> Iterator[Path]:
+    """Serve until the end; gives the socket to which workers tell how they are.
+
+    Raises:
+        WrongUsage: the port is taken.
+    """
+    pulse = Pulse(silence_seconds_max=silence_seconds_max, monotonic=time.monotonic)
+    answers = {
+        "/livez": pulse.live,
+        "/readyz": pulse.ready,
+        "/metrics": lambda: Answer(HTTPStatus.OK, exposition_of(metrics_dir), CONTENT_TYPE),
+    }
+    path = Path(folder) / "health.sock"
+    with (
+        claimed_port(host, port),
+        HealthServer(host, port, answers) as server,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear,
+    ):
+        ear.bind(str(path))
+        threading.Thread(target=_listen, args=(ear, pulse), daemon=True).start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield path
+        finally:
+            server.shutdown()
+
+
+def _listen(ear: socket.socket, pulse: Pulse) -> None:
+    with suppress(OSError):  # it was closed
+        while True:
+            with suppress(msgspec.MsgspecError):
+                pulse.hear(msgspec.json.decode(ear.recv(BEAT_BYTES_MAX), type=Beat))
+
+
+class HealthServer(ThreadingHTTPServer):
+    """Answers GET and HEAD of some paths, one request a connection."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, host: str, port: int, answers: dict[str, Callable[[], Answer]]) -> None:
+        self.answers = answers
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._free = threading.BoundedSemaphore(CONNECTIONS_MAX)
+        super().__init__((host, port), _Handler)
+
+    @override
+    def server_bind(self) -> None:
+        """Without the base class's look into the DNS, which may take long."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # see claimed_port
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
+
+    @override
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Hang up at once on who is one too many."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    @override
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    @override
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that leave in the middle are nothing to tell."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout: ClassVar[float | None] = CONNECTION_SECONDS_MAX
+    server_version = "moorage"
+    sys_version = ""
+
+    @override
+    def setup(self) -> None:
+        """Whoever sends one byte at a time is cut off, too."""
+        super().setup()
+        self._end = threading.Timer(CONNECTION_SECONDS_MAX, self._cut_off)
+        self._end.daemon = True
+        self._end.start()
+
+    @override
+    def finish(self) -> None:
+        self._end.cancel()
+        super().finish()
+
+    def do_GET(self) -> None:
+        """Answer; 404 for other paths."""
+        assert isinstance(self.server, HealthServer)
+        known = self.server.answers.get(self.path)
+        answer = known() if known else Answer(HTTPStatus.NOT_FOUND, b"{}")
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.content_type)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer.body)
+
+    do_HEAD = do_GET  # noqa: N815 - the base class's way of naming them
+
+    @override
+    def log_message(self, format: str, *args: Any) -> None:
+        """Probes come every few seconds."""
+
+    def _cut_off(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
