@@ -159,6 +159,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     limits = Limits(
         request_seconds_max=settings.request_timeout_seconds,
         apply_objects_max=settings.apply_objects_max,
+        explained_pairs_max=settings.explained_pairs_max,
         log_keep_seconds=settings.log_keep_seconds,
         log_keep_changes=settings.log_keep_changes,
         answers_keep_seconds=settings.idempotency_keep_seconds,

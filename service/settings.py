@@ -87,6 +87,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """One line of an NDJSON `apply`."""
     apply_objects_max: Count = 10_000
     """Objects in one `List` of `apply`, which is one commit."""
+    request_items_max: Count = 10_000
+    """Items of any other list in a request, and replicas that one asks for."""
+    explained_pairs_max: Count = 2_000_000
+    """Pods times nodes of one full explanation."""
     bytes_in_flight_max: Bytes = 256 * _MIB
     """All bodies that have arrived and answers that are not sent, in one process."""
     apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000

@@ -20,7 +20,7 @@ from service.api.idempotency import (
     submit_chunk,
     submit_once,
 )
-from service.api.manifests import PIECE, items_in, parse_items
+from service.api.manifests import Pause, items_in, parse_items, read_members
 from service.api.object_operations import CLUSTER_PATH
 from service.api.operations import JSON, NDJSON, Body, Operation, Parameter, described
 from service.api.problems import BodyTooLarge, encode_problem
@@ -38,8 +38,9 @@ from service.api.rights import deciding_for, refusal, require_pruning, require_w
 from service.api.services import Services
 from service.api.streams import Pieces, Streamed
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
+from service.model.json_pieces import Member, whole
 from service.model.manifest import Applicable, parse_any
-from service.model.strict_json import decode_members, decode_strict
+from service.model.strict_json import decode_strict
 from service.scheduler.answers import ApplyAnswer, LinesAnswer
 from service.scheduler.callers import Caller
 from service.scheduler.intents import ApplyLine, ApplyLines, ApplyObjects
@@ -132,18 +133,16 @@ async def parse_list(raw: bytes, services: Services) -> tuple[Applicable, ...]:
     Raises:
         InvalidManifest: all that is wrong in any of them, as `items[3].spec…`.
     """
-    members = decode_members(raw, _READ)
-    _refuse_other_kind(members.get("kind"))
-    items = items_in(members.get("items", b"null"), "items")
     most = services.settings.apply_objects_max
-    if len(items) > most:
-        message = f"has {len(items)} objects, over the limit of {most}; send NDJSON"
-        raise InvalidManifest([FieldError("items", message)])
+    members = await read_members(raw, read=_READ, lists=_READ, items_max=most)
+    _refuse_other_kind(members.get("kind"))
+    items = items_in(members.get("items", b"null"), "items", most)
     parse = partial(parse_any, templates=services.templates)
     return tuple(await parse_items(items, "items", parse))
 
 
-def _refuse_other_kind(kind: bytes | None) -> None:
+def _refuse_other_kind(member: Member | None) -> None:
+    kind = None if member is None else whole(member)
     if kind is not None and not kind.strip(b'"').endswith(b"List"):
         raise InvalidManifest([FieldError("kind", "has to be List", decode_strict(kind))])
 
@@ -357,11 +356,11 @@ def _lines_in(piece: bytes) -> tuple[list[bytes], bytes]:
 async def _parse_lines(
     start: int, lines: Sequence[bytes], services: Services
 ) -> tuple[ApplyLine, ...]:
-    parsed: list[ApplyLine] = []
-    for begin in range(0, len(lines), PIECE):
-        piece = enumerate(lines[begin : begin + PIECE], start + begin)
-        parsed += [_parse_line(number, line, services) for number, line in piece if line.strip()]
-        await asyncio.sleep(0)
+    parsed, pause = list[ApplyLine](), Pause()
+    for number_of_line, line in enumerate(lines, start):
+        if line.strip():
+            parsed.append(_parse_line(number_of_line, line, services))
+            await pause.after_some()
     return tuple(parsed)
 
 

@@ -7,10 +7,13 @@ from typing import TypeVar
 
 from service.api.problems import FIELD_PROBLEMS_MAX
 from service.model.errors import FieldError, InvalidManifest
-from service.model.strict_json import decode_items
+from service.model.json_pieces import LargeObject, Member
+from service.model.strict_json import decode_items, decode_members
 
-PIECE = 100
-"""Objects parsed before others get their turn: a few milliseconds."""
+SLICE_SECONDS = 0.002
+"""How long reading keeps the event loop to itself, about: it pauses between items."""
+LARGE_BYTES = 1024 * 1024
+"""Bodies that are longer are read in small steps. One item may not be, for it is read in one."""
 
 NAME_SHOWN_MAX = 200
 """Characters of a name that nobody knows, which may be as long as the body."""
@@ -19,16 +22,35 @@ T = TypeVar("T")
 
 
 class Pause:
-    """Counts work; lets the event loop turn after each piece of it."""
+    """Lets others have their turn, where there is much to do."""
 
     def __init__(self) -> None:
-        self._done = 0
+        self._time = asyncio.get_running_loop().time
+        self._end = self._time() + SLICE_SECONDS
 
     async def after_some(self) -> None:
-        """Note one object done."""
-        self._done += 1
-        if self._done % PIECE == 0:
+        """One thing of many is done."""
+        if self._time() >= self._end:
             await asyncio.sleep(0)
+            self._end = self._time() + SLICE_SECONDS
+
+
+async def read_members(
+    raw: bytes, *, read: Collection[str], lists: Collection[str], items_max: int
+) -> dict[str, Member]:
+    """The members of a request, those of large ones that are `lists` taken apart; as `decode_members`.
+
+    Raises:
+        MalformedJSON, InvalidManifest: see `decode_members` and `LargeObject`.
+    """
+    if len(raw) <= LARGE_BYTES:
+        return dict(decode_members(raw, read))
+    large = LargeObject(raw, lists, items_max=items_max, item_bytes_max=LARGE_BYTES)
+    pause = Pause()
+    for _ in large.steps():
+        await pause.after_some()
+    large.require_strict(read)
+    return large.members
 
 
 async def parse_items(items: Sequence[bytes], field: str, parse: Callable[[bytes], T]) -> list[T]:
@@ -40,25 +62,24 @@ async def parse_items(items: Sequence[bytes], field: str, parse: Callable[[bytes
     """
     parsed: list[T] = []
     errors: list[FieldError] = []
-    for start in range(0, len(items), PIECE):
-        if start:
-            await asyncio.sleep(0)
-        if len(errors) > FIELD_PROBLEMS_MAX:
-            break
-        for index, item in enumerate(items[start : start + PIECE], start):
-            try:
-                parsed.append(parse(item))
-            except InvalidManifest as error:
-                errors += error.under(f"{field}[{index}]").errors
+    pause = Pause()
+    for index, item in enumerate(items):
+        try:
+            parsed.append(parse(item))
+        except InvalidManifest as error:
+            errors += error.under(f"{field}[{index}]").errors
+            if len(errors) > FIELD_PROBLEMS_MAX:
+                break
+        await pause.after_some()
     if errors:
         raise InvalidManifest(errors)
     return parsed
 
 
-def items_in(raw: bytes, field: str) -> list[bytes]:
-    """The items of a JSON list, each still as JSON; InvalidManifest if it is no list."""
+def items_in(member: Member, field: str, items_max: int) -> list[bytes]:
+    """The items of a JSON list, each still as JSON; InvalidManifest if it is no list, or a list of too many."""
     try:
-        return decode_items(raw)
+        return member if isinstance(member, list) else decode_items(member, items_max)
     except InvalidManifest as error:
         raise error.under(field) from None
 

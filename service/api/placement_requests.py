@@ -6,19 +6,18 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from service.api.manifests import Pause, items_in, parse_items, unknown_fields
+from service.api.manifests import Pause, items_in, parse_items, read_members, unknown_fields
 from service.api.requests import converted
 from service.model.errors import FieldError, InvalidManifest
+from service.model.json_pieces import Member, whole
 from service.model.manifest import AnyManifest
 from service.model.pod_manifest import PodManifest, parse_pod
-from service.model.strict_json import decode_members, decode_strict
+from service.model.strict_json import decode_strict, too_many
 from service.model.templates import TemplateCache
 from service.scheduler.intents import PlacePods
 from service.scheduler.placements import Explain, PlacementRequest, PodRef, Policy
 
 Subject = Literal["pods", "podRefs", "template"]
-
-REPLICAS_MAX = 100_000
 
 _SUBJECTS: tuple[Subject, ...] = ("pods", "podRefs", "template")
 _KNOWN = tuple(field.encode_name for field in msgspec.structs.fields(PlacementRequest))
@@ -27,7 +26,7 @@ _KNOWN = tuple(field.encode_name for field in msgspec.structs.fields(PlacementRe
 class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a request says beside the pods."""
 
-    replicas: Annotated[int, msgspec.Meta(ge=1, le=REPLICAS_MAX)] = 0
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=2**31)] = 0
     policy: Policy = "BestEffort"
     on_unschedulable: Literal["Reject", "Queue"] = "Reject"
     dry_run: bool = False
@@ -39,17 +38,18 @@ _DEFAULTS = _Options()
 _OPTIONS = {field.encode_name: field for field in msgspec.structs.fields(_Options)}
 
 
-async def parse_placement(raw: bytes, templates: TemplateCache) -> PlacePods:
+async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) -> PlacePods:
     """The intent that the body of `placePods` asks for.
 
     Raises:
         MalformedJSON: the body is no JSON that Moorage reads.
         InvalidManifest: all that is wrong with it and with the pods in it.
     """
-    members = {
-        name: value for name, value in decode_members(raw, _KNOWN).items() if value != b"null"
-    }
+    members = await read_members(raw, read=_KNOWN, lists=("pods",), items_max=items_max)
+    members = {name: value for name, value in members.items() if value != b"null"}
     options, errors = _read_options(members)
+    if options.replicas > items_max:
+        errors.append(FieldError("replicas", f"has to be at most {items_max}", options.replicas))
     subjects: list[Subject] = [name for name in _SUBJECTS if name in members]
     if len(subjects) != 1:
         errors.append(FieldError("", "must have exactly one of pods, podRefs, template"))
@@ -57,36 +57,38 @@ async def parse_placement(raw: bytes, templates: TemplateCache) -> PlacePods:
         errors.append(FieldError("replicas", "must be given with a template, and only with one"))
     if errors:
         raise InvalidManifest(errors)
-    return await _intent(subjects[0], members, options, templates)
+    return await _intent(subjects[0], members[subjects[0]], options, templates, items_max)
 
 
-async def parse_pods(raw: bytes, field: str, templates: TemplateCache) -> tuple[PodManifest, ...]:
+async def parse_pods(
+    member: Member, field: str, templates: TemplateCache, items_max: int
+) -> tuple[PodManifest, ...]:
     """A list of pods that are to be placed; their `nodeName` is a wish.
 
     Raises:
         InvalidManifest: what is wrong in any of them, as `pods[3].spec…`.
     """
-    pods = await parse_items(
-        items_in(raw, field), field, partial(parse_pod, templates=templates, to_place=True)
-    )
+    parse = partial(parse_pod, templates=templates, to_place=True)
+    pods = await parse_items(items_in(member, field, items_max), field, parse)
     refuse_repeated(pods, field)
     return tuple(pods)
 
 
 async def _intent(
     subject: Subject,
-    members: Mapping[str, bytes],
+    member: Member,
     options: _Options,
     templates: TemplateCache,
+    items_max: int,
 ) -> PlacePods:
     pods: tuple[PodManifest, ...] = ()
     references: tuple[PodRef, ...] = ()
     if subject == "pods":
-        pods = await parse_pods(members["pods"], "pods", templates)
+        pods = await parse_pods(member, "pods", templates, items_max)
     elif subject == "template":
-        pods = await _replicas(members["template"], options.replicas, templates)
+        pods = await _replicas(whole(member), options.replicas, templates)
     else:
-        references = _references(members["podRefs"])
+        references = _references(whole(member), items_max)
     return PlacePods(
         pods=pods,
         pod_refs=references,
@@ -122,8 +124,10 @@ def _refuse_long_name(last: str, name: str) -> None:
         raise InvalidManifest([FieldError("template.metadata.name", message, name)])
 
 
-def _references(raw: bytes) -> tuple[PodRef, ...]:
+def _references(raw: bytes, items_max: int) -> tuple[PodRef, ...]:
     references = converted(decode_strict(raw), list[PodRef], "podRefs")
+    if len(references) > items_max:
+        raise too_many(items_max).under("podRefs")
     errors = [
         FieldError(f"podRefs[{index}]", "names a pod that is named before", reference.name)
         for index, reference in _later(references)
@@ -163,7 +167,7 @@ def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
         raise InvalidManifest(errors)
 
 
-def _read_options(members: Mapping[str, bytes]) -> tuple[_Options, list[FieldError]]:
+def _read_options(members: Mapping[str, Member]) -> tuple[_Options, list[FieldError]]:
     """The options that can be read, and what is wrong with the others."""
     errors = unknown_fields(members, _KNOWN)
     given: dict[str, object] = {}
@@ -171,7 +175,7 @@ def _read_options(members: Mapping[str, bytes]) -> tuple[_Options, list[FieldErr
         if (sent := members.get(name)) is None:
             continue
         try:
-            given[field.name] = converted(decode_strict(sent), field.type, name)
+            given[field.name] = converted(decode_strict(whole(sent)), field.type, name)
         except InvalidManifest as error:
             errors += error.errors
     return msgspec.structs.replace(_DEFAULTS, **given) if given else _DEFAULTS, errors

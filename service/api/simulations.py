@@ -10,7 +10,7 @@ from litestar.di import NamedDependency
 
 from service.api import wire
 from service.api.access import Namespaced
-from service.api.manifests import items_in, parse_items, unknown_fields
+from service.api.manifests import items_in, parse_items, read_members, unknown_fields
 from service.api.operations import JSON, Body, Operation, described
 from service.api.placement_requests import parse_pods, refuse_repeated
 from service.api.requests import AnyRequest, converted, media_type, query
@@ -18,8 +18,9 @@ from service.api.resources import NODES, POD_EXAMPLE
 from service.api.services import Services
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
+from service.model.json_pieces import Member, whole
 from service.model.manifest import AnyManifest, PodManifest, parse_namespace, parse_node, parse_pod
-from service.model.strict_json import decode_members, decode_strict
+from service.model.strict_json import decode_strict
 from service.model.templates import TemplateCache
 from service.scheduler.placements import PlacementAnswer, Policy
 from service.scheduler.simulating import Simulation
@@ -28,6 +29,7 @@ T = TypeVar("T", bound=AnyManifest)
 P = TypeVar("P")
 
 _KNOWN = tuple(field.encode_name for field in msgspec.structs.fields(wire.SimulationRequest))
+_LISTS = ("namespaces", "nodes", "pods", "place")
 
 _SIMULATE = Operation(
     id="simulate",
@@ -58,29 +60,32 @@ async def simulate(request: AnyRequest, services: NamedDependency[Services]) -> 
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
-    answer = await services.scheduler.simulate(await parse_simulation(body, services.templates))
+    simulation = await parse_simulation(
+        body, services.templates, services.settings.request_items_max
+    )
+    answer = await services.scheduler.simulate(simulation)
     return Response(msgspec.json.encode(answer), media_type=JSON)
 
 
-async def parse_simulation(raw: bytes, templates: TemplateCache) -> Simulation:
+async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int) -> Simulation:
     """The simulation that a body asks for.
 
     Raises:
         MalformedJSON: the body is no JSON that Moorage reads.
         InvalidManifest: all that is wrong with it, or with the objects in it.
     """
-    members = {
-        name: value for name, value in decode_members(raw, _KNOWN).items() if value != b"null"
-    }
+    members = await read_members(raw, read=_KNOWN, lists=_LISTS, items_max=items_max)
+    members = {name: value for name, value in members.items() if value != b"null"}
     _refuse_shape(members)
+    objects = partial(_objects, members, items_max)
     pod = partial(parse_pod, templates=templates)
     errors: list[FieldError] = []
     simulation = Simulation(
         config=await _noting(errors, _config(members.get("config")), ClusterConfig()),
-        namespaces=await _noting(errors, _objects(members, "namespaces", parse_namespace), ()),
-        nodes=await _noting(errors, _objects(members, "nodes", parse_node), ()),
-        pods=await _noting(errors, _objects(members, "pods", pod), ()),
-        place=await _noting(errors, _to_place(members, templates), ()),
+        namespaces=await _noting(errors, objects("namespaces", parse_namespace), ()),
+        nodes=await _noting(errors, objects("nodes", parse_node), ()),
+        pods=await _noting(errors, objects("pods", pod), ()),
+        place=await _noting(errors, _to_place(members, templates, items_max), ()),
         path="place" if "place" in members else "pod",
         all_or_nothing=await _noting(
             errors, _all_or_nothing(members.get("policy")), otherwise=False
@@ -100,7 +105,7 @@ async def _noting(errors: list[FieldError], part: Awaitable[P], otherwise: P) ->
         return otherwise
 
 
-def _refuse_shape(members: Mapping[str, bytes]) -> None:
+def _refuse_shape(members: Mapping[str, Member]) -> None:
     errors = unknown_fields(members, _KNOWN)
     if ("pod" in members) == ("place" in members):
         errors.append(FieldError("", "must have exactly one of pod and place"))
@@ -108,35 +113,35 @@ def _refuse_shape(members: Mapping[str, bytes]) -> None:
         raise InvalidManifest(errors)
 
 
-async def _config(raw: bytes | None) -> ClusterConfig:
+async def _config(raw: Member | None) -> ClusterConfig:
     if raw is None:
         return ClusterConfig()
     try:
-        return parse_config(decode_strict(raw))
+        return parse_config(decode_strict(whole(raw)))
     except InvalidManifest as error:
         raise error.under("config") from None
 
 
-async def _all_or_nothing(raw: bytes | None) -> bool:
-    given = {} if raw is None else {"policy": decode_strict(raw)}
+async def _all_or_nothing(raw: Member | None) -> bool:
+    given = {} if raw is None else {"policy": decode_strict(whole(raw))}
     return converted(given, _Options).policy == "AllOrNothing"
 
 
 async def _objects(
-    members: Mapping[str, bytes], field: str, parse: Callable[[bytes], T]
+    members: Mapping[str, Member], items_max: int, field: str, parse: Callable[[bytes], T]
 ) -> tuple[T, ...]:
-    found = await parse_items(items_in(members.get(field, b"[]"), field), field, parse)
+    found = await parse_items(items_in(members.get(field, b"[]"), field, items_max), field, parse)
     refuse_repeated(found, field)
     return tuple(found)
 
 
 async def _to_place(
-    members: Mapping[str, bytes], templates: TemplateCache
+    members: Mapping[str, Member], templates: TemplateCache, items_max: int
 ) -> tuple[PodManifest, ...]:
     if "place" in members:
-        return await parse_pods(members["place"], "place", templates)
+        return await parse_pods(members["place"], "place", templates, items_max)
     try:
-        return (parse_pod(members["pod"], templates, to_place=True),)
+        return (parse_pod(whole(members["pod"]), templates, to_place=True),)
     except InvalidManifest as error:
         raise error.under("pod") from None
 

@@ -613,7 +613,7 @@ class PlacementRequest(Value, frozen=True, kw_only=True):
     """Pods that are stored already."""
     template: PodTemplate | None = None
     """What the replicas have in common; they are named `<name>-0`, `<name>-1`, …"""
-    replicas: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=10_000)] | None = None
     """How many pods of the template."""
     policy: Policy = "BestEffort"
     """AllOrNothing places all of them in one commit, or none."""

@@ -10,6 +10,7 @@ Refused as invalid, with the field: NUL in a string, integers beyond 64 bits, fl
 
 import json
 import re
+import sys
 from collections.abc import Collection, Iterator
 from math import isinf
 
@@ -69,7 +70,7 @@ def decode_members(raw: bytes, read: Collection[str] | None = None) -> dict[str,
     if read is not None:
         for name, member in found.items():
             if name not in read:
-                _refuse_unread(name, member)
+                refuse_unread(name, member)
     return found
 
 
@@ -85,20 +86,30 @@ def _respelt_members(raw: bytes) -> dict[str, msgspec.Raw]:
     return members
 
 
-def _refuse_unread(name: str, member: bytes) -> None:
+def refuse_unread(name: str, member: bytes) -> None:
+    """Decode a member for nothing but its errors; raises what `decode_strict` raises."""
     try:
         decode_strict(member)
     except InvalidManifest as error:
         raise error.under(name) from None
 
 
-def decode_items(raw: bytes) -> list[bytes]:
-    """The items of the outermost list, each still as JSON."""
+def decode_items(raw: bytes, items_max: int = sys.maxsize) -> list[bytes]:
+    """The items of the outermost list, each still as JSON; InvalidManifest if there are too many."""
     try:
-        return [bytes(item) for item in _decode_items(raw)]
+        items = _decode_items(raw)
+        if len(items) <= items_max:
+            return [bytes(item) for item in items]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         decode_strict(raw)
         raise InvalidManifest([FieldError("", "must be a list")]) from None
+    raise too_many(items_max)
+
+
+def too_many(items_max: int) -> InvalidManifest:
+    """What is said of a list with more items than one request may have."""
+    message = f"has more than {items_max} items; send them in several requests"
+    return InvalidManifest([FieldError("", message)])
 
 
 def _decoded(raw: bytes) -> object:

@@ -37,6 +37,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster that nobody asked for so long is dropped from memory."""
     apply_objects_max: int = 10_000
     """Objects in one `List` of `apply`."""
+    explained_pairs_max: int = 2_000_000
+    """Pods times nodes that one request may have explained in full."""
     watchers_max: int = 1_000
     """Watches in this process; more are refused as Overloaded."""
     watch_ring_changes: int = 10_000

@@ -28,7 +28,7 @@ class PlacementRequest(
     pod_refs: list[PodRef] | None = None
     template: msgspec.Raw | None = None
     """A PodTemplateSpec whose `metadata.name` is the prefix of the pods' names."""
-    replicas: Annotated[int, msgspec.Meta(ge=1, le=100_000)] | None = None
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=10_000)] | None = None
     policy: Policy = "BestEffort"
     on_unschedulable: Literal["Reject", "Queue"] = "Reject"
     dry_run: bool = False

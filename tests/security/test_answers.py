@@ -5,7 +5,7 @@ import pytest
 
 from tests.api.harness import CLUSTER, Harness, pod, problem
 
-MANY = 20_000
+MANY = 10_000
 
 
 @pytest.mark.parametrize(
