@@ -87,6 +87,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """One line of an NDJSON `apply`."""
     apply_objects_max: Count = 10_000
     """Objects in one `List` of `apply`, which is one commit."""
+    watchers_max: Count = 1_000
+    """Watches of one process."""
+    principal_watchers_max: Count = 250
+    """Of them, those of one principal that is no admin."""
+    clusters_max: Count = 10_000
+    """Clusters of a database: with so many, none is created."""
+    objects_max: Count = 2_000_000
+    """Objects of one cluster: beyond it, nothing that makes them more is done."""
     request_items_max: Count = 10_000
     """Items of any other list in a request, and replicas that one asks for."""
     explained_pairs_max: Count = 2_000_000

@@ -103,7 +103,7 @@ async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) 
                 example={"config": {"daemonNamespaces": ["kube-system", "monitoring"]}},
             ),
             answers={200: _cluster("Replaced."), 201: _cluster("Created.")},
-            problems=_WRITE_PROBLEMS,
+            problems=(*_WRITE_PROBLEMS, "TooManyClusters"),
         )
     ),
 )

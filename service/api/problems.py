@@ -177,6 +177,21 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "No such scheduling profile",
         "The pod's `schedulerName` is no profile of the cluster, so Moorage never places it.",
     ),
+    "TooManyClusters": ProblemKind(
+        403,
+        "There are as many clusters as there may be",
+        "Delete one, or raise the server's setting `clusters_max`.",
+    ),
+    "TooManyObjects": ProblemKind(
+        403,
+        "The cluster has as many objects as it may have",
+        "The change would make them more. Delete some, or raise the server's setting `objects_max`.",
+    ),
+    "TooManyWatches": ProblemKind(
+        403,
+        "The caller has as many watches as one may have",
+        "End one of them; the server's setting `principal_watchers_max` says how many a caller may have in one process.",
+    ),
     "NoSuchPath": ProblemKind(
         404,
         "Nothing is served at this path",

@@ -6,7 +6,8 @@ from litestar import get
 from litestar.di import NamedDependency
 
 from service.api import wire
-from service.api.access import Namespaced
+from service.api.access import Namespaced, caller_of
+from service.api.budget import holding_of
 from service.api.event_stream import EVENT_STREAM, EventStream
 from service.api.filters import parse_label_selector
 from service.api.object_operations import CLUSTER_PATH
@@ -83,7 +84,13 @@ _OPERATION = Operation(
             description="The events; the schema is that of each one's `data`.",
         )
     },
-    problems=("Compacted", "HistoryReplaced", "Overloaded", "RevisionNotReached"),
+    problems=(
+        "Compacted",
+        "HistoryReplaced",
+        "Overloaded",
+        "RevisionNotReached",
+        "TooManyWatches",
+    ),
 )
 
 
@@ -103,8 +110,14 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
     head = await services.reads.head(cluster)
     if since is not None and since > head.revision:
         raise RevisionNotReached(f"The cluster has not reached revision {since}.")
+    caller = caller_of(request.scope)
+    watch = await services.scheduler.watching.open(
+        cluster, since, None if caller.is_admin else caller.name
+    )
+    # However the request ends: what is streamed may never begin.
+    holding_of(request.scope).at_end(watch.close)
     stream = EventStream(
-        watch=await services.scheduler.watching.open(cluster, since),
+        watch=watch,
         selection=selection,
         cluster=cluster,
         path=request.scope["path"],

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator
 from datetime import UTC
 
-from service.model.errors import MoorageError
+from service.model.errors import Denied, MoorageError
 from service.model.manifest import TemplateCache
 from service.scheduler.batches import Batch
 from service.scheduler.decide import decide
@@ -70,6 +70,15 @@ class Decider:
             if self._clock.monotonic() >= end:
                 break
 
+    def _refuse_growth(self, replica: Replica, before: int) -> None:
+        """See that a decision leaves no more objects than there may be, unless it has not made them more."""
+        most = self._limits.objects_max
+        if most < replica.object_count > before:
+            raise Denied(
+                "TooManyObjects",
+                f"The cluster would have {replica.object_count} objects, over the limit (objects_max) of {most}.",
+            )
+
     def _deadline(self) -> Callable[[], bool]:
         end = self._clock.monotonic() + self._limits.pending_slice_seconds
         return lambda: self._clock.monotonic() >= end
@@ -88,9 +97,11 @@ class Decider:
             is_late=self._deadline(),
         )
         mark, hints = replica.mark(), dict(ticket.hints)
+        objects = replica.object_count
         outcome: Outcome
         try:
             outcome = yield from decide(desk, ticket.intent)
+            self._refuse_growth(replica, objects)
         except MoorageError as error:
             replica.undo(mark)
             desk.events.clear()

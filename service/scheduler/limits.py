@@ -41,6 +41,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Pods times nodes that one request may have explained in full."""
     watchers_max: int = 1_000
     """Watches in this process; more are refused as Overloaded."""
+    watchers_of_one_max: int = 250
+    """Of them, those of one caller who is counted."""
+    clusters_max: int = 10_000
+    objects_max: int = 2_000_000
+    """Objects of one cluster."""
     watch_ring_changes: int = 10_000
     """Recent changes of a watched cluster kept in memory for all its watchers."""
     watch_ring_bytes: int = 16 * 1024 * 1024

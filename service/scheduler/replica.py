@@ -88,6 +88,11 @@ class Replica:
         return self.revision - len(self._journal)
 
     @property
+    def object_count(self) -> int:
+        """How many objects of all kinds there are."""
+        return sum(map(len, self._objects.values()))
+
+    @property
     def config(self) -> ClusterConfig:
         """The cluster's configuration."""
         return self.cluster.config

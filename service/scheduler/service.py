@@ -13,6 +13,7 @@ import msgspec
 from service.model.config import parse_config
 from service.model.errors import (
     Conflict,
+    Denied,
     IdempotencyKeyInProgress,
     MoorageError,
     NotFound,
@@ -76,6 +77,8 @@ class Scheduler:
         self._evictions = self._duties(AllEvictions, holder)
         self._events = EventRecorder(store, clock, self._limits, self._meter)
         self._loops: dict[str, ClusterLoop] = {}
+        self._creating = asyncio.Lock()
+        """Held while a cluster is created: they are counted before."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pulse_task: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[None]] = []
@@ -268,11 +271,19 @@ class Scheduler:
                 raise PreconditionFailed("There is no such cluster.") from None
         config = msgspec.json.encode(parse_config(intent.config))
         try:
-            created = await self._store.create_cluster(cluster, config)
+            async with self._creating:
+                await self._refuse_too_many_clusters()
+                created = await self._store.create_cluster(cluster, config)
         except Conflict:
             # Somebody else created it just now.
             return cast("ConfigAnswer", await self._ask(cluster, intent, None))
         return ConfigAnswer(revision=created.head.revision, config=config, created=True)
+
+    async def _refuse_too_many_clusters(self) -> None:
+        """Other processes may create one at the same time: that they all do is no harm."""
+        most = self._limits.clusters_max
+        if len(await self._store.cluster_ids()) >= most:
+            raise Denied("TooManyClusters", f"There are {most} clusters, the limit (clusters_max).")
 
     async def _submit_once(
         self, cluster: str, intent: Intent[A], idempotency: Idempotency[A], key: IdempotencyKey

@@ -108,6 +108,11 @@ class Stream:
         await self._until(lambda: len(self.events) >= count)
         return self.events
 
+    async def until_answered(self) -> int:
+        """The status."""
+        await self._until(lambda: bool(self.status))
+        return self.status
+
     async def until_id(self, revision: str) -> None:
         await self._until(lambda: bool(self.events) and self.events[-1].id == revision)
 

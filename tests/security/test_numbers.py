@@ -1,10 +1,15 @@
 """What one request, or one client after another, may have of anything is bounded, and the bound is told."""
 
+import asyncio
+from collections import Counter
+
 import msgspec
 import pytest
 
+from service.model.errors import Denied, Overloaded
 from service.scheduler.limits import Limits
 from tests.api.conftest import MakeHarness
+from tests.api.following import Stream
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 
 MANY = 1_000_000
@@ -113,3 +118,75 @@ async def test_a_simulation_which_is_explained_in_full_has_the_same_limit(make_h
     answer = await harness.client.post(SIMULATE, json=body)
     assert problem(answer, 422) == "InvalidManifest"
     assert answer.json()["errors"][0]["field"] == "place"
+
+
+async def opened(harness: Harness, count: int) -> list[Stream]:
+    """So many watches, asked for at the same time."""
+    streams = [Stream(harness.app, {}) for _ in range(count)]
+    for each in streams:
+        await each.until_answered()
+    return streams
+
+
+async def test_watches_that_are_opened_at_once_are_counted(make_harness: MakeHarness) -> None:
+    """Each counts before it is looked for in the log; so do those that are only asked about with HEAD."""
+    harness = await make_harness(limits=Limits(watchers_max=3))
+    for _ in range(4):
+        assert (await harness.client.head(f"{CLUSTER}/watch")).status_code == 200
+        assert (await harness.client.get(f"{CLUSTER}/watch?sinceRevision=99")).status_code == 503
+        assert (await harness.client.get("/v1/clusters/none/watch")).status_code == 404
+    streams = await opened(harness, 8)
+    assert Counter(each.status for each in streams) == {200: 3, 503: 5}
+    for each in streams:
+        each.left.set()
+        await each.task
+    assert harness.scheduler.watching.watchers == 0
+
+
+async def test_one_caller_has_no_more_than_a_share_of_the_watches(make_harness) -> None:
+    limits = Limits(watchers_max=3, watchers_of_one_max=2)
+    watching = (await make_harness(limits=limits)).scheduler.watching
+    mine = [await watching.open("default", None, "me") for _ in range(2)]
+    with pytest.raises(Denied) as refused:
+        await watching.open("default", None, "me")
+    assert refused.value.reason == "TooManyWatches"
+    await watching.open("default", None, "others")
+    with pytest.raises(Overloaded):
+        await watching.open("default", None, "others")
+    mine[0].close()
+    mine[0].close()
+    await watching.open("default", None, "me")
+    with pytest.raises(Overloaded):
+        await watching.open("default", None)
+
+
+async def test_clusters_that_are_created_at_once_are_counted(make_harness: MakeHarness) -> None:
+    """The first one is there from the start. Those that there are may still be configured."""
+    harness = await make_harness(limits=Limits(clusters_max=3))
+    creating = (harness.client.put(f"/v1/clusters/c-{n}", json={"config": {}}) for n in range(6))
+    answers = await asyncio.gather(*creating)
+    assert Counter(each.status_code for each in answers) == {201: 2, 403: 4}
+    assert {problem(each, 403) for each in answers if each.is_error} == {"TooManyClusters"}
+    await harness.configure(hardPodAffinityWeight=2)
+
+
+async def test_a_cluster_may_have_so_many_objects(make_harness: MakeHarness) -> None:
+    """What is there may be changed and removed; what makes them more is refused as a whole."""
+    harness = await make_harness(limits=Limits(objects_max=4))
+    paths = [f"{CLUSTER}/nodes/n-{number}" for number in range(6)]
+    statuses = [
+        (await harness.client.put(path, json=node(path[-3:]))).status_code for path in paths
+    ]
+    created = statuses.count(201)
+    assert 0 < created <= 4
+    assert statuses == [201] * created + [403] * (6 - created)
+    refused = await harness.client.put(paths[-1], json=node("n-5"))
+    assert problem(refused, 403) == "TooManyObjects"
+    changed = await harness.client.put(paths[0], json=node("n-0", zone="a"))
+    assert changed.status_code == 200
+    assert (await harness.client.delete(paths[0])).status_code == 200
+    assert (await harness.client.put(paths[-1], json=node("n-5"))).status_code == 201
+    queued = template(2, onUnschedulable="Queue")
+    answer = await harness.client.post(PLACE, content=queued, headers=JSON)
+    assert problem(answer, 403) == "TooManyObjects"
+    assert (await harness.client.get(f"{CLUSTER}/pods")).json()["items"] == []

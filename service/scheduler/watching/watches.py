@@ -1,11 +1,12 @@
 """Watches: positions in logs, and the feeds that they share."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 from uuid import UUID
 
-from service.model.errors import Overloaded, StorageUnavailable
+from service.model.errors import Denied, Overloaded, StorageUnavailable
 from service.model.log import Diverged, Head
 from service.scheduler.limits import Limits
 from service.scheduler.ports import Clock, Store
@@ -25,13 +26,15 @@ class Watching:
         self._limits = limits
         self._spawn = spawn
         self._feeds: dict[int, Feed] = {}
+        self._seats: Counter[str | None] = Counter()
+        """Watches that are open, by who has them; taken before anything is waited for, so that none is given twice."""
         self._page_readers = asyncio.Semaphore(limits.watch_page_readers_max)
         self._closed = False
 
     @property
     def watchers(self) -> int:
-        """How many watches are under way."""
-        return sum(feed.watchers for feed in self._feeds.values())
+        """How many watches are open."""
+        return self._seats.total()
 
     @property
     def cluster_ids(self) -> set[int]:
@@ -56,26 +59,57 @@ class Watching:
             feed.end()
         self._feeds.clear()
 
-    async def open(self, cluster: str, since: int | None) -> "Watch":
+    async def open(self, cluster: str, since: int | None, caller: str | None = None) -> "Watch":
         """A watch from after revision `since` on, from the present head on if that is None.
+
+        It counts until it is closed, for everybody and for its `caller`; None: for somebody who is not counted.
 
         Raises:
             NotFound: there is no such cluster.
             Compacted: the log no longer reaches back to that revision.
             HistoryReplaced: the log never had it.
             Overloaded: there are too many watches, or the server is shutting down.
+            Denied: the caller has too many.
         """
+        stand_up = self._take_seat(caller)
+        try:
+            return await self._opened(cluster, since, stand_up)
+        except BaseException:
+            stand_up()
+            raise
+
+    def _take_seat(self, caller: str | None) -> Callable[[], None]:
+        """Count one watch more; what is given counts it less, once."""
+        limits = self._limits
         if self._closed:
             raise Overloaded("The server is shutting down.")
         if self.watchers >= self._limits.watchers_max:
             raise Overloaded("There are too many watches on this server.")
-        cluster_id = await self._store.find_cluster(cluster)
-        if since is None:
-            head = await self._store.head(cluster_id)
-            return Watch(self, cluster_id, head, since=head.revision, position=head, first=[])
-        return await self._open_at(cluster_id, since)
+        if caller is not None and self._seats[caller] >= limits.watchers_of_one_max:
+            raise Denied(
+                "TooManyWatches",
+                f"{caller} has {limits.watchers_of_one_max} watches on this server (principal_watchers_max).",
+            )
+        self._seats[caller] += 1
+        taken = [caller]
 
-    async def _open_at(self, cluster_id: int, since: int) -> "Watch":
+        def stand_up() -> None:
+            if taken:
+                self._seats[taken.pop()] -= 1
+                self._seats = +self._seats
+
+        return stand_up
+
+    async def _opened(self, cluster: str, since: int | None, at_end: Callable[[], None]) -> "Watch":
+        cluster_id = await self._store.find_cluster(cluster)
+        if since is not None:
+            return await self._open_at(cluster_id, since, at_end)
+        head = await self._store.head(cluster_id)
+        return Watch(
+            self, cluster_id, head, since=head.revision, position=head, first=[], at_end=at_end
+        )
+
+    async def _open_at(self, cluster_id: int, since: int, at_end: Callable[[], None]) -> "Watch":
         """Begin with a page that needs no tip: the revision may lie within a commit."""
         async with self._page_readers:
             page = await self._store.read_log(
@@ -85,7 +119,15 @@ class Watching:
             raise lost_history(page, since)
         position = Head(page.revision, page.tip or page.head.tip, page.head.at)
         first = list(commits_of(page))
-        return Watch(self, cluster_id, page.head, since=since, position=position, first=first)
+        return Watch(
+            self,
+            cluster_id,
+            page.head,
+            since=since,
+            position=position,
+            first=first,
+            at_end=at_end,
+        )
 
     async def read_page(self, cluster_id: int, revision: int, tip: UUID) -> list[LoggedCommit]:
         """What follows a position, for one who is behind the ring; empty at the head.
@@ -134,7 +176,7 @@ class Watching:
 
 
 class Watch:
-    """One watcher's position in a log. It costs nothing before the first `next`; then `close` it.
+    """One watcher's position in a log. It costs nothing but its place before the first `next`; `close` it in any case.
 
     `revision` is what the watcher has been given all changes up to: the end of a commit, unless it
     is still where the watch began; `head` is where the log ended when it was opened.
@@ -149,7 +191,9 @@ class Watch:
         since: int,
         position: Head,
         first: Sequence[LoggedCommit],
+        at_end: Callable[[], None],
     ) -> None:
+        self._at_end = at_end
         self.revision = since
         self.head = head
         self._watching = watching
@@ -188,7 +232,8 @@ class Watch:
             await news.wait()
 
     def close(self) -> None:
-        """Watch no more."""
+        """Watch no more; may be said again."""
+        self._at_end()
         if self._feed is not None:
             self._watching.leave(self._feed)
             self._feed = None
