@@ -8,7 +8,7 @@ done twice, or in vain, is seen to where it is decided.
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
 
 from service.model.errors import MoorageError
@@ -63,6 +63,11 @@ class Duty(ABC):
     def is_needed(self) -> bool:
         """Whether the cluster has to stay in memory for this."""
         return self._lease.held and self._is_to_be_done
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is, or may soon be, anything to do, or a lease to look after."""
+        return self._lease.held or self._is_to_be_done
 
     def serve(self, enqueue: Callable[[Ticket], None]) -> None:
         """Begin: `enqueue` puts a ticket into the inbox of the cluster's loop."""
@@ -181,11 +186,15 @@ class Duties(ABC, Generic[D]):
         duty = self._by_cluster.get(cluster_id)
         return duty is not None and duty.is_needed
 
-    def tick(self, alive: Iterable[int]) -> None:
-        """Called every now and then, with the clusters that are in memory still."""
-        self._by_cluster = {cluster_id: self._by_cluster[cluster_id] for cluster_id in alive}
-        for duty in self._by_cluster.values():
-            duty.tick()
+    def tick(self, cluster_id: int) -> bool:
+        """Look after a cluster in memory; whether that is to be done again soon."""
+        duty = self._by_cluster[cluster_id]
+        duty.tick()
+        return duty.has_work
+
+    def drop(self, cluster_id: int) -> None:
+        """A cluster is not in memory any more."""
+        self._by_cluster.pop(cluster_id, None)
 
     async def adopt(self, serve: Callable[[str], Awaitable[object]]) -> None:
         """Find clusters toward which nobody does this duty any more, and serve them, for ever.

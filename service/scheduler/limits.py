@@ -64,6 +64,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     upkeep_seconds: float = 10.0
     """How often logs are compacted and old answers swept."""
     upkeep_lease_seconds: float = 60.0
+    upkeep_pause_seconds_max: float = 600.0
+    """How long the log of a cluster in which nothing changes is left alone at most."""
     home_lease_seconds: float = 10.0
     """How soon a cluster's requests are handed to another worker after one that died (P19)."""
     evictions_lease_seconds: float = 3.0

@@ -116,17 +116,19 @@ class ClusterLoop:
         self._inbox.append(ticket)
         self._wake.set()
 
-    def hear(self, head: Head | None) -> None:
-        """Follow the log if its head, which is None if the cluster is gone, is news.
+    def hear(self, head: Head | None) -> bool:
+        """Follow the log if its head, which is None if the cluster is gone, is news; whether it is.
 
         While there is work, that finds it out by itself.
         """
         replica = self._follower.replica
         if head is not None and replica is not None:
             self._lag.hear(head.revision, replica.committed_revision, self._clock.monotonic())
-        if self.idle and head != self._follower.head:
-            self._behind = True
-            self._wake.set()
+        if not self.idle or head == self._follower.head:
+            return False
+        self._behind = True
+        self._wake.set()
+        return True
 
     def stop(self) -> None:
         """End once everything that was asked is answered."""

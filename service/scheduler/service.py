@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Set as AbstractSet
+from collections.abc import Coroutine, Mapping, Set as AbstractSet
 from contextlib import aclosing
 from datetime import UTC
 from typing import Any, TypeVar, cast, overload
@@ -30,6 +30,7 @@ from service.scheduler.homes import Homes, NoHomes
 from service.scheduler.intents import A, Idempotency, Intent, PutConfig
 from service.scheduler.limits import Limits
 from service.scheduler.loop import ClusterGone, ClusterLoop
+from service.scheduler.loops import AWAKE_SECONDS, Loops
 from service.scheduler.measuring import Meter, NoMeter, Vitals, failed_attempts
 from service.scheduler.pending import AllPendingPods
 from service.scheduler.placements import PlacementAnswer
@@ -76,7 +77,7 @@ class Scheduler:
         self._pending = self._duties(AllPendingPods, holder)
         self._evictions = self._duties(AllEvictions, holder)
         self._events = EventRecorder(store, clock, self._limits, self._meter)
-        self._loops: dict[str, ClusterLoop] = {}
+        self._loops = Loops()
         self._creating = asyncio.Lock()
         """Held while a cluster is created: they are counted before."""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -176,9 +177,7 @@ class Scheduler:
         if not await self._store.delete_cluster(cluster_id):
             raise NotFound(f"There is no cluster {cluster}.")
         self._announce(cluster_id)
-        loop = self._loops.pop(cluster, None)
-        if loop is not None:
-            loop.stop()
+        self._drop(cluster)
 
     async def simulate(self, simulation: Simulation) -> PlacementAnswer:
         """Place pods on an inline cluster; nothing is stored.
@@ -226,11 +225,11 @@ class Scheduler:
 
     def vitals(self) -> Vitals:
         """The present state of this process."""
-        loops = self._loops.values()
+        loops = self._loops.awake
         lags = [loop.lag() for loop in loops]
         pending: Counter[str] = Counter()
-        for counts in self.pending_pods().values():
-            pending.update(counts)
+        for loop in loops:
+            pending.update(self._pending.counts(loop.cluster_id) or {})
         return Vitals(
             inbox=sum(loop.waiting for loop in loops),
             pending=pending,
@@ -250,13 +249,14 @@ class Scheduler:
         while True:
             loop = await self._loop_of(cluster)
             future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+            self._loops.wake(loop.cluster_id)
             try:
                 loop.enqueue(Ticket(intent, deadline, idempotency, future, asked=asked))
                 return await future
             except ClusterGone:
                 # Deleted, and perhaps made anew under the same name: then that one is meant.
                 if self._loops.get(cluster) is loop:
-                    del self._loops[cluster]
+                    self._drop(cluster)
             except Exception as error:
                 if isinstance(error, Unavailable) or not isinstance(error, MoorageError):
                     self._meter.attempted(failed_attempts(intent))
@@ -329,8 +329,18 @@ class Scheduler:
         cluster_id = await self._store.find_cluster(cluster)
         found = self._loops.get(cluster)
         if found is None or found.ended:
-            found = self._loops[cluster] = self._new_loop(cluster_id)
+            self._drop(cluster)
+            found = self._new_loop(cluster_id)
+            self._loops.put(cluster, found)
         return found
+
+    def _drop(self, cluster: str) -> None:
+        """Have a cluster in memory no longer."""
+        loop = self._loops.remove(cluster)
+        if loop is not None:
+            loop.stop()
+            self._pending.drop(loop.cluster_id)
+            self._evictions.drop(loop.cluster_id)
 
     def _new_loop(self, cluster_id: int) -> ClusterLoop:
         pending = self._pending.of(cluster_id)
@@ -360,32 +370,47 @@ class Scheduler:
         self._store.notify(cluster_id)
 
     async def _pulse(self) -> None:
-        """Look for what others did, whether they said so or not; drop clusters out of use."""
+        """Look for what others did, whether they said so or not; drop clusters out of use.
+
+        Of those that nothing happens in, some at a time: so it costs no more with thousands of them.
+        """
         while True:
             await self._clock.sleep(self._limits.poll_seconds)
-            self._drop_unused()
-            self._homes.tick([name for name, loop in self._loops.items() if not loop.ended])
-            alive = [each.cluster_id for each in self._loops.values() if not each.ended]
-            self._pending.tick(alive)
-            self._evictions.tick(alive)
-            await self._look()
+            due = self._loops.due()
+            self._drop_unused(due)
+            alive = {name: loop for name, loop in due.items() if name in self._loops}
+            self._homes.tick(alive)
+            for name, loop in alive.items():
+                self._look_after(name, loop)
+            await self._look(
+                {loop.cluster_id for loop in alive.values()} | self.watching.cluster_ids
+            )
             self._meter.vitals(self.vitals())
+
+    def _look_after(self, name: str, loop: ClusterLoop) -> None:
+        """Do what time asks for in a cluster; it may sleep once there is nothing left."""
+        duties = (self._pending, self._evictions)
+        busy = [each.tick(loop.cluster_id) for each in duties]
+        used = loop.last_used + AWAKE_SECONDS > self._clock.monotonic()
+        if loop.idle and not used and not any(busy):
+            self._loops.sleep(name)
 
     async def _listen(self) -> None:
         """Look as soon as others say that they did something (P14)."""
         async with aclosing(self._store.listen()) as hints:
             async for grown in hints:
-                await self._look(among=grown or None)
+                everything = {loop.cluster_id for loop in self._loops.values()}
+                watched = self.watching.cluster_ids
+                await self._look(grown or everything | watched, idle_only=bool(grown))
 
-    async def _look(self, among: AbstractSet[int] | None = None) -> None:
+    async def _look(self, among: AbstractSet[int], *, idle_only: bool = False) -> None:
         """Have loops without work, and watchers, follow logs whose heads are news to them.
 
         Loops with work only note how far they are behind; not at every hint, of which there may
         be many.
         """
-        loops = [loop for loop in self._loops.values() if loop.idle or among is None]
-        asked = {loop.cluster_id for loop in loops} | self.watching.cluster_ids
-        asked &= asked if among is None else among
+        loops = [loop for loop in self._loops.of(among) if loop.idle or not idle_only]
+        asked = {loop.cluster_id for loop in loops} | (self.watching.cluster_ids & among)
         if not asked:
             return
         try:
@@ -394,19 +419,19 @@ class Scheduler:
             _log.debug("The heads could not be read.", exc_info=True)
             return
         for loop in loops:
-            if loop.cluster_id in asked:
-                loop.hear(heads.get(loop.cluster_id))
+            if loop.hear(heads.get(loop.cluster_id)):
+                self._loops.wake(loop.cluster_id)
         self.watching.hear(heads, asked)
 
-    def _drop_unused(self) -> None:
+    def _drop_unused(self, looked_at: Mapping[str, ClusterLoop]) -> None:
+        """Drop clusters that nobody needs, and those that have ended by themselves."""
         unused = self._clock.monotonic() - self._limits.idle_seconds_max
-        for name, loop in list(self._loops.items()):
+        for name, loop in looked_at.items():
             needed = any(
                 each.are_needed(loop.cluster_id) for each in (self._pending, self._evictions)
             )
-            if loop.idle and loop.last_used < unused and not needed:
-                del self._loops[name]
-                loop.stop()
+            if loop.ended or (loop.idle and loop.last_used < unused and not needed):
+                self._drop(name)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self._keep(asyncio.create_task(work))

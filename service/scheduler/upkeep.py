@@ -17,6 +17,8 @@ class _Look(NamedTuple):
 
     head: Head
     at: float
+    pause: float
+    """How long it is left alone, unless it changes."""
 
 
 class Upkeep:
@@ -55,8 +57,9 @@ class Upkeep:
         self._looks = {each: look for each, look in self._looks.items() if each in heads}
         for cluster_id, head in heads.items():
             if self._is_due(cluster_id, head):
-                self._looks[cluster_id] = _Look(head, self._clock.monotonic())
-                if await self._has_lease(cluster_id):
+                pause = self._pause(cluster_id, head)
+                self._looks[cluster_id] = _Look(head, self._clock.monotonic(), pause)
+                if await self._has_lease(cluster_id, pause):
                     await self._look_after(cluster_id)
         self.log_changes = sum(heads[each].revision - floor for each, floor in self._floors.items())
 
@@ -65,7 +68,16 @@ class Upkeep:
         look = self._looks.get(cluster_id)
         if look is None or (cluster_id in self._floors and look.head != head):
             return True
-        return self._clock.monotonic() >= look.at + self._limits.upkeep_lease_seconds / 2
+        pause = look.pause if look.head == head else self._limits.upkeep_lease_seconds / 2
+        return self._clock.monotonic() >= look.at + pause
+
+    def _pause(self, cluster_id: int, head: Head) -> float:
+        """Twice as long each time that nothing has changed: there may be thousands of such clusters."""
+        least = self._limits.upkeep_lease_seconds / 2
+        look = self._looks.get(cluster_id)
+        if look is None or look.head != head:
+            return least
+        return min(2 * look.pause, max(least, self._limits.upkeep_pause_seconds_max))
 
     async def release(self) -> None:
         """Give all leases back, so that others need not wait for their end."""
@@ -83,8 +95,8 @@ class Upkeep:
         except NotFound:
             self._floors.pop(cluster_id, None)  # deleted meanwhile
 
-    async def _has_lease(self, cluster_id: int) -> bool:
-        seconds = self._limits.upkeep_lease_seconds
+    async def _has_lease(self, cluster_id: int, pause: float) -> bool:
+        seconds = 2 * pause
         lease = await self._store.acquire_lease(cluster_id, LEASE, self._holder, seconds)
         if lease is None:
             self._floors.pop(cluster_id, None)
