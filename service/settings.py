@@ -4,7 +4,8 @@ What belongs to one cluster is that cluster's configuration instead (`service.mo
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -12,6 +13,12 @@ import msgspec
 from service.model.wording import worded
 
 PREFIX = "MOORAGE_"
+SECRETS = ("token", "database_url")
+"""Settings that a file can hold in place of a variable: `MOORAGE_TOKEN_FILE` names it."""
+FILE_SUFFIX = "_file"
+
+TOKEN_CHARACTERS_MIN = 32
+"""So many that nobody guesses it: `openssl rand -hex 16` makes one."""
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Bytes = Annotated[int, msgspec.Meta(ge=1024)]
@@ -44,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where the embedded PostgreSQL keeps its data; not used with a `database_url`."""
     database_url: str | None = None
     """`postgresql://…`; without it `moorage serve` starts the embedded PostgreSQL."""
-    token: Annotated[str, msgspec.Meta(min_length=1)] | None = None
+    token: Annotated[str, msgspec.Meta(min_length=TOKEN_CHARACTERS_MIN)] | None = None
     """The bearer token that every request below `/v1` must then carry."""
     tls_certificate: str | None = None
     """PEM file of the certificate, with those that vouch for it; with `tls_key` the server speaks HTTPS alone."""
@@ -143,19 +150,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """The settings that the `MOORAGE_*` variables of an environment give.
 
+    A secret may be in a file instead, which is read now and not again.
+
     Raises:
-        InvalidSettings: a variable is misspelt, or its value is of the wrong kind.
+        InvalidSettings: a variable is misspelt, its value is of the wrong kind, or its file cannot be read.
     """
     given = {
         name.removeprefix(PREFIX).lower(): value
         for name, value in environment.items()
         if name.startswith(PREFIX)
     }
+    from_files = _secrets_in_files(given)
     _refuse_unknown(given)
     try:
         return msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise InvalidSettings(_in_words_of_the_environment(str(error))) from None
+        raise InvalidSettings(_in_words_of_the_environment(str(error), from_files)) from None
 
 
 def settings_of_this_process() -> Settings:
@@ -163,15 +173,51 @@ def settings_of_this_process() -> Settings:
     return read_settings(os.environ)  # noqa: TID251
 
 
+def read_secret(name: str, environment: Mapping[str, str]) -> str | None:
+    """What the file holds that `MOORAGE_<NAME>_FILE` names, without the end of its line; None if no file is named.
+
+    Raises:
+        InvalidSettings: it cannot be read, or the variable proper is set as well.
+    """
+    plain = PREFIX + name.upper()
+    variable = plain + FILE_SUFFIX.upper()
+    path = environment.get(variable)
+    if path is None:
+        return None
+    if plain in environment:
+        raise InvalidSettings(f"Set either {plain} or {variable}, not both.")
+    try:
+        return Path(path).read_text("utf-8").rstrip("\r\n")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InvalidSettings(f"{variable}: {path} cannot be read: {reason}.") from None
+
+
+def _secrets_in_files(given: dict[str, str]) -> list[str]:
+    """Put what files hold in place of their names; which settings that were."""
+    environment = {PREFIX + name.upper(): value for name, value in given.items()}
+    found = {name: read_secret(name, environment) for name in SECRETS}
+    for name, secret in found.items():
+        if secret is not None:
+            del given[name + FILE_SUFFIX]
+            given[name] = secret
+    return [name for name, secret in found.items() if secret is not None]
+
+
 def _refuse_unknown(given: Mapping[str, str]) -> None:
     unknown = sorted(given.keys() - set(Settings.__struct_fields__))
     if unknown:
         names = ", ".join(PREFIX + name.upper() for name in unknown)
-        known = ", ".join(PREFIX + name.upper() for name in sorted(Settings.__struct_fields__))
+        names_known = [*Settings.__struct_fields__, *(name + FILE_SUFFIX for name in SECRETS)]
+        known = ", ".join(PREFIX + name.upper() for name in sorted(names_known))
         raise InvalidSettings(f"No such setting: {names}. Known settings: {known}.")
 
 
-def _in_words_of_the_environment(message: str) -> str:
-    """Msgspec names the field; people set the variable."""
+def _in_words_of_the_environment(message: str, from_files: Sequence[str]) -> str:
+    """Msgspec names the field; people set the variable, or one that names a file."""
     wrong = worded(message)
-    return f"{PREFIX}{wrong.field.upper()}: {wrong.message}." if wrong.field else message
+    if not wrong.field:
+        return message
+    suffix = FILE_SUFFIX.upper() if wrong.field in from_files else ""
+    length = f" of at least {TOKEN_CHARACTERS_MIN} characters" if wrong.field == "token" else ""
+    return f"{PREFIX}{wrong.field.upper()}{suffix}: {wrong.message}{length}."

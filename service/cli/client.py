@@ -261,7 +261,9 @@ def _failure(answer: httpx.Response) -> CliError:
     problem = _problem(answer)
     code = answer.status_code
     if code == NO_RIGHT_TO_ASK:
-        return Unavailable("The server wants a bearer token: --token or MOORAGE_TOKEN.")
+        return Unavailable(
+            "The server wants a bearer token: MOORAGE_TOKEN, MOORAGE_TOKEN_FILE or --token."
+        )
     if code >= SERVER_FAULT or code == TOO_MANY_REQUESTS:
         return Unavailable(
             f"The server answered {code}: {problem.get('detail') or problem['title']}"

@@ -1,13 +1,16 @@
 """What the client commands share: which server, which cluster, and how to print."""
 
 import inspect
+import os
 from collections.abc import Callable
 from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
 from service.cli.client import Client
+from service.cli.errors import WrongUsage
 from service.cli.output import Format, Output
+from service.settings import InvalidSettings, read_secret
 
 P = ParamSpec("P")
 
@@ -17,9 +20,30 @@ Url = Annotated[str, typer.Option("--url", envvar="MOORAGE_URL", help="The serve
 Cluster = Annotated[
     str, typer.Option("--cluster", "-c", envvar="MOORAGE_CLUSTER", help="The cluster to work on.")
 ]
+
+
+def token_or_file(token: str | None) -> str | None:
+    """The bearer token as given, or else what the file holds that `MOORAGE_TOKEN_FILE` names.
+
+    Raises:
+        WrongUsage: that file cannot be read, or the environment has a token as well.
+    """
+    try:
+        found = read_secret("token", os.environ)  # noqa: TID251 - the client's own
+    except InvalidSettings as error:
+        raise WrongUsage(str(error)) from None
+    return token or found
+
+
 Token = Annotated[
     str | None,
-    typer.Option("--token", envvar="MOORAGE_TOKEN", help="Bearer token.", show_default=False),
+    typer.Option(
+        "--token",
+        envvar="MOORAGE_TOKEN",
+        help="Bearer token. Every user of a machine can see its command lines: better MOORAGE_TOKEN, or a file named in MOORAGE_TOKEN_FILE.",
+        show_default=False,
+        callback=token_or_file,
+    ),
 ]
 Timeout = Annotated[float, typer.Option("--timeout", help="Seconds to wait for one answer.")]
 OutputFormat = Annotated[Format, typer.Option("--output", "-o", help="How to print.")]

@@ -15,8 +15,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 
 from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
@@ -137,10 +138,11 @@ def run_workers(
     header_timeout_seconds: float = 10.0,
     certificate: Certificate | None = None,
     connections_max: int = BACKLOG,
+    secrets: Mapping[str, str] | None = None,
 ) -> ExitCode:
     """Serve the ASGI factory `target` (`module:function`) until SIGTERM or SIGINT.
 
-    `connections_max` is how many each worker accepts.
+    `connections_max` is how many each worker accepts, `secrets` are variables that only the workers see.
 
     Returns:
         OK after such a signal, else UNAVAILABLE.
@@ -177,7 +179,7 @@ def run_workers(
     if certificate is not None:
         watch(certificate, server.certificate_renewed, stopped)
     with suppress(SystemExit):  # of a worker that ended just before it was to, which is no failure
-        server.serve(spawn_target=run_worker)
+        server.serve(spawn_target=partial(run_worker, dict(secrets or {})))
     stopped.set()
     return ExitCode.OK if server.interrupt_signal else ExitCode.UNAVAILABLE
 

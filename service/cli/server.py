@@ -29,7 +29,7 @@ from service.cli.ports import claimed_port
 from service.cli.processes import run_workers
 from service.cli.tls import certificate_of
 from service.model.errors import NotFound, StorageUnavailable
-from service.settings import PREFIX, Settings
+from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from service.store.migrate import upgrade
 from service.store.postgres import PostgresStore
@@ -82,7 +82,7 @@ def run_server(settings: Settings) -> None:
             hand_over_dir=folders.enter_context(private_folder("workers")),
         )
         settings = _with_health(settings, folders)
-        _hand_down(settings)
+        secrets = _hand_down(settings)
         threading.Thread(target=_announce, args=(settings,), daemon=True).start()
         code = run_workers(
             WORKER,
@@ -92,6 +92,7 @@ def run_server(settings: Settings) -> None:
             header_timeout_seconds=settings.header_timeout_seconds,
             certificate=certificate,
             connections_max=accepted_connections_max(connection_limits(settings).total),
+            secrets=secrets,
         )
         _ignore_stop_signals()
         if code is not ExitCode.OK:
@@ -222,15 +223,27 @@ def _ignore_stop_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _hand_down(settings: Settings) -> None:
-    """Put the settings into the environment, where the workers read them."""
+def _hand_down(settings: Settings) -> Mapping[str, str]:
+    """Put the settings into the environment, where the workers read them, but for the secrets, which are returned.
+
+    `ps` shows the environment with which a process was started.
+    """
     environment = os.environ  # noqa: TID251 - the workers'
-    for name, value in msgspec.structs.asdict(settings).items():
-        if value is not None:
-            environment[PREFIX + name.upper()] = (
-                str(value).lower() if isinstance(value, bool) else str(value)
-            )
+    values = {
+        name: value for name, value in msgspec.structs.asdict(settings).items() if value is not None
+    }
+    given = {PREFIX + name.upper(): _as_variable(value) for name, value in values.items()}
+    secrets = {PREFIX + name.upper() for name in SECRETS}
+    for name in secrets:
+        environment.pop(name, None)
+        environment.pop(name + FILE_SUFFIX.upper(), None)
+    environment.update({name: value for name, value in given.items() if name not in secrets})
     environment[DIRECTORY_VARIABLE] = str(settings.metrics_dir)
+    return {name: value for name, value in given.items() if name in secrets}
+
+
+def _as_variable(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _announce(settings: Settings) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from types import FrameType
@@ -78,8 +78,12 @@ class WorkerLoop(uvloop.Loop):
         signal.siginterrupt(sig, False)  # noqa: FBT003 - takes it by position only
 
 
-def run_worker(*arguments: Any) -> None:
-    """What runs in a worker process: granian's own, on a loop of ours."""
+def run_worker(secrets: Mapping[str, str], *arguments: Any) -> None:
+    """What runs in a worker process: granian's own, on a loop of ours.
+
+    The secrets come by the pipe to a process that has started already, so that `ps` does not show them with its environment.
+    """
+    os.environ.update(secrets)  # noqa: TID251 - where the worker reads all of its settings
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     loops.register("uvloop")(_make_loop)
     MPServer._spawn_asgi_lifespan_worker(*arguments)  # noqa: SLF001

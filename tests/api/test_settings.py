@@ -6,6 +6,8 @@ import pytest
 from service.app import create_app_from_environment
 from service.settings import InvalidSettings, Settings, read_settings
 
+TOKEN = "0123456789abcdef" * 2
+
 
 def test_without_variables_all_is_default() -> None:
     assert read_settings({"PATH": "/bin"}) == Settings()
@@ -15,11 +17,11 @@ def test_variables_are_read_into_their_types() -> None:
     environment = {
         "MOORAGE_PORT": "9000",
         "MOORAGE_DEBUG": "true",
-        "MOORAGE_TOKEN": "secret",
+        "MOORAGE_TOKEN": TOKEN,
         "MOORAGE_BODY_TIMEOUT_SECONDS": "2.5",
     }
     settings = read_settings(environment)
-    assert (settings.port, settings.debug, settings.token) == (9000, True, "secret")
+    assert (settings.port, settings.debug, settings.token) == (9000, True, TOKEN)
     assert settings.body_timeout_seconds == 2.5
 
 
@@ -31,7 +33,14 @@ def test_a_misspelt_variable_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("PORT", "http"), ("PORT", "70000"), ("WORKERS", "0"), ("TOKEN", ""), ("DEBUG", "maybe")],
+    [
+        ("PORT", "http"),
+        ("PORT", "70000"),
+        ("WORKERS", "0"),
+        ("TOKEN", ""),
+        ("TOKEN", TOKEN[:31]),
+        ("DEBUG", "maybe"),
+    ],
 )
 def test_a_bad_value_names_its_variable(name: str, value: str) -> None:
     with pytest.raises(InvalidSettings, match=f"MOORAGE_{name}: "):
@@ -41,7 +50,7 @@ def test_a_bad_value_names_its_variable(name: str, value: str) -> None:
 def test_every_setting_can_be_handed_down() -> None:
     settings = msgspec.structs.asdict(
         Settings(
-            token="x",
+            token=TOKEN,
             database_url="postgresql://",
             metrics_dir="m",
             hand_over_dir="h",
@@ -59,3 +68,38 @@ def test_a_server_process_needs_a_database(monkeypatch) -> None:
     monkeypatch.delenv("MOORAGE_DATABASE_URL", raising=False)
     with pytest.raises(InvalidSettings, match="MOORAGE_DATABASE_URL"):
         create_app_from_environment()
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+@pytest.mark.parametrize("name", ["token", "database_url"])
+def test_a_secret_may_be_in_a_file_whose_line_ends(tmp_path, name, end) -> None:
+    file = tmp_path / "secret"
+    file.write_text(TOKEN + end, newline="")
+
+    settings = read_settings({f"MOORAGE_{name.upper()}_FILE": str(file)})
+
+    assert getattr(settings, name) == TOKEN
+
+
+def test_a_secret_that_is_given_twice_is_refused(tmp_path) -> None:
+    twice = {"MOORAGE_TOKEN": TOKEN, "MOORAGE_TOKEN_FILE": str(tmp_path / "secret")}
+
+    with pytest.raises(InvalidSettings, match="either MOORAGE_TOKEN or MOORAGE_TOKEN_FILE"):
+        read_settings(twice)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"\xff", "cannot be read: it is not UTF-8"),
+        (b"short\n", "must be a string of at least 32"),
+    ],
+)
+def test_a_file_without_a_secret_names_its_variable(tmp_path, content, reason) -> None:
+    file = tmp_path / "secret"
+    if content is not None:
+        file.write_bytes(content)
+
+    with pytest.raises(InvalidSettings, match=rf"^MOORAGE_TOKEN_FILE: .*{reason}"):
+        read_settings({"MOORAGE_TOKEN_FILE": str(file)})

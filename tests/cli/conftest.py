@@ -88,7 +88,7 @@ def moorage(
         return Ended(int(ended.value.code or 0), printed.out, printed.err)
 
     monkeypatch.setattr(options, "open_session", open_session)
-    for variable in ("MOORAGE_URL", "MOORAGE_CLUSTER", "MOORAGE_TOKEN"):
+    for variable in ("MOORAGE_URL", "MOORAGE_CLUSTER", "MOORAGE_TOKEN", "MOORAGE_TOKEN_FILE"):
         monkeypatch.delenv(variable, raising=False)
     return command
 

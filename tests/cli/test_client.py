@@ -92,6 +92,27 @@ def test_the_token_is_sent_as_a_bearer_token(stub):
     assert stub.requests[0].headers["Authorization"] == "Bearer s3cret"
 
 
+def test_the_token_may_be_in_a_file(stub, moorage, monkeypatch, tmp_path):
+    (tmp_path / "token").write_text("s3cret\n")
+    monkeypatch.setenv("MOORAGE_TOKEN_FILE", str(tmp_path / "token"))
+    stub.on("GET", "/readyz", {"status": "Ready", "checks": []})
+
+    moorage("status")
+    moorage("status", "--token", "another")
+
+    sent = [request.headers["Authorization"] for request in stub.requests]
+    assert sent == ["Bearer s3cret", "Bearer another"]
+
+
+def test_a_file_without_a_token_is_wrong_usage(moorage, monkeypatch, tmp_path):
+    monkeypatch.setenv("MOORAGE_TOKEN_FILE", str(tmp_path / "none"))
+
+    ended = moorage("status")
+
+    assert ended.code == 2
+    assert "MOORAGE_TOKEN_FILE" in ended.err
+
+
 def test_names_are_escaped_in_paths(stub):
     path = stub.client(cluster="a/b").path("nodes", "n 1")
 

@@ -17,7 +17,7 @@ from tests.waiting import WAIT_SECONDS, eventually
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 
-TOKEN = "s3cret"
+TOKEN = "a-token-that-nobody-would-guess-4711"
 
 
 @pytest.fixture
@@ -36,8 +36,9 @@ def database_dir(data_dir, ready_made):
 @pytest.fixture(scope="module")
 def running(ready_made):
     """A server that several tests share; each uses a cluster of its own."""
-    environment = {"MOORAGE_TOKEN": TOKEN}
     with temporary_folder() as folder:
+        (folder / "token").write_text(f"{TOKEN}\n")
+        environment = {"MOORAGE_TOKEN_FILE": str(folder / "token")}
         copy_data(ready_made, folder / "data")
         with LocalServer(folder / "data", environment=environment) as server:
             yield server
@@ -140,6 +141,21 @@ def test_a_token_is_asked_for_below_v1_only(running, client):
     assert httpx.get(f"{running.url}/livez", **PLAIN_HTTP).status_code == 200
 
     assert client.get("/v1/clusters")["items"]
+
+
+def test_no_process_shows_the_token_in_its_command_line_or_environment(running):
+    supervisor = psutil.Process(running.process.pid)
+    family = [supervisor, *supervisor.children(recursive=True)]
+
+    shown = [
+        text
+        for process in family
+        for text in (*process.cmdline(), *process.environ().values())
+        if TOKEN in text
+    ]
+
+    assert set(workers_of(running)) <= set(family)
+    assert shown == []
 
 
 def test_a_simulation_stores_nothing(client):

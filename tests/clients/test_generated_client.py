@@ -17,6 +17,7 @@ from tests.api.live import live_server
 from tests.waiting import WAIT_SECONDS
 
 PACKAGE = "moorage_generated_client"
+TOKEN = "a-token-that-no-generator-would-guess"
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def url(module_database_url: str) -> Iterator[str]:
     """One server for all tests here; each has a cluster of its own."""
-    with live_server(module_database_url, token="secret") as url:
+    with live_server(module_database_url, token=TOKEN) as url:
         yield url
 
 
@@ -54,7 +55,7 @@ def generated(package: Path, url: str, request: pytest.FixtureRequest) -> Iterat
     models = importlib.import_module(f"{PACKAGE}.models")
     cluster = request.node.name.replace("_", "-")[:60].strip("-")
     with root.AuthenticatedClient(
-        base_url=url, token="secret", timeout=httpx.Timeout(WAIT_SECONDS)
+        base_url=url, token=TOKEN, timeout=httpx.Timeout(WAIT_SECONDS)
     ) as client:
         call = _caller(client, cluster)
         made = call(

@@ -18,7 +18,7 @@ from tests.processes import PLAIN_HTTP, workers_of
 CALLERS = 16
 NODES = 30
 ZONES = 3
-TOKEN = "canary-that-no-log-may-show"
+TOKEN = "canary-that-no-log-may-show-anywhere"
 SETUP = 1 + NODES
 """The revision after the cluster and its nodes were made."""
 

@@ -33,7 +33,7 @@ from tests.concurrency.race.driving import Round
 from tests.concurrency.race.report import Report, RoundFigures, add_round, read_rounds
 from tests.concurrency.race.verdict import Verdict, check_round
 
-TOKEN = "race"
+TOKEN = "a-race-that-nobody-else-may-disturb"
 
 
 def main() -> int:
