@@ -1,5 +1,7 @@
 # The server in a container: dependencies exactly as locked, an ordinary user, no build tools left in it.
-FROM python:3.13-slim AS build
+# To pin it by digest: --build-arg PYTHON_IMAGE=python:3.13-slim@sha256:… (see docs/operating.md).
+ARG PYTHON_IMAGE=python:3.13-slim
+FROM ${PYTHON_IMAGE} AS build
 ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never
 # To compile the engine while the wheel is built.
 RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
@@ -13,7 +15,7 @@ COPY service service
 COPY migrations migrations
 RUN uv sync --locked --no-dev --no-editable
 
-FROM python:3.13-slim
+FROM ${PYTHON_IMAGE}
 # PostgreSQL, when it is the embedded one, insists on a user with a name.
 RUN useradd --system --create-home --uid 10001 moorage \
  && install -d -o moorage -g moorage -m 700 /var/lib/moorage
@@ -28,6 +30,6 @@ VOLUME /var/lib/moorage
 EXPOSE 8080 8081
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["moorage", "status", "--url", "http://127.0.0.1:8081"]
 ENTRYPOINT ["moorage"]
-# It listens on all addresses of the container, so it starts only with a token, -e MOORAGE_TOKEN=…, and with TLS: a certificate,
+# It listens on all addresses of the container, so it starts only with a token, -e MOORAGE_TOKEN=… (32 characters or more), and with TLS: a certificate,
 # or -e MOORAGE_TLS_TERMINATED=true where a proxy in front speaks it.
 CMD ["serve"]

@@ -12,8 +12,12 @@ INTERPRETED := tests/engine/test_against_reference.py tests/bench/test_guards.py
 # The same tests in the same order in the same processes, each time; sets iterate alike, too.
 PYTEST := PYTHONHASHSEED=0 .venv/bin/python -m pytest -n $(JOBS) -m "not slow and not exploration" --durations=20
 
+# Tools that look at what is shipped, in an environment of their own: they are no part of it.
+SUPPLY  := $(UV) run --isolated --locked --quiet --only-group supply
+SHIPPED := dist/requirements.txt
+
 .DEFAULT_GOAL := help
-.PHONY: help setup run test explore verdicts engine-check lint format openapi openapi-check conformance bench simulate-protocol race inject-faults mutants recovery clean
+.PHONY: help setup run test explore verdicts engine-check lint format openapi openapi-check conformance bench simulate-protocol race inject-faults mutants recovery sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +89,16 @@ mutants: setup ## plant small bugs in a copy of the sources and see the tests fi
 
 recovery: setup ## measure how soon placements go on after kill -9 (ARGS="--kills 30 --seconds 60")
 	.venv/bin/python -m tests.concurrency.faults.recovery $(ARGS)
+
+$(SHIPPED): uv.lock $(UV)
+	@mkdir -p dist
+	@$(UV) export --locked --quiet --no-dev --no-emit-project --output-file $@ >/dev/null
+
+sbom: $(SHIPPED) ## write dist/moorage.cdx.json: all that is shipped, with hashes, as CycloneDX
+	@$(SUPPLY) cyclonedx-py requirements $(SHIPPED) --pyproject pyproject.toml --output-reproducible --output-file dist/moorage.cdx.json
+
+audit: $(SHIPPED) ## fail if an advisory is known for anything that is shipped, or nobody could be asked (pypi.org)
+	@$(SUPPLY) pip-audit --requirement $(SHIPPED) --require-hashes --disable-pip --strict
 
 clean: ## remove what `make` built (never the data folder)
 	rm -rf service/_compiled .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist

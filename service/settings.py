@@ -13,7 +13,7 @@ import msgspec
 from service.model.wording import worded
 
 PREFIX = "MOORAGE_"
-SECRETS = ("token", "database_url")
+SECRETS = ("token", "database_url", "migration_url")
 """Settings that a file can hold in place of a variable: `MOORAGE_TOKEN_FILE` names it."""
 FILE_SUFFIX = "_file"
 
@@ -51,6 +51,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where the embedded PostgreSQL keeps its data; not used with a `database_url`."""
     database_url: str | None = None
     """`postgresql://…`; without it `moorage serve` starts the embedded PostgreSQL."""
+    migration_url: str | None = None
+    """As whom the tables of the `database_url` are brought up to date, if its role may not."""
     token: Annotated[str, msgspec.Meta(min_length=TOKEN_CHARACTERS_MIN)] | None = None
     """The bearer token that every request below `/v1` must then carry."""
     tls_certificate: str | None = None

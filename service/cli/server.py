@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
+from typing import NamedTuple
 
 import msgspec
 
@@ -33,6 +34,7 @@ from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from service.store.migrate import upgrade
 from service.store.postgres import PostgresStore
+from service.store.serving_role import admit_servers
 
 WORKER = "service.cli.worker:create_app"
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -69,15 +71,16 @@ def run_server(settings: Settings) -> None:
         claimed_port(settings.host, settings.port) as port,
         suppress(_Stopped),
         _stoppable(),
-        database(settings) as url,
+        database(settings) as access,
         ExitStack() as folders,
     ):
-        migrate(url)
-        refuse_open_door(settings, url)
+        migrate(access)
+        refuse_open_door(settings, access.serving)
         settings = msgspec.structs.replace(
             settings,
             port=port,
-            database_url=url,
+            database_url=access.serving,
+            migration_url=None,  # no business of the workers
             metrics_dir=folders.enter_context(private_folder("metrics")),
             hand_over_dir=folders.enter_context(private_folder("workers")),
         )
@@ -121,8 +124,8 @@ def run_migration(settings: Settings) -> None:
         Stopped: a signal came. The tables are as they were, or as this version needs them.
     """
     try:
-        with _stoppable(), database(settings) as url:
-            migrate(url)
+        with _stoppable(), database(settings) as access:
+            migrate(access)
     except _Stopped as stopped:
         raise Stopped(
             stopped.number,
@@ -141,9 +144,9 @@ def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
         Stopped: a signal came. Some may be lifted; to lift them again does no harm.
     """
     try:
-        with _stoppable(), database(settings) as url:
-            migrate(url)
-            return asyncio.run(_lift(url, clusters))
+        with _stoppable(), database(settings) as access:
+            migrate(access)
+            return asyncio.run(_lift(access.serving, clusters))
     except _Stopped as stopped:
         raise Stopped(stopped.number, "Stopped before all were lifted.") from None
     except NotFound as error:
@@ -165,7 +168,15 @@ async def _lift(url: str, clusters: Sequence[str]) -> dict[str, int]:
     return {name: heads[cluster_id].revision for name, cluster_id in numbers.items()}
 
 
-def migrate(url: str) -> None:
+class Access(NamedTuple):
+    """The URLs of a database: that by which servers use it, and that of whoever may change its tables."""
+
+    serving: str
+    migrating: str
+    is_embedded: bool
+
+
+def migrate(access: Access) -> None:
     """Apply the migrations that a database lacks; a database that is still starting is waited for.
 
     Raises:
@@ -174,23 +185,29 @@ def migrate(url: str) -> None:
     deadline = time.monotonic() + DATABASE_SECONDS_MAX
     while True:
         try:
-            return upgrade(url)
+            upgrade(access.migrating)
+            if access.is_embedded:
+                admit_servers(access.migrating)
         except StorageUnavailable as error:
             if time.monotonic() > deadline:
                 raise Unavailable(f"The database cannot be reached: {error}") from None
+        else:
+            return
         time.sleep(DATABASE_POLL_SECONDS)
 
 
 @contextmanager
-def database(settings: Settings) -> Iterator[str]:
-    """The URL of a running database: the given one, or an embedded one for as long as this lasts."""
-    if settings.database_url:
-        yield settings.database_url
+def database(settings: Settings) -> Iterator[Access]:
+    """A running database: the given one, or an embedded one for as long as this lasts."""
+    url = settings.database_url
+    if url:
+        yield Access(url, settings.migration_url or url, is_embedded=False)
         return
     try:
         embedded = EmbeddedPostgres(Path(settings.data_dir))
         try:
-            yield embedded.start()
+            owner = embedded.start()
+            yield Access(embedded.serving_url, owner, is_embedded=True)
         finally:
             embedded.stop()
     except EmbeddedPostgresError as error:

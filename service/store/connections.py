@@ -17,6 +17,9 @@ CLOSE_SECONDS = 2
 POOL_WAIT_SECONDS = 20
 SERVER_VERSION_MIN = 15
 
+STARTERS_LOCK = 0x4D4F4F52414745
+"""An advisory lock, held by the one of several starters that changes tables or roles; "MOORAGE" in ASCII."""
+
 if TYPE_CHECKING:  # generic in its stubs only
     _Connection = asyncpg.Connection[asyncpg.Record]
 else:

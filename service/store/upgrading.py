@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 import migrations
-from service.store.connections import connector
+from service.store.connections import STARTERS_LOCK, connector
 from service.store.failures import unavailable_on_failure
 
 STARTERS_WAIT_SECONDS = 60
@@ -21,9 +21,6 @@ STARTERS_WAIT_SECONDS = 60
 LOCK_SECONDS = 5
 """How long a migration waits for a table: longer would hold up all who come after it."""
 STATEMENT_SECONDS = 600
-
-STARTERS_LOCK = 0x4D4F4F52414745
-"""Held by the one of several starters that migrates; "MOORAGE" in ASCII."""
 
 
 async def upgrade(url: str) -> None:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from service.app import create_app_from_environment
-from service.settings import InvalidSettings, Settings, read_settings
+from service.settings import SECRETS, InvalidSettings, Settings, read_settings
 
 TOKEN = "0123456789abcdef" * 2
 
@@ -52,6 +52,12 @@ def test_every_setting_can_be_handed_down() -> None:
         Settings(
             token=TOKEN,
             database_url="postgresql://",
+            migration_url="postgresql://",
+            tls_certificate="c",
+            tls_key="k",
+            oidc_issuer="i",
+            oidc_audience="a",
+            oidc_keys_url="u",
             metrics_dir="m",
             hand_over_dir="h",
             health_port=8081,
@@ -71,7 +77,7 @@ def test_a_server_process_needs_a_database(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
-@pytest.mark.parametrize("name", ["token", "database_url"])
+@pytest.mark.parametrize("name", SECRETS)
 def test_a_secret_may_be_in_a_file_whose_line_ends(tmp_path, name, end) -> None:
     file = tmp_path / "secret"
     file.write_text(TOKEN + end, newline="")

@@ -11,6 +11,7 @@ from service.cli.client import Client
 from service.cli.conformance import replay_trace
 from service.cli.local import LocalServer, is_ready, temporary_folder
 from service.cli.sources import read_objects
+from service.store.embedded.configuration import SERVING_ROLE
 from tests.processes import PLAIN_HTTP, copy_data, workers_of
 from tests.waiting import WAIT_SECONDS, eventually
 
@@ -156,6 +157,19 @@ def test_no_process_shows_the_token_in_its_command_line_or_environment(running):
 
     assert set(workers_of(running)) <= set(family)
     assert shown == []
+
+
+def test_no_connection_of_a_server_is_a_superusers(running, client):
+    client.get("/v1/clusters")
+    [postgres] = [
+        child
+        for child in psutil.Process(running.process.pid).children()
+        if Path(child.cmdline()[0]).name == "postgres"
+    ]
+    sessions = [child.cmdline()[0].split() for child in postgres.children()]
+    users = {words[1] for words in sessions if "[local]" in words}
+
+    assert users == {SERVING_ROLE}
 
 
 def test_a_simulation_stores_nothing(client):

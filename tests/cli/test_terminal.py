@@ -12,9 +12,8 @@ import pytest
 
 from service.cli.local import temporary_folder
 from service.cli.ports import hold_port, port_of
-from service.store.connections import data_source_name
+from service.store.connections import STARTERS_LOCK, data_source_name
 from service.store.migrate import is_current
-from service.store.upgrading import STARTERS_LOCK
 from tests.processes import copy_data
 from tests.seeds import seed
 from tests.terminals import CTRL_C, Terminal

@@ -18,6 +18,9 @@ from service.store.embedded.folder import DataFolder
 _SYNCFS_SINCE = (5, 8)
 
 ROLE = "moorage"
+"""The superuser, which owns the tables."""
+SERVING_ROLE = "moorage_server"
+"""By which servers read and write them; made and given its rights by `service.store.serving_role`."""
 DATABASE = "moorage"
 
 _SETTINGS = {
@@ -44,6 +47,7 @@ _SETTINGS = {
 _HBA = f"""\
 # Only over the socket, only for the accounts that pg_ident.conf names; never by trust.
 local  all          {ROLE}  peer  map={ROLE}
+local  all          {SERVING_ROLE}  peer  map={ROLE}
 local  replication  {ROLE}  peer  map={ROLE}
 """
 
@@ -93,7 +97,8 @@ def _main(folder: DataFolder) -> Path:
 def _ident_map(account: Account) -> str:
     """The account itself and root, who could become it anyway."""
     names = sorted({account.name, "root"})
-    return "".join(f'{ROLE}  "{name}"  {ROLE}\n' for name in names)
+    roles = (ROLE, SERVING_ROLE)
+    return "".join(f'{ROLE}  "{name}"  {role}\n' for name in names for role in roles)
 
 
 def _render(settings: Mapping[str, str]) -> str:

@@ -60,6 +60,11 @@ class Postmaster:
                 break
         self.forget()
 
+    def reload(self) -> None:
+        """Have it read again whom to let in."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGHUP)
+
     def forget(self) -> None:
         """Reap the guard of a server that has ended."""
         if self._guard is not None:

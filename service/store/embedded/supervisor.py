@@ -87,9 +87,16 @@ class EmbeddedPostgres:
     @property
     def url(self) -> str:
         """The database, as SQLAlchemy with asyncpg wants it; there is no secret in it."""
+        return self._url_of(configuration.ROLE)
+
+    @property
+    def serving_url(self) -> str:
+        """The same for servers, which are no superusers: `service.store.serving_role` admits them."""
+        return self._url_of(configuration.SERVING_ROLE)
+
+    def _url_of(self, role: str) -> str:
         host = quote(str(self._folder.socket.parent))
-        name = configuration.DATABASE
-        return f"postgresql+asyncpg://{configuration.ROLE}@/{name}?host={host}&port=5432"
+        return f"postgresql+asyncpg://{role}@/{configuration.DATABASE}?host={host}&port=5432"
 
     @property
     def data_folder(self) -> Path:
@@ -255,6 +262,8 @@ class EmbeddedPostgres:
         server = postmaster.find(self._folder)
         if server is not None:
             _log.info("Taking over the PostgreSQL that runs as process %d", server.pid)
+            configuration.write(self._folder, self._account, self._binaries, self._settings)
+            server.reload()  # another version may have started it, which let other roles in
             return server
         pgdata.check_version(self._folder, self._account, self._binaries)
         sync = self._settings.get("fsync") != "off"
