@@ -39,7 +39,7 @@ def tell_forced(
 
 def tell_evicted(desk: Desk, manifest: PodManifest, rule: Rule, message: str) -> None:
     """A pod is to be stopped; the message says why."""
-    _tell(desk, manifest, "Warning", "Evicted", message, audit=True, rule=rule)
+    _tell(desk, manifest, "Warning", "Evicted", message, words=rule, audit=True, rule=rule)
 
 
 def _tell(  # noqa: PLR0913 - all that an event says, by name

@@ -118,8 +118,8 @@ class Gang:
         return list(zip(candidates, found.placements, strict=True))
 
     def _refused(self, candidates: list[Candidate], found: GroupRefusal) -> Refusal:
-        failed = candidates[found.failed].key
-        message = f"{found.message.rstrip('.')}; so {self._members.title} fails at {failed[1]}"
+        failed = self._named(candidates[found.failed].key)
+        message = f"{found.message.rstrip('.')}; so {self._members.title} fails at {failed}"
         return Refusal(message, found.refusal.reasons)
 
     def _too_few(self) -> Refusal:
@@ -130,8 +130,12 @@ class Gang:
         key, denied = next(
             (key, each) for key, each in self.denied.items() if each.reason != GATED_REASON
         )
-        told = f"{self._members.title} fails at {key[1]}: {denied.detail}"
+        told = f"{self._members.title} fails at {self._named(key)}: {denied.detail}"
         return Refusal(told, {ADMISSION: {denied.reason: 1}})
+
+    def _named(self, key: Key) -> str:
+        """A member: its namespace is said where it is not the group's."""
+        return key[1] if key[0] == self._members.namespace else "/".join(key)
 
 
 def denials(desk: Desk, candidates: Sequence[Candidate]) -> dict[Key, Denied]:

@@ -122,19 +122,27 @@ class _Group:
         assert self._failure is not None
         result = self.failed.get(candidate.key)
         if result is None:
-            result = self._result(candidate, "GroupRefused", self._failure.message)
+            result = self._result(candidate, "GroupRefused", self._told(candidate))
         if not self._intent.queue or result.outcome == "Denied":
             if candidate.stored is not None and result.outcome != "Denied":
-                tell_failed(self._desk, candidate.stored, self._failure.message)
+                tell_failed(self._desk, candidate.stored, self._told(candidate))
             return result
         gated = candidate.pod.spec.scheduling_gates
         uid = keep_waiting(
             self._desk,
             candidate,
-            result.message or self._failure.message,
+            result.message or self._told(candidate),
             GATED_REASON if gated else "Unschedulable",
         )
         return replace(result, uid=None if self._intent.dry_run else uid)
+
+    def _told(self, candidate: Candidate) -> str:
+        """Why a member gets no node; where one of another namespace fails, which that is."""
+        assert self._failure is not None
+        failed = self._failure.failed[0]
+        if failed.namespace == candidate.key[0]:
+            return self._failure.message
+        return f"the group fails at {failed.namespace}/{failed.name}: {self._failure.message}"
 
     def keep_together(self) -> None:
         """If members are kept waiting, have them wait for each other."""

@@ -16,6 +16,8 @@ class Members(NamedTuple):
     """A group as it stands."""
 
     title: str
+    namespace: str
+    """That of which the title speaks."""
     min_member: int
     """So many members have to have nodes before any of them may have one."""
     scheduled: int
@@ -97,11 +99,12 @@ def _of_pod_group(replica: Replica, group: GroupRef) -> Members:
     title = f"group {group.name}"
     scheduled = sum(_holds_a_node(each) for each in pods)
     if stored is None:
-        return Members(title, 0, scheduled, waiting)
+        return Members(title, group.namespace, 0, scheduled, waiting)
     assert isinstance(stored.manifest, PodGroupManifest)
     oldest = min((each.pod.created for each in waiting), default="")
     return Members(
         title=title,
+        namespace=group.namespace,
         min_member=stored.manifest.group.min_member,
         scheduled=scheduled,
         waiting=waiting,
@@ -118,6 +121,7 @@ def _of_waiting(replica: Replica, name: str) -> Members:
     pods = _stored(replica, keys)
     return Members(
         title=f"the group of {keys[0][0]}/{keys[0][1]}",
+        namespace=keys[0][0],
         min_member=len(keys),
         scheduled=sum(_holds_a_node(each) for each in pods),
         waiting=_in_order(replica, pods),
