@@ -4,7 +4,7 @@ So every read shows all changes acknowledged by any process before it arrived.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar
@@ -15,6 +15,7 @@ from service.api.problems import RevisionNotReached
 from service.model.errors import MoorageError, NotFound
 from service.model.log import (
     ClusterRow,
+    Counts,
     EventPage,
     Head,
     ObjectPage,
@@ -64,6 +65,10 @@ class Reads(Source, Protocol):
 
     async def get_cluster(self, name: str) -> ClusterRow:
         """One cluster with its configuration and counts."""
+        ...
+
+    async def count_pods(self, cluster_id: int, namespaces: Sequence[str]) -> Counts:
+        """How many pods there are in some namespaces of a cluster; its nodes are not counted."""
         ...
 
     async def find_cluster(self, name: str) -> int:

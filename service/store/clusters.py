@@ -1,5 +1,7 @@
 """Clusters on PostgreSQL: which there are, making one, deleting one with all that it has."""
 
+from collections.abc import Sequence
+
 import asyncpg
 
 from service.model.errors import Conflict, NotFound
@@ -14,6 +16,10 @@ from service.store.failures import unavailable_on_failure
 _CREATE = "SELECT create_cluster_v1($1, $2, gen_random_uuid())"
 _DELETE = "SELECT delete_cluster_v1($1)"
 _IDS = "SELECT cluster_id FROM cluster ORDER BY cluster_id"
+_PODS = """
+    SELECT count(*) AS pods, count(node_name) AS placed FROM object
+    WHERE cluster_id = $1 AND kind = 'Pod' AND namespace = ANY($2)
+"""
 _FIND = "SELECT cluster_id FROM cluster WHERE name = $1"
 
 
@@ -77,6 +83,13 @@ class Clusters:
             return found.counts
         raise NotFound(f"There is no cluster {cluster_id}.")
 
+    async def count_pods(self, cluster_id: int, namespaces: Sequence[str]) -> Counts:
+        """How many pods there are in some namespaces of a cluster; its nodes are not counted."""
+        with unavailable_on_failure():
+            async with self._reader.driver() as connection:
+                (row,) = await connection.fetch(_PODS, cluster_id, list(namespaces))
+        return _counts(row)
+
     async def _clusters(self, **values: object) -> list[ClusterRow]:
         """All of them, or the one with this name or number."""
         from service.store import queries  # noqa: PLC0415 - see there
@@ -88,14 +101,17 @@ class Clusters:
 
 
 def _row(row: asyncpg.Record) -> ClusterRow:
-    counts = Counts(nodes=row["nodes"], pods=row["pods"], pending=row["pods"] - row["placed"])
     return ClusterRow(
         cluster_id=row["cluster_id"],
         name=row["name"],
         head=Head(row["revision"], row["tip"], row["at"]),
         config=row["config"],
-        counts=counts,
+        counts=_counts(row, row["nodes"]),
     )
+
+
+def _counts(row: asyncpg.Record, nodes: int = 0) -> Counts:
+    return Counts(nodes=nodes, pods=row["pods"], pending=row["pods"] - row["placed"])
 
 
 def _unknown(name: str) -> NotFound:

@@ -107,6 +107,14 @@ class MemoryStore(MemoryPrincipals):
         """How many nodes and pods a cluster has, or NotFound."""
         return self._cluster(cluster_id).row().counts
 
+    async def count_pods(self, cluster_id: int, namespaces: Sequence[str]) -> Counts:
+        """How many pods there are in some namespaces of a cluster; its nodes are not counted."""
+        objects = self._cluster(cluster_id).objects
+        pods = [
+            row for key, row in objects.items() if key.kind == "Pod" and key.namespace in namespaces
+        ]
+        return Counts(pods=len(pods), pending=sum(row.node_name is None for row in pods))
+
     def _create(self, name: str, config: bytes) -> ClusterState:
         at = self._clock()
         own = ClusterState(cluster_id=next(self._numbers), name=name, head=Head(0, ROOT, at))

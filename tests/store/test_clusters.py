@@ -75,6 +75,21 @@ async def test_nodes_pods_and_pending_pods_are_counted(store: AnyStore, cluster_
     assert (await store.get_cluster("default")).counts == counts
 
 
+async def test_the_pods_of_some_namespaces_are_counted_alone(store: AnyStore, cluster_id: int):
+    await committed(
+        store,
+        cluster_id,
+        create("n1", kind="Node", namespace=""),
+        create("a", namespace="shop", node_name="n1"),
+        create("b", namespace="shop"),
+        create("a", namespace="bank"),
+        create("c", namespace="post", node_name="n1"),
+    )
+    counted = await store.count_pods(cluster_id, ["post", "shop", "unknown"])
+    assert counted == Counts(pods=3, pending=1)
+    assert await store.count_pods(cluster_id, []) == Counts()
+
+
 async def test_clusters_share_nothing(store: AnyStore, cluster_id: int):
     other = (await store.create_cluster("other", b"{}")).cluster_id
     await committed(store, cluster_id, create("a"), idempotency=[answer("k")])
