@@ -160,9 +160,20 @@ async def test_one_caller_has_no_more_than_a_share_of_the_watches(make_harness) 
         await watching.open("default", None)
 
 
-async def test_clusters_that_are_created_at_once_are_counted(make_harness: MakeHarness) -> None:
+async def test_clusters_that_are_created_at_once_are_counted(
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first one is there from the start. Those that there are may still be configured."""
     harness = await make_harness(limits=Limits(clusters_max=3))
+    count = harness.store.cluster_ids
+
+    async def counted_slowly() -> list[int]:
+        found = await count()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return found
+
+    monkeypatch.setattr(harness.store, "cluster_ids", counted_slowly)
     creating = (harness.client.put(f"/v1/clusters/c-{n}", json={"config": {}}) for n in range(6))
     answers = await asyncio.gather(*creating)
     assert Counter(each.status_code for each in answers) == {201: 2, 403: 4}
