@@ -155,7 +155,7 @@ def create_app_from_environment() -> ASGIApp:
 def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     _log.info("The engine runs %s.", "compiled" if compiled.is_in_use() else "interpreted")
     clock = SystemClock()
-    store = PostgresStore(database_url)
+    store = PostgresStore(database_url, statement_seconds_max=settings.statement_timeout_seconds)
     limits = Limits(
         request_seconds_max=settings.request_timeout_seconds,
         apply_objects_max=settings.apply_objects_max,

@@ -125,6 +125,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Connections to a worker; by default 20,000, but no more than 80 % of its file limit. Beyond it the idlest are closed."""
     connections_per_address_max: Count | None = None
     """Of one client address, an IPv6 network of 64 bits being one; by default a quarter of all."""
+    statement_timeout_seconds: Annotated[float, msgspec.Meta(ge=0.001)] = 30
+    """What takes the database longer is answered 503; migrations may take as long as they need."""
     request_timeout_seconds: Seconds = 30
     """How long a write is tried again before it is answered 503."""
     revision_wait_seconds: Seconds = 5

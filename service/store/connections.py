@@ -47,7 +47,8 @@ _KEEPALIVE = {
     "TCP_KEEPCNT": 5,
     "TCP_USER_TIMEOUT": 15_000,
 }
-READ_SETTINGS = {**_BY_INDEX, "statement_timeout": "30s"}
+STATEMENT_SECONDS_MAX = 30.0
+READ_SETTINGS = {**_BY_INDEX}
 COMMIT_SETTINGS = {
     **_BY_INDEX,
     "plan_cache_mode": "force_generic_plan",
@@ -55,6 +56,11 @@ COMMIT_SETTINGS = {
     # The arrays of a large commit stay in memory.
     "work_mem": "64MB",
 }
+
+
+def bounded(settings: Mapping[str, str], seconds: float) -> Mapping[str, str]:
+    """The same, and no statement takes longer. One that is cut off fails as if the database had: what becomes of a commit is looked up."""
+    return {**settings, "statement_timeout": f"{round(seconds * 1000)}ms"}
 
 
 class History(NamedTuple):

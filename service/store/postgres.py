@@ -8,8 +8,10 @@ from service.store.commits import Commits
 from service.store.connections import (
     COMMIT_SETTINGS,
     READ_SETTINGS,
+    STATEMENT_SECONDS_MAX,
     Connections,
     HistoryGuard,
+    bounded,
     connector,
 )
 from service.store.events import Events
@@ -25,13 +27,21 @@ class PostgresStore(Clusters, Commits, Events, Principals, Reads, Upkeep):
     `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are made when they are
     needed, at most `connections` for commits and as many for reads, and two for hints. Commits
     have connections of their own, since they are planned differently (P15). Create it within the
-    event loop that uses it, and `close` it there.
+    event loop that uses it, and `close` it there. No statement takes longer than `statement_seconds_max`.
     """
 
-    def __init__(self, url: str, *, connections: int = 8) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        connections: int = 8,
+        statement_seconds_max: float = STATEMENT_SECONDS_MAX,
+    ) -> None:
         self._guard = HistoryGuard()
-        commits = Connections(url, COMMIT_SETTINGS, self._guard, size=connections)
-        reads = Connections(url, READ_SETTINGS, self._guard, size=connections)
+        to_commit = bounded(COMMIT_SETTINGS, statement_seconds_max)
+        to_read = bounded(READ_SETTINGS, statement_seconds_max)
+        commits = Connections(url, to_commit, self._guard, size=connections)
+        reads = Connections(url, to_read, self._guard, size=connections)
         self._pools = (commits, reads)
         self.hints = Hints(connector(url, {}, self._guard))
         Clusters.__init__(self, commits, reads)

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.model.log import Head, NotYet
+from service.model.log import Head, Lost, NotYet
 from service.store.connections import History, HistoryGuard, data_source_name, keep_alive
 from service.store.failures import is_unavailable, unavailable_on_failure
 from service.store.postgres import PostgresStore
@@ -25,8 +25,10 @@ from tests.store.history import (
     new_id,
     put,
 )
+from tests.waiting import once
 
 NOWHERE = "postgresql://nobody@/none?host=/nonexistent"
+WAITING = """SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"""
 
 
 @pytest.fixture
@@ -60,11 +62,46 @@ async def test_p15_commit_connections_plan_by_index_whatever_the_tables_hold(
         assert await connection.fetchval(f"SHOW {setting}") == value
 
 
-async def test_a_read_ends_in_time_and_a_commit_when_it_ends(postgres: PostgresStore):
-    """The outcome of a commit is worth waiting for."""
-    for connections, bound in ((postgres._reads, "30s"), (postgres._commits, "0")):
+async def test_reads_and_commits_end_in_time(postgres: PostgresStore):
+    for connections in (postgres._reads, postgres._commits):
         async with connections.driver() as connection:
-            assert await connection.fetchval("SHOW statement_timeout") == bound
+            assert await connection.fetchval("SHOW statement_timeout") == "30s"
+
+
+async def cut_off(operator: asyncpg.Connection) -> None:
+    """As PostgreSQL does it when a statement's time is up, with the same error; the one that waits for a lock."""
+
+    async def waiting() -> int | None:
+        return await operator.fetchval(WAITING)
+
+    await operator.execute("SELECT pg_cancel_backend($1)", await once(waiting))
+
+
+async def test_p4_a_commit_that_is_cut_off_is_unknown_and_then_found_not_to_be_there(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    before = await postgres.head(cluster_id)
+    request = commit_on(before, create("a"))
+    async with operator.transaction():
+        await operator.execute("SELECT FROM head WHERE cluster_id = $1 FOR UPDATE", cluster_id)
+        attempt = asyncio.create_task(postgres.commit(cluster_id, request))
+        await cut_off(operator)
+        with pytest.raises(OutcomeUnknown):
+            await attempt
+
+    assert isinstance(await postgres.settle_unknown(cluster_id, request), Lost)
+    assert (await postgres.head(cluster_id)).revision == before.revision
+
+
+async def test_a_read_that_is_cut_off_is_told_as_unavailable(
+    postgres: PostgresStore, cluster_id: int, operator: asyncpg.Connection
+):
+    async with operator.transaction():
+        await operator.execute("LOCK TABLE head")
+        look = asyncio.create_task(postgres.head(cluster_id))
+        await cut_off(operator)
+        with pytest.raises(StorageUnavailable):
+            await look
 
 
 async def test_p15_plans_made_on_empty_tables_find_rows_by_key_when_they_are_full(
