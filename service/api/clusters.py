@@ -8,7 +8,7 @@ from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 
 from service.api import wire
-from service.api.access import Admin, Cluster, Namespaced
+from service.api.access import Admin, Cluster, Namespaced, caller_of
 from service.api.object_operations import CLUSTER_PATH, IF_MATCH
 from service.api.objects import patch_type_of
 from service.api.operations import (
@@ -20,9 +20,11 @@ from service.api.operations import (
     Operation,
     described,
 )
+from service.api.reads import Reads
 from service.api.requests import AnyRequest, converted, if_match, media_type, query
 from service.api.responses import json_response, tag_of
 from service.api.services import Services
+from service.api.visibility import Visibility, seen_config, visibility_of
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
 from service.model.log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow
@@ -53,6 +55,7 @@ def _cluster(description: str) -> Body:
             access=Cluster("read"),
             tag="clusters",
             summary="List all clusters",
+            description="Those of which the caller may read something; each as `getCluster` shows it.",
             answers={200: Body(types={JSON: wire.ClusterList}, description="By name.")},
             problems=("StorageUnavailable",),
         )
@@ -63,8 +66,13 @@ async def list_clusters(
 ) -> Response[bytes]:
     """All clusters, by name."""
     query(request)
-    rows = await services.reads.store.list_clusters()
-    body = b",".join(map(_encoded, rows))
+    caller, store = caller_of(request.scope), services.reads.store
+    shown = [
+        (row, caller.namespaces("read", row.name))
+        for row in await store.list_clusters()
+        if caller.may_somewhere("read", row.name)
+    ]
+    body = b",".join([_encoded(await _seen(store, *each), each[1]) for each in shown])
     return Response(b'{"kind":"ClusterList","items":[%b]}' % body, media_type=JSON)
 
 
@@ -76,6 +84,8 @@ async def list_clusters(
             access=Namespaced("read"),
             tag="clusters",
             summary="Read a cluster's configuration and size",
+            description="`counts` has the pods, and the configuration's lists of namespaces have the names, of "
+            "namespaces that the caller may read.",
             answers={200: _cluster("The cluster.")},
         )
     ),
@@ -188,9 +198,21 @@ async def _present(request: AnyRequest, services: Services, status: int = 200) -
     """The cluster now. Its tag is that of its configuration, which is what can be changed."""
     name = request.path_params["cluster"]
     config = await services.reads.get_object(name, CLUSTER_KIND, "", CLUSTER_NAME)
-    row = await services.reads.store.get_cluster(name)
+    visibility, store = visibility_of(request), services.reads.store
+    row = await _seen(store, await store.get_cluster(name), visibility)
     tag = tag_of(config.row.revision) if config.row else None
-    return json_response(_encoded(row), row.head.revision, status=status, etag=tag)
+    body = _encoded(row, visibility)
+    return json_response(body, row.head.revision, status=status, etag=tag)
+
+
+async def _seen(store: Reads, row: ClusterRow, visibility: Visibility) -> ClusterRow:
+    """A cluster of which only those pods are counted that are shown."""
+    if visibility is None:
+        return row
+    pods = await store.count_pods(row.cluster_id, sorted(visibility))
+    return msgspec.structs.replace(
+        row, counts=msgspec.structs.replace(pods, nodes=row.counts.nodes)
+    )
 
 
 async def _changed(
@@ -204,12 +226,13 @@ async def _changed(
     return await _present(request, services, 201 if answer.created else 200)
 
 
-def _encoded(row: ClusterRow) -> bytes:
+def _encoded(row: ClusterRow, visibility: Visibility = None) -> bytes:
     """The cluster on the wire, with every setting, also those that have their default."""
+    config = parse_config(msgspec.json.decode(row.config))
     return msgspec.json.encode(
         {
             "name": row.name,
-            "config": parse_config(msgspec.json.decode(row.config)),
+            "config": seen_config(visibility, config),
             "revision": row.head.revision,
             "counts": row.counts,
         }

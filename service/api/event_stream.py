@@ -8,7 +8,8 @@ import msgspec
 
 from service.api.problems import encode_problem
 from service.api.streams import PIECE_BYTES, Pieces
-from service.model.errors import MoorageError
+from service.api.visibility import Visibility, Visible, seen_body, sees
+from service.model.errors import MoorageError, StorageUnavailable
 from service.model.log import CLUSTER_KIND, Change
 from service.model.manifest import with_resource_version
 from service.scheduler.watching import LoggedCommit, Selection, Watch
@@ -25,6 +26,8 @@ class EventStream(msgspec.Struct, frozen=True, kw_only=True):
     watch: Watch
     selection: Selection
     cluster: str
+    visible: Visible
+    """What the watcher may see at this moment; raises where the watch has to end."""
     path: str
     """The request's path, for problem documents."""
     from_present: bool
@@ -54,7 +57,7 @@ class EventStream(msgspec.Struct, frozen=True, kw_only=True):
             commits = await self._next(min(due, end))
             if commits is None:
                 return
-            for piece in self._written(commits):
+            for piece in self._written(commits, await self._visible(commits)):
                 yield piece
             if now() >= due:
                 yield self._bookmark()
@@ -67,14 +70,23 @@ class EventStream(msgspec.Struct, frozen=True, kw_only=True):
         except TimeoutError:
             return ()
 
-    def _written(self, commits: Sequence[LoggedCommit]) -> Iterator[bytes]:
+    async def _visible(self, commits: Sequence[LoggedCommit]) -> Visibility:
+        """Where there is nothing to show, what is not known at present may become known by the next time."""
+        try:
+            return await self.visible()
+        except StorageUnavailable:
+            if commits:
+                raise
+            return frozenset()
+
+    def _written(self, commits: Sequence[LoggedCommit], visibility: Visibility) -> Iterator[bytes]:
         written: list[bytes] = []
         size = 0
         for commit in commits:
             for change in commit.changes:
                 event = self.selection.event(change)
-                if event is not None:
-                    data = _data(change, self.cluster)
+                if event is not None and sees(visibility, *change.key):
+                    data = _data(change, self.cluster, visibility)
                     written.append(_frame(event, change.revision, data))
                     size += len(data)
                 if size >= PIECE_BYTES:
@@ -94,21 +106,22 @@ def _frame(event: str, revision: int, data: bytes) -> bytes:
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (revision, event.encode(), data)
 
 
-def _data(change: Change, cluster: str) -> bytes:
+def _data(change: Change, cluster: str, visibility: Visibility) -> bytes:
     """Kind and object; of a deleted object the last state, at the revision of its deletion."""
+    body = seen_body(visibility, change.kind, change.body)
     if change.kind == CLUSTER_KIND:
-        body = _cluster(change, cluster)
+        body = _cluster(body, change.revision, cluster)
     else:
-        body = with_resource_version(change.body, change.revision)
+        body = with_resource_version(body, change.revision)
     return b'{"kind":"%b","object":%b}' % (change.kind.encode(), _on_one_line(body))
 
 
-def _cluster(change: Change, name: str) -> bytes:
+def _cluster(config: bytes, revision: int, name: str) -> bytes:
     return b'{"kind":"%b","metadata":{"name":%b,"resourceVersion":"%d"},"config":%b}' % (
         CLUSTER_KIND.encode(),
         msgspec.json.encode(name),
-        change.revision,
-        change.body,
+        revision,
+        config,
     )
 
 

@@ -42,10 +42,12 @@ from service.api.responses import (
 from service.api.rights import deciding_for
 from service.api.services import Services
 from service.api.streams import Pieces, Streamed
+from service.api.visibility import require_sight, seen_batches, seen_body, visibility_of
 from service.model.errors import NotFound
 from service.model.log import ObjectPage, ObjectRow
 from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
+from service.scheduler.answers import ObjectAnswer
 from service.scheduler.intents import DeleteObject, PatchObject, Preconditions, PutObject
 
 LIST_LIMIT_MAX = 10_000
@@ -95,6 +97,7 @@ async def get_object(
 ) -> Response[bytes]:
     """One object as committed."""
     namespace, name = _place(request)
+    require_sight(request, resource.kind, name)
     read = await services.reads_of(resource.kind).get_object(
         request.path_params["cluster"],
         resource.kind,
@@ -106,7 +109,10 @@ async def get_object(
         raise NotFound(f"There is no {resource.kind} {_named(namespace, name)}.")
     revision, tag = read.head.revision, tag_of(read.row.revision)
     unchanged = None if resource.computed else not_modified(request, tag, revision)
-    return unchanged or object_response(read.row.body, read.row.revision, revision)
+    if unchanged:
+        return unchanged
+    body = seen_body(visibility_of(request), resource.kind, read.row.body)
+    return object_response(body, read.row.revision, revision)
 
 
 async def list_objects(
@@ -131,7 +137,13 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
         node_name=parameters.get("nodeName") or None,
         at_least=number(parameters, "minRevision") or 0,
     )
-    pages = services.lists_of(kind).batches(request.path_params["cluster"], kind, wanted)
+    pages = seen_batches(
+        services.lists_of(kind),
+        request.path_params["cluster"],
+        kind,
+        wanted,
+        visibility_of(request),
+    )
     found = _Found(pages, passes)
     first = await found.start()
     revision = start.revision if start else first
@@ -169,8 +181,7 @@ async def put_object(
             caller=deciding_for(request),
         ),
     )
-    status = 201 if answer.created else 200
-    return object_response(answer.body, answer.resource_version, answer.revision, status=status)
+    return _changed(request, resource, answer, 201 if answer.created else 200)
 
 
 async def patch_object(
@@ -192,7 +203,7 @@ async def patch_object(
             caller=deciding_for(request),
         ),
     )
-    return object_response(answer.body, answer.resource_version, answer.revision)
+    return _changed(request, resource, answer)
 
 
 async def delete_object(
@@ -216,7 +227,15 @@ async def delete_object(
             caller=deciding_for(request),
         ),
     )
-    return object_response(answer.body, answer.resource_version, answer.revision)
+    return _changed(request, resource, answer)
+
+
+def _changed(
+    request: AnyRequest, resource: Resource, answer: ObjectAnswer, status: int = 200
+) -> Response[bytes]:
+    """The object as it is, or was, after a write."""
+    body = seen_body(visibility_of(request), resource.kind, answer.body)
+    return object_response(body, answer.resource_version, answer.revision, status=status)
 
 
 def patch_type_of(request: AnyRequest) -> PatchType:

@@ -11,6 +11,7 @@ from service.api.requests import AnyRequest, query, wrong_parameter
 from service.api.responses import encoded_response, items, list_head, revision_headers
 from service.api.services import Services
 from service.api.streams import Pieces, Streamed
+from service.api.visibility import seen_rows, visibility_of
 from service.model.errors import FieldError, InvalidManifest
 from service.model.log import ObjectRow
 from service.model.validation.names import topology_key
@@ -26,7 +27,8 @@ _TOPOLOGY = Operation(
     decided=True,
     tag="placements",
     summary="The domains of a topology key",
-    description="With the nodes, pods and free resources of each.",
+    description="With the nodes, pods and free resources of each. Of the pods only those are counted that the caller "
+    "may read; what is free is less what all of them hold.",
     parameters=(
         Parameter(
             name="key",
@@ -66,7 +68,8 @@ async def get_topology(request: AnyRequest, services: NamedDependency[Services])
         raise wrong_parameter("key", "has to name a node label", "")
     if message := topology_key(key):
         raise InvalidManifest([FieldError("key", message, key[:200])])
-    answer = await services.scheduler.submit(request.path_params["cluster"], ReadTopology(key=key))
+    intent = ReadTopology(key=key, namespaces=visibility_of(request))
+    answer = await services.scheduler.submit(request.path_params["cluster"], intent)
     return encoded_response(answer, answer.revision)
 
 
@@ -75,7 +78,8 @@ _EXPORT = Operation(
     access=Namespaced("read"),
     tag="bulk",
     summary="All objects of a cluster, at one revision",
-    description="As a `List` that `applyObjects` takes.",
+    description="As a `List` that `applyObjects` takes: the nodes, and what is in namespaces that the caller may "
+    "read.",
     answers={200: Body(types={JSON: wire.ObjectList}, description="The objects.")},
 )
 
@@ -87,6 +91,7 @@ async def export_cluster(request: AnyRequest, services: NamedDependency[Services
     snapshot = await services.reads.load(request.path_params["cluster"])
     revision = snapshot.head.revision
     rows = [row for row in snapshot.rows if row.kind not in INTERNAL_KINDS]
+    rows = seen_rows(visibility_of(request), rows)
     return Streamed(
         _streamed(list_head("List", revision, None), rows),
         headers=revision_headers(revision, f'W/"{revision}"'),

@@ -1,5 +1,7 @@
 """Deciding where pods go, binding them by name, and saying why."""
 
+from functools import partial
+
 import msgspec
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -16,7 +18,16 @@ from service.api.resources import POD_EXAMPLE, PODS
 from service.api.responses import json_response, tag_of
 from service.api.rights import deciding_for, require_force, require_placing
 from service.api.services import Services
+from service.api.visibility import (
+    Visibility,
+    seen_body,
+    seen_explanation,
+    seen_placement,
+    seen_refusal,
+    visibility_of,
+)
 from service.engine.explanation import Explanation
+from service.model.errors import BindingRefused
 from service.model.manifest_base import with_resource_version
 from service.scheduler.answers import ObjectAnswer
 from service.scheduler.intents import ExplainPod
@@ -81,11 +92,12 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
     parsed = await parse_placement(body, services.templates, services.settings.request_items_max)
     require_placing(caller, parsed)
     intent = msgspec.structs.replace(parsed, caller=caller)
-    return await submit_once(request, services, intent, body, _rendered)
+    render = partial(_rendered, visibility_of(request))
+    return await submit_once(request, services, intent, body, render)
 
 
-def _rendered(answer: PlacementAnswer) -> Rendered:
-    return Rendered(_encode(answer))
+def _rendered(visibility: Visibility, answer: PlacementAnswer) -> Rendered:
+    return Rendered(_encode(seen_placement(visibility, answer)))
 
 
 _BIND = Operation(
@@ -124,12 +136,17 @@ async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> 
     intent = parse_binding(body, namespace, name)
     if intent.force:
         require_force(deciding_for(request), namespace)
-    return await submit_once(request, services, intent, body, rendered_object)
+    visibility = visibility_of(request)
+    try:
+        return await submit_once(request, services, intent, body, partial(_bound, visibility))
+    except BindingRefused as error:
+        raise seen_refusal(visibility, error) from None
 
 
-def rendered_object(answer: ObjectAnswer) -> Rendered:
-    """An object that an operation changed, as its answer."""
-    body = with_resource_version(answer.body, answer.resource_version)
+def _bound(visibility: Visibility, answer: ObjectAnswer) -> Rendered:
+    """The pod that an operation changed, as its answer."""
+    body = seen_body(visibility, PODS.kind, answer.body)
+    body = with_resource_version(body, answer.resource_version)
     return Rendered(body, etag=tag_of(answer.resource_version))
 
 
@@ -159,11 +176,12 @@ async def evict_pod(request: AnyRequest, services: NamedDependency[Services]) ->
     query(request)
     body = await services.bodies.read(request)
     intent = parse_eviction(body, request.path_params["namespace"], request.path_params["name"])
-    return await submit_once(request, services, intent, body, _evicted)
+    render = partial(_evicted, visibility_of(request))
+    return await submit_once(request, services, intent, body, render)
 
 
-def _evicted(answer: ObjectAnswer) -> Rendered:
-    return msgspec.structs.replace(rendered_object(answer), status=201)
+def _evicted(visibility: Visibility, answer: ObjectAnswer) -> Rendered:
+    return msgspec.structs.replace(_bound(visibility, answer), status=201)
 
 
 _EXPLAIN = Operation(
@@ -186,7 +204,8 @@ async def explain_pod(request: AnyRequest, services: NamedDependency[Services]) 
         request.path_params["cluster"],
         ExplainPod(namespace=request.path_params["namespace"], name=request.path_params["name"]),
     )
-    return json_response(msgspec.json.encode(answer.explanation), answer.revision)
+    explanation = seen_explanation(visibility_of(request), answer.explanation)
+    return json_response(msgspec.json.encode(explanation), answer.revision)
 
 
 PLACEMENT_HANDLERS = (place_pods, bind_pod, evict_pod, explain_pod)

@@ -48,6 +48,10 @@ class MisdirectedRequest(MoorageError):
     """The request was meant for another host than this server."""
 
 
+class GrantsChanged(MoorageError):
+    """A watcher may read other namespaces than when its watch began."""
+
+
 class NoSuchPath(MoorageError):
     """Nothing is served at this path."""
 
@@ -259,6 +263,12 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "The log tells another history",
         "The cluster's log does not continue what was read before, as after a restore from a "
         "backup. List again and go on from the list's `metadata.resourceVersion`.",
+    ),
+    "GrantsChanged": ProblemKind(
+        410,
+        "What the caller may see has changed",
+        "The caller was given other grants, so that what was listed and what is watched no longer "
+        "belong together. List again and go on from the list's `metadata.resourceVersion`.",
     ),
     "PreconditionFailed": ProblemKind(
         412,

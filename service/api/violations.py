@@ -9,6 +9,7 @@ from service.api.operations import JSON, Body, Operation, described
 from service.api.requests import AnyRequest, query
 from service.api.responses import encoded_response
 from service.api.services import Services
+from service.api.visibility import seen_violations, visibility_of
 from service.scheduler.answers import ViolationsAnswer
 from service.scheduler.decide.violations import CONFLICTS_MAX
 from service.scheduler.intents import ReadViolations
@@ -22,7 +23,8 @@ _VIOLATIONS = Operation(
     description="Node affinity and selector, pod affinity and anti-affinity, hard topology spread, "
     "each as the filter would judge the pod where it is, with the pod itself taken out. Rules that "
     "are required during execution lead to an eviction; the others are only shown. At most "
-    f"{CONFLICTS_MAX} conflicting pods are named for each violation.",
+    f"{CONFLICTS_MAX} conflicting pods are named for each violation. Pods of namespaces that the caller may not read are "
+    "left out; those that one of the caller's conflicts with are counted in its `reason`.",
     answers={
         200: Body(
             types={JSON: ViolationsAnswer},
@@ -58,7 +60,7 @@ async def list_violations(
     """The violations of a cluster."""
     query(request)
     answer = await services.scheduler.submit(request.path_params["cluster"], ReadViolations())
-    return encoded_response(answer, answer.revision)
+    return encoded_response(seen_violations(visibility_of(request), answer), answer.revision)
 
 
 VIOLATION_HANDLERS = (list_violations,)

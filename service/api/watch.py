@@ -6,7 +6,7 @@ from litestar import get
 from litestar.di import NamedDependency
 
 from service.api import wire
-from service.api.access import Namespaced, caller_of
+from service.api.access import Namespaced, caller_of, require
 from service.api.budget import holding_of
 from service.api.event_stream import EVENT_STREAM, EventStream
 from service.api.filters import parse_label_selector
@@ -24,6 +24,7 @@ from service.api.resources import RESOURCES
 from service.api.responses import revision_headers
 from service.api.services import Services
 from service.api.streams import Streamed
+from service.api.visibility import sight_of
 from service.model.log import CLUSTER_KIND
 from service.scheduler.watching import Selection
 
@@ -43,7 +44,8 @@ _OPERATION = Operation(
     "To go on after a break, send the last `id` as `Last-Event-ID` or `sinceRevision`. Should "
     "the log no longer lead on from where the stream is, because it was compacted or the database "
     "was restored, an ERROR event with a problem document ends it: list again, then watch from "
-    "the list's `metadata.resourceVersion`. A client that leaves what was sent unread for 10 "
+    "the list's `metadata.resourceVersion`. Changes in namespaces that the caller may not read are left out, bookmarks "
+    "are not; when the caller is given other grants, an ERROR event ends the stream. A client that leaves what was sent unread for 10 "
     "seconds is cut off.",
     parameters=(
         Parameter(
@@ -86,6 +88,7 @@ _OPERATION = Operation(
     },
     problems=(
         "Compacted",
+        "GrantsChanged",
         "HistoryReplaced",
         "Overloaded",
         "RevisionNotReached",
@@ -104,6 +107,8 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
         namespace=parameters.get("namespace") or None,
         labels=parse_label_selector(parameters.get("labelSelector", "")),
     )
+    if selection.namespace is not None:
+        require(caller_of(request.scope), "read", cluster, selection.namespace)
     timeout = number(parameters, "timeoutSeconds", least=1)
     since = number(parameters, "sinceRevision")
     since = integer_header(request, "last-event-id", default=since)
@@ -120,6 +125,7 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
         watch=watch,
         selection=selection,
         cluster=cluster,
+        visible=sight_of(request, services.authentication.current),
         path=request.scope["path"],
         from_present=since is None,
         bookmark_seconds=services.settings.watch_bookmark_seconds,

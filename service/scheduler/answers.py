@@ -74,7 +74,7 @@ class TopologyDomain(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     value: str
     nodes: list[str]
     pods: int
-    """Pods placed on these nodes that count."""
+    """Pods placed on these nodes that count; those that the caller may read."""
     free: dict[str, str]
     """Allocatable less requested, by resource, as quantities; negative where over-committed."""
 

@@ -185,6 +185,8 @@ class ReadTopology(Intent[TopologyAnswer], frozen=True, kw_only=True):
     """The domains of a topology key."""
 
     key: str
+    namespaces: frozenset[str] | None = None
+    """Whose pods are counted; None: everybody's."""
 
 
 class ReadComputed(Intent[ComputedAnswer], frozen=True, kw_only=True):

@@ -324,6 +324,10 @@ async def test_a10_a_selection_of_few_objects_passes_over_the_others_page_by_pag
     assert len(set(assert_bookmarks_are_true(watch.events, pods, 0))) > 5
 
 
+async def everything() -> None:
+    """What may be seen."""
+
+
 @pytest.mark.parametrize("pages", [0, 1, 2])
 async def test_a10_the_last_bookmark_of_a_stream_that_ends_behind_the_head_is_true(
     make_harness: MakeHarness, pages: int
@@ -334,6 +338,7 @@ async def test_a10_the_last_bookmark_of_a_stream_that_ends_behind_the_head_is_tr
     log = await logged(harness)
     watching = harness.scheduler.watching
     made = EventStream(
+        visible=everything,
         watch=await watching.open("default", 0),
         selection=Selection(),
         cluster="default",

@@ -61,7 +61,7 @@ def read_topology(desk: Desk, intent: ReadTopology) -> Decision[TopologyAnswer]:
         if value is None:
             without.append(name)
         else:
-            domains[value].add(cluster, node)
+            domains[value].add(cluster, node, intent.namespaces)
         if index % _STEP_NODES == _STEP_NODES - 1:
             yield
     return TopologyAnswer(
@@ -80,12 +80,12 @@ class _Domain:
         self._pods = 0
         self._free: Counter[str] = Counter()
 
-    def add(self, cluster: Cluster, node: Node) -> None:
+    def add(self, cluster: Cluster, node: Node, namespaces: frozenset[str] | None) -> None:
         self._nodes.append(node.name)
         table = cluster.nodes
         slot = table.slots[node.name]
         pods = int(table.pods[slot])
-        self._pods += pods
+        self._pods += pods if namespaces is None else _pods_of(cluster, slot, namespaces)
         for resource in node.allocatable:
             if resource == "pods":
                 self._free[resource] += int(table.allowed_pods[slot]) - pods
@@ -103,6 +103,12 @@ class _Domain:
                 for resource in sorted(self._free)
             },
         )
+
+
+def _pods_of(cluster: Cluster, slot: int, namespaces: frozenset[str]) -> int:
+    """How many of the pods on a node are in these namespaces."""
+    classes = cluster.classes_on(slot).items()
+    return sum(pods for pod_class, pods in classes if pod_class.namespace in namespaces)
 
 
 def _quantity(resource: str, amount: int) -> str:

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from time import sleep
 
-from tests.security.attacks.base import CALL_SECONDS_MAX, CLUSTER, Target, attack
-
 from tests.builders import node, pod
+from tests.security.attacks.base import CALL_SECONDS_MAX, CLUSTER, Target, attack
 
 ATTACKERS = 4
 PLACE = f"/v1/clusters/{CLUSTER}/placements"
