@@ -13,13 +13,13 @@ import msgspec
 from msgspec.structs import replace
 
 from service.api.access import caller_of, require
-from service.api.problems import Forbidden, GrantsChanged
+from service.api.problems import GrantsChanged
 from service.api.reads import Wanted
 from service.api.requests import AnyRequest
 from service.engine.explanation import Explanation, Summary
 from service.engine.plugins import inter_pod_affinity, node_ports
 from service.model.config import ClusterConfig, parse_config
-from service.model.errors import BindingRefused
+from service.model.errors import BindingRefused, Forbidden
 from service.model.log import CLUSTER_KIND, ObjectPage, ObjectRow
 from service.model.principals import Principal
 from service.scheduler.answers import ViolationItem, ViolationsAnswer

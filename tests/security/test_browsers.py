@@ -9,10 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from service.api.authentication import Authentication
 from service.api.browsers import BrowserCheck
-from service.settings import InvalidSettings, read_settings
+from service.api.routes import HANDLERS
+from service.app import SystemClock
+from service.settings import InvalidSettings, Settings, read_settings
 from tests.api.conftest import MakeHarness
-from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.api.harness import CLUSTER, Harness, problem
+from tests.security.test_access import EXAMPLES, shown
+from tests.security.test_principals import close_the_door
 
 PLACEMENTS = f"{CLUSTER}/placements"
 OWN = ("host", "localhost:8080")
@@ -289,6 +294,31 @@ async def test_with_a_token_any_name_and_any_page_with_the_token_will_do(
     assert (await answered(harness, path="/livez"))[0] == 200
 
 
+async def test_a_token_in_the_tables_is_one_too(harness: Harness) -> None:
+    foreign = ("host", "any.test")
+    assert (await answered(harness, foreign, path="/livez"))[0] == 421
+    right = ("authorization", f"Bearer {await close_the_door(harness)}")
+    assert (await answered(harness, foreign, right))[0] == 200
+    assert (await answered(harness, foreign, path="/livez"))[0] == 200
+
+
+async def test_a_server_knows_of_its_tokens_before_it_is_asked(harness: Harness) -> None:
+    await close_the_door(harness)
+    authentication = Authentication(harness.store, Settings(), SystemClock())
+    assert authentication.seems_open()
+    await authentication.start()
+    assert not authentication.seems_open()
+    await authentication.close()
+
+
+async def test_what_is_checked_goes_by_what_is_so_and_not_by_what_seemed(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Authentication, "seems_open", lambda _: False)
+    assert (await answered(harness, ("host", "rebind.test")))[1] == "MisdirectedRequest"
+    assert (await answered(harness, OWN, ("origin", "null")))[1] == "CrossOriginRequest"
+
+
 @pytest.mark.parametrize("token", [None, TOKEN])
 async def test_no_page_is_told_that_it_may_ask(make_harness: MakeHarness, token: str) -> None:
     harness = await make_harness(token=token)
@@ -335,33 +365,29 @@ async def test_no_websocket_is_opened(harness: Harness, path: str) -> None:
     assert [message["type"] for message in sent] == ["websocket.close"]
 
 
-BODIES = {
-    "placements": ("POST", PLACEMENTS, {"pods": [pod("web-0")]}),
-    "simulations": ("POST", "/v1/simulations", {"nodes": [], "pods": [pod("web-0")]}),
-    "apply": ("POST", f"{CLUSTER}/apply", {"apiVersion": "v1", "kind": "List", "items": []}),
-    "put": ("PUT", f"{CLUSTER}/nodes/n1", node("n1")),
-    "put cluster": ("PUT", CLUSTER, {"config": {}}),
-    "patch": ("PATCH", f"{CLUSTER}/nodes/n1", {"metadata": {"labels": {"a": "b"}}}),
-    "delete": ("DELETE", f"{CLUSTER}/nodes/n1", {"kind": "DeleteOptions"}),
-    "eviction": ("POST", f"{CLUSTER}/namespaces/shop/pods/web-0/eviction", {"kind": "Eviction"}),
-}
+def operations_with_a_body() -> list[tuple[str, str]]:
+    """Method and path of each."""
+    return [
+        (method, shown(path).format(**EXAMPLES))
+        for handler in HANDLERS
+        if "operation" in handler.opt and handler.opt["operation"].request is not None
+        for path in handler.paths
+        for method in handler.http_methods
+    ]
 
 
-@pytest.mark.parametrize("case", BODIES)
 @pytest.mark.parametrize("token", [None, TOKEN], ids=["open", "token"])
 @pytest.mark.parametrize("typed", [[], [("content-type", " ")]], ids=["absent", "empty"])
-async def test_a_body_needs_its_content_type(
-    make_harness: MakeHarness, case: str, token: str | None, typed: list[tuple[str, str]]
+async def test_every_body_needs_its_content_type(
+    make_harness: MakeHarness, token: str | None, typed: list[tuple[str, str]]
 ) -> None:
     harness = await make_harness(token=token)
-    before = await harness.store.head(1)
-    method, path, body = BODIES[case]
     headers = [OWN, ("authorization", f"Bearer {token}"), *typed]
-    sent = msgspec.json.encode(body)
-    for framing in ([("content-length", str(len(sent)))], [("transfer-encoding", "chunked")], []):
-        answer = await answered(harness, *headers, *framing, method=method, path=path, body=sent)
-        assert answer[:2] == (415, "UnsupportedMediaType")
-    assert await harness.store.head(1) == before
+    for method, path in operations_with_a_body():
+        for framing in ("content-length", "2"), ("transfer-encoding", "chunked"), ("x", "none"):
+            asked = {"method": method, "path": path, "body": b"{}"}
+            answer = await answered(harness, *headers, framing, **asked)
+            assert answer[:2] == (415, "UnsupportedMediaType"), (method, path)
 
 
 async def test_who_sends_no_content_type_is_told_which_are_taken(harness: Harness) -> None:
