@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from tests.security.attacks import silence
+from tests.security.attacks import amounts, silence
 from tests.security.attacks.base import (
     ATTACKS,
     HEADING,
@@ -13,7 +13,7 @@ from tests.security.attacks.base import (
     raise_file_limit,
 )
 
-__all__ = ["silence"]
+__all__ = ["amounts", "silence"]
 
 
 def main() -> None:
