@@ -9,6 +9,7 @@ from http.client import HTTPConnection, HTTPException
 
 import pytest
 
+from service.api.access import identify
 from service.api.heartbeat import Beat, Heartbeat
 from service.api.turns import Turns, take_turns
 from service.cli.connections import (
@@ -24,8 +25,8 @@ from service.cli.connections import (
 from service.cli.health import ALIVE_SECONDS_MAX, Pulse, health_listener
 from service.cli.ports import hold_port, port_of
 from service.model.errors import StorageUnavailable
+from service.model.principals import BOOTSTRAP
 from service.settings import Settings
-from tests.api.harness import problem
 from tests.waiting import WAIT_SECONDS, eventually
 
 LIMITS = ConnectionLimits(total=100, each_address=100, answer_seconds=10.0)
@@ -240,17 +241,20 @@ async def test_who_never_waits_leaves_turns_of_the_loop_to_others():
     assert len(answered) == 100
 
 
-async def test_a_request_with_the_token_waits_for_nobody(make_harness):
-    harness = await make_harness(token="s3cret")
-    known = {"authorization": "Bearer s3cret"}
-    unknown = [asyncio.create_task(harness.client.get("/v1/clusters")) for _ in range(50)]
+async def test_who_is_known_waits_for_nobody():
+    door = Door()
+    turns = Turns(door, at_a_time=2)
+    known = {"type": "http"}
+    identify(known, BOOTSTRAP)
+    requests = [asyncio.create_task(turns({"type": "http"}, None, None)) for _ in range(5)]
+    await turned()
 
-    answer = await harness.client.get("/v1/clusters", headers=known)
+    requests.append(asyncio.create_task(turns(known, None, None)))
+    await turned()
 
-    assert answer.status_code == 200
-    assert not all(each.done() for each in unknown)
-    for each in await asyncio.gather(*unknown):
-        assert problem(each, 401) == "Unauthorized"
+    assert door.inside == 3
+    door.open.set()
+    await asyncio.gather(*requests)
 
 
 class Clock:

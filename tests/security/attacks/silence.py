@@ -63,6 +63,11 @@ def _until_killed() -> Iterator[int]:
         yield number
 
 
+@attack("nothing", "none, for comparison")
+def nothing(target: Target) -> None:
+    """What others notice of the machine alone."""
+
+
 @attack("never-reading", "2,100 connections pipeline `GET /openapi.json` and never read")
 def never_reading(target: Target) -> None:
     requests = GET % b"/openapi.json" * 50
