@@ -36,6 +36,7 @@ from service.api.presence import Presence
 from service.api.problems import answer_error
 from service.api.rates import Rates, check_rates
 from service.api.reads import ClusterReads, Reads
+from service.api.refusals import Refusals
 from service.api.requests import BodyReader
 from service.api.routes import HANDLERS, document_page, encoded_document, openapi_document
 from service.api.server import check_ready
@@ -75,19 +76,20 @@ class ApiStore(Reads, PrincipalStore, Protocol):
     """What the API asks of the store by itself."""
 
 
-def create_app(
+def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     settings: Settings,
     *,
     store: ApiStore,
     scheduler: Scheduler,
     clock: Clock,
     metrics: Metrics | None = None,
+    refusals: Refusals | None = None,
     lifespan: Lifespan | None = None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
 ) -> ASGIApp:
     """The ASGI application over a store and a scheduler.
 
-    `metrics` is the meter of that scheduler. `lifespan` surrounds the time in which requests are served, `middleware`
+    `metrics` is the meter of that scheduler, `refusals` keep for the audit what was refused. `lifespan` surrounds the time in which requests are served, `middleware`
     each request that was routed and may be made.
 
     Raises:
@@ -136,7 +138,9 @@ def create_app(
         head_of=services.reads.head_or_none,
         metrics=services.metrics,
         attendants=[Rates(settings, clock.monotonic), Turns()],
+        refusals=refusals,
         monotonic=clock.monotonic,
+        new_id=RandomIds().uid,
     )
 
 
@@ -155,7 +159,11 @@ def create_app_from_environment() -> ASGIApp:
 def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     _log.info("The engine runs %s.", "compiled" if compiled.is_in_use() else "interpreted")
     clock = SystemClock()
-    store = PostgresStore(database_url, statement_seconds_max=settings.statement_timeout_seconds)
+    store = PostgresStore(
+        database_url,
+        statement_seconds_max=settings.statement_timeout_seconds,
+        audit=settings.audits,
+    )
     limits = Limits(
         request_seconds_max=settings.request_timeout_seconds,
         apply_objects_max=settings.apply_objects_max,
@@ -167,6 +175,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         log_keep_seconds=settings.log_keep_seconds,
         log_keep_changes=settings.log_keep_changes,
         answers_keep_seconds=settings.idempotency_keep_seconds,
+        audit_keep_seconds=settings.audit_keep_seconds,
         upkeep_seconds=settings.upkeep_seconds,
     )
     templates = TemplateCache(settings.template_cache_bytes)
@@ -178,6 +187,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     reads = ClusterReads(store, settings.revision_wait_seconds)
     is_ready = partial(check_ready, reads, scheduler, settings.ready_lag_seconds_max)
     heartbeat = Heartbeat(settings.health_socket or "", is_ready)
+    refusals = Refusals(store, clock) if settings.audits else None
     reporter = Reporter(store, scheduler, clock, f"{socket.gethostname()}/{os.getpid()}")
 
     @asynccontextmanager
@@ -197,6 +207,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         if neighbours is not None:
             await neighbours.stop()
         await scheduler.stop()
+        if refusals is not None:
+            await refusals.close()
         await store.close()
 
     return create_app(
@@ -205,6 +217,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         scheduler=scheduler,
         clock=clock,
         metrics=metrics,
+        refusals=refusals,
         lifespan=running,
         middleware=[neighbours.middleware] if neighbours else [],
     )

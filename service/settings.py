@@ -84,6 +84,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How often one principal may ask each worker; 0: as often as it likes."""
     writes_per_second: Annotated[int, msgspec.Meta(ge=0)] = 0
     """How often of these it may ask for what is no read."""
+    audit: Literal["auto", "on", "off"] = "auto"
+    """Whether it is kept who wrote what and who was refused; `auto`: where a token says who asks."""
+    audit_keep_seconds: Seconds = 90 * 24 * 3600
+    """How long that is kept."""
     debug: bool = False
     """Serves `/debug/replicas`."""
 
@@ -149,6 +153,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Decoded pod templates kept, as bytes of their JSON."""
     engine: Literal["compiled", "interpreted"] = "compiled"
     """Whether the engine may run compiled, where it is; read as its modules are imported."""
+
+    @property
+    def audits(self) -> bool:
+        """Whether it is kept who wrote what."""
+        return self.audit == "on" or (self.audit == "auto" and self.token is not None)
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:

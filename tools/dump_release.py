@@ -87,6 +87,8 @@ def _dump_of(code: Path) -> str:
     """What a server of this code leaves behind; leases are only there while it runs."""
     with temporary_folder() as folder, _database(folder / "data") as url:
         environment = {"MOORAGE_DATABASE_URL": data_source_name(url), "MOORAGE_DEBUG": "true"}
+        if (code / "service" / "store" / "audit.py").exists():
+            environment["MOORAGE_AUDIT"] = "on"
         with contextlib.chdir(code):
             server = LocalServer(folder / "unused", environment=environment)
             server.start()

@@ -9,6 +9,7 @@ from litestar.di import NamedDependency
 
 from service.api import wire
 from service.api.access import Admin, Cluster, Namespaced, caller_of
+from service.api.callers import told_caller
 from service.api.object_operations import CLUSTER_PATH, IF_MATCH
 from service.api.objects import patch_type_of
 from service.api.operations import (
@@ -187,7 +188,7 @@ async def delete_cluster(
     """Remove a cluster and everything in it."""
     query(request)
     row = await services.reads.store.get_cluster(request.path_params["cluster"])
-    await services.scheduler.delete_cluster(row.name)
+    await services.scheduler.delete_cluster(row.name, told_caller(request))
     return json_response(_encoded(row), row.head.revision)
 
 
@@ -220,7 +221,9 @@ async def _changed(
 ) -> Response[bytes]:
     """The cluster after a change: at the revision of the change, or a later one."""
     try:
-        answer = await services.scheduler.submit(request.path_params["cluster"], intent)
+        answer = await services.scheduler.submit(
+            request.path_params["cluster"], intent, caller=told_caller(request)
+        )
     except InvalidManifest as error:
         raise error.under("config") from None
     return await _present(request, services, 201 if answer.created else 200)

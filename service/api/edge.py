@@ -14,6 +14,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from service.api.access import identify_by, principal_of
 from service.api.authentication import Authentication, Headers
 from service.api.browsers import BrowserCheck
+from service.api.callers import REQUEST_ID_HEADER, name_request, request_id_in, request_id_of
 from service.api.metrics import Metrics
 from service.api.problems import (
     PROBLEM_JSON,
@@ -23,6 +24,7 @@ from service.api.problems import (
     encode_problem,
 )
 from service.api.rates import Rates
+from service.api.refusals import Refusals
 from service.api.streams import HEAD_ONLY
 from service.api.turns import Turns
 from service.model.errors import MoorageError
@@ -54,7 +56,7 @@ _SECURITY_HEADERS: list[tuple[bytes, bytes]] = [
 class Edge:
     """ASGI middleware around the whole application."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
         self,
         app: ASGIApp,
         settings: Settings,
@@ -63,7 +65,9 @@ class Edge:
         head_of: HeadOf,
         metrics: Metrics,
         attendants: Sequence[Rates | Turns],
+        refusals: Refusals | None,
         monotonic: Callable[[], float],
+        new_id: Callable[[], str],
     ) -> None:
         self._app = app
         self._url_bytes_max = settings.url_bytes_max
@@ -73,7 +77,9 @@ class Edge:
         self._head_of = head_of
         self._metrics = metrics
         self._attendants = attendants
+        self._refusals = refusals
         self._monotonic = monotonic
+        self._new_id = new_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the request, then hand it on."""
@@ -84,6 +90,7 @@ class Edge:
 
     async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         started = self._monotonic()
+        name_request(scope, request_id_in(scope["headers"], self._new_id))
         answering = _Answer(scope, send, self._head_of)
         try:
             self._check(scope)
@@ -92,6 +99,8 @@ class Edge:
         else:
             await self._app(scope, receive, answering)
         self._metrics.request(scope, answering.status, self._monotonic() - started)
+        if self._refusals is not None:
+            self._refusals.note(scope, answering.status)
 
     def _check(self, scope: HTTPScope) -> None:
         headers = list(scope["headers"])
@@ -178,6 +187,7 @@ class _Answer:
     async def _completed(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         given = list(headers)
         names = [name.lower() for name, _ in given]
+        given.append((REQUEST_ID_HEADER, request_id_of(self._scope).encode()))
         given += [header for header in _SECURITY_HEADERS if header[0] not in names]
         if REVISION_HEADER not in names and (cluster := _cluster_of(self._scope)):
             revision = await self._head_of(cluster)

@@ -9,6 +9,7 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from service.api.access import identify, principal_of
 from service.api.budget import holding_of
+from service.api.callers import address_of, name_request, request_id_of
 from service.api.idempotency import IDEMPOTENCY_KEY
 from service.api.metrics import Metrics
 from service.api.operations import NDJSON, Operation
@@ -64,6 +65,8 @@ class HandOver:
             headers=[each for each in scope["headers"] if each[0] not in _SECRETS],
             body=body,
             principal=principal_of(scope),
+            address=address_of(scope),
+            request_id=request_id_of(scope),
         )
         return await hand_over(
             self, holder, request, _repeat(scope), lambda: _here(app, scope, body)
@@ -98,12 +101,13 @@ async def decide_handed(app: ASGIApp, request: HandedRequest) -> HandedAnswer:
         "query_string": request.query,
         "root_path": "",
         "headers": request.headers,
-        "client": None,
+        "client": (request.address, 0) if request.address else None,
         "server": None,
         "extensions": {},
         "state": {_HANDED: True},
     }
     identify(scope, request.principal)
+    name_request(scope, request.request_id)
     return await answer_of(app, scope, request.body)
 
 

@@ -9,6 +9,7 @@ import msgspec
 from litestar import Response
 
 from service.api.access import principal_of
+from service.api.callers import told_caller
 from service.api.operations import Parameter
 from service.api.problems import MalformedRequest
 from service.api.requests import AnyRequest, header, operation_of
@@ -67,7 +68,9 @@ async def submit_chunk(
     """As `submit_once`, for one of several commits that a request makes."""
     cluster = request.path_params["cluster"]
     idempotency = idempotency_of(request, body, render, chunk)
-    answer = await services.scheduler.submit(cluster, intent, idempotency)
+    answer = await services.scheduler.submit(
+        cluster, intent, idempotency, caller=told_caller(request)
+    )
     if isinstance(answer, RecordedAnswer):
         return answer.revision, msgspec.msgpack.decode(answer.answer, type=Rendered)
     return answer.revision, render(answer)

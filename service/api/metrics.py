@@ -9,14 +9,14 @@ import asyncio
 from bisect import bisect_left
 from collections import Counter as Tally, defaultdict
 from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from litestar.types import HTTPScope
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.registry import CollectorRegistry
 
+from service.api.callers import operation_id_of
 from service.api.exposition import exposition, registry_of
-from service.api.operations import Operation
 from service.engine import Execution
 from service.scheduler.measuring import Attempts, Vitals
 
@@ -150,7 +150,7 @@ class Metrics:
 
     def request(self, scope: HTTPScope, status: int, seconds: float) -> None:
         """Count one answered request."""
-        self._answered[_operation_of(scope), status].append(seconds)
+        self._answered[operation_id_of(scope), status].append(seconds)
         self._tell_soon()
 
     # The scheduler's meter
@@ -255,10 +255,3 @@ class BulkHistogram(Histogram):
         self._sum.inc(sum(amount * count for amount, count in amounts.items()))
         for bucket, count in buckets.items():
             self._buckets[bucket].inc(count)
-
-
-def _operation_of(scope: HTTPScope) -> str:
-    """The operation's id; what has none (no such path, pages for people) counts as `other`."""
-    handler = cast("dict[str, Any]", scope).get("route_handler")
-    operation = handler.opt.get("operation") if handler is not None else None
-    return operation.id if isinstance(operation, Operation) else "other"

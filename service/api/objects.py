@@ -8,6 +8,7 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from service.api import wire
+from service.api.callers import told_caller
 from service.api.filters import parse_filters
 from service.api.object_operations import (
     CLUSTER_PATH,
@@ -180,6 +181,7 @@ async def put_object(
             ),
             caller=deciding_for(request),
         ),
+        caller=told_caller(request),
     )
     return _changed(request, resource, answer, 201 if answer.created else 200)
 
@@ -202,6 +204,7 @@ async def patch_object(
             preconditions=Preconditions(if_match=if_match(request)),
             caller=deciding_for(request),
         ),
+        caller=told_caller(request),
     )
     return _changed(request, resource, answer)
 
@@ -226,6 +229,7 @@ async def delete_object(
             ),
             caller=deciding_for(request),
         ),
+        caller=told_caller(request),
     )
     return _changed(request, resource, answer)
 

@@ -42,6 +42,8 @@ class HandedRequest(msgspec.Struct, frozen=True, array_like=True):
     headers: Headers
     body: bytes
     principal: Principal | None
+    address: str = ""
+    request_id: str = ""
 
 
 class HandedAnswer(msgspec.Struct, frozen=True, array_like=True):

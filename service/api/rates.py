@@ -17,6 +17,7 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 from typing_extensions import override
 
 from service.api.access import Public, access_of, principal_of
+from service.api.callers import address_of
 from service.api.problems import TooManyFailures, TooManyRequests
 from service.settings import Settings
 
@@ -147,12 +148,6 @@ def check_rates(app: ASGIApp) -> ASGIApp:
         await app(scope, receive, send)
 
     return checked
-
-
-def address_of(scope: Scope) -> str:
-    """The address that a request came from; empty where that is not known, as over a Unix socket."""
-    client = cast("Mapping[str, Any]", scope).get("client")
-    return str(client[0]) if client else ""
 
 
 def _a_second(times: int, what: str) -> RateLimitItem | None:

@@ -6,12 +6,14 @@ So every read shows all changes acknowledged by any process before it arrived.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from typing import Protocol, TypeVar
 
 import msgspec
 
 from service.api.problems import RevisionNotReached
+from service.model.audit import AuditRow
 from service.model.errors import MoorageError, NotFound
 from service.model.log import (
     ClusterRow,
@@ -105,6 +107,18 @@ class Reads(Source, Protocol):
         limit: int,
     ) -> EventPage:
         """Up to `limit` events, by namespace and name, from after a key on."""
+        ...
+
+    async def list_audit(
+        self,
+        *,
+        after: tuple[int, int] | None = None,
+        cluster: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int,
+    ) -> list[AuditRow]:
+        """Up to `limit` rows of the audit by chain and number, from after a key on."""
         ...
 
     async def replica_reports(self) -> list[ReplicaReport]:

@@ -10,6 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.access import Access, access_of, declared
 from service.api.apply import APPLY_HANDLERS
+from service.api.audits import AUDIT_HANDLERS
 from service.api.clusters import CLUSTER_HANDLERS
 from service.api.document import build_document
 from service.api.events import EVENT_HANDLERS
@@ -36,6 +37,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *WATCH_HANDLERS,
     *EVENT_HANDLERS,
     *PRINCIPAL_HANDLERS,
+    *AUDIT_HANDLERS,
     *SERVER_HANDLERS,
 )
 

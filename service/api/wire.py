@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from service.model import objects
+from service.model.audit import AuditRow
 from service.model.config import ClusterConfig, MatchScope
 from service.model.events import EventReason, EventType
 from service.model.objects import Quantities, Value
@@ -415,6 +416,24 @@ class ClusterList(Value, frozen=True, kw_only=True):
 
     items: list[Cluster]
     """The clusters."""
+
+
+class AuditPlace(Value, frozen=True, kw_only=True):
+    """Where the audit goes on."""
+
+    continue_: str | None = msgspec.field(default=None, name="continue")
+    """Send it back as `continue` for the next page; absent on the last one."""
+
+
+class AuditList(Value, frozen=True, kw_only=True):
+    """Rows of the audit, by chain and number."""
+
+    metadata: AuditPlace
+    """Where it goes on."""
+    items: list[AuditRow]
+    """The rows."""
+    kind: Literal["AuditList"] = "AuditList"
+    """What this is."""
 
 
 class ClusterSettings(Value, frozen=True, kw_only=True):

@@ -7,7 +7,18 @@ from typing import Annotated
 import typer
 
 from service import compiled
-from service.cli import access, bench, conformance, openapi, read, serve, simulate, watch, write
+from service.cli import (
+    access,
+    audit,
+    bench,
+    conformance,
+    openapi,
+    read,
+    serve,
+    simulate,
+    watch,
+    write,
+)
 from service.cli.errors import CliError, ExitCode
 from service.cli.output import print_error
 
@@ -47,6 +58,7 @@ for command in (
     app.command()(command)
 app.add_typer(access.token_commands, name="token")
 app.add_typer(access.grant_commands, name="grant")
+app.add_typer(audit.audit, name="audit")
 app.command(context_settings=bench.PASSED_ON)(bench.bench)
 
 

@@ -15,6 +15,7 @@ from uuid import UUID
 
 import msgspec
 
+from service.model.audit import AuditEntry
 from service.model.events import Event, EventRow
 
 CHANGES_PER_COMMIT_MAX = 2_000
@@ -200,6 +201,8 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The due time, by the database's clock, that the commit acts on (P16)."""
     events: Sequence[Event] = ()
     """Kept with the changes, or not at all."""
+    audit: Sequence[AuditEntry] = ()
+    """Who asked for them, likewise."""
 
     @property
     def last_revision(self) -> int:

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from service.model.audit import AuditEntry
 from service.model.events import Event
 from service.model.log import Change, CommitRequest, IdempotencyRecord
 from service.model.manifest import PodManifest
@@ -24,6 +25,8 @@ class Batch:
         self.changes: list[Change] = []
         self.records: list[IdempotencyRecord] = []
         self.events: list[Event] = []
+        self.audit: list[AuditEntry] = []
+        """Who asked for the changes: one entry a request."""
         self.not_before: datetime | None = None
         """When the latest of the times has come that the decisions act on."""
         self._bytes = 0
@@ -51,6 +54,8 @@ class Batch:
         self.decided.append((ticket, outcome))
         changes = [change_of(entry) for entry in entries]
         self.changes += changes
+        if changes:
+            self.audit.append(AuditEntry(caller=ticket.caller, revision=changes[-1].revision))
         self._bytes += sum([len(change.body) for change in changes])
         record = ticket.record(outcome)
         if record is not None:
@@ -73,6 +78,7 @@ class Batch:
             idempotency=self.records,
             not_before=self.not_before,
             events=[event for event in self.events if event.audit],
+            audit=self.audit,
         )
 
     def release(self) -> None:

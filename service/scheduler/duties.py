@@ -11,6 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
+from service.model.audit import ITSELF
 from service.model.errors import MoorageError
 from service.scheduler.answers import Answer
 from service.scheduler.follower import Observer
@@ -114,7 +117,8 @@ class Duty(ABC):
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         deadline = self._clock.monotonic() + self._limits.request_seconds_max
         try:
-            self._enqueue(Ticket(intent, deadline, None, future))
+            caller = msgspec.structs.replace(ITSELF, operation=type(intent).__name__)
+            self._enqueue(Ticket(intent, deadline, None, future, caller=caller))
         except (MoorageError, ClusterGone) as error:
             future.set_exception(error)
         future.add_done_callback(conclude)

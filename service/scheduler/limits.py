@@ -61,6 +61,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """So many changes stay in the log, however old."""
     answers_keep_seconds: float = 86_400.0
     """How long the answer to an idempotency key is kept (P11)."""
+    audit_keep_seconds: float = 90 * 86_400.0
+    """How long it is kept who asked for what."""
+    audit_sweep_seconds: float = 600.0
+    """How often what is older is removed."""
     upkeep_seconds: float = 10.0
     """How often logs are compacted and old answers swept."""
     upkeep_lease_seconds: float = 60.0

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from service.model.audit import Caller
 from service.model.events import Event
 from service.model.log import (
     Behind,
@@ -50,11 +51,11 @@ class Store(Protocol):
         """The number of the cluster that has this name now."""
         ...
 
-    async def create_cluster(self, name: str, config: bytes) -> ClusterRow:
+    async def create_cluster(self, name: str, config: bytes, caller: Caller) -> ClusterRow:
         """A new cluster; if the name is taken meanwhile, Conflict is raised."""
         ...
 
-    async def delete_cluster(self, cluster_id: int) -> bool:
+    async def delete_cluster(self, cluster_id: int, caller: Caller) -> bool:
         """Delete a cluster with everything in it; False if it was gone already."""
         ...
 
@@ -178,6 +179,10 @@ class Store(Protocol):
 
     async def sweep_events(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
         """Delete events that are older, or beyond so many of a reason; how many (ask again)."""
+        ...
+
+    async def sweep_audit(self, *, keep_seconds: float) -> int:
+        """Delete rows of the audit that are older; how many (ask again if any)."""
         ...
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
+from service.model.audit import ITSELF, Caller
 from service.model.config import parse_config
 from service.model.errors import (
     Conflict,
@@ -125,16 +126,26 @@ class Scheduler:
         return self._pulse_task is not None and not self._pulse_task.done()
 
     @overload
-    async def submit(self, cluster: str, intent: Intent[A]) -> A: ...
+    async def submit(self, cluster: str, intent: Intent[A], *, caller: Caller = ...) -> A: ...
     @overload
     async def submit(
-        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A] | None
+        self,
+        cluster: str,
+        intent: Intent[A],
+        idempotency: Idempotency[A] | None,
+        *,
+        caller: Caller = ...,
     ) -> A | RecordedAnswer: ...
 
     async def submit(
-        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A] | None = None
+        self,
+        cluster: str,
+        intent: Intent[A],
+        idempotency: Idempotency[A] | None = None,
+        *,
+        caller: Caller = ITSELF,
     ) -> A | RecordedAnswer:
-        """Have an intent decided and committed.
+        """Have an intent decided and committed, as asked by a caller.
 
         With an idempotency key that was answered before, the first answer is given again (P11).
 
@@ -145,13 +156,13 @@ class Scheduler:
             MoorageError: the intent is refused, or cannot be served now (Unavailable).
         """
         if idempotency is not None:
-            return await self._submit_keyed(cluster, intent, idempotency)
+            return await self._submit_keyed(cluster, intent, idempotency, caller)
         if isinstance(intent, PutConfig):
-            return cast("A", await self._put_config(cluster, intent))
-        return cast("A", await self._ask(cluster, intent, None))
+            return cast("A", await self._put_config(cluster, intent, caller))
+        return cast("A", await self._ask(cluster, intent, None, caller))
 
     async def _submit_keyed(
-        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A]
+        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A], caller: Caller
     ) -> A | RecordedAnswer:
         key = IdempotencyKey(idempotency.operation, idempotency.key, idempotency.chunk)
         running = self._running_keys.get((cluster, key))
@@ -161,20 +172,20 @@ class Scheduler:
             raise IdempotencyKeyInProgress(f"A request with the key {key.key} is running.")
         self._running_keys[cluster, key] = idempotency.request_hash
         # The key stays taken until the loop has answered, even if the caller goes away.
-        asking = self._submit_once(cluster, intent, idempotency, key)
+        asking = self._submit_once(cluster, intent, idempotency, key, caller)
         task = asyncio.create_task(asking)
         self._keep(task)
         task.add_done_callback(lambda _: self._running_keys.pop((cluster, key)))
         return await asyncio.shield(task)
 
-    async def delete_cluster(self, cluster: str) -> None:
+    async def delete_cluster(self, cluster: str, caller: Caller = ITSELF) -> None:
         """Delete a cluster with everything in it.
 
         Raises:
             NotFound: there is none of this name.
         """
         cluster_id = await self._store.find_cluster(cluster)
-        if not await self._store.delete_cluster(cluster_id):
+        if not await self._store.delete_cluster(cluster_id, caller):
             raise NotFound(f"There is no cluster {cluster}.")
         self._announce(cluster_id)
         self._drop(cluster)
@@ -242,7 +253,11 @@ class Scheduler:
     # Asking a loop
 
     async def _ask(
-        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A] | None
+        self,
+        cluster: str,
+        intent: Intent[A],
+        idempotency: Idempotency[A] | None,
+        caller: Caller,
     ) -> Answer:
         asked = self._clock.monotonic()
         deadline = asked + self._limits.request_seconds_max
@@ -251,7 +266,8 @@ class Scheduler:
             future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
             self._loops.wake(loop.cluster_id)
             try:
-                loop.enqueue(Ticket(intent, deadline, idempotency, future, asked=asked))
+                ticket = Ticket(intent, deadline, idempotency, future, asked=asked, caller=caller)
+                loop.enqueue(ticket)
                 return await future
             except ClusterGone:
                 # Deleted, and perhaps made anew under the same name: then that one is meant.
@@ -262,10 +278,10 @@ class Scheduler:
                     self._meter.attempted(failed_attempts(intent))
                 raise
 
-    async def _put_config(self, cluster: str, intent: PutConfig) -> ConfigAnswer:
+    async def _put_config(self, cluster: str, intent: PutConfig, caller: Caller) -> ConfigAnswer:
         """Configure a cluster, or create it."""
         try:
-            return cast("ConfigAnswer", await self._ask(cluster, intent, None))
+            return cast("ConfigAnswer", await self._ask(cluster, intent, None, caller))
         except NotFound:
             if intent.if_match is not None:
                 raise PreconditionFailed("There is no such cluster.") from None
@@ -273,10 +289,10 @@ class Scheduler:
         try:
             async with self._creating:
                 await self._refuse_too_many_clusters()
-                created = await self._store.create_cluster(cluster, config)
+                created = await self._store.create_cluster(cluster, config, caller)
         except Conflict:
             # Somebody else created it just now.
-            return cast("ConfigAnswer", await self._ask(cluster, intent, None))
+            return cast("ConfigAnswer", await self._ask(cluster, intent, None, caller))
         return ConfigAnswer(revision=created.head.revision, config=config, created=True)
 
     async def _refuse_too_many_clusters(self) -> None:
@@ -286,7 +302,12 @@ class Scheduler:
             raise Denied("TooManyClusters", f"There are {most} clusters, the limit (clusters_max).")
 
     async def _submit_once(
-        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A], key: IdempotencyKey
+        self,
+        cluster: str,
+        intent: Intent[A],
+        idempotency: Idempotency[A],
+        key: IdempotencyKey,
+        caller: Caller,
     ) -> A | RecordedAnswer:
         """Decide; a key that has an answer already shows when this one is to be recorded.
 
@@ -294,7 +315,7 @@ class Scheduler:
         before may be the very reason for the refusal.
         """
         try:
-            return cast("A", await self._ask(cluster, intent, idempotency))
+            return cast("A", await self._ask(cluster, intent, idempotency, caller))
         except Unavailable:
             raise
         except MoorageError:

@@ -5,6 +5,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from service.model.audit import ITSELF, Caller
 from service.model.errors import IdempotencyKeyReused
 from service.model.log import IdempotencyKey, IdempotencyRecord
 from service.scheduler.answers import Answer, RecordedAnswer
@@ -22,6 +23,7 @@ class Ticket:
         "_ground",
         "asked",
         "attempts",
+        "caller",
         "deadline",
         "future",
         "hints",
@@ -38,6 +40,7 @@ class Ticket:
         future: asyncio.Future[Answer],
         *,
         asked: float = 0.0,
+        caller: Caller = ITSELF,
     ) -> None:
         self.intent = intent
         self.deadline = deadline
@@ -45,6 +48,8 @@ class Ticket:
         self.asked = asked
         """When the request came, likewise."""
         self.idempotency = idempotency
+        self.caller = caller
+        """Whom the audit names."""
         self.future = future
         self.attempts = 0
         self.planned_at: int | None = None

@@ -1,4 +1,4 @@
-"""Keeping logs, idempotency records and events within bounds, in the background."""
+"""Keeping logs, idempotency records, events and the audit within bounds, in the background."""
 
 import logging
 from typing import NamedTuple
@@ -38,6 +38,7 @@ class Upkeep:
         self.log_changes = 0
         """Changes in the logs of those clusters, at the end of the last round."""
         self._looks: dict[int, _Look] = {}
+        self._audit_due = clock.monotonic()
 
     async def run(self) -> None:
         """Do a round every now and then, for ever."""
@@ -62,6 +63,7 @@ class Upkeep:
                 if await self._has_lease(cluster_id, pause):
                     await self._look_after(cluster_id)
         self.log_changes = sum(heads[each].revision - floor for each, floor in self._floors.items())
+        await self._sweep_audit()
 
     def _is_due(self, cluster_id: int, head: Head) -> bool:
         """Where nothing changes, or another worker does it, a look now and then will do."""
@@ -125,4 +127,13 @@ class Upkeep:
         while await self._store.sweep_events(
             cluster_id, keep_seconds=limits.events_keep_seconds, keep_rows=limits.events_keep
         ):
+            await self._clock.sleep(0)
+
+    async def _sweep_audit(self) -> None:
+        """Of all chains, also those of deleted clusters, which nobody has a lease of."""
+        limits, now = self._limits, self._clock.monotonic()
+        if now < self._audit_due:
+            return
+        self._audit_due = now + limits.audit_sweep_seconds
+        while await self._store.sweep_audit(keep_seconds=limits.audit_keep_seconds):
             await self._clock.sleep(0)

@@ -39,6 +39,11 @@ def integers(values: Iterable[int]) -> str:
     return _plain(map(str, values))
 
 
+def integers_or_null(values: Iterable[int | None]) -> str:
+    """An array of integers, some of which may be missing."""
+    return _plain("NULL" if each is None else str(each) for each in values)
+
+
 def _plain(elements: Iterable[str]) -> str:
     return f"{{{','.join(elements)}}}"
 

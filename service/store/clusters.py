@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import asyncpg
 
+from service.model.audit import ITSELF, Caller
 from service.model.errors import Conflict, NotFound
 from service.model.log import (
     ClusterRow,
@@ -15,6 +16,8 @@ from service.store.failures import unavailable_on_failure
 
 _CREATE = "SELECT create_cluster_v1($1, $2, gen_random_uuid())"
 _DELETE = "SELECT delete_cluster_v1($1)"
+_CREATE_AUDITED = "SELECT create_cluster_v2($1, $2, gen_random_uuid(), $3, $4, $5, $6)"
+_DELETE_AUDITED = "SELECT delete_cluster_v2($1, $2, $3, $4, $5)"
 _IDS = "SELECT cluster_id FROM cluster ORDER BY cluster_id"
 _PODS = """
     SELECT count(*) AS pods, count(node_name) AS placed FROM object
@@ -26,9 +29,10 @@ _FIND = "SELECT cluster_id FROM cluster WHERE name = $1"
 class Clusters:
     """The part of the store that keeps clusters. Every call raises StorageUnavailable."""
 
-    def __init__(self, commits: Connections, reads: Connections) -> None:
+    def __init__(self, commits: Connections, reads: Connections, *, audit: bool = False) -> None:
         self._writer = commits
         self._reader = reads
+        self._audits = audit
 
     async def list_clusters(self) -> list[ClusterRow]:
         """All clusters by name, as of one instant."""
@@ -56,7 +60,7 @@ class Clusters:
             raise _unknown(name)
         return cluster_id
 
-    async def create_cluster(self, name: str, config: bytes) -> ClusterRow:
+    async def create_cluster(self, name: str, config: bytes, caller: Caller = ITSELF) -> ClusterRow:
         """A new cluster, with its configuration as its one object, at revision 1.
 
         Raises:
@@ -65,17 +69,26 @@ class Clusters:
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
                 try:
-                    await connection.fetchval(_CREATE, name, config)
+                    statement = _CREATE_AUDITED if self._audits else _CREATE
+                    await connection.fetchval(statement, name, config, *self._told(caller))
                 except asyncpg.UniqueViolationError as error:
                     raise Conflict(f"There is a cluster {name!r} already.") from error
         return await self.get_cluster(name)
 
-    async def delete_cluster(self, cluster_id: int) -> bool:
+    async def delete_cluster(self, cluster_id: int, caller: Caller = ITSELF) -> bool:
         """Delete a cluster with everything that it has; False if it was gone already."""
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
-                deleted: bool = await connection.fetchval(_DELETE, cluster_id)
+                statement = _DELETE_AUDITED if self._audits else _DELETE
+                told = self._told(caller)
+                deleted: bool = await connection.fetchval(statement, cluster_id, *told)
         return deleted
+
+    def _told(self, caller: Caller) -> tuple[str, ...]:
+        """What the audit keeps of a caller, where there is one."""
+        if not self._audits:
+            return ()
+        return (caller.principal, caller.address, caller.operation, caller.request_id)
 
     async def counts(self, cluster_id: int) -> Counts:
         """How many nodes and pods a cluster has, or NotFound."""

@@ -27,6 +27,7 @@ from service.model.log import (
     effects,
 )
 from service.store import arrays
+from service.store.audit import audit_arguments, audit_columns
 from service.store.connections import Connections, Driver
 from service.store.events import event_arguments, event_columns
 from service.store.failures import unavailable_on_failure
@@ -51,6 +52,9 @@ _ARGUMENTS = """
 # Both are put together of nothing but placeholders.
 _COMMIT = f"SELECT * FROM commit_v1({_ARGUMENTS})"  # noqa: S608
 _COMMIT_WITH_EVENTS = f"SELECT * FROM commit_v2({_ARGUMENTS}, {event_arguments(23)})"  # noqa: S608
+_COMMIT_WITH_AUDIT = f"""
+    SELECT * FROM commit_v3({_ARGUMENTS}, {event_arguments(23)}, {audit_arguments(34)})
+"""  # noqa: S608
 _FENCE = "SELECT * FROM fence_v1($1, $2, $3, gen_random_uuid())"
 _FIND_COMMIT = """
     SELECT f.revision AS floor, c.last_revision, c.at
@@ -99,8 +103,10 @@ _WRITE_SOMETHING = "SELECT pg_logical_emit_message(true, 'moorage', '')"
 class Commits:
     """The part of the store that writes to the log."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, *, audit: bool = False) -> None:
         self._commits = connections
+        self._audit = audit
+        """Whether it is kept who asked for what."""
         self._running: set[asyncio.Task[Any]] = set()
 
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
@@ -114,7 +120,7 @@ class Commits:
             ReplicaMismatch: the objects stored are not those that the request changes.
             NotFound: there is no such cluster.
         """
-        call = _call(cluster_id, request)
+        call = self._call(cluster_id, request)
         return await self._to_its_end(self._commit(cluster_id, request, call))
 
     async def _commit(
@@ -126,6 +132,16 @@ class Commits:
         except _KeyTaken:
             return await self._duplicate(cluster_id, request.idempotency)
         return _result(cluster_id, row)
+
+    def _call(self, cluster_id: int, request: CommitRequest) -> tuple[str, tuple[object, ...]]:
+        """The statement and its arguments; only who has events or an audit to keep pays for them."""
+        arguments = _arguments(cluster_id, request)
+        if self._audit and request.audit:
+            kept = (*event_columns(request.events), *audit_columns(request.audit))
+            return _COMMIT_WITH_AUDIT, (*arguments, *kept)
+        if request.events:
+            return _COMMIT_WITH_EVENTS, (*arguments, *event_columns(request.events))
+        return _COMMIT, arguments
 
     async def _write(self, statement: str, *arguments: object) -> asyncpg.Record | None:
         """One autocommitted statement. No time-out: the outcome is worth waiting for."""
@@ -198,7 +214,8 @@ class Commits:
                 request = decide(page)
                 if request is None:
                     return None
-                return await _commit_and_end(connection, cluster_id, request)
+                call = self._call(cluster_id, request)
+                return await _commit_and_end(connection, cluster_id, call)
         except _KeyTaken:
             return await self._duplicate(cluster_id, request.idempotency if request else ())
 
@@ -295,10 +312,10 @@ def _begin(server_version: int) -> str:
 
 
 async def _commit_and_end(
-    connection: Driver, cluster_id: int, request: CommitRequest
+    connection: Driver, cluster_id: int, call: tuple[str, tuple[object, ...]]
 ) -> CommitResult:
     """Commit within an open transaction; only the COMMIT itself can have an unknown outcome."""
-    statement, arguments = _call(cluster_id, request)
+    statement, arguments = call
     try:
         row = await connection.fetchrow(statement, *arguments)
     except asyncpg.PostgresError as error:
@@ -313,14 +330,6 @@ async def _commit_and_end(
         except Exception as error:
             raise _failed_commit(error) from error
     return result
-
-
-def _call(cluster_id: int, request: CommitRequest) -> tuple[str, tuple[object, ...]]:
-    """The statement and its arguments; only who has events to keep pays for them."""
-    arguments = _arguments(cluster_id, request)
-    if not request.events:
-        return _COMMIT, arguments
-    return _COMMIT_WITH_EVENTS, (*arguments, *event_columns(request.events))
 
 
 def _arguments(cluster_id: int, request: CommitRequest) -> tuple[object, ...]:

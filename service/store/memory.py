@@ -10,6 +10,13 @@ from datetime import datetime, timedelta
 from heapq import nsmallest
 from uuid import UUID
 
+from service.model.audit import (
+    ITSELF,
+    SERVER_CHAIN,
+    AuditEntry,
+    AuditRow,
+    Caller,
+)
 from service.model.errors import Conflict, NotFound, OutcomeUnknown
 from service.model.events import Event, EventRow
 from service.model.log import (
@@ -45,6 +52,7 @@ from service.model.log import (
     ReplicaState,
     effects,
 )
+from service.store.memory_audit import AuditLog
 from service.store.memory_cluster import ROOT, ClusterState
 from service.store.memory_principals import MemoryPrincipals
 
@@ -58,9 +66,13 @@ class MemoryStore(MemoryPrincipals):
 
     epoch = 0
 
-    def __init__(self, clock: Callable[[], datetime], new_id: Callable[[], UUID]) -> None:
+    def __init__(
+        self, clock: Callable[[], datetime], new_id: Callable[[], UUID], *, audit: bool = False
+    ) -> None:
         super().__init__(clock)
         self._clock = clock
+        self._audits = audit
+        self._audit = AuditLog()
         self._new_id = new_id
         self._clusters: dict[int, ClusterState] = {}
         self._numbers = iter(range(1, 1 << 62))
@@ -93,15 +105,25 @@ class MemoryStore(MemoryPrincipals):
         """Only the number of the cluster that has this name now, or NotFound."""
         return self._named(name).cluster_id
 
-    async def create_cluster(self, name: str, config: bytes) -> ClusterRow:
+    async def create_cluster(self, name: str, config: bytes, caller: Caller = ITSELF) -> ClusterRow:
         """A new cluster at revision 1, or Conflict."""
         if any(own.name == name for own in self._clusters.values()):
             raise Conflict(f"There is a cluster {name!r} already.")
-        return self._create(name, config).row()
+        own = self._create(name, config)
+        self._record(AuditEntry(caller=caller, cluster=name, revision=1), own.cluster_id)
+        return own.row()
 
-    async def delete_cluster(self, cluster_id: int) -> bool:
+    async def delete_cluster(self, cluster_id: int, caller: Caller = ITSELF) -> bool:
         """Delete a cluster with everything that it has; False if it was gone already."""
-        return self._clusters.pop(cluster_id, None) is not None
+        own = self._clusters.pop(cluster_id, None)
+        if own is None:
+            return False
+        self._record(AuditEntry(caller=caller, cluster=own.name), cluster_id)
+        return True
+
+    def _record(self, entry: AuditEntry, cluster_id: int) -> None:
+        if self._audits:
+            self._audit.add(SERVER_CHAIN, cluster_id, "", self._clock(), [entry])
 
     async def counts(self, cluster_id: int) -> Counts:
         """How many nodes and pods a cluster has, or NotFound."""
@@ -169,6 +191,8 @@ class MemoryStore(MemoryPrincipals):
         if known:
             return DuplicateKey(known)
         own.append(request, at)
+        if self._audits and request.audit:
+            self._audit.add(own.cluster_id, own.cluster_id, own.name, at, request.audit)
         return Committed(own.head)
 
     async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
@@ -222,6 +246,35 @@ class MemoryStore(MemoryPrincipals):
         """The records that these keys have; none if the cluster is gone."""
         own = self._clusters.get(cluster_id)
         return () if own is None else own.find(keys)
+
+    # The audit
+
+    async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
+        """Add rows that no commit brings to the chain of the server."""
+        self._audit.add(SERVER_CHAIN, None, "", self._clock(), entries)
+
+    async def list_audit(
+        self,
+        *,
+        after: tuple[int, int] | None = None,
+        cluster: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int,
+    ) -> list[AuditRow]:
+        """At most `limit` rows by chain and number, those beyond the key `after`."""
+        found = [
+            row
+            for row in self._audit.rows(after or (SERVER_CHAIN, 0))
+            if (cluster is None or row.cluster == cluster)
+            and (since is None or datetime.fromisoformat(row.at) >= since)
+            and (until is None or datetime.fromisoformat(row.at) < until)
+        ]
+        return found[:limit]
+
+    async def sweep_audit(self, *, keep_seconds: float) -> int:
+        """Delete rows that are older; how many."""
+        return self._audit.sweep(self._clock() - timedelta(seconds=keep_seconds))
 
     # Reading
 

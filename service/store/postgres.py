@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import AsyncGenerator
 
+from service.store.audit import Audit
 from service.store.clusters import Clusters
 from service.store.commits import Commits
 from service.store.connections import (
@@ -21,13 +22,14 @@ from service.store.reads import Reads
 from service.store.upkeep import Upkeep
 
 
-class PostgresStore(Clusters, Commits, Events, Principals, Reads, Upkeep):
+class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep):
     """All clusters of one database.
 
     `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are made when they are
     needed, at most `connections` for commits and as many for reads, and two for hints. Commits
-    have connections of their own, since they are planned differently (P15). Create it within the
-    event loop that uses it, and `close` it there. No statement takes longer than `statement_seconds_max`.
+    have connections of their own, since they are planned differently (P15). With `audit` it is kept
+    who asked for each commit. Create it within the event loop that uses it, and `close` it there. No
+    statement takes longer than `statement_seconds_max`.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class PostgresStore(Clusters, Commits, Events, Principals, Reads, Upkeep):
         *,
         connections: int = 8,
         statement_seconds_max: float = STATEMENT_SECONDS_MAX,
+        audit: bool = False,
     ) -> None:
         self._guard = HistoryGuard()
         to_commit = bounded(COMMIT_SETTINGS, statement_seconds_max)
@@ -44,8 +47,9 @@ class PostgresStore(Clusters, Commits, Events, Principals, Reads, Upkeep):
         reads = Connections(url, to_read, self._guard, size=connections)
         self._pools = (commits, reads)
         self.hints = Hints(connector(url, {}, self._guard))
-        Clusters.__init__(self, commits, reads)
-        Commits.__init__(self, commits)
+        Audit.__init__(self, commits, reads)
+        Clusters.__init__(self, commits, reads, audit=audit)
+        Commits.__init__(self, commits, audit=audit)
         Events.__init__(self, commits, reads)
         Principals.__init__(self, commits, reads)
         Reads.__init__(self, reads)

@@ -186,6 +186,42 @@ event = Table(
 )
 Index("event_last_at_idx", event.c.cluster_id, event.c.reason, event.c.last_at)
 
+audit = Table(
+    "audit",
+    metadata,
+    _number("chain"),
+    _number("number"),
+    _time("at"),
+    _text("principal"),
+    _text("address"),
+    _text("operation"),
+    Column("cluster_id", BigInteger),
+    _key("cluster"),
+    Column("revision", BigInteger),
+    _text("request_id"),
+    Column("status", Integer, nullable=False),
+    _number("requests"),
+    _bytes("previous_hash"),
+    _bytes("hash"),
+    PrimaryKeyConstraint("chain", "number", name="audit_pkey"),
+)
+
+audit_chain = Table(
+    "audit_chain",
+    metadata,
+    Column("chain", BigInteger, nullable=False, autoincrement=False),
+    _key("cluster"),
+    _number("number"),
+    _bytes("hash"),
+    _time("at"),
+    PrimaryKeyConstraint("chain", name="audit_chain_pkey"),
+    postgresql_with={
+        "fillfactor": 50,
+        "autovacuum_vacuum_threshold": 1000,
+        "autovacuum_vacuum_scale_factor": 0,
+    },
+)
+
 replica_report = Table(
     "replica_report",
     metadata,

@@ -200,6 +200,8 @@ async def test_p19_an_answer_is_the_same_whoever_is_asked(home, other):
         ("DELETE", "nodes/nobody", {}),
         ("GET", "nothing", {}),
     ]
+    for worker in (home, other):
+        worker.client.headers["x-request-id"] = "the-same"
     for method, path, options in requests:
         answers = [
             await worker.client.request(method, f"{CLUSTER}/{path}", **options)

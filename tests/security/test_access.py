@@ -33,7 +33,7 @@ MAY = {
     Public(): "getLiveness getReadiness getMetrics",
     Admin(): """
         putCluster deleteCluster listPrincipals getPrincipal putPrincipal deletePrincipal
-        listGroups getGroup putGroup deleteGroup createToken deleteToken""",
+        listGroups getGroup putGroup deleteGroup createToken deleteToken listAudit""",
     Cluster("configure"): "patchCluster",
     Cluster("read"): "listClusters getCaller",
     Cluster("observe"): "putNode patchNode deleteNode putNamespace patchNamespace deleteNamespace",

@@ -1,0 +1,102 @@
+"""The audit on PostgreSQL: rows come with commits, refusals in bulk; listed by chain and number, swept by age."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import asyncpg
+
+from service.model.audit import SERVER_CHAIN, AuditEntry, AuditRow, told_at
+from service.store import arrays
+from service.store.connections import Connections
+from service.store.failures import unavailable_on_failure
+
+SWEEP_AUDIT_MAX = 5_000
+"""Rows that one step of the sweeper deletes."""
+
+_COLUMN_TYPES = ("text", "text", "text", "text", "bigint", "text", "integer", "bigint")
+_LIST = """
+    SELECT chain, number, at, principal, address, operation, cluster_id, cluster, revision,
+        request_id, status, requests, previous_hash, hash
+    FROM audit
+    WHERE (chain, number) > ($1, $2) AND ($3::text IS NULL OR cluster = $3)
+        AND ($4::timestamptz IS NULL OR at >= $4) AND ($5::timestamptz IS NULL OR at < $5)
+    ORDER BY chain, number LIMIT $6
+"""
+# Of each chain the oldest row is looked at first: most have none that is old.
+_SWEEP = """
+    DELETE FROM audit WHERE ctid = ANY(ARRAY(
+        SELECT old.ctid FROM audit_chain AS c,
+            LATERAL (SELECT a.at FROM audit AS a WHERE a.chain = c.chain
+                ORDER BY a.number LIMIT 1) AS first,
+            LATERAL (SELECT a.ctid, a.at FROM audit AS a WHERE a.chain = c.chain
+                AND first.at < clock_timestamp() - $1::interval ORDER BY a.number LIMIT $2) AS old
+        WHERE old.at < clock_timestamp() - $1::interval LIMIT $2
+    ))
+"""
+
+
+def audit_arguments(first: int) -> str:
+    """The columns of `audit_columns` as arguments of a function, the first one so numbered."""
+    numbered = enumerate(_COLUMN_TYPES, first)
+    return ", ".join(f"${number}::text::{type_}[]" for number, type_ in numbered)
+
+
+_ADD = f"SELECT audit_v1({SERVER_CHAIN}, NULL, clock_timestamp(), {audit_arguments(1)})"
+
+
+class Audit:
+    """The part of the store that keeps the audit. Every call raises StorageUnavailable."""
+
+    def __init__(self, writer: Connections, reader: Connections) -> None:
+        self._audit_writer = writer
+        self._audit_reader = reader
+
+    async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
+        """Add rows that no commit brings to the chain of the server."""
+        with unavailable_on_failure():
+            async with self._audit_writer.driver() as connection:
+                await connection.execute(_ADD, *audit_columns(entries))
+
+    async def list_audit(
+        self,
+        *,
+        after: tuple[int, int] | None = None,
+        cluster: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int,
+    ) -> list[AuditRow]:
+        """At most `limit` rows by chain and number, those beyond the key `after`."""
+        key = after or (SERVER_CHAIN, 0)
+        with unavailable_on_failure():
+            async with self._audit_reader.driver() as connection:
+                rows = await connection.fetch(_LIST, *key, cluster, since, until, limit)
+        return [_row(row) for row in rows]
+
+    async def sweep_audit(self, *, keep_seconds: float) -> int:
+        """Delete rows that are older, the oldest first; how many (ask again if any)."""
+        age = timedelta(seconds=keep_seconds)
+        with unavailable_on_failure():
+            async with self._audit_writer.driver() as connection:
+                status = await connection.execute(_SWEEP, age, SWEEP_AUDIT_MAX)
+        return int(status.rpartition(" ")[2])
+
+
+def audit_columns(entries: Sequence[AuditEntry]) -> tuple[str, ...]:
+    """Entries as the arrays that the functions of the database take."""
+    callers = [entry.caller for entry in entries]
+    return (
+        arrays.texts([caller.principal for caller in callers]),
+        arrays.texts([caller.address for caller in callers]),
+        arrays.texts([caller.operation for caller in callers]),
+        arrays.texts_or_null([entry.cluster for entry in entries]),
+        arrays.integers_or_null([entry.revision for entry in entries]),
+        arrays.texts([caller.request_id for caller in callers]),
+        arrays.integers([entry.status for entry in entries]),
+        arrays.integers([entry.requests for entry in entries]),
+    )
+
+
+def _row(row: asyncpg.Record) -> AuditRow:
+    hashes = {name: row[name].hex() for name in ("previous_hash", "hash")}
+    return AuditRow(**{**dict(row), **hashes, "at": told_at(row["at"])})
