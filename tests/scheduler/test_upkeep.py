@@ -124,6 +124,27 @@ async def test_p11_answers_are_kept_for_their_time():
         assert answers == {}
 
 
+async def test_who_wrote_what_is_removed_when_it_is_old(monkeypatch):
+    async with kept() as w:
+        kept_seconds = []
+
+        async def sweep(*, keep_seconds):
+            kept_seconds.append(keep_seconds)
+            return 5 if len(kept_seconds) == 2 else 0
+
+        monkeypatch.setattr(w.store, "sweep_audit", sweep)
+        await w.others()
+        await a_round(w)
+        assert len(kept_seconds) == 1
+        await a_round(w)
+        assert len(kept_seconds) == 1
+
+        w.clock.advance(LIMITS.audit_sweep_seconds)
+        await a_round(w)
+
+        assert kept_seconds == [LIMITS.audit_keep_seconds] * 3  # until none is left
+
+
 async def test_upkeep_goes_on_after_the_database_was_away(monkeypatch):
     async with kept() as w:
         await grow(w, 100)

@@ -7,9 +7,10 @@ slow reference implementation. What it finds names the invariant:
 - A4 real-time order, A5 once per idempotency key, A6 what was acknowledged is there,
   A7 nothing else is there, A8 decided on the state that was extended, A9 groups whole or absent
 - A10 watches, A11 lists, A12 reads, A13 replicas, A15 the same plan for the same state,
-  A16 healing, A17 clusters apart, A18 no secrets
+  A16 healing, A17 clusters apart, A18 no secrets, A19 who asked
 """
 
+from tests.concurrency.checker.auditing import check_audit
 from tests.concurrency.checker.claims import attribute
 from tests.concurrency.checker.history import History, Violation
 from tests.concurrency.checker.log import check_log
@@ -33,5 +34,5 @@ def check(history: History, *, placements_every: int = 1) -> list[Violation]:
         return found + broken
     claims, unclaimed = attribute(history)
     replay = Replay(history, claims, placements_every=placements_every)
-    found += [*unclaimed, *check_order(history), *replay.run()]
+    found += [*unclaimed, *check_order(history), *replay.run(), *check_audit(history, claims)]
     return found + check_readers(history) + check_replicas(history, replay.state)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
+from service.model.audit import AuditRow
 from service.model.log import Change, CommitInfo
 
 Key = tuple[str, str, str]
@@ -118,6 +119,8 @@ class History:
     transcripts: list[Transcript] = field(default_factory=list)
     listings: list[Listing] = field(default_factory=list)
     replicas: list[ReplicaState] = field(default_factory=list)
+    audit: Sequence[AuditRow] | None = None
+    """The rows about the cluster; None: nobody kept them."""
     loaded: str = ""
     """The digest of a replica that was loaded from the tables at the end; empty where none was."""
     differing: list[str] = field(default_factory=list)

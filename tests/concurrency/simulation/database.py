@@ -100,7 +100,7 @@ class Database:
         """How often each interleaving point was passed."""
         self.context = Context()
         self.clock = SimulatedClock(loop)
-        self.store = MemoryStore(self.clock.now, CountedIds(0).commit_id)
+        self.store = MemoryStore(self.clock.now, CountedIds(0).commit_id, audit=True)
         self.commits: dict[int, list[CommitInfo]] = {}
         self.changes: dict[int, list[Change]] = {}
         self.committed_at: dict[UUID, float] = {}

@@ -235,6 +235,7 @@ class _Simulation:
         left.calls = [call for call in self._crowd.calls if call is not None]
         left.commits = list(database.commits[CLUSTER])
         left.changes = list(database.changes[CLUSTER])
+        left.audit = [row for row in database.store._audit.rows((0, 0)) if row.chain == CLUSTER]
         left.committed_at = dict(database.committed_at)
         left.blur = max(left.blur, timedelta(seconds=database.lease_seconds_max))
         if own is not None:
