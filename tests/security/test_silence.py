@@ -206,18 +206,23 @@ async def turned(times=20):
         await asyncio.sleep(0)
 
 
-def asked_at_once(app, times):
-    """Requests of nobody known to an application, of which two are answered at a time."""
-    turns, answering = Turns(at_a_time=2), take_turns(app)
-    scopes = [{"type": "http"} for _ in range(times)]
-    for scope in scopes:
-        turns.attend(scope)
+@pytest.fixture
+def turns():
+    return Turns(at_a_time=2)
+
+
+def asked_at_once(turns, app, times, scope=None):
+    """Requests to an application, of nobody known unless the scope says otherwise; two of those are answered at a time."""
+    answering = take_turns(app)
+    scopes = [scope or {"type": "http"} for _ in range(times)]
+    for each in scopes:
+        turns.attend(each)
     return [asyncio.create_task(answering(scope, None, None)) for scope in scopes]
 
 
-async def test_requests_of_nobody_known_take_turns():
+async def test_requests_of_nobody_known_take_turns(turns):
     door = Door()
-    requests = asked_at_once(door, 5)
+    requests = asked_at_once(turns, door, 5)
     await turned()
 
     assert door.inside == 2
@@ -227,13 +232,13 @@ async def test_requests_of_nobody_known_take_turns():
     assert door.inside == 5
 
 
-async def test_who_never_waits_leaves_turns_of_the_loop_to_others():
+async def test_who_never_waits_leaves_turns_of_the_loop_to_others(turns):
     answered = []
 
     async def app(scope, receive, send):
         answered.append(scope)
 
-    requests = asked_at_once(app, 100)
+    requests = asked_at_once(turns, app, 100)
     await turned(10)
 
     assert 0 < len(answered) < 30
@@ -241,15 +246,14 @@ async def test_who_never_waits_leaves_turns_of_the_loop_to_others():
     assert len(answered) == 100
 
 
-async def test_who_is_known_waits_for_nobody():
+async def test_who_is_known_waits_for_nobody(turns):
     door = Door()
-    turns = Turns(door, at_a_time=2)
-    known = {"type": "http"}
-    identify(known, BOOTSTRAP)
-    requests = [asyncio.create_task(turns({"type": "http"}, None, None)) for _ in range(5)]
+    requests = asked_at_once(turns, door, 5)
     await turned()
 
-    requests.append(asyncio.create_task(turns(known, None, None)))
+    known = {"type": "http"}
+    identify(known, BOOTSTRAP)
+    requests += asked_at_once(turns, door, 1, known)
     await turned()
 
     assert door.inside == 3
