@@ -15,6 +15,7 @@ from secrets import token_hex, token_urlsafe
 from typing import NamedTuple, Protocol
 
 from service.api.identities import IdentityProvider
+from service.model.audit import Caller
 from service.model.errors import StorageUnavailable
 from service.model.principals import (
     BOOTSTRAP,
@@ -54,12 +55,20 @@ class PrincipalStore(Protocol):
         ...
 
     async def put_principal(
-        self, kind: PrincipalKind, name: str, grants: Sequence[Grant], *, keep_admin: bool
+        self,
+        kind: PrincipalKind,
+        name: str,
+        grants: Sequence[Grant],
+        *,
+        keep_admin: bool,
+        caller: Caller,
     ) -> bool:
         """Make a principal, or give one other grants; whether it is new."""
         ...
 
-    async def delete_principal(self, kind: PrincipalKind, name: str, *, keep_admin: bool) -> bool:
+    async def delete_principal(
+        self, kind: PrincipalKind, name: str, *, keep_admin: bool, caller: Caller
+    ) -> bool:
         """Delete a principal with its tokens; False if there was none."""
         ...
 
@@ -72,11 +81,12 @@ class PrincipalStore(Protocol):
         description: str,
         expires_in: timedelta | None,
         keep_admin: bool,
+        caller: Caller,
     ) -> TokenRow:
         """Give a user one more token, or NotFound."""
         ...
 
-    async def delete_token(self, token_id: str, *, keep_admin: bool) -> bool:
+    async def delete_token(self, token_id: str, *, keep_admin: bool, caller: Caller) -> bool:
         """Revoke a token; False if there was none."""
         ...
 

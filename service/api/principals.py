@@ -13,6 +13,7 @@ from litestar.handlers import HTTPRouteHandler
 from service.api import wire
 from service.api.access import Admin, Cluster, caller_of
 from service.api.authentication import NewToken, new_token
+from service.api.callers import told_caller
 from service.api.operations import JSON, Body, Operation, described
 from service.api.requests import AnyRequest, converted, media_type, query
 from service.api.services import Services
@@ -162,7 +163,11 @@ def _handlers(kind: PrincipalKind) -> tuple[HTTPRouteHandler, ...]:
         )
         authentication = services.authentication
         await authentication.store.put_principal(
-            kind, name, grants, keep_admin=not authentication.has_other_admin
+            kind,
+            name,
+            grants,
+            keep_admin=not authentication.has_other_admin,
+            caller=told_caller(request),
         )
         await authentication.changed()
         return await _present(services, kind, name)
@@ -185,7 +190,10 @@ def _handlers(kind: PrincipalKind) -> tuple[HTTPRouteHandler, ...]:
         name, authentication = request.path_params["name"], services.authentication
         shown = await _present(services, kind, name)
         await authentication.store.delete_principal(
-            kind, name, keep_admin=not authentication.has_other_admin
+            kind,
+            name,
+            keep_admin=not authentication.has_other_admin,
+            caller=told_caller(request),
         )
         await authentication.changed()
         return shown
@@ -217,7 +225,7 @@ async def create_token(request: AnyRequest, services: NamedDependency[Services])
     query(request)
     decoded = decode_strict(await services.bodies.read(request))
     settings, made = converted(decoded, _TokenSettings), new_token()
-    row = await _stored(request.path_params["name"], settings, made, services)
+    row = await _stored(request, settings, made, services)
     await services.authentication.changed()
     return _json({**_shown_token(row), "token": made.text}, status=201)
 
@@ -241,7 +249,9 @@ async def delete_token(request: AnyRequest, services: NamedDependency[Services])
     known = [row for row in state.tokens if row.token_id == token_id]
     if not known:
         raise NotFound(f"There is no token {token_id[:100]!r}.")
-    await authentication.store.delete_token(token_id, keep_admin=not authentication.has_other_admin)
+    await authentication.store.delete_token(
+        token_id, keep_admin=not authentication.has_other_admin, caller=told_caller(request)
+    )
     await authentication.changed()
     return _json(_shown_token(known[0]))
 
@@ -256,17 +266,18 @@ PRINCIPAL_HANDLERS: tuple[HTTPRouteHandler, ...] = (
 
 
 async def _stored(
-    principal: str, settings: _TokenSettings, made: NewToken, services: Services
+    request: AnyRequest, settings: _TokenSettings, made: NewToken, services: Services
 ) -> TokenRow:
     seconds = settings.expires_in_seconds
     authentication = services.authentication
     return await authentication.store.create_token(
         made.token_id,
-        principal,
+        request.path_params["name"],
         made.secret_hash,
         description=settings.description,
         expires_in=None if seconds is None else timedelta(seconds=seconds),
         keep_admin=not authentication.has_other_admin,
+        caller=told_caller(request),
     )
 
 

@@ -3,6 +3,8 @@
 import asyncio
 from ipaddress import ip_address
 
+import msgspec
+
 from service.cli.errors import WrongUsage
 from service.settings import Settings
 from service.store.postgres import PostgresStore
@@ -23,20 +25,31 @@ def refuse_plain_door(settings: Settings) -> None:
         )
 
 
-def refuse_open_door(settings: Settings, database_url: str) -> None:
+def asks_who_calls(settings: Settings, database_url: str) -> bool:
+    """Whether there is a token, in the settings or the database, or an identity provider."""
+    if settings.token or settings.oidc_issuer:
+        return True
+    return asyncio.run(_has_tokens(database_url))
+
+
+def refuse_open_door(settings: Settings) -> None:
     """Only this machine may reach a server that asks nobody who they are.
 
     Raises:
-        WrongUsage: the address is not loopback, and there is no token, in the settings or the database, and no identity
-            provider.
+        WrongUsage: the address is not loopback.
     """
-    if is_loopback(settings.host) or settings.token or settings.oidc_issuer:
-        return
-    if not asyncio.run(_has_tokens(database_url)):
+    if not is_loopback(settings.host):
         raise WrongUsage(
             f"{settings.host} can be reached from other machines: set the token of a first admin in MOORAGE_TOKEN, or "
             "listen on 127.0.0.1 and make one with `moorage token create NAME --role admin`."
         )
+
+
+def with_audit(settings: Settings) -> Settings:
+    """The settings of a server that asks who calls: it keeps an audit, unless it was told not to."""
+    if settings.audit != "auto":
+        return settings
+    return msgspec.structs.replace(settings, audit="on")
 
 
 def is_loopback(host: str) -> bool:

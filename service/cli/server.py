@@ -21,7 +21,7 @@ from service.cli.connections import (
     connection_limits,
     raise_file_limit,
 )
-from service.cli.doors import refuse_open_door
+from service.cli.doors import asks_who_calls, refuse_open_door, with_audit
 from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
 from service.cli.health import health_listener
 from service.cli.local import NOTIFY_VARIABLE, READY, is_ready
@@ -75,7 +75,10 @@ def run_server(settings: Settings) -> None:
         ExitStack() as folders,
     ):
         migrate(access)
-        refuse_open_door(settings, access.serving)
+        if asks_who_calls(settings, access.serving):
+            settings = with_audit(settings)
+        else:
+            refuse_open_door(settings)
         settings = msgspec.structs.replace(
             settings,
             port=port,

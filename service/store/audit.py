@@ -7,7 +7,7 @@ import asyncpg
 
 from service.model.audit import SERVER_CHAIN, AuditEntry, AuditRow, told_at
 from service.store import arrays
-from service.store.connections import Connections
+from service.store.connections import Connections, Driver
 from service.store.failures import unavailable_on_failure
 
 SWEEP_AUDIT_MAX = 5_000
@@ -55,7 +55,7 @@ class Audit:
         """Add rows that no commit brings to the chain of the server."""
         with unavailable_on_failure():
             async with self._audit_writer.driver() as connection:
-                await connection.execute(_ADD, *audit_columns(entries))
+                await add_rows(connection, entries)
 
     async def list_audit(
         self,
@@ -80,6 +80,11 @@ class Audit:
             async with self._audit_writer.driver() as connection:
                 status = await connection.execute(_SWEEP, age, SWEEP_AUDIT_MAX)
         return int(status.rpartition(" ")[2])
+
+
+async def add_rows(connection: Driver, entries: Sequence[AuditEntry]) -> None:
+    """Add rows to the chain of the server, within the connection's transaction if it has begun one."""
+    await connection.execute(_ADD, *audit_columns(entries))
 
 
 def audit_columns(entries: Sequence[AuditEntry]) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ class MemoryStore(MemoryPrincipals):
     def __init__(
         self, clock: Callable[[], datetime], new_id: Callable[[], UUID], *, audit: bool = False
     ) -> None:
-        super().__init__(clock)
+        super().__init__(clock, self._record)
         self._clock = clock
         self._audits = audit
         self._audit = AuditLog()
@@ -121,7 +121,7 @@ class MemoryStore(MemoryPrincipals):
         self._record(AuditEntry(caller=caller, cluster=own.name), cluster_id)
         return True
 
-    def _record(self, entry: AuditEntry, cluster_id: int) -> None:
+    def _record(self, entry: AuditEntry, cluster_id: int | None = None) -> None:
         if self._audits:
             self._audit.add(SERVER_CHAIN, cluster_id, "", self._clock(), [entry])
 

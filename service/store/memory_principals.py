@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from service.model.audit import ITSELF, AuditEntry, Caller
 from service.model.errors import NoAdminLeft, NotFound
 from service.model.principals import AccessState, Grant, PrincipalKind, PrincipalRow, TokenRow
 
@@ -15,8 +16,10 @@ _Key = tuple[PrincipalKind, str]
 class MemoryPrincipals:
     """The part of the store in memory that keeps who may make requests."""
 
-    def __init__(self, clock: Callable[[], datetime]) -> None:
+    def __init__(self, clock: Callable[[], datetime], record: Callable[[AuditEntry], None]) -> None:
+        """`record` is told of each change."""
         self._access_clock = clock
+        self._record_access = record
         self._access_version = 1
         self._principals: dict[_Key, PrincipalRow] = {}
         self._tokens: dict[str, TokenRow] = {}
@@ -34,7 +37,13 @@ class MemoryPrincipals:
         )
 
     async def put_principal(
-        self, kind: PrincipalKind, name: str, grants: Sequence[Grant], *, keep_admin: bool
+        self,
+        kind: PrincipalKind,
+        name: str,
+        grants: Sequence[Grant],
+        *,
+        keep_admin: bool,
+        caller: Caller = ITSELF,
     ) -> bool:
         """Make a principal, or give one other grants; whether it is new."""
         known = self._principals.get((kind, name))
@@ -44,17 +53,20 @@ class MemoryPrincipals:
             grants=tuple(grants),
             created_at=known.created_at if known else self._access_clock(),
         )
-        self._set({**self._principals, (kind, name): row}, self._tokens, keep_admin=keep_admin)
+        principals = {**self._principals, (kind, name): row}
+        self._set(principals, self._tokens, caller, keep_admin=keep_admin)
         return known is None
 
-    async def delete_principal(self, kind: PrincipalKind, name: str, *, keep_admin: bool) -> bool:
+    async def delete_principal(
+        self, kind: PrincipalKind, name: str, *, keep_admin: bool, caller: Caller = ITSELF
+    ) -> bool:
         """Delete a principal with its tokens; False if there was none."""
         principals, tokens = copy(self._principals), copy(self._tokens)
         if principals.pop((kind, name), None) is None:
             return False
         if kind == "User":
             tokens = {key: each for key, each in tokens.items() if each.principal != name}
-        self._set(principals, tokens, keep_admin=keep_admin)
+        self._set(principals, tokens, caller, keep_admin=keep_admin)
         return True
 
     async def create_token(
@@ -66,6 +78,7 @@ class MemoryPrincipals:
         description: str,
         expires_in: timedelta | None,
         keep_admin: bool,
+        caller: Caller = ITSELF,
     ) -> TokenRow:
         """Give a user one more token, or NotFound."""
         if ("User", principal) not in self._principals:
@@ -79,15 +92,18 @@ class MemoryPrincipals:
             created_at=now,
             expires_at=None if expires_in is None else now + expires_in,
         )
-        self._set(self._principals, {**self._tokens, token_id: row}, keep_admin=keep_admin)
+        tokens = {**self._tokens, token_id: row}
+        self._set(self._principals, tokens, caller, keep_admin=keep_admin)
         return row
 
-    async def delete_token(self, token_id: str, *, keep_admin: bool) -> bool:
+    async def delete_token(
+        self, token_id: str, *, keep_admin: bool, caller: Caller = ITSELF
+    ) -> bool:
         """Revoke a token; False if there was none."""
         tokens = copy(self._tokens)
         if tokens.pop(token_id, None) is None:
             return False
-        self._set(self._principals, tokens, keep_admin=keep_admin)
+        self._set(self._principals, tokens, caller, keep_admin=keep_admin)
         return True
 
     async def note_use(self, used_at: Mapping[str, datetime]) -> None:
@@ -101,6 +117,7 @@ class MemoryPrincipals:
         self,
         principals: dict[_Key, PrincipalRow],
         tokens: dict[str, TokenRow],
+        caller: Caller,
         *,
         keep_admin: bool,
     ) -> None:
@@ -109,6 +126,7 @@ class MemoryPrincipals:
             raise NoAdminLeft
         self._principals, self._tokens = principals, tokens
         self._access_version += 1
+        self._record_access(AuditEntry(caller=caller, cluster=""))
 
     def _has_admin(
         self, principals: Mapping[_Key, PrincipalRow], tokens: Mapping[str, TokenRow]

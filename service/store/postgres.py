@@ -51,7 +51,7 @@ class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep)
         Clusters.__init__(self, commits, reads, audit=audit)
         Commits.__init__(self, commits, audit=audit)
         Events.__init__(self, commits, reads)
-        Principals.__init__(self, commits, reads)
+        Principals.__init__(self, commits, reads, audit=audit)
         Reads.__init__(self, reads)
         Upkeep.__init__(self, commits)
 

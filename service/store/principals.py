@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import asyncpg
 import msgspec
 
+from service.model.audit import ITSELF, AuditEntry, Caller
 from service.model.errors import NoAdminLeft, NotFound
 from service.model.principals import (
     ADMIN,
@@ -16,6 +17,7 @@ from service.model.principals import (
     PrincipalRow,
     TokenRow,
 )
+from service.store.audit import add_rows
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 
@@ -40,8 +42,9 @@ class Principals:
     With `keep_admin` a change raises NoAdminLeft where tokens are, or were, in use, and none of an admin would be left.
     """
 
-    def __init__(self, writer: Connections, reader: Connections) -> None:
+    def __init__(self, writer: Connections, reader: Connections, *, audit: bool = False) -> None:
         self._of_principals = (writer, reader)
+        self._audits_access = audit
 
     async def access_version(self) -> int:
         """Counts the changes of principals and tokens."""
@@ -67,16 +70,24 @@ class Principals:
         )
 
     async def put_principal(
-        self, kind: PrincipalKind, name: str, grants: Sequence[Grant], *, keep_admin: bool
+        self,
+        kind: PrincipalKind,
+        name: str,
+        grants: Sequence[Grant],
+        *,
+        keep_admin: bool,
+        caller: Caller = ITSELF,
     ) -> bool:
         """Make a principal, or give one other grants; whether it is new."""
         body = msgspec.json.encode(grants)
-        created = await self._change(_PUT, kind, name, body, ADMIN in grants, keep_admin)
-        return bool(created)
+        values = (kind, name, body, ADMIN in grants, keep_admin)
+        return bool((await self._changed(caller, _PUT, *values))[0])
 
-    async def delete_principal(self, kind: PrincipalKind, name: str, *, keep_admin: bool) -> bool:
+    async def delete_principal(
+        self, kind: PrincipalKind, name: str, *, keep_admin: bool, caller: Caller = ITSELF
+    ) -> bool:
         """Delete a principal with its tokens; False if there was none."""
-        return bool(await self._change(_DELETE, kind, name, keep_admin))
+        return bool((await self._changed(caller, _DELETE, kind, name, keep_admin))[0])
 
     async def create_token(
         self,
@@ -87,20 +98,12 @@ class Principals:
         description: str,
         expires_in: timedelta | None,
         keep_admin: bool,
+        caller: Caller = ITSELF,
     ) -> TokenRow:
         """Give a user one more token, or NotFound."""
-        with unavailable_on_failure(), _kept_admin():
-            async with self._of_principals[0].driver() as connection:
-                row = await connection.fetchrow(
-                    _ISSUE,
-                    token_id,
-                    principal,
-                    secret_hash,
-                    description,
-                    expires_in,
-                    keep_admin,
-                )
-        if row is None or row["created_at"] is None:
+        values = (token_id, principal, secret_hash, description, expires_in, keep_admin)
+        row = await self._changed(caller, _ISSUE, *values)
+        if row["created_at"] is None:
             raise NotFound(f"There is no principal {principal!r}.")
         return TokenRow(
             token_id=token_id,
@@ -111,19 +114,27 @@ class Principals:
             expires_at=row["expires_at"],
         )
 
-    async def delete_token(self, token_id: str, *, keep_admin: bool) -> bool:
+    async def delete_token(
+        self, token_id: str, *, keep_admin: bool, caller: Caller = ITSELF
+    ) -> bool:
         """Revoke a token; False if there was none."""
-        return bool(await self._change(_REVOKE, token_id, keep_admin))
+        return bool((await self._changed(caller, _REVOKE, token_id, keep_admin))[0])
 
     async def note_use(self, used_at: Mapping[str, datetime]) -> None:
         """Note when tokens were used last, by their ids."""
-        await self._change(_NOTE_USE, list(used_at), list(used_at.values()))
-
-    async def _change(self, statement: str, *values: object) -> object:
-        with unavailable_on_failure(), _kept_admin():
+        with unavailable_on_failure():
             async with self._of_principals[0].driver() as connection:
-                result: object = await connection.fetchval(statement, *values)
-        return result
+                await connection.execute(_NOTE_USE, list(used_at), list(used_at.values()))
+
+    async def _changed(self, caller: Caller, statement: str, *values: object) -> asyncpg.Record:
+        """The one row of a statement that changes something, and a row of the audit if it did."""
+        with unavailable_on_failure(), _kept_admin():
+            async with self._of_principals[0].driver() as connection, connection.transaction():
+                row = await connection.fetchrow(statement, *values)
+                assert row is not None
+                if self._audits_access and (statement == _PUT or row[0]):
+                    await add_rows(connection, [AuditEntry(caller=caller, cluster="")])
+        return row
 
 
 @contextmanager

@@ -1,10 +1,15 @@
 import asyncio
 import socket
 
-import msgspec
 import pytest
 
-from service.cli.doors import is_loopback, refuse_open_door, refuse_plain_door
+from service.cli.doors import (
+    asks_who_calls,
+    is_loopback,
+    refuse_open_door,
+    refuse_plain_door,
+    with_audit,
+)
 from service.cli.errors import WrongUsage
 from service.cli.local import LocalServer
 from service.cli.ports import claimed_port, hold_port, port_of
@@ -43,14 +48,11 @@ def test_a_bad_option_is_wrong_usage():
         server_settings(port=70_000)
 
 
-NOWHERE = "postgresql://nobody@127.0.0.1:1/nothing"
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_loopback_needs_no_token(host):
     assert is_loopback(host)
     refuse_plain_door(Settings(host=host))
-    refuse_open_door(Settings(host=host), NOWHERE)
+    refuse_open_door(Settings(host=host))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
@@ -62,22 +64,33 @@ def test_at_any_other_address_nobody_speaks_in_clear(host):
     refuse_plain_door(Settings(host=host, tls_certificate="here.pem"))
 
 
-async def test_at_any_other_address_callers_say_who_they_are(database_url):
-    host = Settings(host="0.0.0.0", tls_terminated=True)
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
+def test_at_any_other_address_callers_say_who_they_are(host):
     with pytest.raises(WrongUsage, match="MOORAGE_TOKEN"):
-        await asyncio.to_thread(refuse_open_door, host, database_url)
+        refuse_open_door(Settings(host=host, tls_terminated=True))
 
+
+async def test_a_token_anywhere_or_an_identity_provider_asks_who_calls(database_url):
+    async def asks(**settings):
+        return await asyncio.to_thread(asks_who_calls, Settings(**settings), database_url)
+
+    assert not await asks()
+    assert await asks(token="t" * 32)
+    assert await asks(oidc_issuer="https://id.example", oidc_audience="moorage")
     store = PostgresStore(database_url)
     await store.put_principal("User", "root", [ADMIN], keep_admin=True)
-    with pytest.raises(WrongUsage, match="MOORAGE_TOKEN"):
-        await asyncio.to_thread(refuse_open_door, host, database_url)
+    assert not await asks()
     await store.create_token(
         "t", "root", bytes(32), description="", expires_in=None, keep_admin=True
     )
     await store.close()
-    await asyncio.to_thread(refuse_open_door, host, database_url)
-    refuse_open_door(msgspec.structs.replace(host, token="t" * 32), NOWHERE)
-    refuse_open_door(msgspec.structs.replace(host, oidc_issuer="https://id.example"), NOWHERE)
+    assert await asks()
+
+
+def test_who_asks_who_calls_keeps_an_audit_unless_told_not_to():
+    assert with_audit(Settings()).audits
+    assert not with_audit(Settings(audit="off")).audits
+    assert not Settings().audits
 
 
 def test_the_refusal_is_exit_code_2(moorage):

@@ -8,9 +8,11 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from service.model.audit import AuditEntry, AuditRow, Broken, Caller, Verifier
+from service.model.audit import SERVER_CHAIN, AuditEntry, AuditRow, Broken, Caller, Verifier
+from service.model.errors import NoAdminLeft
 from service.model.events import Event
 from service.model.log import Committed, DuplicateKey, Lost
+from service.model.principals import ADMIN
 from service.store.connections import data_source_name
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
@@ -231,3 +233,25 @@ async def test_commits_to_many_clusters_and_the_server_at_once_wait_for_nobody_f
 
     await asyncio.gather(*(busy(f"c{number}") for number in range(6)))
     await assert_verifies(store, count=24)
+
+
+async def test_whoever_changes_who_may_do_what_is_told(store: AnyStore):
+    told = {"keep_admin": False, "caller": ALICE}
+    await store.put_principal("User", "root", [ADMIN], **told)
+    await store.put_principal("User", "root", [ADMIN], **told)
+    await store.create_token("t", "root", bytes(32), description="", expires_in=None, **told)
+    await store.delete_token("t", **told)
+    assert not await store.delete_token("t", **told)
+    await store.delete_principal("User", "root", **told)
+    written = [(row.chain, row.principal, row.request_id) for row in await rows(store)]
+    assert written == [(SERVER_CHAIN, ALICE.principal, ALICE.request_id)] * 5
+    await assert_verifies(store, count=5)
+
+
+async def test_a_change_of_principals_that_is_refused_leaves_no_row(store: AnyStore):
+    await store.put_principal("User", "ci", [], keep_admin=True, caller=ALICE)
+    with pytest.raises(NoAdminLeft):
+        await store.create_token(
+            "t", "ci", bytes(32), description="", expires_in=None, keep_admin=True, caller=ALICE
+        )
+    assert len(await rows(store)) == 1
