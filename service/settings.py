@@ -176,9 +176,25 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     from_files = _secrets_in_files(given)
     _refuse_unknown(given)
     try:
-        return msgspec.convert(given, Settings, strict=False)
+        settings = msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise InvalidSettings(_in_words_of_the_environment(str(error), from_files)) from None
+    _refuse_unsafe_identity_provider(settings)
+    return settings
+
+
+def _refuse_unsafe_identity_provider(settings: Settings) -> None:
+    """Without an audience tokens for other services were taken; by plain HTTP anybody on the way could give keys."""
+    if settings.oidc_issuer is None:
+        return
+    if not settings.oidc_audience:
+        raise InvalidSettings(
+            "MOORAGE_OIDC_ISSUER needs MOORAGE_OIDC_AUDIENCE, the `aud` of its tokens."
+        )
+    urls = {"OIDC_ISSUER": settings.oidc_issuer, "OIDC_KEYS_URL": settings.oidc_keys_url}
+    for name, url in urls.items():
+        if url is not None and not url.startswith("https://"):
+            raise InvalidSettings(f"{PREFIX}{name}: has to begin with https://.")
 
 
 def settings_of_this_process() -> Settings:

@@ -50,6 +50,8 @@ HeadOf = Callable[[str], Awaitable[int | None]]
 _SECURITY_HEADERS: list[tuple[bytes, bytes]] = [
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; base-uri 'none'; frame-ancestors 'none'"),
 ]
 
 

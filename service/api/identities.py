@@ -47,6 +47,7 @@ class IdentityProvider:
         self, settings: Settings, clock: Clock, transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
         assert settings.oidc_issuer is not None
+        assert settings.oidc_audience
         self._jwt = importlib.import_module("joserfc.jwt")
         self._key_set = importlib.import_module("joserfc.jwk").KeySet
         self._refusals: tuple[type[Exception], ...] = (
@@ -156,9 +157,10 @@ class IdentityProvider:
     async def _discovered(self, client: httpx.AsyncClient) -> str:
         url = f"{self._issuer.rstrip('/')}/.well-known/openid-configuration"
         told = await _json(client, url)
-        if told.get("issuer") != self._issuer or not isinstance(told.get("jwks_uri"), str):
-            raise ValueError(f"{url} speaks of another issuer, or names no jwks_uri.")
-        return str(told["jwks_uri"])
+        keys_url = told.get("jwks_uri")
+        if told.get("issuer") != self._issuer or not str(keys_url).startswith("https://"):
+            raise ValueError(f"{url} speaks of another issuer, or names no jwks_uri of HTTPS.")
+        return str(keys_url)
 
 
 async def _json(client: httpx.AsyncClient, url: str) -> dict[str, Any]:

@@ -19,7 +19,9 @@ from service.model.errors import StorageUnavailable
 from service.scheduler.service import Scheduler
 
 _READY_SECONDS_MAX = 3.0
-_PAGE_POLICY = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
+_PAGE_POLICY = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+}
 _OK = msgspec.json.encode(wire.Readiness(status="ok"))
 
 

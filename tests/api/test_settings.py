@@ -55,9 +55,9 @@ def test_every_setting_can_be_handed_down() -> None:
             migration_url="postgresql://",
             tls_certificate="c",
             tls_key="k",
-            oidc_issuer="i",
+            oidc_issuer="https://i",
             oidc_audience="a",
-            oidc_keys_url="u",
+            oidc_keys_url="https://u",
             metrics_dir="m",
             hand_over_dir="h",
             health_port=8081,
@@ -109,3 +109,16 @@ def test_a_file_without_a_secret_names_its_variable(tmp_path, content, reason) -
 
     with pytest.raises(InvalidSettings, match=rf"^MOORAGE_TOKEN_FILE: .*{reason}"):
         read_settings({"MOORAGE_TOKEN_FILE": str(file)})
+
+
+@pytest.mark.parametrize(
+    "unsafe",
+    [
+        {"ISSUER": "https://id.example"},
+        {"ISSUER": "http://id.example", "AUDIENCE": "moorage"},
+        {"ISSUER": "https://id.example", "AUDIENCE": "moorage", "KEYS_URL": "http://id.example/k"},
+    ],
+)
+def test_an_identity_provider_that_anybody_could_play_is_refused(unsafe: dict[str, str]) -> None:
+    with pytest.raises(InvalidSettings, match="MOORAGE_OIDC"):
+        read_settings({f"MOORAGE_OIDC_{name}": value for name, value in unsafe.items()})

@@ -235,3 +235,27 @@ def test_a_server_with_an_operation_that_declares_nothing_does_not_start(monkeyp
     monkeypatch.setattr("service.app.HANDLERS", [forgotten])
     with pytest.raises(ImproperlyConfiguredException, match=r"forgotten.*does not say who"):
         create_app(Settings(), store=None, scheduler=None, clock=SystemClock())
+
+
+def test_every_answer_tells_browsers_to_keep_show_and_guess_nothing(
+    connection: http.client.HTTPConnection,
+):
+    wrong = {}
+    for path in paths():
+        for authorized in ({}, RIGHT):
+            connection.request("GET", path.text, headers=authorized)
+            answer = connection.getresponse()
+            if "stream" not in (answer.headers["content-type"] or ""):
+                answer.read()
+            else:
+                connection.close()
+            told = answer.headers
+            if (
+                told["x-content-type-options"] != "nosniff"
+                or told["referrer-policy"] != "no-referrer"
+                or told["cache-control"] != "no-store"
+                or "frame-ancestors 'none'" not in told["content-security-policy"]
+                or "base-uri 'none'" not in told["content-security-policy"]
+            ):
+                wrong[path.text] = dict(told.items())
+    assert not wrong

@@ -32,6 +32,7 @@ BEYOND_IT = [
     "DROP TABLE object",
     "TRUNCATE object CASCADE",
     "UPDATE alembic_version SET version_num = '0001'",
+    "UPDATE audit SET principal = 'nobody'",
     "SET ROLE moorage",
     "SET SESSION AUTHORIZATION moorage",
     "SELECT pg_reload_conf()",
