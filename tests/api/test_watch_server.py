@@ -184,7 +184,9 @@ def test_a_reader_that_stopped_is_cut_off_and_costs_no_memory(pair, cluster):
     url = f"{server.url}/v1/clusters/{cluster}"
     eventually(lambda: watchers(server) == 0, WAIT_SECONDS)  # those of tests before
     with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_SECONDS) as reader:
-        reader.sendall(f"GET /v1/clusters/{cluster}/watch HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        reader.sendall(
+            f"GET /v1/clusters/{cluster}/watch HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        )
         assert reader.recv(1000)
         eventually(lambda: watchers(server) == 1, WAIT_SECONDS)
         before = worker.memory_info().rss
