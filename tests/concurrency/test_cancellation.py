@@ -184,9 +184,7 @@ async def commit_one(store, head, name, *, inner):
     request = commit_on(head, create(name), idempotency=[answer(name)])
     if inner:
         # Not even the shield around it: as if the task that runs the commit were cancelled itself.
-        from service.store.commits import _call  # noqa: PLC0415
-
-        return request, store._commit(1, request, _call(1, request))
+        return request, store._commit(1, request, store._call(1, request))
     return request, store.commit(1, request)
 
 

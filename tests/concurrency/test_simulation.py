@@ -56,4 +56,4 @@ def test_a_seed_that_fails_is_told_as_small_as_it_gets():
         told = what_is_wrong([run_seed(11)], seconds_max=float("inf"))
 
     assert "--first 11: " in told
-    assert "to   1 workers, 0 clients, 0 requests" in told
+    assert "to   1 workers, 1 clients, 1 requests" in told
