@@ -200,6 +200,8 @@ class Authentication:
         Raises:
             StorageUnavailable: the store cannot be asked.
         """
+        if self._comparing is not None:  # it may have looked before the change
+            await asyncio.wait([self._comparing])
         await self._compare(after_seconds=0, stale_seconds=0)
 
     async def start(self) -> None:

@@ -1,5 +1,6 @@
 """Tokens and grants: who is let in, to what, and until when."""
 
+import asyncio
 import itertools
 import re
 from typing import Any
@@ -7,10 +8,13 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.authentication import STALE_AFTER_SECONDS
+from service.api.authentication import STALE_AFTER_SECONDS, Authentication
 from service.api.routes import openapi_document
 from service.app import RandomIds
+from service.model.audit import ITSELF
 from service.model.errors import StorageUnavailable
+from service.model.principals import ADMIN as ADMIN_GRANT, EVERYBODY
+from service.settings import Settings
 from service.store.memory import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
@@ -336,3 +340,37 @@ async def test_every_operation_asks_for_its_verb_where_it_is_done(
         if not let_in:
             assert problem(answer, 403) == "Forbidden"
     assert not wrong
+
+
+class Slow(MemoryStore):
+    """A store whose answers about the version arrive when the test lets them, as they were when they were asked for."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.answers: asyncio.Event | None = None
+
+    async def access_version(self) -> int:
+        version = await super().access_version()
+        if self.answers is not None:
+            await self.answers.wait()
+        return version
+
+
+async def test_a_change_holds_at_once_where_it_was_made():
+    clock = HurriedClock()
+    store = Slow(clock.now, RandomIds().commit_id)
+    authentication = Authentication(store, Settings(), clock)
+    assert await authentication.principal([]) == EVERYBODY
+    store.answers = asyncio.Event()
+    clock.advance(2)
+    assert await authentication.principal([]) == EVERYBODY  # and looks in the background
+    await asyncio.sleep(0)
+    await store.put_principal("User", "root", [ADMIN_GRANT], keep_admin=True, caller=ITSELF)
+    await store.create_token(
+        "t", "root", bytes(32), description="", expires_in=None, keep_admin=True, caller=ITSELF
+    )
+    changed = asyncio.create_task(authentication.changed())
+    await asyncio.sleep(0)
+    store.answers.set()
+    await changed
+    assert await authentication.principal([]) is None
