@@ -5,6 +5,7 @@ What belongs to one cluster is that cluster's configuration instead (`service.mo
 
 import os
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -67,7 +68,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     oidc_keys_url: str | None = None
     """Where its keys (JWKS) are; else what its discovery document says."""
     oidc_name_claim: str = "sub"
-    oidc_name_prefix: str = "oidc:"
+    oidc_name_prefix: Annotated[str, msgspec.Meta(min_length=1)] = "oidc:"
     """Stands before the names that it gives, so that none is that of a principal of this server."""
     oidc_groups_claim: str = "groups"
     allowed_hosts: HostNames = ""
@@ -158,6 +159,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def audits(self) -> bool:
         """Whether it is kept who wrote what."""
         return self.audit == "on" or (self.audit == "auto" and bool(self.token or self.oidc_issuer))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a server at that address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:

@@ -27,7 +27,7 @@ from service.model.principals import (
     TokenRow,
 )
 from service.scheduler.ports import Clock
-from service.settings import Settings
+from service.settings import Settings, is_loopback
 
 COMPARED_AFTER_SECONDS = 1.0
 STALE_AFTER_SECONDS = 5.0
@@ -123,6 +123,10 @@ class Authentication:
         self._clock = clock
         self._bootstrap = settings.token.encode() if settings.token else None
         self._identities = identities
+        self._may_be_open = (
+            self._bootstrap is None and identities is None and is_loopback(settings.host)
+        )
+        """Whatever becomes of the tokens, nobody from another machine is ever taken for an admin."""
         self._known = _Known(AccessState(version=0, principals=(), tokens=()))
         self._compared_at = float("-inf")
         self._comparing: asyncio.Task[None] | None = None
@@ -140,14 +144,14 @@ class Authentication:
         Raises:
             StorageUnavailable: it is not known.
         """
-        if self._bootstrap is not None or self._identities is not None:
+        if not self._may_be_open:
             return False
         await self._compare()
         return not self._known.tokens
 
     def seems_open(self) -> bool:
         """As `is_open`, as far as is known: it waits for nothing, and has it found out for the next time."""
-        if self._bootstrap is not None or self._identities is not None:
+        if not self._may_be_open:
             return False
         if self._clock.monotonic() - self._compared_at >= COMPARED_AFTER_SECONDS:
             _ = self._begin_to_compare()

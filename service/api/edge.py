@@ -198,7 +198,8 @@ class _Answer:
 
 
 def _cluster_of(scope: HTTPScope) -> str:
-    """The cluster that a routed request is about; empty where there is none, or its caller is nobody known."""
-    if principal_of(scope) is None:
+    """The cluster that a routed request is about; empty where there is none, or its caller may read nothing in it."""
+    cluster, principal = scope.get("path_params", {}).get("cluster"), principal_of(scope)
+    if cluster is None or principal is None or not principal.may_somewhere("read", cluster):
         return ""
-    return str(scope.get("path_params", {}).get("cluster", ""))
+    return str(cluster)

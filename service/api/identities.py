@@ -53,6 +53,7 @@ class IdentityProvider:
         self._refusals: tuple[type[Exception], ...] = (
             importlib.import_module("joserfc.errors").JoseError,
             httpx.HTTPError,
+            KeyError,
             ValueError,
         )
         self._issuer = settings.oidc_issuer

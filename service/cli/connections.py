@@ -22,6 +22,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -170,7 +171,8 @@ class Guard:
         """Close what has to be closed now."""
         condemned = self._judge.condemned(self._sockets.connections(), now)
         for connection in condemned:
-            self._sockets.close(connection)
+            with suppress(OSError):  # the client has left meanwhile
+                self._sockets.close(connection)
         self._tell(Counter(condemned.values()), now)
         return condemned
 

@@ -1,12 +1,11 @@
 """Where a server may listen: only this machine reaches one that asks nobody who they are, or that anybody could listen to."""
 
 import asyncio
-from ipaddress import ip_address
 
 import msgspec
 
 from service.cli.errors import WrongUsage
-from service.settings import Settings
+from service.settings import Settings, is_loopback
 from service.store.postgres import PostgresStore
 
 
@@ -50,14 +49,6 @@ def with_audit(settings: Settings) -> Settings:
     if settings.audit != "auto":
         return settings
     return msgspec.structs.replace(settings, audit="on")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a server at that address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 async def _has_tokens(database_url: str) -> bool:

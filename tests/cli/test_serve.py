@@ -5,7 +5,6 @@ import pytest
 
 from service.cli.doors import (
     asks_who_calls,
-    is_loopback,
     refuse_open_door,
     refuse_plain_door,
     with_audit,
@@ -15,7 +14,7 @@ from service.cli.local import LocalServer
 from service.cli.ports import claimed_port, hold_port, port_of
 from service.cli.serve import server_settings
 from service.model.principals import ADMIN
-from service.settings import Settings
+from service.settings import Settings, is_loopback
 from service.store.postgres import PostgresStore
 
 

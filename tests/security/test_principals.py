@@ -374,3 +374,20 @@ async def test_a_change_holds_at_once_where_it_was_made():
     store.answers.set()
     await changed
     assert await authentication.principal([]) is None
+
+
+async def test_a_server_that_others_reach_is_open_to_nobody_whatever_becomes_of_its_tokens(
+    make_harness: MakeHarness,
+):
+    harness = await make_harness(host="10.0.0.1", tls_terminated=True)
+    assert await status(harness, PODS_OF_SHOP, None) == 401
+    assert await status(harness, "/livez", None) == 200
+
+
+async def test_who_may_not_read_a_cluster_is_not_told_its_revision(make_harness: MakeHarness):
+    harness = await make_harness(token=BOOTSTRAP)
+    await put(harness, "ci", [{"role": "admin", "cluster": "elsewhere"}], by=BOOTSTRAP)
+    token = await issue(harness, "ci", by=BOOTSTRAP)
+    answer = await harness.client.get(CLUSTER, headers=bearer(token))
+    assert problem(answer, 403) == "Forbidden"
+    assert "moorage-revision" not in answer.headers

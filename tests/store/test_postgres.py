@@ -72,6 +72,8 @@ async def cut_off(operator: asyncpg.Connection) -> None:
     """As PostgreSQL does it when a statement's time is up, with the same error; the one that waits for a lock."""
 
     async def waiting() -> int | None:
+        # Within a transaction the first look is what all later ones see.
+        await operator.execute("SELECT pg_stat_clear_snapshot()")
         return await operator.fetchval(WAITING)
 
     await operator.execute("SELECT pg_cancel_backend($1)", await once(waiting))
