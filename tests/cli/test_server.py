@@ -35,14 +35,20 @@ def database_dir(data_dir, ready_made):
 
 
 @pytest.fixture(scope="module")
-def running(ready_made):
-    """A server that several tests share; each uses a cluster of its own."""
+def running_folder(ready_made):
+    """Where the data of `running` is."""
     with temporary_folder() as folder:
-        (folder / "token").write_text(f"{TOKEN}\n")
-        environment = {"MOORAGE_TOKEN_FILE": str(folder / "token")}
         copy_data(ready_made, folder / "data")
-        with LocalServer(folder / "data", environment=environment) as server:
-            yield server
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def running(running_folder):
+    """A server that several tests share; each uses a cluster of its own."""
+    (running_folder / "token").write_text(f"{TOKEN}\n")
+    environment = {"MOORAGE_TOKEN_FILE": str(running_folder / "token")}
+    with LocalServer(running_folder / "data", environment=environment) as server:
+        yield server
 
 
 @pytest.fixture
@@ -159,13 +165,11 @@ def test_no_process_shows_the_token_in_its_command_line_or_environment(running):
     assert shown == []
 
 
-def test_no_connection_of_a_server_is_a_superusers(running, client):
+def test_no_connection_of_a_server_is_a_superusers(running, running_folder, client):
     client.get("/v1/clusters")
-    [postgres] = [
-        child
-        for child in psutil.Process(running.process.pid).children()
-        if Path(child.cmdline()[0]).name == "postgres"
-    ]
+    # By its folder: a server that came after one that was killed may have found it running.
+    [pid_file] = running_folder.glob("data/**/postmaster.pid")
+    postgres = psutil.Process(int(pid_file.read_text().split()[0]))
     sessions = [child.cmdline()[0].split() for child in postgres.children()]
     users = {words[1] for words in sessions if "[local]" in words}
 
