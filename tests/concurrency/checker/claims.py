@@ -228,7 +228,9 @@ class _Attribution:
                 continue
             members = set(waiting_members(note.body))
             if tuple(change.key) in members:
-                return any(before[other].node_name is None for other in members - placed)
+                return any(
+                    before[other].node_name is None for other in members - placed if other in before
+                )
         return False
 
     def _concerns_its_commit(self, before: Change | None, change: Change) -> bool:
