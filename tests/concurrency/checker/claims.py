@@ -217,7 +217,7 @@ class _Attribution:
     def _is_torn_from_others(self, change: Change, before: Mapping[Key, Change]) -> bool:
         """Whether a pod gets a node, and others that it waits with have none after its commit.
 
-        That is not what the queue does; but who asks for the one pod gets it placed.
+        Others that were denied, or deleted, have none either. That is not what the queue does; but who asks for the one pod gets it placed.
         """
         if change.node_name is None:
             return False
@@ -228,9 +228,8 @@ class _Attribution:
                 continue
             members = set(waiting_members(note.body))
             if tuple(change.key) in members:
-                return any(
-                    before[other].node_name is None for other in members - placed if other in before
-                )
+                others = members - placed
+                return any(key not in before or before[key].node_name is None for key in others)
         return False
 
     def _concerns_its_commit(self, before: Change | None, change: Change) -> bool:
