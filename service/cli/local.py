@@ -6,6 +6,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,10 @@ POLL_SECONDS = 0.05
 NOTIFY_VARIABLE = "NOTIFY_SOCKET"
 READY = b"READY=1"
 """By which a server tells whoever started it that it is ready, as services tell systemd."""
+
+_LAUNCH = threading.Lock()
+"""Held from the look at a port until the server's process runs its program: a process that is born while another
+thread looks has that thread's sockets until then, so the port would seem taken."""
 
 
 class LocalServer:
@@ -79,11 +84,12 @@ class LocalServer:
         """
         assert self.process is None
         started = time.monotonic()
-        refuse_taken_port(LOOPBACK, self.port)
         with TemporaryDirectory(prefix="moorage-ready-") as folder, _bound(folder) as told:
             notify = {NOTIFY_VARIABLE: told.getsockname()}
             environment = {**os.environ, **self._environment, **notify}  # noqa: TID251 - the child's
-            self.process = subprocess.Popen(self._command, env=environment, stderr=self._stderr)  # noqa: S603
+            with _LAUNCH:
+                refuse_taken_port(LOOPBACK, self.port)
+                self.process = subprocess.Popen(self._command, env=environment, stderr=self._stderr)  # noqa: S603
             try:
                 if self._is_ending:
                     self.process.terminate()

@@ -1,15 +1,18 @@
 import asyncio
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from service.cli import local
 from service.cli.doors import (
     asks_who_calls,
     refuse_open_door,
     refuse_plain_door,
     with_audit,
 )
-from service.cli.errors import WrongUsage
+from service.cli.errors import Unavailable, WrongUsage
 from service.cli.local import LocalServer
 from service.cli.ports import claimed_port, hold_port, port_of
 from service.cli.serve import server_settings
@@ -129,6 +132,34 @@ def test_port_0_is_any_free_port_that_no_stranger_gets_and_the_workers_share():
 def test_a_port_that_is_held_for_a_server_can_be_claimed_by_it():
     with hold_port() as held, claimed_port("127.0.0.1", port_of(held)) as port:
         assert port == port_of(held)
+
+
+def test_no_server_is_born_while_another_thread_looks_whether_its_port_is_free(
+    tmp_path, monkeypatch
+):
+    """Until it runs its program it would have the other thread's sockets, and the port be taken."""
+    is_looking, is_born = threading.Event(), threading.Event()
+    born_meanwhile = []
+
+    def look(_host, _port):
+        if not is_looking.is_set():
+            is_looking.set()
+            born_meanwhile.append(is_born.wait(0.3))
+
+    def bear(*_, **__):
+        is_born.set()
+        raise Unavailable
+
+    monkeypatch.setattr(local, "refuse_taken_port", look)
+    monkeypatch.setattr(local.subprocess, "Popen", bear)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(LocalServer(tmp_path).start)
+        is_looking.wait()
+        second = threads.submit(LocalServer(tmp_path).start)
+
+    assert isinstance(first.exception(), Unavailable)
+    assert isinstance(second.exception(), Unavailable)
+    assert born_meanwhile == [False]
 
 
 def test_a_local_server_has_its_port_for_itself_before_it_starts(tmp_path):

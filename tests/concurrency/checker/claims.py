@@ -229,7 +229,9 @@ class _Attribution:
             members = set(waiting_members(note.body))
             if tuple(change.key) in members:
                 others = members - placed
-                return any(key not in before or before[key].node_name is None for key in others)
+                return any(
+                    other not in before or before[other].node_name is None for other in others
+                )
         return False
 
     def _concerns_its_commit(self, before: Change | None, change: Change) -> bool:

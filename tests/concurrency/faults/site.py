@@ -254,10 +254,14 @@ _OTHERS = (
 
 
 async def start_all(servers: Sequence[LocalServer], stack: ExitStack) -> None:
-    """All at once; the stack stops them."""
+    """All at once; the stack stops them, also those that are still starting when one cannot."""
     for server in servers:
         stack.callback(server.stop)
-    await asyncio.gather(*(asyncio.to_thread(server.start) for server in servers))
+    starts = (asyncio.to_thread(server.start) for server in servers)
+    ended = await asyncio.gather(*starts, return_exceptions=True)
+    for failure in ended:
+        if isinstance(failure, BaseException):
+            raise failure
 
 
 async def connect(url: str) -> asyncpg.Connection:
