@@ -38,7 +38,7 @@ from service.api.rates import Rates, check_rates
 from service.api.reads import ClusterReads, Reads
 from service.api.refusals import Refusals
 from service.api.requests import BodyReader
-from service.api.routes import HANDLERS, document_page, encoded_document, openapi_document
+from service.api.routes import HANDLERS, Documents, openapi_document
 from service.api.server import check_ready
 from service.api.services import Services
 from service.api.turns import Turns, take_turns
@@ -106,13 +106,14 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         metrics=metrics or Metrics(),
     )
     budget = Budget(settings.bytes_in_flight_max)
+    documents = Documents()
     app = Litestar(
         route_handlers=HANDLERS,
         state=State({_BUDGET: budget}),
         dependencies={
             "services": Provide(lambda: services, sync_to_thread=False),
-            "openapi": Provide(encoded_document, sync_to_thread=False),
-            "openapi_page": Provide(document_page, sync_to_thread=False),
+            "openapi": Provide(documents.openapi),
+            "openapi_page": Provide(documents.page),
         },
         exception_handlers={Exception: answer_error},
         lifespan=[lifespan] if lifespan else [],
@@ -137,7 +138,8 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         authentication=authentication,
         head_of=services.reads.head_or_none,
         metrics=services.metrics,
-        attendants=[Rates(settings, clock.monotonic), Turns()],
+        rates=Rates(settings, clock.monotonic),
+        turns=Turns(),
         refusals=refusals,
         monotonic=clock.monotonic,
         new_id=RandomIds().uid,

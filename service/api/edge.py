@@ -4,7 +4,7 @@ Pure ASGI, because it also has to see what Litestar answers by itself (404, 405)
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from itertools import chain
 
@@ -66,7 +66,8 @@ class Edge:
         authentication: Authentication,
         head_of: HeadOf,
         metrics: Metrics,
-        attendants: Sequence[Rates | Turns],
+        rates: Rates,
+        turns: Turns,
         refusals: Refusals | None,
         monotonic: Callable[[], float],
         new_id: Callable[[], str],
@@ -78,20 +79,26 @@ class Edge:
         self._browsers = BrowserCheck(settings.allowed_hosts)
         self._head_of = head_of
         self._metrics = metrics
-        self._attendants = attendants
+        self._rates = rates
+        self._turns = turns
         self._refusals = refusals
         self._monotonic = monotonic
         self._new_id = new_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the request, then hand it on."""
-        if scope["type"] == ScopeType.HTTP:
-            await self._answer(scope, receive, send)
-        else:
+        """Check the request, then hand it on; who brings nothing to be known by waits for their turn first."""
+        if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
+            return
+        answer = partial(self._answer, self._monotonic())
+        if self._authentication.seems_open() or _has_credentials(scope):
+            self._turns.attend(scope)
+            await answer(scope, receive, send)
+        else:
+            await self._turns.give(answer, scope, receive, send)
 
-    async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
-        started = self._monotonic()
+    async def _answer(self, started: float, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == ScopeType.HTTP
         name_request(scope, request_id_in(scope["headers"], self._new_id))
         answering = _Answer(scope, send, self._head_of)
         try:
@@ -116,14 +123,17 @@ class Edge:
         if self._authentication.seems_open():
             self._browsers.check(scope)
         identify_by(scope, partial(self._principal, scope, headers))
-        for each in self._attendants:
-            each.attend(scope)
+        self._rates.attend(scope)
 
     async def _principal(self, scope: HTTPScope, headers: Headers) -> Principal | None:
         principal = await self._authentication.principal(headers)
         if principal is EVERYBODY:  # whatever it seemed to be a moment ago
             self._browsers.check(scope)
         return principal
+
+
+def _has_credentials(scope: HTTPScope) -> bool:
+    return any(name == b"authorization" for name, _ in scope["headers"])
 
 
 def _check_framing(headers: list[tuple[bytes, bytes]]) -> None:

@@ -1,5 +1,6 @@
 """All handlers of the API, and the document that describes them."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -67,17 +68,39 @@ HANDLERS = (*_options_handlers(_OPERATIONS), *_OPERATIONS)
 
 @cache
 def openapi_document() -> Document:
-    """The OpenAPI document of all handlers."""
+    """The OpenAPI document of all handlers. It takes a second to make."""
     return build_document(HANDLERS)
 
 
-@cache
-def encoded_document() -> bytes:
-    """The same as it is sent; anybody may ask for it as often as they like."""
+class Documents:
+    """What the API says of itself, as it is sent; anybody may ask for it as often as they like.
+
+    Whoever asks first has it made, in a thread, so that nobody else waits for it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._openapi: bytes | None = None
+        self._page: str | None = None
+
+    async def openapi(self) -> bytes:
+        """The OpenAPI document."""
+        async with self._lock:
+            if self._openapi is None:
+                self._openapi = await asyncio.to_thread(_encoded)
+        return self._openapi
+
+    async def page(self) -> str:
+        """The same for people."""
+        async with self._lock:
+            if self._page is None:
+                self._page = await asyncio.to_thread(_page)
+        return self._page
+
+
+def _encoded() -> bytes:
     return msgspec.json.encode(openapi_document())
 
 
-@cache
-def document_page() -> str:
-    """The same for people."""
+def _page() -> str:
     return docs_page(openapi_document())

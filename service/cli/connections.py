@@ -40,6 +40,8 @@ FILES_FOR_CONNECTIONS = 0.8
 """The rest of the files that a process may open are for the database, the other workers, and who is about to be closed."""
 FILES_FOR_ACCEPTED = 0.9
 ADDRESS_SHARE = 0.25
+UNSENT_BYTES_MAX = 64 * 1024
+"""What the kernel takes of an answer beyond what the client has room for. It would keep some megabytes for each that does not read."""
 READ_BYTES_MIN = 64 * 1024
 """What a reader has to take of an answer within the time for it."""
 
@@ -209,8 +211,10 @@ _TCP_INFO_BYTES = 160
 _TCP_INFO = struct.Struct("=B23xI16xI4xI64xQ16xI")
 """Of `struct tcp_info` in <linux/tcp.h>: state, segments on their way, milliseconds since data was sent and since it was
 received, bytes that were acknowledged, and bytes that wait to be sent."""
-_NO_CONNECTIONS = (7, 10)
-"""The states TCP_CLOSE and TCP_LISTEN."""
+_TCP_CLOSE, _TCP_LISTEN = 7, 10
+_NO_CONNECTIONS = (_TCP_CLOSE, _TCP_LISTEN)
+_TCP_NOTSENT_LOWAT = 25
+_UNSENT = struct.pack("i", UNSENT_BYTES_MAX)
 
 _SO_COOKIE = 57
 _AT_ONCE = struct.pack("ii", 1, 0)
@@ -237,6 +241,8 @@ class KernelSockets:
             if not self._ask(fd, socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES):
                 continue
             state, unacked, sent, received, read, unsent = _TCP_INFO.unpack_from(self._buffer)
+            if state == _TCP_LISTEN:
+                self._keep_little_unsent(fd)
             if state in _NO_CONNECTIONS:
                 continue
             cookie = self._cookie(fd)
@@ -255,6 +261,10 @@ class KernelSockets:
                 self._call.shutdown(own, socket.SHUT_RDWR)
         finally:
             self._call.close(own)
+
+    def _keep_little_unsent(self, listener: int) -> None:
+        """Connections that are accepted from now on take this from their listener, ours or not."""
+        self._call.setsockopt(listener, socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT, 4)
 
     def _ask(self, fd: int, level: int, option: int, length: int) -> bool:
         """Have an option's value put into the buffer; False: that file has none of this length."""

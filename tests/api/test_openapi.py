@@ -1,11 +1,14 @@
 """The OpenAPI document: complete, described, true to the code, and readable without a network."""
 
+import asyncio
 import json
 import re
+import threading
 from pathlib import Path
 
 import pytest
 
+from service.api import routes
 from service.api.problems import PROBLEMS
 from service.api.routes import HANDLERS, openapi_document
 from service.cli.openapi import rendered_document
@@ -133,6 +136,23 @@ def test_the_stored_document_is_what_the_code_says() -> None:
 async def test_the_document_is_served(harness: Harness) -> None:
     answer = await harness.client.get("/openapi.json")
     assert answer.json() == json.loads(rendered_document())
+
+
+async def test_nobody_else_waits_while_the_document_is_made(monkeypatch) -> None:
+    """It takes a second, which is too long for all who are placing pods meanwhile."""
+    is_asked, may_be_made = threading.Event(), threading.Event()
+
+    def make() -> bytes:
+        is_asked.set()
+        return b"made" if may_be_made.wait(5) else b"nobody could do anything meanwhile"
+
+    monkeypatch.setattr(routes, "_encoded", make)
+    documents = routes.Documents()
+    asking = [asyncio.create_task(documents.openapi()) for _ in range(2)]
+    await asyncio.to_thread(is_asked.wait)
+    may_be_made.set()
+
+    assert await asyncio.gather(*asking) == [b"made", b"made"]
 
 
 @pytest.mark.parametrize("path", ["/docs", "/errors", "/errors/PodDiffers"])

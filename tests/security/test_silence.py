@@ -10,10 +10,14 @@ from http.client import HTTPConnection, HTTPException
 import pytest
 
 from service.api.access import identify
+from service.api.edge import Edge
 from service.api.heartbeat import Beat, Heartbeat
+from service.api.metrics import Metrics
+from service.api.rates import Rates
 from service.api.turns import Turns, take_turns
 from service.cli.connections import (
     READ_BYTES_MIN,
+    UNSENT_BYTES_MAX,
     Connection,
     ConnectionLimits,
     Guard,
@@ -29,6 +33,7 @@ from service.model.principals import BOOTSTRAP
 from service.settings import Settings
 from tests.waiting import WAIT_SECONDS, eventually
 
+TCP_NOTSENT_LOWAT = 25  # Python names it from 3.12 on
 LIMITS = ConnectionLimits(total=100, each_address=100, answer_seconds=10.0)
 
 
@@ -168,6 +173,16 @@ def test_the_kernel_tells_what_was_read(kernel, accepted):
     assert not of(kernel, accepted[1]).is_unread
 
 
+def test_a_listener_gives_its_connections_little_room_for_what_is_not_read(kernel, listener):
+    list(kernel.connections())
+
+    later = Accepted(listener)
+
+    unsent_bytes_max = later.server.getsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT)
+    later.close()
+    assert unsent_bytes_max == UNSENT_BYTES_MAX
+
+
 def test_who_is_closed_is_told_and_costs_nothing_more(kernel, accepted):
     guard = Guard(kernel, LIMITS._replace(each_address=2))
 
@@ -191,13 +206,16 @@ def test_a_connection_that_came_in_the_place_of_another_is_not_closed_for_it(ker
 
 
 class Door:
-    """An application that counts who is inside, and holds them there."""
+    """An application that counts who is inside, and holds them there, before it answers or amid its answer."""
 
-    def __init__(self):
+    def __init__(self, *, answers_first=False):
         self.inside, self.open = 0, asyncio.Event()
+        self._answers_first = answers_first
 
     async def __call__(self, scope, receive, send):
         self.inside += 1
+        if self._answers_first:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
         await self.open.wait()
 
 
@@ -208,7 +226,11 @@ async def turned(times=20):
 
 @pytest.fixture
 def turns():
-    return Turns(at_a_time=2)
+    return Turns(at_a_time=2, seconds=0.0)
+
+
+async def send(_message):
+    """A client that takes all."""
 
 
 def asked_at_once(turns, app, times, scope=None):
@@ -217,7 +239,7 @@ def asked_at_once(turns, app, times, scope=None):
     scopes = [scope or {"type": "http"} for _ in range(times)]
     for each in scopes:
         turns.attend(each)
-    return [asyncio.create_task(answering(scope, None, None)) for scope in scopes]
+    return [asyncio.create_task(answering(scope, None, send)) for scope in scopes]
 
 
 async def test_requests_of_nobody_known_take_turns(turns):
@@ -232,18 +254,26 @@ async def test_requests_of_nobody_known_take_turns(turns):
     assert door.inside == 5
 
 
-async def test_who_never_waits_leaves_turns_of_the_loop_to_others(turns):
+async def test_a_turn_ends_when_the_answer_begins_so_that_nobody_keeps_it_by_reading_slowly(turns):
+    door = Door(answers_first=True)
+    requests = asked_at_once(turns, door, 5)
+    await turned()
+    assert door.inside == 5
+
+    door.open.set()
+    await asyncio.gather(*requests)
+
+
+async def test_a_turn_lasts_a_while_at_least_so_that_others_have_the_rest_of_the_time():
     answered = []
 
     async def app(scope, receive, send):
-        answered.append(scope)
+        answered.append(asyncio.get_running_loop().time())
 
-    requests = asked_at_once(turns, app, 100)
-    await turned(10)
+    await asyncio.gather(*asked_at_once(Turns(at_a_time=2, seconds=0.01), app, 6))
 
-    assert 0 < len(answered) < 30
-    await asyncio.gather(*requests)
-    assert len(answered) == 100
+    assert answered[2] - answered[0] >= 0.01
+    assert answered[4] - answered[2] >= 0.01
 
 
 async def test_who_is_known_waits_for_nobody(turns):
@@ -259,6 +289,46 @@ async def test_who_is_known_waits_for_nobody(turns):
     assert door.inside == 3
     door.open.set()
     await asyncio.gather(*requests)
+
+
+class NobodyIsKnown:
+    """What finds out who asks, on a server with tokens."""
+
+    def seems_open(self):
+        return False
+
+
+async def test_who_brings_no_token_waits_before_anything_else_is_done_for_them(turns):
+    door = Door()
+    edge = Edge(
+        door,
+        Settings(),
+        authentication=NobodyIsKnown(),
+        head_of=None,
+        metrics=Metrics(),
+        rates=Rates(Settings(), Clock()),
+        turns=turns,
+        refusals=None,
+        monotonic=Clock(),
+        new_id=lambda: "some-request",
+    )
+
+    def asked(*headers):
+        scope = {"type": "http", "method": "GET", "path": "/livez", "raw_path": b"/livez"}
+        scope |= {"query_string": b"", "headers": list(headers)}
+        return asyncio.create_task(edge(scope, None, send))
+
+    requests = [asked() for _ in range(5)]
+    await turned()
+    assert door.inside == 2
+
+    requests.append(asked((b"authorization", b"Bearer of-somebody")))
+    await turned()
+    assert door.inside == 3
+
+    door.open.set()
+    await asyncio.gather(*requests)
+    assert door.inside == 6
 
 
 class Clock:
