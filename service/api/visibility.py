@@ -5,7 +5,6 @@ else a caller sees what is in the namespaces that it may read. Where a reason na
 it says "a pod of another tenant" instead. Who may read all of a cluster is answered as if this module were not here.
 """
 
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
@@ -24,6 +23,7 @@ from service.model.log import CLUSTER_KIND, ObjectPage, ObjectRow
 from service.model.principals import Principal
 from service.scheduler.answers import ViolationItem, ViolationsAnswer
 from service.scheduler.placements import GroupFailure, PlacementAnswer, PlacementResult
+from service.scheduler.references import without_references
 
 Visibility = frozenset[str] | None
 """The namespaces of a cluster that a caller may read; None: all, and everything."""
@@ -35,17 +35,13 @@ Current = Callable[[Principal], Awaitable[Principal | None]]
 """Somebody with the grants of this moment; None: nobody who is known any longer."""
 
 OTHER = "a pod of another tenant"
+"""What a reference to a pod that is not shown becomes; see `service.scheduler.references`."""
 
 _EVERYBODYS = frozenset({"Node", CLUSTER_KIND})
 _NAMESPACE = "Namespace"
 
-_POD_NAME = r"(?P<namespace>[a-z0-9-]++)/[a-z0-9.-]++"
-_IN_DOMAIN = re.compile(rf"{_POD_NAME}(?= is in its domain\.)")
-_OWNER = re.compile(rf"spec\.\S++ of {_POD_NAME}(?= does not hold while )")
-_FAILS = re.compile(rf"(?<= fails at ){_POD_NAME}(?:: .*)?", re.DOTALL)
-_GROUP = re.compile(rf"(?<=the group of ){_POD_NAME}")
-_IN_WORDS = (b" is in its domain.", b" does not hold while ", b" fails at ", b"the group of ")
-"""What messages say that may name another pod, so that all others need not be decoded."""
+_MAY_REFER = (b"<", b"\\u003c", b"\\u003C")
+"""What JSON with a reference has, from whatever client it came back; other manifests need not be decoded."""
 _SHARED = (inter_pod_affinity.EXISTING, inter_pod_affinity.ANTI_AFFINITY, node_ports.REASON)
 """Reasons that rest on pods which need not be the caller's own."""
 _PERHAPS = f" (it may be {OTHER})"
@@ -139,7 +135,7 @@ def seen_body(visibility: Visibility, kind: str, body: bytes) -> bytes:
         return body
     if kind == CLUSTER_KIND:
         return _seen_settings(visibility, body)
-    if kind not in ("Pod", "Event") or not any(words in body for words in _IN_WORDS):
+    if kind not in ("Pod", "Event") or not any(each in body for each in _MAY_REFER):
         return body
     fields = msgspec.json.decode(body)
     told = [fields] if kind == "Event" else _conditions(fields)
@@ -174,8 +170,8 @@ def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> Placement
     group = answer.group
     return replace(
         answer,
-        results=[_seen_result(each) for each in answer.results],
-        group=group and _seen_group(group),
+        results=[_seen_result(visibility, each) for each in answer.results],
+        group=group and _seen_group(visibility, group),
     )
 
 
@@ -183,7 +179,7 @@ def seen_explanation(visibility: Visibility, explanation: Any) -> Any:
     """An explanation, full or in short, in words that fit who may not see all pods."""
     if visibility is None:
         return explanation
-    return _hedged_explanation(explanation)
+    return _seen_explanation(visibility, explanation)
 
 
 def seen_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefused:
@@ -191,7 +187,7 @@ def seen_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefuse
     if visibility is None:
         return error
     reasons = {plugin: [_hedged(each) for each in told] for plugin, told in error.reasons.items()}
-    return BindingRefused(_hedged(error.detail), reasons)
+    return BindingRefused(_seen_words(visibility, error.detail), reasons)
 
 
 def _parts(kind: str, wanted: Wanted, visibility: frozenset[str]) -> Sequence[Wanted]:
@@ -225,14 +221,17 @@ def _conditions(pod: dict[str, Any]) -> Iterable[dict[str, Any]]:
 
 
 def _nameless(message: str, visibility: frozenset[str]) -> str:
-    """A message that names other pods only where they are shown."""
+    """A message that names others' objects only where they are shown."""
+    return without_references(message, visibility.__contains__, _of_another)
 
-    def told(match: re.Match[str], instead: str) -> str:
-        return match[0] if match["namespace"] in visibility else instead
 
-    for pattern in (_IN_DOMAIN, _FAILS, _GROUP):
-        message = pattern.sub(lambda match: told(match, OTHER), message)
-    return _OWNER.sub(lambda match: told(match, f"A rule of {OTHER}"), message)
+def _of_another(kind: str) -> str:
+    return f"a {kind.lower()} of another tenant"
+
+
+def _seen_words(visibility: frozenset[str], message: str) -> str:
+    """As `_nameless`, for who has asked for a decision: it says as well that reasons may rest on others' pods."""
+    return _hedged(_nameless(message, visibility))
 
 
 def _seen_violation(visibility: frozenset[str], item: ViolationItem) -> ViolationItem:
@@ -244,21 +243,21 @@ def _seen_violation(visibility: frozenset[str], item: ViolationItem) -> Violatio
     return replace(item, conflicts_with=named, reason=f"{item.reason}: {OTHER}{more}")
 
 
-def _seen_result(result: PlacementResult) -> PlacementResult:
+def _seen_result(visibility: frozenset[str], result: PlacementResult) -> PlacementResult:
     if result.message is None and result.explanation is None:
         return result
     return replace(
         result,
-        message=result.message and _hedged(result.message),
-        explanation=_hedged_explanation(result.explanation),
+        message=result.message and _seen_words(visibility, result.message),
+        explanation=_seen_explanation(visibility, result.explanation),
     )
 
 
-def _seen_group(group: GroupFailure) -> GroupFailure:
-    return replace(group, message=_hedged(group.message))
+def _seen_group(visibility: frozenset[str], group: GroupFailure) -> GroupFailure:
+    return replace(group, message=_seen_words(visibility, group.message))
 
 
-def _hedged_explanation(explanation: Any) -> Any:
+def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
     match explanation:
         case Explanation():
             return replace(
@@ -267,7 +266,7 @@ def _hedged_explanation(explanation: Any) -> Any:
                     plugin: {node: [_hedged(each) for each in told] for node, told in nodes.items()}
                     for plugin, nodes in explanation.filters.items()
                 },
-                message=explanation.message and _hedged(explanation.message),
+                message=explanation.message and _seen_words(visibility, explanation.message),
             )
         case Summary():
             return replace(
@@ -276,7 +275,7 @@ def _hedged_explanation(explanation: Any) -> Any:
                     plugin: {_hedged(reason): count for reason, count in counts.items()}
                     for plugin, counts in explanation.reasons.items()
                 },
-                message=explanation.message and _hedged(explanation.message),
+                message=explanation.message and _seen_words(visibility, explanation.message),
             )
         case _:
             return explanation

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from service.model.manifest import PodCondition, PodManifest
 from service.scheduler.desk import Desk
+from service.scheduler.references import BEGIN, END
 
 GATED = "Scheduling is blocked due to non-empty scheduling gates"
 """kube-scheduler's message for a pod with `schedulingGates`."""
@@ -75,10 +76,15 @@ def evicted(desk: Desk, manifest: PodManifest, reason: str, message: str) -> Pod
 
 
 def reasons_in(message: str) -> frozenset[str]:
-    """The reasons in `0/5 nodes are available: 2 reason, 3 other reason.`, without the counts."""
-    _, _, reasons = message.partition(": ")
+    """The reasons in `0/5 nodes are available: 2 reason, 3 other reason.`, without the counts.
+
+    Where such words are within a reference to a pod, that is one reason more.
+    """
+    before, _, reasons = message.partition(": ")
     if not reasons:
         return frozenset({message})
+    if before.rfind(BEGIN) > before.rfind(END):
+        return reasons_in(reasons) | {before}
     parts = reasons.rstrip(".").split(", ")
     return frozenset(part.lstrip("0123456789 ") for part in parts)
 

@@ -11,6 +11,7 @@ from service.scheduler.decide.membership import Members, shortage
 from service.scheduler.decide.placing import Candidate, bind, refusal_of
 from service.scheduler.desk import Desk, Steps
 from service.scheduler.groups import Key
+from service.scheduler.references import reference
 from service.scheduler.wakeups import ADMISSION, MEMBERS
 
 _EXCHANGES_MAX = 8
@@ -118,8 +119,11 @@ class Gang:
         return list(zip(candidates, found.placements, strict=True))
 
     def _refused(self, candidates: list[Candidate], found: GroupRefusal) -> Refusal:
-        failed = self._named(candidates[found.failed].key)
-        message = f"{found.message.rstrip('.')}; so {self._members.title} fails at {failed}"
+        key = candidates[found.failed].key
+        if self._is_of_one_namespace:
+            message = f"{found.message.rstrip('.')}; so {self._members.title} fails at {key[1]}"
+        else:
+            message = self._fails_at(key, found.message)
         return Refusal(message, found.refusal.reasons)
 
     def _too_few(self) -> Refusal:
@@ -130,12 +134,17 @@ class Gang:
         key, denied = next(
             (key, each) for key, each in self.denied.items() if each.reason != GATED_REASON
         )
-        told = f"{self._members.title} fails at {self._named(key)}: {denied.detail}"
-        return Refusal(told, {ADMISSION: {denied.reason: 1}})
+        return Refusal(self._fails_at(key, denied.detail), {ADMISSION: {denied.reason: 1}})
 
-    def _named(self, key: Key) -> str:
-        """A member: its namespace is said where it is not the group's."""
-        return key[1] if key[0] == self._members.namespace else "/".join(key)
+    @property
+    def _is_of_one_namespace(self) -> bool:
+        """Whether who reads what is told of one member may read of all."""
+        return len(self._members.namespaces) == 1
+
+    def _fails_at(self, key: Key, why: str) -> str:
+        """At which member the group fails, and what keeps that one from being placed."""
+        failed = f"{key[1]}: {why}" if self._is_of_one_namespace else reference("Pod", *key, why)
+        return f"{self._members.title} fails at {failed}"
 
 
 def denials(desk: Desk, candidates: Sequence[Candidate]) -> dict[Key, Denied]:

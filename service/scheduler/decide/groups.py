@@ -27,6 +27,7 @@ from service.scheduler.placements import (
     PlacementResult,
     PodRef,
 )
+from service.scheduler.references import reference
 from service.scheduler.replica import Key
 
 
@@ -142,7 +143,8 @@ class _Group:
         failed = self._failure.failed[0]
         if failed.namespace == candidate.key[0]:
             return self._failure.message
-        return f"the group fails at {failed.namespace}/{failed.name}: {self._failure.message}"
+        at = reference("Pod", failed.namespace, failed.name, self._failure.message)
+        return f"the group fails at {at}"
 
     def keep_together(self) -> None:
         """If members are kept waiting, have them wait for each other."""

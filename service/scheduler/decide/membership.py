@@ -9,6 +9,7 @@ from service.model.manifest import PodGroupManifest, PodManifest
 from service.model.pod_group import PodGroupStatus, phase_of
 from service.scheduler.groups import GroupRef, Key, group_of
 from service.scheduler.kinds import WaitingGroup
+from service.scheduler.references import pod_named
 from service.scheduler.replica import Replica
 
 
@@ -16,8 +17,8 @@ class Members(NamedTuple):
     """A group as it stands."""
 
     title: str
-    namespace: str
-    """That of which the title speaks."""
+    namespaces: frozenset[str]
+    """Those of the members, in which what becomes of the group is told."""
     min_member: int
     """So many members have to have nodes before any of them may have one."""
     scheduled: int
@@ -99,12 +100,12 @@ def _of_pod_group(replica: Replica, group: GroupRef) -> Members:
     title = f"group {group.name}"
     scheduled = sum(_holds_a_node(each) for each in pods)
     if stored is None:
-        return Members(title, group.namespace, 0, scheduled, waiting)
+        return Members(title, frozenset({group.namespace}), 0, scheduled, waiting)
     assert isinstance(stored.manifest, PodGroupManifest)
     oldest = min((each.pod.created for each in waiting), default="")
     return Members(
         title=title,
-        namespace=group.namespace,
+        namespaces=frozenset({group.namespace}),
         min_member=stored.manifest.group.min_member,
         scheduled=scheduled,
         waiting=waiting,
@@ -119,9 +120,10 @@ def _of_waiting(replica: Replica, name: str) -> Members:
     assert isinstance(stored.manifest, WaitingGroup)
     keys = stored.manifest.members
     pods = _stored(replica, keys)
+    namespaces = frozenset(namespace for namespace, _ in keys)
     return Members(
-        title=f"the group of {keys[0][0]}/{keys[0][1]}",
-        namespace=keys[0][0],
+        title=f"the group of {pod_named(*keys[0], told_in=namespaces)}",
+        namespaces=namespaces,
         min_member=len(keys),
         scheduled=sum(_holds_a_node(each) for each in pods),
         waiting=_in_order(replica, pods),

@@ -9,6 +9,7 @@ from service.engine.violations import Crowd, Inspection, Violation, key_of
 from service.model.config import ClusterConfig
 from service.model.objects import Pod
 from service.scheduler.decide.events import Rule
+from service.scheduler.references import pod_named, reference
 
 
 class Cause(NamedTuple):
@@ -105,18 +106,23 @@ class Conflicts:
         for quarrel in self._by_pod.get(key, ()):
             node_name = self._pods[key].node_name
             if key in quarrel.owners and quarrel.others(key):
-                namespace, name = min(quarrel.members - {key})
+                other = pod_named(*min(quarrel.members - {key}), told_in={key[0]})
                 return _cause(
                     f"{quarrel.owners[key]} does not hold on node {node_name}: "
-                    f"{namespace}/{name} is in its domain."
+                    f"{other} is in its domain."
                 )
             if anybody and key in quarrel.members and quarrel.other_owners(key):
                 owner = min(each for each in quarrel.owners if each != key)
-                return _cause(
-                    f"{quarrel.owners[owner]} of {owner[0]}/{owner[1]} does not hold while "
-                    f"this pod is on node {node_name}."
-                )
+                rule = _rule_of(owner, quarrel.owners[owner], told_in=key[0])
+                return _cause(f"{rule} does not hold while this pod is on node {node_name}.")
         return None
+
+
+def _rule_of(owner: PodKey, path: str, *, told_in: str) -> str:
+    namespace, name = owner
+    if namespace == told_in:
+        return f"{path} of {namespace}/{name}"
+    return f"A rule of {reference('Pod', namespace, name, path)}"
 
 
 def _cause(message: str) -> Cause:
