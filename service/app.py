@@ -165,6 +165,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         database_url,
         statement_seconds_max=settings.statement_timeout_seconds,
         audit=settings.audits,
+        may_audit=settings.audit != "off",
     )
     limits = Limits(
         request_seconds_max=settings.request_timeout_seconds,
@@ -189,7 +190,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     reads = ClusterReads(store, settings.revision_wait_seconds)
     is_ready = partial(check_ready, reads, scheduler, settings.ready_lag_seconds_max)
     heartbeat = Heartbeat(settings.health_socket or "", is_ready)
-    refusals = Refusals(store, clock) if settings.audits else None
+    refusals = Refusals(store, clock)
     reporter = Reporter(store, scheduler, clock, f"{socket.gethostname()}/{os.getpid()}")
 
     @asynccontextmanager
@@ -209,8 +210,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         if neighbours is not None:
             await neighbours.stop()
         await scheduler.stop()
-        if refusals is not None:
-            await refusals.close()
+        await refusals.close()
         await store.close()
 
     return create_app(

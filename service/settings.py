@@ -157,7 +157,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def audits(self) -> bool:
-        """Whether it is kept who wrote what."""
+        """Whether it is kept from the start who wrote what."""
         return self.audit == "on" or (self.audit == "auto" and bool(self.token or self.oidc_issuer))
 
 

@@ -23,7 +23,8 @@ from service.api.idempotency import (
 from service.api.manifests import Pause, items_in, parse_items, read_members
 from service.api.object_operations import CLUSTER_PATH
 from service.api.operations import JSON, NDJSON, Body, Operation, Parameter, described
-from service.api.problems import BodyTooLarge, encode_problem
+from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem
+from service.api.refusals import note_refused
 from service.api.requests import (
     AnyRequest,
     header,
@@ -53,6 +54,8 @@ CHUNKS_AHEAD = 2
 _READ = ("items",)
 
 _encoder = msgspec.json.Encoder()
+_FORBIDDEN = b'"result":"Forbidden"'
+"""In the answer to a line that its caller may not write: no text in it has quotes that are not escaped."""
 
 _OPERATION = Operation(
     id="applyObjects",
@@ -184,7 +187,9 @@ async def _streamed(
         async for _, lines in rest:
             yield lines
     except MoorageError as error:
-        yield encode_problem(error, request.scope["path"])[1] + b"\n"
+        status, problem, _ = encode_problem(error, request.scope["path"])
+        note_refused(request.scope, status)
+        yield problem + b"\n"
 
 
 class _UnderWay:
@@ -269,6 +274,8 @@ async def _submit(
         )
     finally:
         holding_of(request.scope).give_back(len(body) + 1)
+    forbidden = rendered.body.count(_FORBIDDEN)
+    note_refused(request.scope, PROBLEMS["Forbidden"].status, forbidden)
     return revision, rendered.body
 
 

@@ -46,6 +46,10 @@ class PrincipalStore(Protocol):
     With `keep_admin` a change raises NoAdminLeft where tokens are, or were, in use, and none of an admin would be left.
     """
 
+    def begin_audit(self) -> None:
+        """Keep from now on who does what, if that may be kept: somebody is known."""
+        ...
+
     async def access_version(self) -> int:
         """Counts the changes of principals and tokens."""
         ...
@@ -130,6 +134,8 @@ class Authentication:
         self._known = _Known(AccessState(version=0, principals=(), tokens=()))
         self._compared_at = float("-inf")
         self._comparing: asyncio.Task[None] | None = None
+        self._begins_audit = settings.audit == "auto"
+        self._watching: asyncio.Task[None] | None = None
         self._used_at: dict[str, datetime] = {}
         self._use_noted_at = float("-inf")
 
@@ -209,12 +215,16 @@ class Authentication:
         await self._compare(after_seconds=0, stale_seconds=0)
 
     async def start(self) -> None:
-        """Look who is known, as far as the store can be reached."""
+        """Look who is known, as far as the store can be reached, and go on until somebody is if that begins the audit."""
         with suppress(StorageUnavailable):
             await self.is_open()
+        if self._may_be_open and self._begins_audit:
+            self._watching = asyncio.create_task(self._watch_for_the_first())
 
     async def close(self) -> None:
         """Note what is not noted yet."""
+        if self._watching is not None:
+            self._watching.cancel()
         if self._comparing is not None:
             await asyncio.wait([self._comparing])
         with suppress(StorageUnavailable):
@@ -263,10 +273,19 @@ class Authentication:
         with suppress(StorageUnavailable):
             if await self.store.access_version() != self._known.version:
                 self._known = _Known(await self.store.access_state())
+                if self._known.tokens:
+                    self.store.begin_audit()
             self._compared_at = began_at
             if began_at - self._use_noted_at >= USE_NOTED_AFTER_SECONDS:
                 self._use_noted_at = began_at
                 await self._note_use()
+
+    async def _watch_for_the_first(self) -> None:
+        """Look every second, though nobody asks: what this process does by itself is kept, too, once somebody is known."""
+        while not self._known.tokens:
+            await self._clock.sleep(COMPARED_AFTER_SECONDS)
+            with suppress(StorageUnavailable):
+                await self.is_open()
 
     async def _note_use(self) -> None:
         used_at, self._used_at = self._used_at, {}

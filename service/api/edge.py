@@ -100,6 +100,8 @@ class Edge:
     async def _answer(self, started: float, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == ScopeType.HTTP
         name_request(scope, request_id_in(scope["headers"], self._new_id))
+        if self._refusals is not None:
+            self._refusals.attend(scope)
         answering = _Answer(scope, send, self._head_of)
         try:
             self._check(scope)

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -30,6 +30,8 @@ class EventStream(msgspec.Struct, frozen=True, kw_only=True):
     """What the watcher may see at this moment; raises where the watch has to end."""
     path: str
     """The request's path, for problem documents."""
+    refused: Callable[[int], None] = lambda _: None
+    """Told the status of the problem that ends the stream."""
     from_present: bool
     """The client doesn't know yet which revision it starts at, so it is told."""
     bookmark_seconds: float
@@ -43,7 +45,9 @@ class EventStream(msgspec.Struct, frozen=True, kw_only=True):
                 yield piece
             yield self._bookmark()
         except Exception as error:
-            yield _error(error, self.path)
+            status, event = _error(error, self.path)
+            self.refused(status)
+            yield event
             if not isinstance(error, MoorageError):
                 raise
         finally:
@@ -130,8 +134,9 @@ def _on_one_line(body: bytes) -> bytes:
     return body.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
-def _error(error: Exception, path: str) -> bytes:
-    """The last event; it has no id, so a client that comes back asks for what it lacks."""
+def _error(error: Exception, path: str) -> tuple[int, bytes]:
+    """Its status, and the last event; that has no id, so a client that comes back asks for what it lacks."""
     if not isinstance(error, MoorageError):
         error = MoorageError("An unexpected fault; the server's log has the details.")
-    return b"event: ERROR\ndata: %b\n\n" % encode_problem(error, path)[1]
+    status, problem, _ = encode_problem(error, path)
+    return status, b"event: ERROR\ndata: %b\n\n" % problem

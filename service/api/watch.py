@@ -1,6 +1,7 @@
 """Following a cluster's changes as they are committed."""
 
 import math
+from functools import partial
 
 from litestar import get
 from litestar.di import NamedDependency
@@ -13,6 +14,7 @@ from service.api.filters import parse_label_selector
 from service.api.object_operations import CLUSTER_PATH
 from service.api.operations import Body, Operation, Parameter, described
 from service.api.problems import RevisionNotReached
+from service.api.refusals import note_refused
 from service.api.requests import (
     AnyRequest,
     integer_header,
@@ -127,6 +129,7 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
         cluster=cluster,
         visible=sight_of(request, services.authentication.current),
         path=request.scope["path"],
+        refused=partial(note_refused, request.scope),
         from_present=since is None,
         bookmark_seconds=services.settings.watch_bookmark_seconds,
         timeout_seconds=math.inf if timeout is None else min(timeout, TIMEOUT_SECONDS_MAX),

@@ -9,6 +9,7 @@ from service.model.audit import SERVER_CHAIN, AuditEntry, AuditRow, told_at
 from service.store import arrays
 from service.store.connections import Connections, Driver
 from service.store.failures import unavailable_on_failure
+from service.store.keeping import Keeping
 
 SWEEP_AUDIT_MAX = 5_000
 """Rows that one step of the sweeper deletes."""
@@ -47,9 +48,19 @@ _ADD = f"SELECT audit_v1({SERVER_CHAIN}, NULL, clock_timestamp(), {audit_argumen
 class Audit:
     """The part of the store that keeps the audit. Every call raises StorageUnavailable."""
 
-    def __init__(self, writer: Connections, reader: Connections) -> None:
+    def __init__(self, writer: Connections, reader: Connections, keeping: Keeping) -> None:
         self._audit_writer = writer
         self._audit_reader = reader
+        self._keeping = keeping
+
+    @property
+    def keeps_audit(self) -> bool:
+        """Whether it is kept who writes, and who is refused."""
+        return self._keeping.on
+
+    def begin_audit(self) -> None:
+        """Keep it from now on, if it may be kept: somebody is known."""
+        self._keeping.begin()
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
         """Add rows that no commit brings to the chain of the server."""

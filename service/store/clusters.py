@@ -13,6 +13,7 @@ from service.model.log import (
 )
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
+from service.store.keeping import Keeping
 
 _CREATE = "SELECT create_cluster_v1($1, $2, gen_random_uuid())"
 _DELETE = "SELECT delete_cluster_v1($1)"
@@ -29,10 +30,10 @@ _FIND = "SELECT cluster_id FROM cluster WHERE name = $1"
 class Clusters:
     """The part of the store that keeps clusters. Every call raises StorageUnavailable."""
 
-    def __init__(self, commits: Connections, reads: Connections, *, audit: bool = False) -> None:
+    def __init__(self, commits: Connections, reads: Connections, keeping: Keeping) -> None:
         self._writer = commits
         self._reader = reads
-        self._audits = audit
+        self._audits = keeping
 
     async def list_clusters(self) -> list[ClusterRow]:
         """All clusters by name, as of one instant."""
@@ -69,8 +70,9 @@ class Clusters:
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
                 try:
-                    statement = _CREATE_AUDITED if self._audits else _CREATE
-                    await connection.fetchval(statement, name, config, *self._told(caller))
+                    told = self._told(caller)
+                    statement = _CREATE_AUDITED if told else _CREATE
+                    await connection.fetchval(statement, name, config, *told)
                 except asyncpg.UniqueViolationError as error:
                     raise Conflict(f"There is a cluster {name!r} already.") from error
         return await self.get_cluster(name)
@@ -79,14 +81,14 @@ class Clusters:
         """Delete a cluster with everything that it has; False if it was gone already."""
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
-                statement = _DELETE_AUDITED if self._audits else _DELETE
                 told = self._told(caller)
+                statement = _DELETE_AUDITED if told else _DELETE
                 deleted: bool = await connection.fetchval(statement, cluster_id, *told)
         return deleted
 
     def _told(self, caller: Caller) -> tuple[str, ...]:
         """What the audit keeps of a caller, where there is one."""
-        if not self._audits:
+        if not self._audits.of([caller]):
             return ()
         return (caller.principal, caller.address, caller.operation, caller.request_id)
 

@@ -31,6 +31,7 @@ from service.store.audit import audit_arguments, audit_columns
 from service.store.connections import Connections, Driver
 from service.store.events import event_arguments, event_columns
 from service.store.failures import unavailable_on_failure
+from service.store.keeping import Keeping
 from service.store.log import read_page
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
@@ -103,10 +104,9 @@ _WRITE_SOMETHING = "SELECT pg_logical_emit_message(true, 'moorage', '')"
 class Commits:
     """The part of the store that writes to the log."""
 
-    def __init__(self, connections: Connections, *, audit: bool = False) -> None:
+    def __init__(self, connections: Connections, keeping: Keeping) -> None:
         self._commits = connections
-        self._audit = audit
-        """Whether it is kept who asked for what."""
+        self._audit = keeping
         self._running: set[asyncio.Task[Any]] = set()
 
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
@@ -136,7 +136,7 @@ class Commits:
     def _call(self, cluster_id: int, request: CommitRequest) -> tuple[str, tuple[object, ...]]:
         """The statement and its arguments; only who has events or an audit to keep pays for them."""
         arguments = _arguments(cluster_id, request)
-        if self._audit and request.audit:
+        if request.audit and self._audit.of(entry.caller for entry in request.audit):
             kept = (*event_columns(request.events), *audit_columns(request.audit))
             return _COMMIT_WITH_AUDIT, (*arguments, *kept)
         if request.events:

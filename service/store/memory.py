@@ -52,6 +52,7 @@ from service.model.log import (
     ReplicaState,
     effects,
 )
+from service.store.keeping import Keeping
 from service.store.memory_audit import AuditLog
 from service.store.memory_cluster import ROOT, ClusterState
 from service.store.memory_principals import MemoryPrincipals
@@ -67,11 +68,16 @@ class MemoryStore(MemoryPrincipals):
     epoch = 0
 
     def __init__(
-        self, clock: Callable[[], datetime], new_id: Callable[[], UUID], *, audit: bool = False
+        self,
+        clock: Callable[[], datetime],
+        new_id: Callable[[], UUID],
+        *,
+        audit: bool = False,
+        may_audit: bool = False,
     ) -> None:
-        super().__init__(clock, self._record)
+        self._keeping = Keeping(on=audit, may_begin=may_audit)
+        super().__init__(clock, self._record, self._keeping)
         self._clock = clock
-        self._audits = audit
         self._audit = AuditLog()
         self._new_id = new_id
         self._clusters: dict[int, ClusterState] = {}
@@ -122,7 +128,7 @@ class MemoryStore(MemoryPrincipals):
         return True
 
     def _record(self, entry: AuditEntry, cluster_id: int | None = None) -> None:
-        if self._audits:
+        if self._keeping.of([entry.caller]):
             self._audit.add(SERVER_CHAIN, cluster_id, "", self._clock(), [entry])
 
     async def counts(self, cluster_id: int) -> Counts:
@@ -191,7 +197,7 @@ class MemoryStore(MemoryPrincipals):
         if known:
             return DuplicateKey(known)
         own.append(request, at)
-        if self._audits and request.audit:
+        if request.audit and self._keeping.of(entry.caller for entry in request.audit):
             self._audit.add(own.cluster_id, own.cluster_id, own.name, at, request.audit)
         return Committed(own.head)
 
@@ -248,6 +254,15 @@ class MemoryStore(MemoryPrincipals):
         return () if own is None else own.find(keys)
 
     # The audit
+
+    @property
+    def keeps_audit(self) -> bool:
+        """Whether it is kept who writes, and who is refused."""
+        return self._keeping.on
+
+    def begin_audit(self) -> None:
+        """Keep it from now on, if it may be kept: somebody is known."""
+        self._keeping.begin()
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
         """Add rows that no commit brings to the chain of the server."""

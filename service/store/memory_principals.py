@@ -9,6 +9,7 @@ import msgspec
 from service.model.audit import ITSELF, AuditEntry, Caller
 from service.model.errors import NoAdminLeft, NotFound
 from service.model.principals import AccessState, Grant, PrincipalKind, PrincipalRow, TokenRow
+from service.store.keeping import Keeping
 
 _Key = tuple[PrincipalKind, str]
 
@@ -16,10 +17,16 @@ _Key = tuple[PrincipalKind, str]
 class MemoryPrincipals:
     """The part of the store in memory that keeps who may make requests."""
 
-    def __init__(self, clock: Callable[[], datetime], record: Callable[[AuditEntry], None]) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], datetime],
+        record: Callable[[AuditEntry], None],
+        keeping: Keeping,
+    ) -> None:
         """`record` is told of each change."""
         self._access_clock = clock
         self._record_access = record
+        self._audits_access = keeping
         self._access_version = 1
         self._principals: dict[_Key, PrincipalRow] = {}
         self._tokens: dict[str, TokenRow] = {}
@@ -124,6 +131,8 @@ class MemoryPrincipals:
         in_use = self._tokens or tokens
         if keep_admin and in_use and not self._has_admin(principals, tokens):
             raise NoAdminLeft
+        if len(tokens) > len(self._tokens):
+            self._audits_access.begin()
         self._principals, self._tokens = principals, tokens
         self._access_version += 1
         self._record_access(AuditEntry(caller=caller, cluster=""))

@@ -17,6 +17,7 @@ from service.store.connections import (
 )
 from service.store.events import Events
 from service.store.hints import Hints
+from service.store.keeping import Keeping
 from service.store.principals import Principals
 from service.store.reads import Reads
 from service.store.upkeep import Upkeep
@@ -28,7 +29,7 @@ class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep)
     `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are made when they are
     needed, at most `connections` for commits and as many for reads, and two for hints. Commits
     have connections of their own, since they are planned differently (P15). With `audit` it is kept
-    who asked for each commit. Create it within the event loop that uses it, and `close` it there. No
+    who asked for each commit, with `may_audit` once somebody is known. Create it within the event loop that uses it, and `close` it there. No
     statement takes longer than `statement_seconds_max`.
     """
 
@@ -39,6 +40,7 @@ class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep)
         connections: int = 8,
         statement_seconds_max: float = STATEMENT_SECONDS_MAX,
         audit: bool = False,
+        may_audit: bool = False,
     ) -> None:
         self._guard = HistoryGuard()
         to_commit = bounded(COMMIT_SETTINGS, statement_seconds_max)
@@ -47,11 +49,12 @@ class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep)
         reads = Connections(url, to_read, self._guard, size=connections)
         self._pools = (commits, reads)
         self.hints = Hints(connector(url, {}, self._guard))
-        Audit.__init__(self, commits, reads)
-        Clusters.__init__(self, commits, reads, audit=audit)
-        Commits.__init__(self, commits, audit=audit)
+        keeping = Keeping(on=audit, may_begin=may_audit)
+        Audit.__init__(self, commits, reads, keeping)
+        Clusters.__init__(self, commits, reads, keeping)
+        Commits.__init__(self, commits, keeping)
         Events.__init__(self, commits, reads)
-        Principals.__init__(self, commits, reads, audit=audit)
+        Principals.__init__(self, commits, reads, keeping)
         Reads.__init__(self, reads)
         Upkeep.__init__(self, commits)
 

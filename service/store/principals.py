@@ -20,6 +20,7 @@ from service.model.principals import (
 from service.store.audit import add_rows
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
+from service.store.keeping import Keeping
 
 NO_ADMIN_LEFT = "MR003"
 
@@ -42,9 +43,9 @@ class Principals:
     With `keep_admin` a change raises NoAdminLeft where tokens are, or were, in use, and none of an admin would be left.
     """
 
-    def __init__(self, writer: Connections, reader: Connections, *, audit: bool = False) -> None:
+    def __init__(self, writer: Connections, reader: Connections, keeping: Keeping) -> None:
         self._of_principals = (writer, reader)
-        self._audits_access = audit
+        self._audits_access = keeping
 
     async def access_version(self) -> int:
         """Counts the changes of principals and tokens."""
@@ -127,12 +128,18 @@ class Principals:
                 await connection.execute(_NOTE_USE, list(used_at), list(used_at.values()))
 
     async def _changed(self, caller: Caller, statement: str, *values: object) -> asyncpg.Record:
-        """The one row of a statement that changes something, and a row of the audit if it did."""
+        """The one row of a statement that changes something, and a row of the audit if it did.
+
+        The first token has one already: from then on somebody is known.
+        """
         with unavailable_on_failure(), _kept_admin():
             async with self._of_principals[0].driver() as connection, connection.transaction():
                 row = await connection.fetchrow(statement, *values)
                 assert row is not None
-                if self._audits_access and (statement == _PUT or row[0]):
+                changed = statement == _PUT or row[0]
+                if statement == _ISSUE and changed:
+                    self._audits_access.begin()
+                if changed and self._audits_access.of([caller]):
                     await add_rows(connection, [AuditEntry(caller=caller, cluster="")])
         return row
 

@@ -1,22 +1,29 @@
 """Whoever writes is in the audit, once, with the write; who is refused is counted there."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
+from litestar.types import ASGIApp
 
 from service.api import refusals
+from service.api.authentication import STALE_AFTER_SECONDS, Authentication
 from service.api.refusals import Refusals
 from service.app import RandomIds, SystemClock, create_app
-from service.model.audit import AuditRow, Verifier
+from service.model.audit import COMMITTED, AuditEntry, AuditRow, Verifier
 from service.model.errors import StorageUnavailable
+from service.model.principals import ADMIN, EVERYBODY, Grant, Principal
 from service.scheduler.service import Scheduler
 from service.settings import Settings
 from service.store.memory import MemoryStore
 from tests.api.conftest import MakeHarness
+from tests.api.following import stream
 from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem
+from tests.security.callers import Callers, by
 from tests.waiting import once
 
 TOKEN = "an-administrators-token-of-32-characters"
@@ -258,10 +265,210 @@ async def test_refusals_that_cannot_be_kept_are_dropped_and_said_so(
     assert "1 refusals are not in the audit." in caplog.text
 
 
+class SlowLog:
+    """Keeps refusals once a test lets it."""
+
+    keeps_audit = True
+
+    def __init__(self) -> None:
+        self.begun, self.may_end = asyncio.Event(), asyncio.Event()
+        self.kept: list[int] = []
+
+    async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
+        self.begun.set()
+        await self.may_end.wait()
+        self.kept += [each.status for each in entries]
+
+
+async def test_refusals_that_are_being_kept_are_waited_for_at_the_end() -> None:
+    log, clock = SlowLog(), SecondsAtWill()
+    noted = Refusals(log, clock)
+    clock.over.set()
+    noted.note(scope(), 403)
+    await log.begun.wait()
+    closing = asyncio.create_task(noted.close())
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not closing.done()
+    log.may_end.set()
+    await closing
+    assert log.kept == [403]
+
+
+async def test_refusals_go_on_being_kept_while_others_are() -> None:
+    log, clock = SlowLog(), SecondsAtWill()
+    noted = Refusals(log, clock)
+    clock.over.set()
+    noted.note(scope(), 403)
+    await log.begun.wait()
+    noted.note(scope(), 401)
+    log.may_end.set()
+    await noted.close()
+    assert log.kept == [403, 401]
+
+
+@pytest.fixture
+async def refusing(
+    make_harness: MakeHarness, store: MemoryStore
+) -> AsyncIterator[tuple[Harness, Callers, Refusals]]:
+    """An application with a tenant of the namespace `shop`, and its refusals."""
+    harness = await make_harness(store=store)
+    callers = Callers(Principal("shop", (Grant("scheduler", "default", "shop"),)))
+    callers.call(harness)
+    noted = Refusals(store, SecondsAtWill())
+    harness.app._refusals = noted
+    yield harness, callers, noted
+    await noted.close()
+
+
+async def refused(noted: Refusals, store: MemoryStore) -> list[tuple[str, str, str, int, int]]:
+    await noted.flush()
+    return [
+        (row.principal, row.operation, row.cluster, row.status, row.requests)
+        for row in await told(store)
+        if row.status != COMMITTED
+    ]
+
+
+async def test_lines_that_somebody_may_not_write_are_counted_as_refused(
+    refusing: tuple[Harness, Callers, Refusals], store: MemoryStore
+) -> None:
+    harness, _, noted = refusing
+    runs = pod("c", nodeName="n1")
+    lines = [pod("a"), pod("b", namespace="bank"), node("n1"), runs]
+    for times in (1, 2):  # the second time they are answered from the record
+        answer = await harness.client.post(
+            f"{CLUSTER}/apply",
+            content=b"\n".join(map(msgspec.json.encode, lines)),
+            headers={
+                "content-type": "application/x-ndjson",
+                "idempotency-key": "k",
+                **by("shop"),
+            },
+        )
+        results = [msgspec.json.decode(each)["result"] for each in answer.content.splitlines()]
+        assert results == ["Created", "Forbidden", "Forbidden", "Forbidden"]
+        found = await refused(noted, store)
+        assert found == [("shop", "applyObjects", "default", 403, 3)] * times
+
+
+async def test_a_watch_that_ends_because_its_caller_may_read_no_longer_is_counted_as_refused(
+    refusing: tuple[Harness, Callers, Refusals], store: MemoryStore
+) -> None:
+    harness, callers, noted = refusing
+    async with stream(harness, by("shop")) as watch:
+        await watch.until(1)
+        callers.revoke("shop")
+        await harness.put_pod("new")
+        await watch.task
+    assert watch.events[-1].data["status"] == 403
+    assert await refused(noted, store) == [("shop", "watchChanges", "default", 403, 1)]
+
+
+# From when on it is kept
+
+
+@pytest.fixture
+def later() -> MemoryStore:
+    return MemoryStore(SystemClock().now, RandomIds().commit_id, may_audit=True)
+
+
+ROOT = '{"grants": [{"role": "admin"}]}'
+AS_ROOT = {"content": ROOT, "headers": {"content-type": "application/json"}}
+
+
+async def test_a_server_that_runs_keeps_the_audit_from_its_first_token_on(
+    make_harness: MakeHarness, later: MemoryStore
+) -> None:
+    harness = await make_harness(store=later)
+    await harness.client.put("/v1/principals/root", **AS_ROOT)
+    await harness.put_node("before")
+    assert await told(later) == []
+    made = await harness.client.post("/v1/principals/root/tokens", json={})
+    [first] = await told(later)
+    assert (first.principal, first.operation) == ("everybody", "createToken")
+    harness.client.headers["authorization"] = f"Bearer {made.json()['token']}"
+    await harness.put_node("after")
+    [_, last] = await told(later)
+    assert (last.principal, last.operation) == ("root", "putNode")
+
+
+async def make_token(store: MemoryStore) -> None:
+    """As another process makes it, so that this one hears nothing of it."""
+    await store.put_principal("User", "root", [ADMIN], keep_admin=True)
+    await store.create_token(
+        "t", "root", bytes(32), description="", expires_in=None, keep_admin=True
+    )
+    store._keeping.on = False
+
+
+async def test_another_process_keeps_it_as_soon_as_it_asks_who_calls(later: MemoryStore) -> None:
+    clock = HurriedClock()
+    authentication = Authentication(later, Settings(), clock)
+    assert await authentication.principal([]) == EVERYBODY
+    await make_token(later)
+    clock.advance(STALE_AFTER_SECONDS)
+    assert await authentication.principal([]) is None
+    assert later.keeps_audit
+
+
+@asynccontextmanager
+async def started(app: ASGIApp) -> AsyncIterator[None]:
+    """An application between its startup and its shutdown."""
+    asked, said = asyncio.Queue[Any](), asyncio.Queue[Any]()
+    scope: Any = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}
+    running = asyncio.ensure_future(app(scope, asked.get, said.put))
+    await asked.put({"type": "lifespan.startup"})
+    assert (await said.get())["type"] == "lifespan.startup.complete"
+    yield
+    await asked.put({"type": "lifespan.shutdown"})
+    await running
+
+
+async def test_a_process_that_nobody_asks_hears_of_the_first_token_by_itself(
+    later: MemoryStore,
+) -> None:
+    clock = SecondsAtWill()
+    scheduler = Scheduler(later, clock, RandomIds())
+    app = create_app(Settings(), store=later, scheduler=scheduler, clock=clock)
+    async with started(app):
+        await make_token(later)
+        clock.advance(STALE_AFTER_SECONDS)
+        clock.over.set()
+
+        async def is_kept() -> bool:
+            return later.keeps_audit
+
+        await once(is_kept)
+
+
+async def test_nothing_is_noted_of_refusals_while_no_audit_is_kept(later: MemoryStore) -> None:
+    noted = Refusals(later, SecondsAtWill())
+    noted.note(scope(), 403)
+    later.begin_audit()
+    noted.note(scope(), 401)
+    await noted.close()
+    assert [row.status for row in await told(later)] == [401]
+
+
+async def test_a_server_that_is_to_keep_none_keeps_none(make_harness: MakeHarness) -> None:
+    store = MemoryStore(SystemClock().now, RandomIds().commit_id)
+    harness = await make_harness(store=store, token=TOKEN)
+    harness.client.headers.update(RIGHT)
+    await harness.put_node("n1")
+    assert await told(store) == []
+
+
+# At the edge
+
+
 async def test_the_edge_notes_what_was_refused(store: MemoryStore) -> None:
     noted: list[tuple[str, int]] = []
 
     class Noting:
+        def attend(self, scope: Any) -> None:
+            """It is told of the whole answer."""
+
         def note(self, scope: Any, status: int) -> None:
             noted.append((scope["path"], status))
 

@@ -8,11 +8,19 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from service.model.audit import SERVER_CHAIN, AuditEntry, AuditRow, Broken, Caller, Verifier
+from service.model.audit import (
+    ITSELF,
+    SERVER_CHAIN,
+    AuditEntry,
+    AuditRow,
+    Broken,
+    Caller,
+    Verifier,
+)
 from service.model.errors import NoAdminLeft
 from service.model.events import Event
 from service.model.log import Committed, DuplicateKey, Lost
-from service.model.principals import ADMIN
+from service.model.principals import ADMIN, EVERYBODY
 from service.store.connections import data_source_name
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
@@ -33,11 +41,21 @@ ODD = Caller('bob "the\\ \u2028 Ü"', "2001:db8::1", "putPod", "\t{}[],'\x7f")
 
 @pytest.fixture
 async def store(store_url: str | None) -> AsyncIterator[AnyStore]:
-    opened: AnyStore
+    opened = opened_with(store_url, audit=True)
+    yield opened
+    await opened.close()
+
+
+def opened_with(store_url: str | None, **kept: bool) -> AnyStore:
     if store_url:
-        opened = PostgresStore(store_url, audit=True)
-    else:
-        opened = MemoryStore(ticking_clock(), new_id, audit=True)
+        return PostgresStore(store_url, **kept)
+    return MemoryStore(ticking_clock(), new_id, **kept)
+
+
+@pytest.fixture
+async def later(store_url: str | None) -> AsyncIterator[AnyStore]:
+    """A store that keeps an audit once somebody is known."""
+    opened = opened_with(store_url, may_audit=True)
     yield opened
     await opened.close()
 
@@ -255,3 +273,51 @@ async def test_a_change_of_principals_that_is_refused_leaves_no_row(store: AnySt
             "t", "ci", bytes(32), description="", expires_in=None, keep_admin=True, caller=ALICE
         )
     assert len(await rows(store)) == 1
+
+
+# From when on it is kept
+
+
+EVERYBODYS = Caller(EVERYBODY.name, "127.0.0.1", "createToken", "request-2")
+
+
+async def test_nothing_is_kept_while_nobody_is_known(later: AnyStore):
+    await later.create_cluster("other", b"{}", EVERYBODYS)
+    cluster = await later.find_cluster("other")
+    await committed(later, cluster, create("a"), audit=[entry(EVERYBODYS)])
+    await committed(later, cluster, create("b"), audit=[entry(ITSELF)])
+    await later.put_principal("User", "root", [ADMIN], keep_admin=True, caller=EVERYBODYS)
+    await later.delete_cluster(cluster, EVERYBODYS)
+    assert (await rows(later), later.keeps_audit) == ([], False)
+
+
+async def test_the_first_token_is_the_first_that_is_kept(later: AnyStore):
+    await later.put_principal("User", "root", [ADMIN], keep_admin=True, caller=EVERYBODYS)
+    await later.create_token(
+        "t", "root", bytes(32), description="", expires_in=None, keep_admin=True, caller=EVERYBODYS
+    )
+    cluster = await later.find_cluster("default")
+    await committed(later, cluster, create("a"), audit=[entry(ITSELF)])
+    assert [row.principal for row in await rows(later)] == [EVERYBODY.name, ITSELF.principal]
+
+
+async def test_what_somebody_known_asks_for_is_kept_though_the_process_has_not_heard_of_them(
+    later: AnyStore,
+):
+    cluster = await later.find_cluster("default")
+    await committed(later, cluster, create("a"), audit=[entry(EVERYBODYS), entry(ALICE, 2)])
+    await later.create_cluster("other", b"{}", EVERYBODYS)
+    assert sorted(row.principal for row in await rows(later)) == [
+        ALICE.principal,
+        EVERYBODY.name,
+        EVERYBODY.name,
+    ]
+
+
+async def test_a_store_that_is_to_keep_none_keeps_none(store_url: str | None):
+    store = opened_with(store_url)
+    store.begin_audit()
+    cluster = await store.find_cluster("default")
+    await committed(store, cluster, create("a"), audit=[entry()])
+    assert await rows(store) == []
+    await store.close()
