@@ -5,7 +5,14 @@ What belongs to one cluster is that cluster's configuration instead (`service.mo
 
 import os
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_address
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,6 +35,9 @@ HostNames = Annotated[
     str, msgspec.Meta(pattern=r"^(?:(?:^|,) *(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]) *)*$")
 ]
 """Names or addresses as they stand in a URL, without ports, separated by commas."""
+
+IPAddress = IPv4Address | IPv6Address
+IPNetwork = IPv4Network | IPv6Network
 
 _KIB = 1024
 _MIB = 1024 * _KIB
@@ -73,6 +83,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     oidc_groups_claim: str = "groups"
     allowed_hosts: HostNames = ""
     """Names besides those of loopback that a server without a token answers to, as behind a proxy."""
+    trusted_proxies: str = ""
+    """Proxies in front, addresses or networks separated by commas, that are believed where requests come from (`X-Forwarded-For`)."""
     hand_over: bool = True
     """Whether the workers of a server hand a cluster's requests to the one of them that decides them."""
     hand_over_dir: str | None = None
@@ -189,7 +201,30 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     except msgspec.ValidationError as error:
         raise InvalidSettings(_in_words_of_the_environment(str(error), from_files)) from None
     _refuse_unsafe_identity_provider(settings)
+    proxy_networks(settings)
     return settings
+
+
+def proxy_networks(settings: Settings) -> tuple[IPNetwork, ...]:
+    """The networks of the trusted proxies.
+
+    Raises:
+        InvalidSettings: one of them is none, or has everybody in it.
+    """
+    named = [each.strip() for each in settings.trusted_proxies.split(",")]
+    return tuple(_proxy_network(each) for each in named if each)
+
+
+def _proxy_network(text: str) -> IPNetwork:
+    try:
+        network = ip_network(text)
+    except ValueError:
+        network = None
+    if network is None or not network.prefixlen:
+        raise InvalidSettings(
+            f"{PREFIX}TRUSTED_PROXIES: {text!r} is neither the address of a proxy nor a network of some, such as 192.0.2.0/24."
+        )
+    return network
 
 
 def _refuse_unsafe_identity_provider(settings: Settings) -> None:

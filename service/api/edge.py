@@ -23,13 +23,14 @@ from service.api.problems import (
     URLTooLong,
     encode_problem,
 )
+from service.api.proxies import Proxies
 from service.api.rates import Rates
 from service.api.refusals import Refusals
 from service.api.streams import HEAD_ONLY
 from service.api.turns import Turns
 from service.model.errors import MoorageError
 from service.model.principals import EVERYBODY, Principal
-from service.settings import Settings
+from service.settings import Settings, proxy_networks
 
 _NORMAL_PATH = re.compile(
     rb"/|(?:/"
@@ -77,6 +78,7 @@ class Edge:
         self._header_bytes_max = settings.header_bytes_max
         self._authentication = authentication
         self._browsers = BrowserCheck(settings.allowed_hosts)
+        self._proxies = Proxies(proxy_networks(settings))
         self._head_of = head_of
         self._metrics = metrics
         self._rates = rates
@@ -99,6 +101,7 @@ class Edge:
 
     async def _answer(self, started: float, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == ScopeType.HTTP
+        self._proxies.find_caller(scope)
         name_request(scope, request_id_in(scope["headers"], self._new_id))
         if self._refusals is not None:
             self._refusals.attend(scope)
