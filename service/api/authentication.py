@@ -136,6 +136,7 @@ class Authentication:
         self._comparing: asyncio.Task[None] | None = None
         self._begins_audit = settings.audit == "auto"
         self._watching: asyncio.Task[None] | None = None
+        self._noting: asyncio.Task[None] | None = None
         self._used_at: dict[str, datetime] = {}
         self._use_noted_at = float("-inf")
 
@@ -225,10 +226,10 @@ class Authentication:
         """Note what is not noted yet."""
         if self._watching is not None:
             self._watching.cancel()
-        if self._comparing is not None:
-            await asyncio.wait([self._comparing])
-        with suppress(StorageUnavailable):
-            await self._note_use()
+        for running in (self._comparing, self._noting):
+            if running is not None:
+                await asyncio.wait([running])
+        await self._note_use()
 
     def _is_bootstrap(self, credentials: bytes) -> bool:
         return self._bootstrap is not None and hmac.compare_digest(credentials, self._bootstrap)
@@ -276,9 +277,15 @@ class Authentication:
                 if self._known.tokens:
                     self.store.begin_audit()
             self._compared_at = began_at
-            if began_at - self._use_noted_at >= USE_NOTED_AFTER_SECONDS:
-                self._use_noted_at = began_at
-                await self._note_use()
+            self._begin_to_note_use(began_at)
+
+    def _begin_to_note_use(self, now: float) -> None:
+        """In a task of its own, for who may do what has to be compared also while this waits for the database."""
+        if now - self._use_noted_at < USE_NOTED_AFTER_SECONDS:
+            return
+        if self._noting is None or self._noting.done():
+            self._use_noted_at = now
+            self._noting = asyncio.create_task(self._note_use())
 
     async def _watch_for_the_first(self) -> None:
         """Look every second, though nobody asks: what this process does by itself is kept, too, once somebody is known."""
@@ -288,9 +295,14 @@ class Authentication:
                 await self.is_open()
 
     async def _note_use(self) -> None:
+        """What cannot be noted now is noted with what comes after it."""
         used_at, self._used_at = self._used_at, {}
-        if used_at:
+        if not used_at:
+            return
+        try:
             await self.store.note_use(used_at)
+        except StorageUnavailable:
+            self._used_at = {**used_at, **self._used_at}
 
 
 class _Known:

@@ -122,10 +122,15 @@ class Principals:
         return bool((await self._changed(caller, _REVOKE, token_id, keep_admin))[0])
 
     async def note_use(self, used_at: Mapping[str, datetime]) -> None:
-        """Note when tokens were used last, by their ids."""
+        """Note when tokens were used last, by their ids.
+
+        Rows are locked in the order of their ids, so that no two processes wait for each other.
+        """
+        token_ids = sorted(used_at)
+        values = (token_ids, [used_at[token_id] for token_id in token_ids])
         with unavailable_on_failure():
             async with self._of_principals[0].driver() as connection:
-                await connection.execute(_NOTE_USE, list(used_at), list(used_at.values()))
+                await connection.execute(_NOTE_USE, *values)
 
     async def _changed(self, caller: Caller, statement: str, *values: object) -> asyncpg.Record:
         """The one row of a statement that changes something, and a row of the audit if it did.

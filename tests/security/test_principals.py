@@ -3,12 +3,18 @@
 import asyncio
 import itertools
 import re
+from collections.abc import AsyncIterator, Mapping
+from datetime import datetime
 from typing import Any
 
 import httpx
 import pytest
 
-from service.api.authentication import STALE_AFTER_SECONDS, Authentication
+from service.api.authentication import (
+    STALE_AFTER_SECONDS,
+    USE_NOTED_AFTER_SECONDS,
+    Authentication,
+)
 from service.api.routes import openapi_document
 from service.app import RandomIds
 from service.model.audit import ITSELF
@@ -22,6 +28,8 @@ from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
 ADMIN = [{"role": "admin"}]
 SHOP = [{"role": "reader", "cluster": "default", "namespace": "shop"}]
 BOOTSTRAP = "the-token-of-the-settings-of-this-server"
+PATIENCE_SECONDS = 30
+"""For what comes at once, unless it waits for what does not come."""
 PODS_OF_SHOP = f"{CLUSTER}/namespaces/shop/pods"
 
 
@@ -211,6 +219,65 @@ async def test_the_last_use_of_a_token_is_noted_by_the_minute(make_harness: Make
     clock.advance(61)
     later = (await token_shown(harness, root))["lastUsedAt"]
     assert later > (first or "")
+
+
+class Unnoting(MemoryStore):
+    """A store that begins to note the use of tokens, and ends when the test lets it."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.began, self.go_on = asyncio.Event(), asyncio.Event()
+        self.fails = False
+
+    async def note_use(self, used_at: Mapping[str, datetime]) -> None:
+        self.began.set()
+        await self.go_on.wait()
+        if self.fails:
+            raise StorageUnavailable("The database cannot be reached.")
+        await super().note_use(used_at)
+
+
+@pytest.fixture
+async def unnoting(
+    make_harness: MakeHarness,
+) -> AsyncIterator[tuple[Harness, HurriedClock, str]]:
+    """A server that has begun to note the use of a token, and the token."""
+    clock = HurriedClock()
+    store = Unnoting(clock.now, RandomIds().commit_id)
+    harness = await make_harness(store, clock)
+    root = await close_the_door(harness)
+    await token_shown(harness, root)
+    clock.advance(USE_NOTED_AFTER_SECONDS)
+    using = asyncio.create_task(token_shown(harness, root))
+    await store.began.wait()
+    yield harness, clock, root
+    store.go_on.set()
+    await using
+
+
+async def test_who_asks_is_known_also_while_the_use_of_tokens_cannot_be_noted(
+    unnoting: tuple[Harness, HurriedClock, str],
+):
+    harness, clock, root = unnoting
+    clock.advance(STALE_AFTER_SECONDS)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        assert await status(harness, PODS_OF_SHOP, root) == 200
+
+
+async def test_a_use_that_could_not_be_noted_is_noted_later(
+    unnoting: tuple[Harness, HurriedClock, str],
+):
+    harness, _, _ = unnoting
+    authentication, store = harness.app._authentication, harness.store
+    store.fails = True
+    store.go_on.set()
+    await authentication.close()
+    (row,) = (await store.access_state()).tokens
+    assert row.last_used_at is None
+    store.fails = False
+    await authentication.close()
+    (row,) = (await store.access_state()).tokens
+    assert row.last_used_at
 
 
 async def token_shown(harness: Harness, token: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from service.model.log import (
     ObjectRow,
     ReplicaMismatch,
 )
+from service.model.principals import ADMIN
 from service.scheduler.limits import Limits
 from service.scheduler.loading import load
 from service.store import commits
@@ -519,3 +520,20 @@ async def test_a_cluster_goes_also_while_a_lease_of_it_is_being_taken(
         deleting = asyncio.create_task(postgres.delete_cluster(cluster_id))
         await waiting(operator, 1)
     assert await deleting
+
+
+async def test_the_uses_of_tokens_are_noted_in_one_order_so_that_nobody_waits_in_a_circle(
+    postgres: PostgresStore, operator: asyncpg.Connection
+):
+    await postgres.put_principal("User", "root", [ADMIN], keep_admin=True)
+    for token_id in ("a", "b"):
+        await postgres.create_token(
+            token_id, "root", bytes(32), description="", expires_in=None, keep_admin=True
+        )
+    now = await postgres.now()
+    async with operator.transaction():
+        await operator.execute("SELECT FROM token WHERE token_id = 'a' FOR UPDATE")
+        noting = asyncio.create_task(postgres.note_use({"b": now, "a": now}))
+        await waiting(operator, 1)
+        await operator.execute("SELECT FROM token WHERE token_id = 'b' FOR UPDATE NOWAIT")
+    await noting
