@@ -223,9 +223,11 @@ class Authentication:
             self._watching = asyncio.create_task(self._watch_for_the_first())
 
     async def close(self) -> None:
-        """Note what is not noted yet."""
+        """Note what is not noted yet, and ask for nothing any more."""
         if self._watching is not None:
             self._watching.cancel()
+        if self._identities is not None:
+            await self._identities.close()
         for running in (self._comparing, self._noting):
             if running is not None:
                 await asyncio.wait([running])

@@ -25,6 +25,7 @@ KEYS_KEPT_SECONDS = 3600.0
 KEYS_FETCHED_AFTER_SECONDS = 10.0
 """Tokens signed with keys that nobody knows make us ask the provider at most so often."""
 FETCH_SECONDS_MAX = 5.0
+"""For the discovery document and the keys together, however slowly they arrive."""
 VERIFIED_KEPT_SECONDS = 60.0
 VERIFIED_KEPT_MAX = 1000
 GROUPS_MAX = 1000
@@ -54,6 +55,7 @@ class IdentityProvider:
             importlib.import_module("joserfc.errors").JoseError,
             httpx.HTTPError,
             KeyError,
+            TimeoutError,
             ValueError,
         )
         self._issuer = settings.oidc_issuer
@@ -72,11 +74,13 @@ class IdentityProvider:
         )
         self._keys: Any = None
         self._fetched_at = self._tried_at = float("-inf")
-        self._fetching = asyncio.Lock()
+        self._fetching: asyncio.Task[None] | None = None
         self._verified: dict[bytes, tuple[float, Identity]] = {}
 
     async def identity(self, token: str) -> Identity | None:
         """Who the bearer of a token is; None: it proves nothing.
+
+        Whose token is signed with a key that is known waits for nothing.
 
         Raises:
             IdentityProviderUnavailable: the provider's keys were never to be had.
@@ -86,13 +90,26 @@ class IdentityProvider:
         digest = sha256(token.encode()).digest()
         if (known := self._remembered(digest)) is not None:
             return known
-        await self._have_keys(KEYS_KEPT_SECONDS)
-        identity = self._verify(token)
-        if identity is None and await self._have_keys(KEYS_FETCHED_AFTER_SECONDS):
+        identity = self._verify_by_known(token)
+        if identity is None and await self._have_newer_keys():
             identity = self._verify(token)
         if identity is not None:
             self._remember(digest, identity)
         return identity
+
+    async def close(self) -> None:
+        """Ask for no keys any more."""
+        if self._fetching is not None:
+            self._fetching.cancel()
+            await asyncio.wait([self._fetching])
+
+    def _verify_by_known(self, token: str) -> Identity | None:
+        """By the keys that there are; where they are old, new ones are fetched meanwhile."""
+        if self._keys is None:
+            return None
+        if self._clock.monotonic() - self._fetched_at >= KEYS_KEPT_SECONDS:
+            self._begin_to_fetch()
+        return self._verify(token)
 
     def _verify(self, token: str) -> Identity | None:
         try:
@@ -125,33 +142,37 @@ class IdentityProvider:
             self._verified.clear()
         self._verified[digest] = (self._clock.monotonic(), identity)
 
-    async def _have_keys(self, kept_seconds: float) -> bool:
-        """Fetch the keys if they are older than that; whether they were."""
-        async with self._fetching:
-            now = self._clock.monotonic()
-            if (
-                now - self._fetched_at < kept_seconds
-                or now - self._tried_at < KEYS_FETCHED_AFTER_SECONDS
-            ):
-                self._require_keys()
-                return False
-            self._tried_at = now
-            try:
-                self._keys = await self._fetched()
-                self._fetched_at = now
-            except self._refusals as error:
-                _log.warning("The keys of %s cannot be had: %s", self._issuer, error)
-            self._require_keys()
-            return True
-
-    def _require_keys(self) -> None:
+    async def _have_newer_keys(self) -> bool:
+        """Wait for keys that may be others than before; False: there are none, as they were fetched a moment ago."""
+        fetching = self._begin_to_fetch()
+        if fetching is not None:
+            await asyncio.wait([fetching])
         if self._keys is None:
             raise IdentityProviderUnavailable(f"The keys of {self._issuer} cannot be had.")
+        return fetching is not None
+
+    def _begin_to_fetch(self) -> asyncio.Task[None] | None:
+        """Have the keys fetched, unless they just were; one at a time, and for all who wait."""
+        if self._fetching is not None and not self._fetching.done():
+            return self._fetching
+        now = self._clock.monotonic()
+        if now - self._tried_at < KEYS_FETCHED_AFTER_SECONDS:
+            return None
+        self._tried_at = now
+        self._fetching = asyncio.create_task(self._fetch())
+        return self._fetching
+
+    async def _fetch(self) -> None:
+        began_at = self._clock.monotonic()
+        try:
+            async with asyncio.timeout(FETCH_SECONDS_MAX):
+                self._keys = await self._fetched()
+            self._fetched_at = began_at
+        except self._refusals as error:
+            _log.warning("The keys of %s cannot be had: %s", self._issuer, error)
 
     async def _fetched(self) -> Any:
-        async with httpx.AsyncClient(
-            transport=self._transport, timeout=FETCH_SECONDS_MAX
-        ) as client:
+        async with httpx.AsyncClient(transport=self._transport, timeout=None) as client:  # noqa: S113 - the whole has one
             url = self._keys_url or await self._discovered(client)
             return self._key_set.import_key_set(await _json(client, url))
 

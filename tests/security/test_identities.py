@@ -1,8 +1,9 @@
 """Tokens of an identity provider: only those that it signed for us, as long as they hold, with their groups' grants."""
 
+import asyncio
 import hmac
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ from joserfc.jwk import ECKey, KeySet, RSAKey
 from service.api.authentication import Authentication
 from service.api.identities import (
     KEYS_FETCHED_AFTER_SECONDS,
+    KEYS_KEPT_SECONDS,
     LEEWAY_SECONDS,
     IdentityProvider,
 )
@@ -22,7 +24,10 @@ from service.model.principals import ADMIN, Grant, Principal
 from service.settings import Settings
 from service.store.memory import MemoryStore
 from tests.api.harness import HurriedClock
+from tests.waiting import once
 
+PATIENCE_SECONDS = 30
+"""For what comes at once, unless it waits for what does not come."""
 ISSUER = "https://id.example"
 SETTINGS = Settings(oidc_issuer=ISSUER, oidc_audience="moorage")
 KEYS = KeySet(
@@ -40,12 +45,16 @@ class Provider:
         self.asked: list[str] = []
         self.reachable = True
         self.issuer = ISSUER
+        self.answers = asyncio.Event()
+        """It is asked in vain until this is set."""
+        self.answers.set()
 
     def transport(self) -> httpx.MockTransport:
         return httpx.MockTransport(self._answer)
 
-    def _answer(self, request: httpx.Request) -> httpx.Response:
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request.url.path)
+        await self.answers.wait()
         if not self.reachable:
             raise httpx.ConnectError("refused")
         if request.url.path == "/.well-known/openid-configuration":
@@ -70,8 +79,10 @@ def provider() -> Provider:
 
 
 @pytest.fixture
-def identities(provider: Provider) -> IdentityProvider:
-    return IdentityProvider(SETTINGS, provider.clock, provider.transport())
+async def identities(provider: Provider) -> AsyncIterator[IdentityProvider]:
+    identities = IdentityProvider(SETTINGS, provider.clock, provider.transport())
+    yield identities
+    await identities.close()
 
 
 async def test_whom_the_provider_vouches_for_is_known_with_their_groups(
@@ -163,6 +174,53 @@ async def test_new_keys_are_looked_for_but_not_at_every_guess(
     provider.clock.advance(KEYS_FETCHED_AFTER_SECONDS)
     assert await identities.identity(token)
     assert provider.asked.count("/keys") == 2
+
+
+async def test_whose_key_is_known_never_waits_for_new_ones(
+    identities: IdentityProvider, provider: Provider
+):
+    assert await identities.identity(provider.sign())
+    provider.answers.clear()
+    provider.clock.advance(KEYS_FETCHED_AFTER_SECONDS)
+    unknown = provider.sign(FOREIGN, {"alg": "RS256", "kid": "unknown"})
+    guesses = [asyncio.create_task(identities.identity(unknown)) for _ in range(2)]
+    await once(has_asked_for_keys(provider, 2))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        assert await identities.identity(provider.sign(sub="bob"))
+        provider.clock.advance(KEYS_KEPT_SECONDS)
+        assert await identities.identity(provider.sign(sub="eve"))
+    assert not any(guess.done() for guess in guesses)
+    provider.answers.set()
+    assert await asyncio.gather(*guesses) == [None, None]
+    assert provider.asked.count("/keys") == 2
+
+
+async def test_old_keys_are_fetched_anew_while_they_serve(
+    identities: IdentityProvider, provider: Provider
+):
+    assert await identities.identity(provider.sign())
+    provider.clock.advance(KEYS_KEPT_SECONDS)
+    assert await identities.identity(provider.sign(sub="bob"))
+    await once(has_asked_for_keys(provider, 2))
+
+
+async def test_a_provider_that_never_ends_its_answers_is_given_up(
+    identities: IdentityProvider, provider: Provider, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("service.api.identities.FETCH_SECONDS_MAX", 0.01)
+    provider.answers.clear()
+    with pytest.raises(IdentityProviderUnavailable):
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await identities.identity(provider.sign())
+
+
+def has_asked_for_keys(provider: Provider, times: int) -> Callable[[], Awaitable[bool]]:
+    """Whether a provider was asked for its keys, or where they are, so often."""
+
+    async def has_asked() -> bool:
+        return provider.asked.count("/.well-known/openid-configuration") >= times
+
+    return has_asked
 
 
 async def test_known_keys_serve_while_the_provider_cannot_be_reached(
