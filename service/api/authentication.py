@@ -41,8 +41,9 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class PrincipalStore(Protocol):
-    """What is asked of the store. Every call raises StorageUnavailable.
+    """What is asked of the store.
 
+    Every call raises StorageUnavailable, a change OutcomeUnknown, too: it may have been made.
     With `keep_admin` a change raises NoAdminLeft where tokens are, or were, in use, and none of an admin would be left.
     """
 

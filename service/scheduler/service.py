@@ -179,11 +179,16 @@ class Scheduler:
         return await asyncio.shield(task)
 
     async def delete_cluster(self, cluster: str, caller: Caller = ITSELF) -> None:
-        """Delete a cluster with everything in it.
+        """Delete a cluster with everything in it. Once begun this runs to its end, also when the caller is cancelled.
 
         Raises:
             NotFound: there is none of this name.
         """
+        task = asyncio.create_task(self._delete_cluster(cluster, caller))
+        self._keep(task)
+        await asyncio.shield(task)
+
+    async def _delete_cluster(self, cluster: str, caller: Caller) -> None:
         cluster_id = await self._store.find_cluster(cluster)
         if not await self._store.delete_cluster(cluster_id, caller):
             raise NotFound(f"There is no cluster {cluster}.")

@@ -27,8 +27,16 @@ _PODS = """
 _FIND = "SELECT cluster_id FROM cluster WHERE name = $1"
 
 
+DELETION_SECONDS_MAX = 3600
+"""A cluster goes as a whole, or not at all, and a great one takes longer than anything else may."""
+_UNHURRIED = f"SET LOCAL statement_timeout = '{DELETION_SECONDS_MAX}s'"
+
+
 class Clusters:
-    """The part of the store that keeps clusters. Every call raises StorageUnavailable."""
+    """The part of the store that keeps clusters.
+
+    Every call raises StorageUnavailable; making and deleting one raises OutcomeUnknown, too.
+    """
 
     def __init__(self, commits: Connections, reads: Connections, keeping: Keeping) -> None:
         self._writer = commits
@@ -67,23 +75,22 @@ class Clusters:
         Raises:
             Conflict: the name is taken.
         """
-        with unavailable_on_failure():
-            async with self._writer.driver() as connection:
-                try:
-                    told = self._told(caller)
-                    statement = _CREATE_AUDITED if told else _CREATE
-                    await connection.fetchval(statement, name, config, *told)
-                except asyncpg.UniqueViolationError as error:
-                    raise Conflict(f"There is a cluster {name!r} already.") from error
+        told = self._told(caller)
+        statement = _CREATE_AUDITED if told else _CREATE
+        async with self._writer.transaction() as connection:
+            try:
+                await connection.fetchval(statement, name, config, *told)
+            except asyncpg.UniqueViolationError as error:
+                raise Conflict(f"There is a cluster {name!r} already.") from error
         return await self.get_cluster(name)
 
     async def delete_cluster(self, cluster_id: int, caller: Caller = ITSELF) -> bool:
         """Delete a cluster with everything that it has; False if it was gone already."""
-        with unavailable_on_failure():
-            async with self._writer.driver() as connection:
-                told = self._told(caller)
-                statement = _DELETE_AUDITED if told else _DELETE
-                deleted: bool = await connection.fetchval(statement, cluster_id, *told)
+        told = self._told(caller)
+        statement = _DELETE_AUDITED if told else _DELETE
+        async with self._writer.transaction() as connection:
+            await connection.execute(_UNHURRIED)
+            deleted: bool = await connection.fetchval(statement, cluster_id, *told)
         return deleted
 
     def _told(self, caller: Caller) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
 from service.model.errors import StorageUnavailable
-from service.store.failures import unavailable_on_failure
+from service.store.failures import unavailable_on_failure, unknown_on_failure
 
 CONNECT_SECONDS = 10
 CLOSE_SECONDS = 2
@@ -215,6 +215,26 @@ class Connections:
             self._give_back(connection)
         finally:
             self._free.release()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Driver]:
+        """Borrow a connection for one transaction, which is committed at the end.
+
+        Raises:
+            StorageUnavailable: nothing was changed.
+            OutcomeUnknown: the database failed at the COMMIT, which it may have got.
+        """
+        with unavailable_on_failure():
+            async with self.driver() as connection:
+                transaction = connection.transaction()
+                await transaction.start()
+                try:
+                    yield connection
+                except BaseException:
+                    await transaction.rollback()
+                    raise
+                with unknown_on_failure():
+                    await transaction.commit()
 
     async def _wait_for_turn(self) -> None:
         if not self._free.locked():

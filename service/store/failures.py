@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import asyncpg
 
-from service.model.errors import StorageUnavailable
+from service.model.errors import OutcomeUnknown, StorageUnavailable
 
 _UNAVAILABLE_CLASSES = (
     "08",  # connection exception
@@ -63,3 +63,14 @@ def unavailable_on_failure() -> Iterator[None]:
         if not is_unavailable(error):
             raise
         raise StorageUnavailable("The database cannot be reached.") from error
+
+
+@contextmanager
+def unknown_on_failure() -> Iterator[None]:
+    """Tell a database that fails at a COMMIT as OutcomeUnknown: it may have come to it, or not."""
+    try:
+        yield
+    except Exception as error:
+        if not is_unavailable(error):
+            raise
+        raise OutcomeUnknown("The database failed during the commit.") from error

@@ -38,8 +38,9 @@ _NOTE_USE = "SELECT note_use_v1($1, $2)"
 
 
 class Principals:
-    """The part of the store that keeps who may make requests. Every call raises StorageUnavailable.
+    """The part of the store that keeps who may make requests.
 
+    Every call raises StorageUnavailable, a change OutcomeUnknown, too, if the database fails at its COMMIT.
     With `keep_admin` a change raises NoAdminLeft where tokens are, or were, in use, and none of an admin would be left.
     """
 
@@ -137,15 +138,15 @@ class Principals:
 
         The first token has one already: from then on somebody is known.
         """
-        with unavailable_on_failure(), _kept_admin():
-            async with self._of_principals[0].driver() as connection, connection.transaction():
+        async with self._of_principals[0].transaction() as connection:
+            with _kept_admin():
                 row = await connection.fetchrow(statement, *values)
-                assert row is not None
-                changed = statement == _PUT or row[0]
-                if statement == _ISSUE and changed:
-                    self._audits_access.begin()
-                if changed and self._audits_access.of([caller]):
-                    await add_rows(connection, [AuditEntry(caller=caller, cluster="")])
+            assert row is not None
+            changed = statement == _PUT or row[0]
+            if statement == _ISSUE and changed:
+                self._audits_access.begin()
+            if changed and self._audits_access.of([caller]):
+                await add_rows(connection, [AuditEntry(caller=caller, cluster="")])
         return row
 
 

@@ -1,5 +1,8 @@
 """Writing objects: what is created, changed, kept, refused and removed."""
 
+import asyncio
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -309,6 +312,28 @@ async def test_a_cluster_made_anew_under_its_old_name_is_another_one():
         await w.schedulers[1].submit("c", config)
         topology = await w.schedulers[0].submit("c", ReadTopology(key="zone"))
         assert topology.nodes_without_key == []
+
+
+async def test_a_cluster_goes_also_if_nobody_waits_for_it_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async with world() as w:
+        await w.schedulers[0].submit("c", PutConfig(config={}))
+        began, go_on, delete = asyncio.Event(), asyncio.Event(), w.store.delete_cluster
+
+        async def delete_slowly(*told: Any) -> bool:
+            began.set()
+            await go_on.wait()
+            return await delete(*told)
+
+        monkeypatch.setattr(w.store, "delete_cluster", delete_slowly)
+        deleting = asyncio.create_task(w.schedulers[0].delete_cluster("c"))
+        await began.wait()
+        deleting.cancel()
+        await asyncio.wait([deleting])
+        go_on.set()
+        await w.schedulers[0].stop()
+        assert [row.name for row in await w.store.list_clusters()] == ["default"]
 
 
 async def test_binding_checks_filters_unless_it_is_forced():

@@ -1,7 +1,7 @@
 """What only a real database can show: races, locks, cancelled and broken commits."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
@@ -520,6 +520,76 @@ async def test_a_cluster_goes_also_while_a_lease_of_it_is_being_taken(
         deleting = asyncio.create_task(postgres.delete_cluster(cluster_id))
         await waiting(operator, 1)
     assert await deleting
+
+
+LONG = """
+    CREATE FUNCTION take_as_long_as_may_be() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF current_setting('statement_timeout')::interval BETWEEN '1 ms' AND '30 s' THEN
+            RAISE query_canceled USING MESSAGE = 'canceling statement due to statement timeout';
+        END IF;
+        RETURN OLD;
+    END $$;
+    CREATE TRIGGER take_as_long_as_may_be BEFORE DELETE ON object
+        FOR EACH ROW EXECUTE FUNCTION take_as_long_as_may_be();
+"""
+"""Each object that is deleted takes half a minute, but for the waiting."""
+
+
+async def test_a_cluster_goes_also_if_that_takes_longer_than_any_other_statement_may(
+    postgres: PostgresStore, operator: asyncpg.Connection
+):
+    cluster_id = (await postgres.create_cluster("great", b"{}")).cluster_id
+    await operator.execute(LONG)
+    assert await postgres.delete_cluster(cluster_id)
+    async with postgres._pools[0].driver() as connection:
+        assert await connection.fetchval("SHOW statement_timeout") == "30s"
+
+
+LOSES_ITS_COMMIT = """
+    CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        PERFORM pg_terminate_backend(pg_backend_pid());
+        RETURN NULL;
+    END $$;
+    CREATE CONSTRAINT TRIGGER die AFTER INSERT OR UPDATE OR DELETE ON {table}
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION die();
+"""
+"""Whoever commits a change of the table loses the connection: it may have been committed, for all they know."""
+WRITES: dict[str, tuple[str, Callable[[PostgresStore], Awaitable[object]]]] = {
+    "making a cluster": ("cluster", lambda store: store.create_cluster("c", b"{}")),
+    "deleting a cluster": ("cluster", lambda store: store.delete_cluster(1)),
+    "making a principal": (
+        "access_state",
+        lambda store: store.put_principal("User", "ci", [], keep_admin=True),
+    ),
+    "deleting a principal": (
+        "access_state",
+        lambda store: store.delete_principal("User", "root", keep_admin=False),
+    ),
+    "making a token": (
+        "access_state",
+        lambda store: store.create_token(
+            "t", "root", bytes(32), description="", expires_in=None, keep_admin=True
+        ),
+    ),
+    "revoking a token": (
+        "access_state",
+        lambda store: store.delete_token("old", keep_admin=False),
+    ),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+async def test_what_was_being_committed_when_the_connection_broke_is_unknown(
+    postgres: PostgresStore, operator: asyncpg.Connection, write: str
+):
+    await postgres.put_principal("User", "root", [ADMIN], keep_admin=True)
+    await postgres.create_token(
+        "old", "root", bytes(32), description="", expires_in=None, keep_admin=True
+    )
+    table, call = WRITES[write]
+    await operator.execute(LOSES_ITS_COMMIT.format(table=table))
+    with pytest.raises(OutcomeUnknown):
+        await call(postgres)
 
 
 async def test_the_uses_of_tokens_are_noted_in_one_order_so_that_nobody_waits_in_a_circle(
