@@ -33,6 +33,8 @@ COMPARED_AFTER_SECONDS = 1.0
 STALE_AFTER_SECONDS = 5.0
 UNKNOWN_COMPARED_AFTER_SECONDS = 0.2
 """A token that is not known may have been made a moment ago. Guesses make nobody look more often than this."""
+CHANGE_WAIT_SECONDS_MAX = 5.0
+"""So long whoever has changed something is left without an answer while it is not noticed here."""
 USE_NOTED_AFTER_SECONDS = 60.0
 
 _TOKEN = re.compile(r"mrg_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
@@ -209,12 +211,14 @@ class Authentication:
     async def changed(self) -> None:
         """Look at once what has changed.
 
-        Raises:
-            StorageUnavailable: the store cannot be asked.
+        What was changed is committed, so this does not fail: where the store cannot be asked, or tells nothing for a
+        while, the change is noticed here as late as in other processes.
         """
-        if self._comparing is not None:  # it may have looked before the change
-            await asyncio.wait([self._comparing])
-        await self._compare(after_seconds=0, stale_seconds=0)
+        with suppress(StorageUnavailable, TimeoutError):
+            async with asyncio.timeout(CHANGE_WAIT_SECONDS_MAX):
+                if self._comparing is not None:  # it may have looked before the change
+                    await asyncio.wait([self._comparing])
+                await self._compare(after_seconds=0, stale_seconds=0)
 
     async def start(self) -> None:
         """Look who is known, as far as the store can be reached, and go on until somebody is if that begins the audit."""

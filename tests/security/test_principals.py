@@ -19,7 +19,7 @@ from service.api.routes import openapi_document
 from service.app import RandomIds
 from service.model.audit import ITSELF
 from service.model.errors import StorageUnavailable
-from service.model.principals import ADMIN as ADMIN_GRANT, EVERYBODY
+from service.model.principals import ADMIN as ADMIN_GRANT, EVERYBODY, TokenRow
 from service.settings import Settings
 from service.store.memory import MemoryStore
 from tests.api.conftest import MakeHarness
@@ -204,6 +204,42 @@ async def test_what_could_not_be_compared_for_long_is_not_gone_by(make_harness: 
     assert await status(harness, "/livez", token) == 200
     store.gone = False
     assert await status(harness, PODS_OF_SHOP, token) == 200
+
+
+class Forgetful(Unreachable):
+    """A store whose principals cannot be asked for once a token is made."""
+
+    async def create_token(self, *arguments: Any, **named: Any) -> TokenRow:
+        row = await super().create_token(*arguments, **named)
+        self.gone = True
+        return row
+
+
+async def test_the_text_of_a_token_is_told_once_it_is_made_whatever_happens_then(
+    make_harness: MakeHarness,
+):
+    clock = HurriedClock()
+    store = Forgetful(clock.now, RandomIds().commit_id)
+    harness = await make_harness(store, clock, token=BOOTSTRAP)
+    await put(harness, "ci", SHOP, by=BOOTSTRAP)
+    clock.advance(STALE_AFTER_SECONDS)
+    token = await issue(harness, "ci", by=BOOTSTRAP)
+    store.gone = False
+    assert await status(harness, PODS_OF_SHOP, token) == 200
+
+
+async def test_a_change_is_answered_also_if_the_store_then_tells_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    clock = HurriedClock()
+    store = Slow(clock.now, RandomIds().commit_id)
+    authentication = Authentication(store, Settings(), clock)
+    monkeypatch.setattr("service.api.authentication.CHANGE_WAIT_SECONDS_MAX", 0.01)
+    store.answers = asyncio.Event()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await authentication.changed()
+    store.answers.set()
+    await authentication.close()
 
 
 async def test_the_last_use_of_a_token_is_noted_by_the_minute(make_harness: MakeHarness):
