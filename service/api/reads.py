@@ -4,7 +4,7 @@ So every read shows all changes acknowledged by any process before it arrived.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -69,8 +69,8 @@ class Reads(Source, Protocol):
         """One cluster with its configuration and counts."""
         ...
 
-    async def count_pods(self, cluster_id: int, namespaces: Sequence[str]) -> Counts:
-        """How many pods there are in some namespaces of a cluster; its nodes are not counted."""
+    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
+        """How many pods there are in some namespaces of each of several clusters; nodes are not counted."""
         ...
 
     async def find_cluster(self, name: str) -> int:

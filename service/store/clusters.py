@@ -1,6 +1,6 @@
 """Clusters on PostgreSQL: which there are, making one, deleting one with all that it has."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 
 import asyncpg
 
@@ -21,8 +21,12 @@ _CREATE_AUDITED = "SELECT create_cluster_v2($1, $2, gen_random_uuid(), $3, $4, $
 _DELETE_AUDITED = "SELECT delete_cluster_v2($1, $2, $3, $4, $5)"
 _IDS = "SELECT cluster_id FROM cluster ORDER BY cluster_id"
 _PODS = """
-    SELECT count(*) AS pods, count(node_name) AS placed FROM object
-    WHERE cluster_id = $1 AND kind = 'Pod' AND namespace = ANY($2)
+    SELECT w.cluster_id, sum(o.pods)::bigint AS pods, sum(o.placed)::bigint AS placed
+    FROM unnest($1::bigint[], $2::text[]) AS w (cluster_id, namespace), LATERAL (
+        SELECT count(*) AS pods, count(node_name) AS placed FROM object
+        WHERE cluster_id = w.cluster_id AND kind = 'Pod' AND namespace = w.namespace
+    ) AS o
+    GROUP BY w.cluster_id
 """
 _FIND = "SELECT cluster_id FROM cluster WHERE name = $1"
 
@@ -105,12 +109,14 @@ class Clusters:
             return found.counts
         raise NotFound(f"There is no cluster {cluster_id}.")
 
-    async def count_pods(self, cluster_id: int, namespaces: Sequence[str]) -> Counts:
-        """How many pods there are in some namespaces of a cluster; its nodes are not counted."""
+    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
+        """How many pods there are in some namespaces of each of several clusters; nodes are not counted."""
+        pairs = [(number, each) for number, namespaces in of.items() for each in set(namespaces)]
+        columns = [number for number, _ in pairs], [namespace for _, namespace in pairs]
         with unavailable_on_failure():
             async with self._reader.driver() as connection:
-                (row,) = await connection.fetch(_PODS, cluster_id, list(namespaces))
-        return _counts(row)
+                rows = await connection.fetch(_PODS, *columns)
+        return dict.fromkeys(of, Counts()) | {row["cluster_id"]: _counts(row) for row in rows}
 
     async def _clusters(self, **values: object) -> list[ClusterRow]:
         """All of them, or the one with this name or number."""

@@ -5,7 +5,7 @@ No call waits for anything, so each is one instant: that is all the isolation th
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import nsmallest
 from uuid import UUID
@@ -135,11 +135,18 @@ class MemoryStore(MemoryPrincipals):
         """How many nodes and pods a cluster has, or NotFound."""
         return self._cluster(cluster_id).row().counts
 
-    async def count_pods(self, cluster_id: int, namespaces: Sequence[str]) -> Counts:
-        """How many pods there are in some namespaces of a cluster; its nodes are not counted."""
-        objects = self._cluster(cluster_id).objects
+    async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
+        """How many pods there are in some namespaces of each of several clusters; nodes are not counted."""
+        return {
+            number: self._count_pods(number, set(namespaces)) for number, namespaces in of.items()
+        }
+
+    def _count_pods(self, cluster_id: int, namespaces: set[str]) -> Counts:
+        own = self._clusters.get(cluster_id)
         pods = [
-            row for key, row in objects.items() if key.kind == "Pod" and key.namespace in namespaces
+            row
+            for key, row in (own.objects.items() if own else ())
+            if key.kind == "Pod" and key.namespace in namespaces
         ]
         return Counts(pods=len(pods), pending=sum(row.node_name is None for row in pods))
 

@@ -494,3 +494,24 @@ async def test_who_may_not_read_a_cluster_is_not_told_its_revision(make_harness:
     answer = await harness.client.get(CLUSTER, headers=bearer(token))
     assert problem(answer, 403) == "Forbidden"
     assert "moorage-revision" not in answer.headers
+
+
+async def test_a_tenants_list_of_clusters_asks_the_store_no_more_often_the_more_there_are(
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
+):
+    harness = await make_harness(token=BOOTSTRAP)
+    await put(harness, "ci", [{"role": "reader", "namespace": "shop"}], by=BOOTSTRAP)
+    token = await issue(harness, "ci", by=BOOTSTRAP)
+    for name in ("a", "b"):
+        path = f"/v1/clusters/{name}"
+        await harness.client.put(path, json={"config": {}}, headers=bearer(BOOTSTRAP))
+    asked, count_pods = list[object](), harness.store.count_pods
+
+    async def counted(of: Any) -> Any:
+        asked.append(of)
+        return await count_pods(of)
+
+    monkeypatch.setattr(harness.store, "count_pods", counted)
+    listed = (await harness.client.get("/v1/clusters", headers=bearer(token))).json()["items"]
+    assert [each["name"] for each in listed] == ["a", "b", "default"]
+    assert len(asked) == 1

@@ -85,9 +85,22 @@ async def test_the_pods_of_some_namespaces_are_counted_alone(store: AnyStore, cl
         create("a", namespace="bank"),
         create("c", namespace="post", node_name="n1"),
     )
-    counted = await store.count_pods(cluster_id, ["post", "shop", "unknown"])
-    assert counted == Counts(pods=3, pending=1)
-    assert await store.count_pods(cluster_id, []) == Counts()
+    counted = await store.count_pods({cluster_id: ["post", "shop", "unknown"]})
+    assert counted == {cluster_id: Counts(pods=3, pending=1)}
+    assert await store.count_pods({cluster_id: []}) == {cluster_id: Counts()}
+
+
+async def test_the_pods_of_several_clusters_are_counted_at_once(store: AnyStore, cluster_id: int):
+    other = (await store.create_cluster("other", b"{}")).cluster_id
+    for number, pods in ((cluster_id, "ab"), (other, "cde")):
+        for namespace in ("shop", "bank"):
+            await committed(store, number, *(create(each, namespace=namespace) for each in pods))
+    wanted = {cluster_id: ["shop"], other: ["bank", "shop", "shop"], 999_999: ["shop"]}
+    assert await store.count_pods(wanted) == {
+        cluster_id: Counts(pods=2, pending=2),
+        other: Counts(pods=6, pending=6),
+        999_999: Counts(),
+    }
 
 
 async def test_clusters_share_nothing(store: AnyStore, cluster_id: int):
