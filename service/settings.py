@@ -35,6 +35,10 @@ HostNames = Annotated[
     str, msgspec.Meta(pattern=r"^(?:(?:^|,) *(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]) *)*$")
 ]
 """Names or addresses as they stand in a URL, without ports, separated by commas."""
+TokenTypes = Annotated[
+    str, msgspec.Meta(pattern=r"^ *[A-Za-z0-9.+/_-]+ *(?:, *[A-Za-z0-9.+/_-]+ *)*$")
+]
+"""Media types, of `application/` only the rest, separated by commas."""
 
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
@@ -81,6 +85,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     oidc_name_prefix: Annotated[str, msgspec.Meta(min_length=1)] = "oidc:"
     """Stands before the names that it gives, so that none is that of a principal of this server."""
     oidc_groups_claim: str = "groups"
+    oidc_token_types: TokenTypes = "at+jwt"  # noqa: S105 - no secret
+    """The types (`typ`) that its tokens may have, separated by commas; `none`: a token may have none.
+    Where access tokens have a type of their own (RFC 9068), no other token of the provider is taken for one."""
+    oidc_scope: str = ""
+    """What `scope` (or `scp`) of its tokens has to hold, separated by spaces."""
     allowed_hosts: HostNames = ""
     """Names besides those of loopback that a server without a token answers to, as behind a proxy."""
     trusted_proxies: str = ""

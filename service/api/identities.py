@@ -29,6 +29,8 @@ FETCH_SECONDS_MAX = 5.0
 VERIFIED_KEPT_SECONDS = 60.0
 VERIFIED_KEPT_MAX = 1000
 GROUPS_MAX = 1000
+NO_TYPE = "none"
+"""What a token without a type is of."""
 
 _log = logging.getLogger(__name__)
 
@@ -63,6 +65,8 @@ class IdentityProvider:
         self._name_claim = settings.oidc_name_claim
         self._name_prefix = settings.oidc_name_prefix
         self._groups_claim = settings.oidc_groups_claim
+        self._types = frozenset(map(_type, settings.oidc_token_types.split(",")))
+        self._scopes = frozenset(settings.oidc_scope.split())
         self._clock = clock
         self._transport = transport
         self._claims = self._jwt.JWTClaimsRegistry(
@@ -113,12 +117,24 @@ class IdentityProvider:
 
     def _verify(self, token: str) -> Identity | None:
         try:
-            claims = self._jwt.decode(token, self._keys, algorithms=ALGORITHMS).claims
-            self._claims.validate(claims)
-            return self._identity(claims)
+            decoded = self._jwt.decode(token, self._keys, algorithms=ALGORITHMS)
+            self._claims.validate(decoded.claims)
+            self._check_purpose(decoded.header.get("typ", NO_TYPE), decoded.claims)
+            return self._identity(decoded.claims)
         except self._refusals as error:
             _log.debug("A token of the identity provider is refused: %s", error)
             return None
+
+    def _check_purpose(self, type_: object, claims: Mapping[str, Any]) -> None:
+        """See that a token was made for access, and for as much as is asked for here.
+
+        Raises:
+            ValueError: it was not.
+        """
+        if _type(str(type_)) not in self._types:
+            raise ValueError(f"Tokens of the type {type_!r:.100} are not taken.")
+        if missing := self._scopes - _scopes(claims):
+            raise ValueError(f"The scope lacks {', '.join(sorted(missing))}.")
 
     def _identity(self, claims: Mapping[str, Any]) -> Identity:
         name = claims.get(self._name_claim)
@@ -197,3 +213,15 @@ async def _json(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
 def _listed(groups: object) -> Sequence[object]:
     """Some providers send a single group as a string."""
     return groups if isinstance(groups, list) else [groups]
+
+
+def _type(told: str) -> str:
+    """Types are spelt in any case, and `application/` may be left out (RFC 7515)."""
+    return told.strip().lower().removeprefix("application/")
+
+
+def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
+    """Words of `scope` (RFC 9068), or of `scp`, as some providers call it and have it as a list."""
+    told = claims.get("scope", claims.get("scp", ""))
+    words = told.split() if isinstance(told, str) else _listed(told)
+    return frozenset(each for each in words if isinstance(each, str))

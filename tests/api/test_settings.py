@@ -38,6 +38,8 @@ def test_a_misspelt_variable_is_refused() -> None:
         ("PORT", "70000"),
         ("WORKERS", "0"),
         ("TOKEN", ""),
+        ("OIDC_TOKEN_TYPES", ""),
+        ("OIDC_TOKEN_TYPES", "at+jwt,"),
         ("TOKEN", TOKEN[:31]),
         ("DEBUG", "maybe"),
     ],

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
@@ -67,10 +68,17 @@ class Provider:
         merged = {**claims, "groups": ["devs"], **other}
         return {name: value for name, value in merged.items() if value is not None}
 
-    def sign(self, key: Any = None, header: Mapping[str, str] | None = None, **claims: Any) -> str:
+    def sign(
+        self,
+        key: Any = None,
+        header: Mapping[str, str] | None = None,
+        type_: str | None = "at+jwt",
+        **claims: Any,
+    ) -> str:
         key = key or KEYS.keys[0]
         header = header or {"alg": "RS256", "kid": "rsa"}
-        return jwt.encode(dict(header), self.claims(**claims), key, algorithms=[header["alg"]])
+        algorithms, told = [header["alg"]], self.claims(**claims)
+        return jwt.encode(dict(header), told, key, algorithms=algorithms, default_type=type_)
 
 
 @pytest.fixture
@@ -129,6 +137,51 @@ async def test_a_token_that_is_not_for_us_proves_nothing(
     identities: IdentityProvider, provider: Provider, claims: dict[str, Any]
 ):
     assert await identities.identity(provider.sign(**claims)) is None
+
+
+TYPES = {
+    "at+jwt": {"at+jwt", "AT+JWT", "application/at+jwt"},
+    "at+jwt, JWT": {"at+jwt", "AT+JWT", "application/at+jwt", "JWT", "jwt"},
+    "none,jwt": {"JWT", "jwt", None},
+}
+
+
+@pytest.mark.parametrize("taken", TYPES)
+async def test_only_tokens_of_the_types_that_are_set_are_taken(provider: Provider, taken: str):
+    settings = msgspec.structs.replace(SETTINGS, oidc_token_types=taken)
+    identities = IdentityProvider(settings, provider.clock, provider.transport())
+    types = {*TYPES["at+jwt, JWT"], "logout+jwt", "dpop+jwt", "", None}
+    tokens = {each: provider.sign(type_=each) for each in types}
+    assert {each for each in types if await identities.identity(tokens[each])} == TYPES[taken]
+
+
+def test_access_tokens_alone_are_taken_by_default():
+    assert SETTINGS.oidc_token_types == "at+jwt"
+
+
+@pytest.mark.parametrize(
+    ("claims", "taken"),
+    [
+        ({"scope": "moorage.place"}, True),
+        ({"scope": "openid moorage.place profile"}, True),
+        ({"scp": ["openid", "moorage.place"]}, True),
+        ({"scp": "moorage.place"}, True),
+        ({"scope": "openid", "scp": "moorage.place"}, False),
+        ({"scope": "moorage.placed moorage"}, False),
+        ({"scope": None}, False),
+        ({"scope": {"moorage.place": 1}}, False),
+        ({"scp": [{}, 7]}, False),
+        ({}, False),
+    ],
+)
+async def test_a_token_has_to_have_the_scope_that_is_set(
+    provider: Provider,
+    claims: dict[str, Any],
+    taken: bool,  # noqa: FBT001 - a parameter of the test
+):
+    settings = msgspec.structs.replace(SETTINGS, oidc_scope="moorage.place")
+    identities = IdentityProvider(settings, provider.clock, provider.transport())
+    assert bool(await identities.identity(provider.sign(**claims))) == taken
 
 
 async def test_a_token_proves_nothing_once_it_has_ended(
