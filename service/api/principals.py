@@ -118,87 +118,145 @@ async def get_caller(request: AnyRequest) -> Response[bytes]:
     return _json({"name": caller.name, "grants": grants, "groups": caller.groups})
 
 
-def _handlers(kind: PrincipalKind) -> tuple[HTTPRouteHandler, ...]:
-    """The operations on principals, or on groups; the two differ in their tokens alone."""
-    user = kind == "User"
-    noun, plural = ("principal", "principals") if user else ("group", "groups")
-    one = _body(wire.Principal, "It.", _PRINCIPAL) if user else _body(wire.Group, "It.", _GROUP)
-    many = _body(wire.PrincipalList if user else wire.GroupList, "By name.")
-    title = noun.capitalize()
+class _Collection(msgspec.Struct, frozen=True, kw_only=True):
+    """All principals, or all groups; the two differ in their tokens alone."""
 
-    @get(f"/v1/{plural}", opt=_operation(f"list{title}s", f"List all {plural}", many))
+    kind: PrincipalKind
+    noun: str
+    one: Body
+    many: Body
+
+    @property
+    def path(self) -> str:
+        """The path of all."""
+        return f"/v1/{self.noun}s"
+
+    @property
+    def item(self) -> str:
+        """The path of one."""
+        return f"{self.path}/{{name:str}}"
+
+    @property
+    def title(self) -> str:
+        """As in the names of operations."""
+        return self.noun.capitalize()
+
+
+_PRINCIPALS = _Collection(
+    kind="User",
+    noun="principal",
+    one=_body(wire.Principal, "It.", _PRINCIPAL),
+    many=_body(wire.PrincipalList, "By name."),
+)
+_GROUPS = _Collection(
+    kind="Group",
+    noun="group",
+    one=_body(wire.Group, "It.", _GROUP),
+    many=_body(wire.GroupList, "By name."),
+)
+
+
+def _handlers(of: _Collection) -> tuple[HTTPRouteHandler, ...]:
+    return _list_handler(of), _get_handler(of), _put_handler(of), _delete_handler(of)
+
+
+def _list_handler(of: _Collection) -> HTTPRouteHandler:
+    operation = _operation(f"list{of.title}s", f"List all {of.noun}s", of.many)
+
+    @get(of.path, opt=operation)
     async def list_all(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
         query(request)
         state = await services.authentication.store.access_state()
-        items = [_shown(row, state) for row in state.principals if row.kind == kind]
-        return _json({"kind": f"{title}List", "items": items})
+        items = [_shown(row, state) for row in state.principals if row.kind == of.kind]
+        return _json({"kind": f"{of.title}List", "items": items})
 
-    @get(
-        f"/v1/{plural}/{{name:str}}",
-        opt=_operation(f"get{title}", f"Read a {noun}", one, problems=_READ_PROBLEMS),
-    )
+    return list_all
+
+
+def _get_handler(of: _Collection) -> HTTPRouteHandler:
+    operation = _operation(f"get{of.title}", f"Read a {of.noun}", of.one, problems=_READ_PROBLEMS)
+
+    @get(of.item, opt=operation)
     async def get_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
         query(request)
-        return await _present(services, kind, request.path_params["name"])
+        return await _present(services, of, request.path_params["name"])
 
-    @put(
-        f"/v1/{plural}/{{name:str}}",
-        opt=_operation(
-            f"put{title}",
-            f"Make a {noun}, or give it other grants",
-            one,
-            request=_SETTINGS,
-            description="The grants that it had before are gone.",
-            problems=_WRITE_PROBLEMS,
-        ),
+    return get_one
+
+
+def _put_handler(of: _Collection) -> HTTPRouteHandler:
+    operation = _operation(
+        f"put{of.title}",
+        f"Make a {of.noun}, or give it other grants",
+        of.one,
+        request=_SETTINGS,
+        description="The grants that it had before are gone.",
+        problems=_WRITE_PROBLEMS,
     )
+
+    @put(of.item, opt=operation)
     async def put_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
         media_type(request)
         query(request)
         name = _good_name(request.path_params["name"])
         settings = converted(decode_strict(await services.bodies.read(request)), _Settings)
-        grants = sorted(
-            {Grant(each.role, each.cluster, each.namespace) for each in settings.grants},
-            key=lambda each: (each.role, each.cluster or "", each.namespace or ""),
-        )
-        authentication = services.authentication
-        await authentication.store.put_principal(
-            kind,
-            name,
-            grants,
-            keep_admin=not authentication.has_other_admin,
-            caller=told_caller(request),
-        )
-        await authentication.changed()
-        return await _present(services, kind, name)
+        await _put(request, services, of, name, settings)
+        return await _present(services, of, name)
 
-    @delete(
-        f"/v1/{plural}/{{name:str}}",
-        status_code=200,
-        opt=_operation(
-            f"delete{title}",
-            f"Delete a {noun}",
-            one,
-            description="Its tokens are revoked." if user else "",
-            problems=(*_PROBLEMS, "NotFound"),
-        ),
+    return put_one
+
+
+def _delete_handler(of: _Collection) -> HTTPRouteHandler:
+    operation = _operation(
+        f"delete{of.title}",
+        f"Delete a {of.noun}",
+        of.one,
+        description="Its tokens are revoked." if of.kind == "User" else "",
+        problems=(*_PROBLEMS, "NotFound"),
     )
+
+    @delete(of.item, status_code=200, opt=operation)
     async def delete_one(
         request: AnyRequest, services: NamedDependency[Services]
     ) -> Response[bytes]:
         query(request)
-        name, authentication = request.path_params["name"], services.authentication
-        shown = await _present(services, kind, name)
-        await authentication.store.delete_principal(
-            kind,
-            name,
-            keep_admin=not authentication.has_other_admin,
-            caller=told_caller(request),
-        )
-        await authentication.changed()
+        name = request.path_params["name"]
+        shown = await _present(services, of, name)
+        await _delete(request, services, of, name)
         return shown
 
-    return list_all, get_one, put_one, delete_one
+    return delete_one
+
+
+async def _put(
+    request: AnyRequest, services: Services, of: _Collection, name: str, settings: _Settings
+) -> None:
+    grants = {Grant(each.role, each.cluster, each.namespace) for each in settings.grants}
+    authentication = services.authentication
+    await authentication.store.put_principal(
+        of.kind,
+        name,
+        sorted(grants, key=_place),
+        keep_admin=not authentication.has_other_admin,
+        caller=told_caller(request),
+    )
+    await authentication.changed()
+
+
+def _place(grant: Grant) -> tuple[str, str, str]:
+    """Where a grant stands among others."""
+    return grant.role, grant.cluster or "", grant.namespace or ""
+
+
+async def _delete(request: AnyRequest, services: Services, of: _Collection, name: str) -> None:
+    authentication = services.authentication
+    await authentication.store.delete_principal(
+        of.kind,
+        name,
+        keep_admin=not authentication.has_other_admin,
+        caller=told_caller(request),
+    )
+    await authentication.changed()
 
 
 @post(
@@ -258,8 +316,8 @@ async def delete_token(request: AnyRequest, services: NamedDependency[Services])
 
 PRINCIPAL_HANDLERS: tuple[HTTPRouteHandler, ...] = (
     get_caller,
-    *_handlers("User"),
-    *_handlers("Group"),
+    *_handlers(_PRINCIPALS),
+    *_handlers(_GROUPS),
     create_token,
     delete_token,
 )
@@ -281,12 +339,12 @@ async def _stored(
     )
 
 
-async def _present(services: Services, kind: PrincipalKind, name: str) -> Response[bytes]:
+async def _present(services: Services, of: _Collection, name: str) -> Response[bytes]:
     state = await services.authentication.store.access_state()
     for row in state.principals:
-        if (row.kind, row.name) == (kind, name):
+        if (row.kind, row.name) == (of.kind, name):
             return _json(_shown(row, state))
-    raise NotFound(f"There is no {'principal' if kind == 'User' else 'group'} {name[:100]!r}.")
+    raise NotFound(f"There is no {of.noun} {name[:100]!r}.")
 
 
 def _good_name(name: str) -> str:
