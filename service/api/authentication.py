@@ -22,6 +22,7 @@ from service.model.principals import (
     EVERYBODY,
     AccessState,
     Grant,
+    Precondition,
     Principal,
     PrincipalKind,
     TokenRow,
@@ -69,14 +70,21 @@ class PrincipalStore(Protocol):
         *,
         keep_admin: bool,
         caller: Caller,
+        precondition: Precondition | None = None,
     ) -> bool:
-        """Make a principal, or give one other grants; whether it is new."""
+        """Make a principal, or give one other grants, unless the precondition stands against it; whether it is new."""
         ...
 
     async def delete_principal(
-        self, kind: PrincipalKind, name: str, *, keep_admin: bool, caller: Caller
+        self,
+        kind: PrincipalKind,
+        name: str,
+        *,
+        keep_admin: bool,
+        caller: Caller,
+        precondition: Precondition | None = None,
     ) -> bool:
-        """Delete a principal with its tokens; False if there was none."""
+        """Delete a principal with its tokens, unless the precondition stands against it; False if there was none."""
         ...
 
     async def create_token(

@@ -157,9 +157,10 @@ def _responses(operation: Operation, *, in_cluster: bool) -> Document:
     responses: dict[str, Document] = {}
     for status, body in operation.answers.items():
         responses[str(status)] = _content(body)
-        if in_cluster:
+        headers = list(_HEADERS) if in_cluster else ["ETag"] if operation.tagged else []
+        if headers:
             responses[str(status)]["headers"] = {
-                name: {"$ref": f"#/components/headers/{name}"} for name in _HEADERS
+                name: {"$ref": f"#/components/headers/{name}"} for name in headers
             }
     codes = {*_EVERYWHERE, *operation.problems}
     codes |= set() if isinstance(operation.access, Public) else _GUARDED

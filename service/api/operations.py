@@ -56,6 +56,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     request: Body | None = None
     limit: BodyLimit = "body"
     answers: Mapping[int, Body] = {}
+    tagged: bool = False
+    """Whether its answers have an entity tag, though they are about no cluster: those have one anyway."""
     decided: bool = False
     """Whether it takes the cluster's replica: the worker that decides the cluster's requests has it (P19)."""
     problems: Sequence[str] = ()

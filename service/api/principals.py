@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Annotated
+from hashlib import sha256
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Response, delete, get, post, put
@@ -14,15 +15,31 @@ from service.api import wire
 from service.api.access import Admin, Cluster, caller_of
 from service.api.authentication import NewToken, new_token
 from service.api.callers import told_caller
-from service.api.operations import JSON, Body, Operation, described
-from service.api.requests import AnyRequest, converted, media_type, query
+from service.api.object_operations import IF_MATCH, IF_NONE_MATCH
+from service.api.operations import JSON, Body, Operation, Parameter, described
+from service.api.requests import (
+    AnyRequest,
+    converted,
+    if_match,
+    if_none_match,
+    media_type,
+    query,
+)
 from service.api.services import Services
-from service.model.errors import FieldError, InvalidManifest, NotFound
+from service.model.errors import (
+    FieldError,
+    InvalidManifest,
+    NotFound,
+    OutcomeUnknown,
+    PreconditionFailed,
+    StorageUnavailable,
+)
 from service.model.principals import (
     BOOTSTRAP,
     EVERYBODY,
     AccessState,
     Grant,
+    Precondition,
     PrincipalKind,
     PrincipalRow,
     Role,
@@ -48,7 +65,7 @@ _PRINCIPAL = {
     "tokens": [],
 }
 _GROUP = {"name": "platform-team", "grants": [{"role": "admin"}], "createdAt": "2026-01-31T08:00:00Z"}  # fmt: skip
-_PROBLEMS = ("NoAdminLeft", "StorageUnavailable")
+_PROBLEMS = ("NoAdminLeft", "OutcomeUnknown", "StorageUnavailable")
 
 
 class _Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,19 +86,22 @@ class _TokenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
 def _operation(
     identifier: str, summary: str, answer: Body, *, status: int = 200, request: Body | None = None,
     description: str = "", problems: Sequence[str] = _PROBLEMS,
-) -> dict[str, object]:  # fmt: skip
-    return described(
-        Operation(
-            id=identifier,
-            access=Admin(),
-            tag="access",
-            summary=summary,
-            description=description,
-            request=request,
-            answers={status: answer},
-            problems=problems,
-        )
+) -> Operation:  # fmt: skip
+    return Operation(
+        id=identifier,
+        access=Admin(),
+        tag="access",
+        summary=summary,
+        description=description,
+        request=request,
+        answers={status: answer},
+        problems=problems,
     )
+
+
+def _tagged(operation: Operation, *preconditions: Parameter) -> dict[str, Any]:
+    """The `opt` of an operation on what has an entity tag."""
+    return described(msgspec.structs.replace(operation, tagged=True, parameters=preconditions))
 
 
 def _body(type_: type[msgspec.Struct], description: str, example: object = None) -> Body:
@@ -161,9 +181,11 @@ def _handlers(of: _Collection) -> tuple[HTTPRouteHandler, ...]:
 
 
 def _list_handler(of: _Collection) -> HTTPRouteHandler:
-    operation = _operation(f"list{of.title}s", f"List all {of.noun}s", of.many)
+    operation = _operation(
+        f"list{of.title}s", f"List all {of.noun}s", of.many, problems=("StorageUnavailable",)
+    )
 
-    @get(of.path, opt=operation)
+    @get(of.path, opt=described(operation))
     async def list_all(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
         query(request)
         state = await services.authentication.store.access_state()
@@ -176,7 +198,7 @@ def _list_handler(of: _Collection) -> HTTPRouteHandler:
 def _get_handler(of: _Collection) -> HTTPRouteHandler:
     operation = _operation(f"get{of.title}", f"Read a {of.noun}", of.one, problems=_READ_PROBLEMS)
 
-    @get(of.item, opt=operation)
+    @get(of.item, opt=_tagged(operation))
     async def get_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
         query(request)
         return await _present(services, of, request.path_params["name"])
@@ -191,17 +213,17 @@ def _put_handler(of: _Collection) -> HTTPRouteHandler:
         of.one,
         request=_SETTINGS,
         description="The grants that it had before are gone.",
-        problems=_WRITE_PROBLEMS,
+        problems=(*_WRITE_PROBLEMS, "PreconditionFailed"),
     )
 
-    @put(of.item, opt=operation)
+    @put(of.item, opt=_tagged(operation, IF_MATCH, IF_NONE_MATCH))
     async def put_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
         media_type(request)
         query(request)
         name = _good_name(request.path_params["name"])
         settings = converted(decode_strict(await services.bodies.read(request)), _Settings)
         await _put(request, services, of, name, settings)
-        return await _present(services, of, name)
+        return await _present_after_change(services, of, name)
 
     return put_one
 
@@ -212,10 +234,10 @@ def _delete_handler(of: _Collection) -> HTTPRouteHandler:
         f"Delete a {of.noun}",
         of.one,
         description="Its tokens are revoked." if of.kind == "User" else "",
-        problems=(*_PROBLEMS, "NotFound"),
+        problems=(*_PROBLEMS, "NotFound", "PreconditionFailed"),
     )
 
-    @delete(of.item, status_code=200, opt=operation)
+    @delete(of.item, status_code=200, opt=_tagged(operation, IF_MATCH))
     async def delete_one(
         request: AnyRequest, services: NamedDependency[Services]
     ) -> Response[bytes]:
@@ -239,8 +261,28 @@ async def _put(
         sorted(grants, key=_place),
         keep_admin=not authentication.has_other_admin,
         caller=told_caller(request),
+        precondition=_precondition(request),
     )
     await authentication.changed()
+
+
+def _precondition(request: AnyRequest) -> Precondition:
+    """What the request's If-Match and If-None-Match ask for."""
+    wanted, unwanted = if_match(request), if_none_match(request)
+
+    def check(row: PrincipalRow | None) -> None:
+        tags = {"*", _tag(row)} if row else set[str]()
+        if wanted is not None and not tags.intersection(wanted):
+            raise PreconditionFailed("The entity tag is another one, or there is none.")
+        if unwanted is not None and tags.intersection(unwanted):
+            raise PreconditionFailed("There is one, with this entity tag.")
+
+    return check
+
+
+def _tag(row: PrincipalRow) -> str:
+    """Tells its grants from all others that it could have: they are what can be changed."""
+    return sha256(msgspec.json.encode((row.kind, row.name, row.grants, row.created_at))).hexdigest()
 
 
 def _place(grant: Grant) -> tuple[str, str, str]:
@@ -255,6 +297,7 @@ async def _delete(request: AnyRequest, services: Services, of: _Collection, name
         name,
         keep_admin=not authentication.has_other_admin,
         caller=told_caller(request),
+        precondition=_precondition(request),
     )
     await authentication.changed()
 
@@ -262,19 +305,21 @@ async def _delete(request: AnyRequest, services: Services, of: _Collection, name
 @post(
     "/v1/principals/{name:str}/tokens",
     status_code=201,
-    opt=_operation(
-        "createToken",
-        "Give a principal one more token",
-        _body(wire.NewToken, "The token; its text is told this once."),
-        status=201,
-        request=_body(
-            wire.TokenSettings,
-            "What it is for, and until when.",
-            {"description": "nightly batch", "expiresInSeconds": 7776000},
-        ),
-        description="A principal may have several, so that one can take the other's place without a pause. The first "
-        "token of a server has to be an admin's: from then on callers are asked who they are.",
-        problems=(*_WRITE_PROBLEMS, "NotFound"),
+    opt=described(
+        _operation(
+            "createToken",
+            "Give a principal one more token",
+            _body(wire.NewToken, "The token; its text is told this once."),
+            status=201,
+            request=_body(
+                wire.TokenSettings,
+                "What it is for, and until when.",
+                {"description": "nightly batch", "expiresInSeconds": 7776000},
+            ),
+            description="A principal may have several, so that one can take the other's place without a pause. The first "
+            "token of a server has to be an admin's: from then on callers are asked who they are.",
+            problems=(*_WRITE_PROBLEMS, "NotFound"),
+        )
     ),
 )
 async def create_token(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
@@ -291,12 +336,14 @@ async def create_token(request: AnyRequest, services: NamedDependency[Services])
 @delete(
     "/v1/tokens/{name:str}",
     status_code=200,
-    opt=_operation(
-        "deleteToken",
-        "Revoke a token",
-        _body(wire.Token, "The token as it was."),
-        description="Every process of every server on this database refuses it within seconds.",
-        problems=(*_PROBLEMS, "NotFound"),
+    opt=described(
+        _operation(
+            "deleteToken",
+            "Revoke a token",
+            _body(wire.Token, "The token as it was."),
+            description="Every process of every server on this database refuses it within seconds.",
+            problems=(*_PROBLEMS, "NotFound"),
+        )
     ),
 )
 async def delete_token(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
@@ -343,8 +390,15 @@ async def _present(services: Services, of: _Collection, name: str) -> Response[b
     state = await services.authentication.store.access_state()
     for row in state.principals:
         if (row.kind, row.name) == (of.kind, name):
-            return _json(_shown(row, state))
+            return _json(_shown(row, state), etag=f'"{_tag(row)}"')
     raise NotFound(f"There is no {of.noun} {name[:100]!r}.")
+
+
+async def _present_after_change(services: Services, of: _Collection, name: str) -> Response[bytes]:
+    try:
+        return await _present(services, of, name)
+    except StorageUnavailable as error:
+        raise OutcomeUnknown("The change was made, but cannot be read back now.") from error
 
 
 def _good_name(name: str) -> str:
@@ -386,5 +440,7 @@ def _time(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _json(value: object, *, status: int = 200) -> Response[bytes]:
-    return Response(msgspec.json.encode(value), status_code=status, media_type=JSON)
+def _json(value: object, *, status: int = 200, etag: str | None = None) -> Response[bytes]:
+    headers = None if etag is None else {"etag": etag}
+    body = msgspec.json.encode(value)
+    return Response(body, status_code=status, headers=headers, media_type=JSON)

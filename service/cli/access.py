@@ -1,9 +1,10 @@
 """`moorage token` and `moorage grant`: who may make requests, and which."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
@@ -12,6 +13,11 @@ from service.cli.errors import Refused, WrongUsage
 from service.cli.options import Session, connected
 
 NOT_FOUND = "NotFound"
+CHANGED_MEANWHILE = "PreconditionFailed"
+ATTEMPTS_MAX = 10
+
+Grants = list[dict[str, str]]
+
 _DURATION = re.compile(r"([1-9]\d{0,5})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -144,13 +150,16 @@ def remove_grant(
     group: Group = False,
 ) -> None:
     """Take a role from a principal, or a group: exactly the one that was granted."""
-    path, gone = _path(_collection(group=group), name), _shown(role, on, in_)
-    known = session.client.get(path)["grants"]
-    if gone not in known:
-        raise WrongUsage(
-            f"{name} has no such grant; `moorage grant list` shows those that there are."
-        )
-    session.client.put(path, {"grants": [each for each in known if each != gone]})
+    gone = _shown(role, on, in_)
+
+    def without(known: Grants | None) -> Grants:
+        if gone not in (known or []):
+            raise WrongUsage(
+                f"{name} has no such grant; `moorage grant list` shows those that there are."
+            )
+        return [each for each in known or [] if each != gone]
+
+    _change(session, _path(_collection(group=group), name), without)
     session.output.note(f"{name} no longer has the role {role.value}")
 
 
@@ -192,15 +201,40 @@ def _shown(role: Role, cluster: str | None, namespace: str | None) -> dict[str, 
 
 
 def _grant(session: Session, collection: str, name: str, grant: dict[str, str]) -> None:
-    path = _path(collection, name)
-    known: list[Any] = []
+    def with_it(known: Grants | None) -> Grants:
+        return known if known and grant in known else [*(known or []), grant]
+
+    _change(session, _path(collection, name), with_it)
+
+
+def _change(session: Session, path: str, change: Callable[[Grants | None], Grants]) -> None:
+    """Give somebody other grants, depending on those that there are; None: there is nobody yet.
+
+    If somebody else changes them at the same time, it is done again on theirs.
+    """
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        known, precondition = _known(session, path)
+        wanted = change(known)
+        if wanted == known:
+            return
+        try:
+            session.client.put(path, {"grants": wanted}, precondition)
+        except Refused as error:
+            if error.problem.get("code") != CHANGED_MEANWHILE or attempt == ATTEMPTS_MAX:
+                raise
+        else:
+            return
+
+
+def _known(session: Session, path: str) -> tuple[Grants | None, dict[str, str]]:
+    """Somebody's grants, and the header by which they are replaced only as long as they are these."""
     try:
-        known = session.client.get(path)["grants"]
+        found, tag = session.client.get_tagged(path)
     except Refused as error:
         if error.problem.get("code") != NOT_FOUND:
             raise
-    if grant not in known:
-        session.client.put(path, {"grants": [*known, grant]})
+        return None, {"If-None-Match": "*"}
+    return found["grants"], {"If-Match": tag} if tag else {}
 
 
 def _seconds(duration: str | None) -> int | None:

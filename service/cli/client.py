@@ -93,9 +93,15 @@ class Client:
         """The decoded answer of a GET."""
         return self._decoded(self._ask("GET", path, params=params))
 
-    def put(self, path: str, body: object) -> Any:
+    def get_tagged(self, path: str) -> tuple[Any, str | None]:
+        """The decoded answer of a GET, and its entity tag."""
+        answer = self._ask("GET", path)
+        return self._decoded(answer), answer.headers.get("ETag")
+
+    def put(self, path: str, body: object, headers: Mapping[str, str] | None = None) -> Any:
         """The decoded answer of a PUT."""
-        return self._decoded(self._ask("PUT", path, content=msgspec.json.encode(body)))
+        content = msgspec.json.encode(body)
+        return self._decoded(self._ask("PUT", path, content=content, headers=headers))
 
     def patch(self, path: str, body: object) -> Any:
         """The decoded answer of a merge patch (RFC 7396)."""

@@ -4,7 +4,7 @@ A principal has grants; a grant gives it a role on one cluster or all, in one na
 verbs, and an operation asks for one verb.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, get_args
 
@@ -106,6 +106,10 @@ class PrincipalRow(msgspec.Struct, frozen=True, kw_only=True):
     def is_admin(self) -> bool:
         """Whether its grants make an admin of the whole server."""
         return ADMIN in self.grants
+
+
+Precondition = Callable[[PrincipalRow | None], None]
+"""Raises what stands against changing a principal that is like this; None: there is none."""
 
 
 class TokenRow(msgspec.Struct, frozen=True, kw_only=True):

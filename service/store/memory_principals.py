@@ -8,7 +8,14 @@ import msgspec
 
 from service.model.audit import ITSELF, AuditEntry, Caller
 from service.model.errors import NoAdminLeft, NotFound
-from service.model.principals import AccessState, Grant, PrincipalKind, PrincipalRow, TokenRow
+from service.model.principals import (
+    AccessState,
+    Grant,
+    Precondition,
+    PrincipalKind,
+    PrincipalRow,
+    TokenRow,
+)
 from service.store.keeping import Keeping
 
 _Key = tuple[PrincipalKind, str]
@@ -51,9 +58,12 @@ class MemoryPrincipals:
         *,
         keep_admin: bool,
         caller: Caller = ITSELF,
+        precondition: Precondition | None = None,
     ) -> bool:
-        """Make a principal, or give one other grants; whether it is new."""
+        """Make a principal, or give one other grants, unless the precondition stands against it; whether it is new."""
         known = self._principals.get((kind, name))
+        if precondition is not None:
+            precondition(known)
         row = PrincipalRow(
             kind=kind,
             name=name,
@@ -65,9 +75,17 @@ class MemoryPrincipals:
         return known is None
 
     async def delete_principal(
-        self, kind: PrincipalKind, name: str, *, keep_admin: bool, caller: Caller = ITSELF
+        self,
+        kind: PrincipalKind,
+        name: str,
+        *,
+        keep_admin: bool,
+        caller: Caller = ITSELF,
+        precondition: Precondition | None = None,
     ) -> bool:
-        """Delete a principal with its tokens; False if there was none."""
+        """Delete a principal with its tokens, unless the precondition stands against it; False if there was none."""
+        if precondition is not None:
+            precondition(self._principals.get((kind, name)))
         principals, tokens = copy(self._principals), copy(self._tokens)
         if principals.pop((kind, name), None) is None:
             return False

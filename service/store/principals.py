@@ -1,8 +1,9 @@
 """Principals and their tokens on PostgreSQL."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 
 import asyncpg
 import msgspec
@@ -13,19 +14,25 @@ from service.model.principals import (
     ADMIN,
     AccessState,
     Grant,
+    Precondition,
     PrincipalKind,
     PrincipalRow,
     TokenRow,
 )
 from service.store.audit import add_rows
-from service.store.connections import Connections
+from service.store.connections import Connections, Driver
 from service.store.failures import unavailable_on_failure
 from service.store.keeping import Keeping
 
 NO_ADMIN_LEFT = "MR003"
 
+_Check = Callable[[Driver], Awaitable[None]]
+
 _VERSION = "SELECT version FROM access_state"
 _PRINCIPALS = "SELECT kind, name, grants, created_at FROM principal ORDER BY kind, name"
+_PRINCIPAL = "SELECT kind, name, grants, created_at FROM principal WHERE kind = $1 AND name = $2"
+_LOCK = "SELECT FROM access_state FOR NO KEY UPDATE"
+"""Every change of principals and tokens queues up at this row."""
 _TOKENS = """
     SELECT token_id, principal, secret_hash, description, created_at, expires_at, last_used_at
     FROM token ORDER BY created_at, token_id
@@ -79,17 +86,26 @@ class Principals:
         *,
         keep_admin: bool,
         caller: Caller = ITSELF,
+        precondition: Precondition | None = None,
     ) -> bool:
-        """Make a principal, or give one other grants; whether it is new."""
+        """Make a principal, or give one other grants, unless the precondition stands against it; whether it is new."""
         body = msgspec.json.encode(grants)
         values = (kind, name, body, ADMIN in grants, keep_admin)
-        return bool((await self._changed(caller, _PUT, *values))[0])
+        check = precondition and partial(_check, kind, name, precondition)
+        return bool((await self._changed(caller, _PUT, *values, check=check))[0])
 
     async def delete_principal(
-        self, kind: PrincipalKind, name: str, *, keep_admin: bool, caller: Caller = ITSELF
+        self,
+        kind: PrincipalKind,
+        name: str,
+        *,
+        keep_admin: bool,
+        caller: Caller = ITSELF,
+        precondition: Precondition | None = None,
     ) -> bool:
-        """Delete a principal with its tokens; False if there was none."""
-        return bool((await self._changed(caller, _DELETE, kind, name, keep_admin))[0])
+        """Delete a principal with its tokens, unless the precondition stands against it; False if there was none."""
+        check = precondition and partial(_check, kind, name, precondition)
+        return bool((await self._changed(caller, _DELETE, kind, name, keep_admin, check=check))[0])
 
     async def create_token(
         self,
@@ -133,12 +149,16 @@ class Principals:
             async with self._of_principals[0].driver() as connection:
                 await connection.execute(_NOTE_USE, *values)
 
-    async def _changed(self, caller: Caller, statement: str, *values: object) -> asyncpg.Record:
+    async def _changed(
+        self, caller: Caller, statement: str, *values: object, check: _Check | None = None
+    ) -> asyncpg.Record:
         """The one row of a statement that changes something, and a row of the audit if it did.
 
         The first token has one already: from then on somebody is known.
         """
         async with self._of_principals[0].transaction() as connection:
+            if check is not None:
+                await check(connection)
             with _kept_admin():
                 row = await connection.fetchrow(statement, *values)
             assert row is not None
@@ -148,6 +168,15 @@ class Principals:
             if changed and self._audits_access.of([caller]):
                 await add_rows(connection, [AuditEntry(caller=caller, cluster="")])
         return row
+
+
+async def _check(
+    kind: PrincipalKind, name: str, precondition: Precondition, connection: Driver
+) -> None:
+    """Look at a principal that nobody else changes until the transaction ends."""
+    await connection.execute(_LOCK)
+    row = await connection.fetchrow(_PRINCIPAL, kind, name)
+    precondition(_principal(row) if row else None)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """`moorage token` and `moorage grant` send what the API takes, and show what it tells."""
 
+import httpx
 import pytest
 
 CI = {
@@ -72,6 +73,49 @@ def test_a_grant_that_is_there_already_is_not_sent_again(moorage, stub):
     stub.on("GET", "/v1/principals/ci", CI)
     assert moorage("grant", "add", "ci", "reader").code == 0
     assert [request.method for request in stub.requests] == ["GET"]
+
+
+TAGGED = httpx.Response(200, json=CI, headers={"etag": '"1"'})
+CHANGED_MEANWHILE = httpx.Response(412, json={"code": "PreconditionFailed", "title": "Changed"})
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("add", [{"role": "reader"}, {"role": "admin"}, {"role": "editor"}]),
+        ("remove", [{"role": "admin"}]),
+    ],
+)
+def test_what_others_grant_at_the_same_time_stays(moorage, stub, command, wanted):
+    theirs = {**CI, "grants": [{"role": "reader"}, {"role": "admin"}]}
+    changed = httpx.Response(200, json=theirs, headers={"etag": '"2"'})
+    stub.on("GET", "/v1/principals/ci", TAGGED, changed)
+    stub.on("PUT", "/v1/principals/ci", CHANGED_MEANWHILE, CI)
+    role = "editor" if command == "add" else "reader"
+    assert moorage("grant", command, "ci", role).code == 0
+    tags = [each.headers["if-match"] for each in stub.requests if each.method == "PUT"]
+    assert tags == ['"1"', '"2"']
+    assert stub.sent() == {"grants": wanted}
+
+
+def test_whom_somebody_else_makes_at_the_same_time_keeps_their_grants(moorage, stub):
+    missing = httpx.Response(404, json={"code": "NotFound", "title": "Not found"})
+    stub.on("GET", "/v1/principals/ci", missing, TAGGED)
+    stub.on("PUT", "/v1/principals/ci", CHANGED_MEANWHILE, CI)
+    assert moorage("grant", "add", "ci", "admin").code == 0
+    tags = [
+        (request.headers.get("if-none-match"), request.headers.get("if-match"))
+        for request in stub.requests
+        if request.method == "PUT"
+    ]
+    assert tags == [("*", None), (None, '"1"')]
+    assert stub.sent() == {"grants": [*CI["grants"], {"role": "admin"}]}
+
+
+def test_a_change_that_always_comes_too_late_is_given_up(moorage, stub):
+    stub.on("GET", "/v1/principals/ci", TAGGED)
+    stub.on("PUT", "/v1/principals/ci", CHANGED_MEANWHILE)
+    assert moorage("grant", "add", "ci", "admin").code == 1
 
 
 def test_a_group_gets_a_grant_of_its_own(moorage, stub):

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +19,7 @@ from service.api.routes import openapi_document
 from service.app import RandomIds
 from service.model.audit import ITSELF
 from service.model.errors import StorageUnavailable
-from service.model.principals import ADMIN as ADMIN_GRANT, EVERYBODY, TokenRow
+from service.model.principals import ADMIN as ADMIN_GRANT, EVERYBODY, AccessState, TokenRow
 from service.settings import Settings
 from service.store.memory import MemoryStore
 from tests.api.conftest import MakeHarness
@@ -319,6 +319,51 @@ async def test_a_use_that_could_not_be_noted_is_noted_later(
 async def token_shown(harness: Harness, token: str) -> dict[str, Any]:
     answer = await harness.client.get("/v1/principals/root", headers=bearer(token))
     return dict(answer.json()["tokens"][0])
+
+
+@pytest.mark.parametrize("collection", ["principals", "groups"])
+async def test_of_two_who_change_the_same_grants_one_is_told_to_read_them_again(
+    over_each_store: Harness, collection: str
+):
+    path, client = f"/v1/{collection}/ci", over_each_store.client
+    await put(over_each_store, "ci", SHOP, collection=collection)
+    tag = (await client.get(path)).headers["etag"]
+    asked = [
+        client.put(path, json={"grants": [*SHOP, {"role": role}]}, headers={"if-match": tag})
+        for role in ("observer", "editor")
+    ]
+    first, second = sorted(await asyncio.gather(*asked), key=lambda answer: answer.status_code)
+    assert first.status_code == 200
+    assert problem(second, 412) == "PreconditionFailed"
+    now = await client.get(path)
+    assert now.json()["grants"] == first.json()["grants"]
+    assert now.headers["etag"] == first.headers["etag"] != tag
+    gone = await client.delete(path, headers={"if-match": tag})
+    assert problem(gone, 412) == "PreconditionFailed"
+    gone = await client.delete(path, headers={"if-match": now.headers["etag"]})
+    assert gone.status_code == 200
+    again = await client.put(path, json={"grants": []}, headers={"if-match": "*"})
+    assert problem(again, 412) == "PreconditionFailed"
+
+
+async def test_of_two_who_make_the_same_principal_one_finds_it_there(over_each_store: Harness):
+    def make() -> Awaitable[httpx.Response]:
+        body, headers = {"grants": SHOP}, {"if-none-match": "*"}
+        return over_each_store.client.put("/v1/principals/ci", json=body, headers=headers)
+
+    answers = await asyncio.gather(make(), make())
+    assert sorted(answer.status_code for answer in answers) == [200, 412]
+
+
+async def test_a_change_that_cannot_be_read_back_is_not_told_as_none(make_harness: MakeHarness):
+    class Unread(MemoryStore):
+        async def access_state(self) -> AccessState:
+            raise StorageUnavailable("The database cannot be reached.")
+
+    store = Unread(HurriedClock().now, RandomIds().commit_id)
+    harness = await make_harness(store, token=BOOTSTRAP)
+    answer = await put(harness, "ci", SHOP, by=BOOTSTRAP)
+    assert problem(answer, 503) == "OutcomeUnknown"
 
 
 async def test_whoami_tells_the_callers_grants(harness: Harness):

@@ -9,7 +9,7 @@ import asyncpg
 import psutil
 import pytest
 
-from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.errors import OutcomeUnknown, PreconditionFailed, StorageUnavailable
 from service.model.log import (
     Change,
     CommitRequest,
@@ -21,7 +21,7 @@ from service.model.log import (
     ObjectRow,
     ReplicaMismatch,
 )
-from service.model.principals import ADMIN
+from service.model.principals import ADMIN, PrincipalRow
 from service.scheduler.limits import Limits
 from service.scheduler.loading import load
 from service.store import commits
@@ -543,6 +543,26 @@ async def test_a_cluster_goes_also_if_that_takes_longer_than_any_other_statement
     assert await postgres.delete_cluster(cluster_id)
     async with postgres._pools[0].driver() as connection:
         assert await connection.fetchval("SHOW statement_timeout") == "30s"
+
+
+async def test_what_a_change_of_grants_depends_on_is_read_when_nobody_else_can_change_it(
+    postgres: PostgresStore, operator: asyncpg.Connection
+):
+    def is_new(row: PrincipalRow | None) -> None:
+        if row is not None:
+            raise PreconditionFailed("It is there.")
+
+    async with operator.transaction():
+        await operator.execute("SELECT FROM access_state FOR UPDATE")
+        both = [
+            asyncio.create_task(
+                postgres.put_principal("User", "ci", [], keep_admin=True, precondition=is_new)
+            )
+            for _ in range(2)
+        ]
+        await waiting(operator, 2)
+    outcomes = await asyncio.gather(*both, return_exceptions=True)
+    assert [type(each) for each in sorted(outcomes, key=str)] == [PreconditionFailed, bool]
 
 
 LOSES_ITS_COMMIT = """
