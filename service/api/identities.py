@@ -15,6 +15,7 @@ import httpx
 import msgspec
 
 from service.api.problems import IdentityProviderUnavailable
+from service.model.principals import is_name
 from service.scheduler.ports import Clock
 from service.settings import Settings
 
@@ -138,12 +139,12 @@ class IdentityProvider:
 
     def _identity(self, claims: Mapping[str, Any]) -> Identity:
         name = claims.get(self._name_claim)
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str) or not name or not is_name(self._name_prefix + name):
             raise ValueError(f"The claim {self._name_claim} names nobody.")
-        groups = claims.get(self._groups_claim, ())
+        groups = _listed(claims.get(self._groups_claim, ()))[:GROUPS_MAX]
         return Identity(
             name=self._name_prefix + name,
-            groups=tuple(each for each in _listed(groups)[:GROUPS_MAX] if isinstance(each, str)),
+            groups=tuple(each for each in groups if isinstance(each, str) and is_name(each)),
             expires_at=datetime.fromtimestamp(claims["exp"] + LEEWAY_SECONDS, UTC),
         )
 

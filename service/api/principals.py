@@ -17,6 +17,7 @@ from service.api.authentication import NewToken, new_token
 from service.api.callers import told_caller
 from service.api.object_operations import IF_MATCH, IF_NONE_MATCH
 from service.api.operations import JSON, Body, Operation, Parameter, described
+from service.api.problems import MalformedRequest
 from service.api.requests import (
     AnyRequest,
     converted,
@@ -37,6 +38,7 @@ from service.model.errors import (
 from service.model.principals import (
     BOOTSTRAP,
     EVERYBODY,
+    NAME_CHARACTERS_MAX,
     AccessState,
     Grant,
     Precondition,
@@ -44,6 +46,7 @@ from service.model.principals import (
     PrincipalRow,
     Role,
     TokenRow,
+    is_name,
 )
 from service.model.strict_json import decode_strict
 
@@ -55,6 +58,7 @@ SERVER_NAME = "moorage"
 RESERVED_NAMES = frozenset({BOOTSTRAP.name, EVERYBODY.name, SERVER_NAME})
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:/@+-]{0,126}[A-Za-z0-9])?")
+_ESCAPES = re.compile(r"~[01]")
 _SCOPE = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
 
 _GRANTS = [{"role": "scheduler", "cluster": "default", "namespace": "shop"}]
@@ -108,6 +112,7 @@ def _body(type_: type[msgspec.Struct], description: str, example: object = None)
     return Body(types={JSON: type_}, description=description, example=example)
 
 
+_IN_THE_PATH = "In the path, a slash in the name is written `~1`, and `~` as `~0`. "
 _READ_PROBLEMS = ("NotFound", "StorageUnavailable")
 _WRITE_PROBLEMS = (*_PROBLEMS, "InvalidManifest")
 _SETTINGS = _body(wire.PrincipalSettings, "All grants.", {"grants": _GRANTS})
@@ -201,7 +206,7 @@ def _get_handler(of: _Collection) -> HTTPRouteHandler:
     @get(of.item, opt=_tagged(operation))
     async def get_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
         query(request)
-        return await _present(services, of, request.path_params["name"])
+        return await _present(services, of, _named(request))
 
     return get_one
 
@@ -212,7 +217,7 @@ def _put_handler(of: _Collection) -> HTTPRouteHandler:
         f"Make a {of.noun}, or give it other grants",
         of.one,
         request=_SETTINGS,
-        description="The grants that it had before are gone.",
+        description=_IN_THE_PATH + "The grants that it had before are gone.",
         problems=(*_WRITE_PROBLEMS, "PreconditionFailed"),
     )
 
@@ -220,7 +225,7 @@ def _put_handler(of: _Collection) -> HTTPRouteHandler:
     async def put_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
         media_type(request)
         query(request)
-        name = _good_name(request.path_params["name"])
+        name = _good_name(of, _named(request), services.settings.oidc_name_prefix)
         settings = converted(decode_strict(await services.bodies.read(request)), _Settings)
         await _put(request, services, of, name, settings)
         return await _present_after_change(services, of, name)
@@ -233,7 +238,7 @@ def _delete_handler(of: _Collection) -> HTTPRouteHandler:
         f"delete{of.title}",
         f"Delete a {of.noun}",
         of.one,
-        description="Its tokens are revoked." if of.kind == "User" else "",
+        description=_IN_THE_PATH + ("Its tokens are revoked." if of.kind == "User" else ""),
         problems=(*_PROBLEMS, "NotFound", "PreconditionFailed"),
     )
 
@@ -242,7 +247,7 @@ def _delete_handler(of: _Collection) -> HTTPRouteHandler:
         request: AnyRequest, services: NamedDependency[Services]
     ) -> Response[bytes]:
         query(request)
-        name = request.path_params["name"]
+        name = _named(request)
         shown = await _present(services, of, name)
         await _delete(request, services, of, name)
         return shown
@@ -316,7 +321,8 @@ async def _delete(request: AnyRequest, services: Services, of: _Collection, name
                 "What it is for, and until when.",
                 {"description": "nightly batch", "expiresInSeconds": 7776000},
             ),
-            description="A principal may have several, so that one can take the other's place without a pause. The first "
+            description=_IN_THE_PATH
+            + "A principal may have several, so that one can take the other's place without a pause. The first "
             "token of a server has to be an admin's: from then on callers are asked who they are.",
             problems=(*_WRITE_PROBLEMS, "NotFound"),
         )
@@ -377,7 +383,7 @@ async def _stored(
     authentication = services.authentication
     return await authentication.store.create_token(
         made.token_id,
-        request.path_params["name"],
+        _named(request),
         made.secret_hash,
         description=settings.description,
         expires_in=None if seconds is None else timedelta(seconds=seconds),
@@ -401,13 +407,32 @@ async def _present_after_change(services: Services, of: _Collection, name: str) 
         raise OutcomeUnknown("The change was made, but cannot be read back now.") from error
 
 
-def _good_name(name: str) -> str:
-    if _NAME.fullmatch(name) is None:
-        message = "has to be at most 128 letters, digits and . _ : / @ + -, the first and last a letter or digit"
-        raise InvalidManifest([FieldError("name", message, name[:200])])
-    if name in RESERVED_NAMES:
-        raise InvalidManifest([FieldError("name", "is the server's own", name)])
+def _named(request: AnyRequest) -> str:
+    """The name in the path: a slash and a tilde in it are written as JSON Pointer (RFC 6901) has them.
+
+    Raises:
+        MalformedRequest: a tilde stands for nothing.
+    """
+    told: str = request.path_params["name"]
+    if "~" in _ESCAPES.sub("", told):
+        raise MalformedRequest("In a name in the path, `~1` stands for a slash and `~0` for `~`.")
+    return told.replace("~1", "/").replace("~0", "~")
+
+
+def _good_name(of: _Collection, name: str, prefix: str) -> str:
+    """A name that may be given grants: of whom an identity provider names (with the prefix), as it names them."""
+    if of.kind == "Group" or name.startswith(prefix):
+        _require_name(name, f"has to be at most {NAME_CHARACTERS_MAX} characters, all printable", is_name(name))  # fmt: skip
+        return name
+    message = "has to be at most 128 letters, digits and . _ : / @ + -, the first and last a letter or digit"
+    _require_name(name, message, _NAME.fullmatch(name) is not None)
+    _require_name(name, "is the server's own", name not in RESERVED_NAMES)
     return name
+
+
+def _require_name(name: str, message: str, holds: bool) -> None:  # noqa: FBT001 - what has to hold
+    if not holds:
+        raise InvalidManifest([FieldError("name", message, name[:200])])
 
 
 def _shown(row: PrincipalRow, state: AccessState) -> dict[str, object]:

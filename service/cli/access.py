@@ -192,7 +192,9 @@ def _collection(*, group: bool) -> str:
 
 
 def _path(collection: str, name: str) -> str:
-    return f"/v1/{collection}/{quote(name, safe='')}"
+    """The path of somebody, or of a group: a slash in a name would be another path."""
+    escaped = name.replace("~", "~0").replace("/", "~1")
+    return f"/v1/{collection}/{quote(escaped, safe='')}"
 
 
 def _shown(role: Role, cluster: str | None, namespace: str | None) -> dict[str, str]:

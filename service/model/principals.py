@@ -90,6 +90,14 @@ EVERYBODY = Principal("everybody", (ADMIN,))
 BOOTSTRAP = Principal("bootstrap", (ADMIN,))
 """Who has the token of the server's settings."""
 
+NAME_CHARACTERS_MAX = 512
+
+
+def is_name(name: str) -> bool:
+    """Whether somebody, or a group, of an identity provider can be called so: it can be shown, and kept."""
+    return 0 < len(name) <= NAME_CHARACTERS_MAX and name.isprintable()
+
+
 PrincipalKind = Literal["User", "Group"]
 """A group is one that an identity provider names in its tokens; who is in it has its grants."""
 

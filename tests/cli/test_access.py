@@ -124,6 +124,20 @@ def test_a_group_gets_a_grant_of_its_own(moorage, stub):
     assert stub.sent() == {"grants": [{"role": "reader"}]}
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("/devs/ops", "~1devs~1ops"),
+        ("Platform Team", "Platform%20Team"),
+        ("auth0|a", "auth0%7Ca"),
+        ("a~1", "a~01"),
+    ],
+)
+def test_any_name_that_a_provider_gives_can_be_granted_something(moorage, stub, name, path):
+    assert moorage("grant", "add", name, "reader", "--group").code == 1
+    assert [each.url.raw_path for each in stub.requests][-1] == f"/v1/groups/{path}".encode()
+
+
 def test_exactly_the_grant_that_was_given_is_taken_away(moorage, stub):
     stub.on("GET", "/v1/principals/ci", CI)
     stub.on("PUT", "/v1/principals/ci", CI)

@@ -101,6 +101,14 @@ async def test_whom_the_provider_vouches_for_is_known_with_their_groups(
     assert (identity.name, identity.groups) == ("oidc:ada", ("devs", "ops"))
 
 
+async def test_groups_that_nobody_can_name_are_left_out(
+    identities: IdentityProvider, provider: Provider
+):
+    identity = await identities.identity(provider.sign(groups=["/devs", "a\0", "", 7]))
+    assert identity
+    assert identity.groups == ("/devs",)
+
+
 async def test_a_key_on_a_curve_signs_as_well(identities: IdentityProvider, provider: Provider):
     token = provider.sign(KEYS.keys[1], {"alg": "ES256", "kid": "ec"})
     assert await identities.identity(token)
@@ -129,6 +137,9 @@ REFUSED = {
     "nobody": {"sub": None},
     "no text as a name": {"sub": 7},
     "not yet": {"nbf": 4_000_000_000},
+    "a name that cannot be kept": {"sub": "a\0b"},
+    "a name that shows as another": {"sub": "\u202eada"},
+    "a name without end": {"sub": "a" * 508},
 }
 
 

@@ -17,6 +17,7 @@ from service.api.authentication import (
 )
 from service.api.routes import openapi_document
 from service.app import RandomIds
+from service.cli import access
 from service.model.audit import ITSELF
 from service.model.errors import StorageUnavailable
 from service.model.principals import ADMIN as ADMIN_GRANT, EVERYBODY, AccessState, TokenRow
@@ -392,6 +393,38 @@ async def test_bad_grants_are_refused_by_their_field(harness: Harness, grants: A
 
 @pytest.mark.parametrize("name", ["bootstrap", "everybody", "moorage", "-ci", "a" * 129, "a%20b"])
 async def test_names_that_mean_something_else_are_refused(harness: Harness, name: str):
+    answer = await put(harness, name, SHOP)
+    assert answer.status_code in {400, 422}
+    assert not (await harness.store.access_state()).principals
+
+
+NAMES = ["/devs", "devs/", "/a/b/", "Platform Team", " x", "-x", "CN=Ops,OU=x", "auth0|a", "~", "~1", "~0~1/", "Köln", "100%", "everybody"]  # fmt: skip
+
+
+@pytest.mark.parametrize("collection", ["principals", "groups"])
+@pytest.mark.parametrize("name", [*NAMES, "x" * 500])
+async def test_whatever_an_identity_provider_calls_somebody_can_be_granted_something(
+    make_harness: MakeHarness, name: str, collection: str
+):
+    harness = await make_harness(token=BOOTSTRAP)
+    name = name if collection == "groups" else f"oidc:{name}"
+    path, headers = access._path(collection, name), bearer(BOOTSTRAP)
+    made = await harness.client.put(path, json={"grants": SHOP}, headers=headers)
+    assert (made.status_code, made.json()["name"]) == (200, name)
+    (row,) = (await harness.store.access_state()).principals
+    assert row.name == name
+    if collection == "principals":
+        token = await harness.client.post(f"{path}/tokens", json={}, headers=headers)
+        assert token.status_code == 201
+    assert (await harness.client.get(path, headers=headers)).json()["name"] == name
+    assert (await harness.client.delete(path, headers=headers)).status_code == 200
+    assert not (await harness.store.access_state()).principals
+
+
+@pytest.mark.parametrize(
+    "name", ["~", "~2", "a~", "oidc:%00", "oidc:" + "a" * 508, "oidc:%E2%80%AE"]
+)
+async def test_names_that_cannot_be_told_are_refused(harness: Harness, name: str):
     answer = await put(harness, name, SHOP)
     assert answer.status_code in {400, 422}
     assert not (await harness.store.access_state()).principals
