@@ -30,12 +30,14 @@ from service.api.services import Services
 from service.model.errors import (
     FieldError,
     InvalidManifest,
+    NoAdminLeft,
     NotFound,
     OutcomeUnknown,
     PreconditionFailed,
     StorageUnavailable,
 )
 from service.model.principals import (
+    ADMIN,
     BOOTSTRAP,
     EVERYBODY,
     NAME_CHARACTERS_MAX,
@@ -264,11 +266,39 @@ async def _put(
         of.kind,
         name,
         sorted(grants, key=_place),
-        keep_admin=not authentication.has_other_admin,
+        keep_admin=await _has_to_keep_admin(
+            request, services, None if ADMIN in grants else (of.kind, name)
+        ),
         caller=told_caller(request),
         precondition=_precondition(request),
     )
     await authentication.changed()
+
+
+async def _has_to_keep_admin(
+    request: AnyRequest, services: Services, losing: tuple[PrincipalKind, str] | None = None
+) -> bool:
+    """Whether a token of an admin has to be left after a change, so that nobody is locked out.
+
+    Not where there is an admin who needs none: who has the token of the settings, or the caller, if an identity
+    provider vouches for them: unless it may be their own last such grant that is taken, from `losing`. That a group
+    has one does not suffice, for there may be nobody in it.
+
+    Raises:
+        NoAdminLeft: it is their last, and there are no tokens.
+    """
+    authentication, caller = services.authentication, caller_of(request.scope)
+    if authentication.has_other_admin:
+        return False
+    if not caller.is_identified:
+        return True
+    state = await authentication.store.access_state()
+    admins = {(row.kind, row.name) for row in state.principals if row.is_admin}
+    if (admins & caller.own) - {losing}:
+        return False
+    if not state.tokens:
+        raise NoAdminLeft
+    return True
 
 
 def _precondition(request: AnyRequest) -> Precondition:
@@ -300,7 +330,7 @@ async def _delete(request: AnyRequest, services: Services, of: _Collection, name
     await authentication.store.delete_principal(
         of.kind,
         name,
-        keep_admin=not authentication.has_other_admin,
+        keep_admin=await _has_to_keep_admin(request, services, (of.kind, name)),
         caller=told_caller(request),
         precondition=_precondition(request),
     )
@@ -361,7 +391,9 @@ async def delete_token(request: AnyRequest, services: NamedDependency[Services])
     if not known:
         raise NotFound(f"There is no token {token_id[:100]!r}.")
     await authentication.store.delete_token(
-        token_id, keep_admin=not authentication.has_other_admin, caller=told_caller(request)
+        token_id,
+        keep_admin=await _has_to_keep_admin(request, services),
+        caller=told_caller(request),
     )
     await authentication.changed()
     return _json(_shown_token(known[0]))
@@ -387,7 +419,7 @@ async def _stored(
         made.secret_hash,
         description=settings.description,
         expires_in=None if seconds is None else timedelta(seconds=seconds),
-        keep_admin=not authentication.has_other_admin,
+        keep_admin=await _has_to_keep_admin(request, services),
         caller=told_caller(request),
     )
 

@@ -63,6 +63,16 @@ class Principal(msgspec.Struct, frozen=True):
         """Whether it may do everything on this server."""
         return ADMIN in self.grants
 
+    @property
+    def is_identified(self) -> bool:
+        """Whether it is an identity provider that vouches for it, so that it needs no token of ours."""
+        return self.expires_at is not None
+
+    @property
+    def own(self) -> frozenset[tuple["PrincipalKind", str]]:
+        """Under which kinds and names it may have been granted what it has."""
+        return frozenset({("User", self.name), *(("Group", each) for each in self.groups)})
+
     def may(self, verb: Verb, cluster: str, namespace: str | None = None) -> bool:
         """Whether it may do this in a namespace of a cluster; None: in all of them, and to what is in none."""
         return any(

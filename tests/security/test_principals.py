@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import re
 from collections.abc import AsyncIterator, Awaitable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
@@ -20,11 +20,18 @@ from service.app import RandomIds
 from service.cli import access
 from service.model.audit import ITSELF
 from service.model.errors import StorageUnavailable
-from service.model.principals import ADMIN as ADMIN_GRANT, EVERYBODY, AccessState, TokenRow
+from service.model.principals import (
+    ADMIN as ADMIN_GRANT,
+    EVERYBODY,
+    AccessState,
+    Principal,
+    TokenRow,
+)
 from service.settings import Settings
 from service.store.memory import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
+from tests.security.callers import Callers, by
 
 ADMIN = [{"role": "admin"}]
 SHOP = [{"role": "reader", "cluster": "default", "namespace": "shop"}]
@@ -109,6 +116,65 @@ async def test_the_token_of_the_settings_is_an_admin_that_needs_no_other(
     assert await status(harness, PODS_OF_SHOP, token) == 401
     assert await status(harness, PODS_OF_SHOP, BOOTSTRAP) == 200
     assert await status(harness, PODS_OF_SHOP, None) == 401
+
+
+@pytest.fixture
+async def by_provider(make_harness: MakeHarness) -> tuple[Harness, dict[str, str]]:
+    """A server with the token of one admin, and the headers of another, who is one by a group of an identity provider."""
+    clock = HurriedClock()
+    harness = await make_harness(MemoryStore(clock.now, RandomIds().commit_id), clock)
+    await close_the_door(harness)
+    await harness.store.put_principal("Group", "admins", [ADMIN_GRANT], keep_admin=True)
+    end = clock.now() + timedelta(hours=1)
+    ada = Principal("oidc:ada", (ADMIN_GRANT,), groups=("admins",), expires_at=end)
+    Callers(ada).call(harness)
+    return harness, by("oidc:ada")
+
+
+async def test_an_admin_of_an_identity_provider_needs_no_token(
+    by_provider: tuple[Harness, dict[str, str]],
+):
+    harness, headers = by_provider
+    (token,) = (await harness.store.access_state()).tokens
+    gone = await harness.client.delete(f"/v1/tokens/{token.token_id}", headers=headers)
+    assert gone.status_code == 200
+    await harness.client.put("/v1/principals/ci", json={"grants": SHOP}, headers=headers)
+    made = await harness.client.post("/v1/principals/ci/tokens", json={}, headers=headers)
+    assert made.status_code == 201
+
+
+async def test_an_admin_of_an_identity_provider_does_not_lock_everybody_out(
+    by_provider: tuple[Harness, dict[str, str]],
+):
+    harness, headers = by_provider
+    (token,) = (await harness.store.access_state()).tokens
+    await harness.client.delete(f"/v1/tokens/{token.token_id}", headers=headers)
+    path = "/v1/groups/admins"
+    for has_tokens in (False, True):
+        if has_tokens:
+            await harness.client.put("/v1/principals/ci", json={"grants": SHOP}, headers=headers)
+            await harness.client.post("/v1/principals/ci/tokens", json={}, headers=headers)
+        for answer in (
+            await harness.client.put(path, json={"grants": SHOP}, headers=headers),
+            await harness.client.delete(path, headers=headers),
+        ):
+            assert problem(answer, 409) == "NoAdminLeft"
+    for other, grants in (
+        ("/v1/principals/oidc:ada", SHOP),
+        (path, [*ADMIN, *SHOP]),
+        ("/v1/principals/oidc:ada", ADMIN),
+        (path, SHOP),
+    ):
+        answer = await harness.client.put(other, json={"grants": grants}, headers=headers)
+        assert answer.status_code == 200, answer.text
+
+
+async def test_a_group_of_an_identity_provider_alone_is_no_admin(harness: Harness):
+    await harness.store.put_principal("Group", "admins", [ADMIN_GRANT], keep_admin=True)
+    root = await close_the_door(harness)
+    path = f"/v1/tokens/{root.split('_')[1]}"
+    answer = await harness.client.delete(path, headers=bearer(root))
+    assert problem(answer, 409) == "NoAdminLeft"
 
 
 async def test_several_tokens_at_once_so_that_one_can_follow_the_other(harness: Harness):
