@@ -7,6 +7,8 @@ from typing import TypeVar
 
 WAIT_SECONDS = 300.0
 """Only what never happens takes so long, also on a machine that is ten times slower; pytest's own timeout is longer still."""
+PATIENCE_SECONDS = 30.0
+"""For what comes at once, unless it waits for what does not come."""
 LOOK_SECONDS = 0.01
 """Between two looks."""
 

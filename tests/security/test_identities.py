@@ -25,10 +25,8 @@ from service.model.principals import ADMIN, Grant, Principal
 from service.settings import Settings
 from service.store.memory import MemoryStore
 from tests.api.harness import HurriedClock
-from tests.waiting import once
+from tests.waiting import PATIENCE_SECONDS, once
 
-PATIENCE_SECONDS = 30
-"""For what comes at once, unless it waits for what does not come."""
 ISSUER = "https://id.example"
 SETTINGS = Settings(oidc_issuer=ISSUER, oidc_audience="moorage")
 KEYS = KeySet(
@@ -44,6 +42,7 @@ class Provider:
         self.clock = clock
         self.keys = KEYS
         self.asked: list[str] = []
+        self.hosts: set[str] = set()
         self.reachable = True
         self.issuer = ISSUER
         self.answers = asyncio.Event()
@@ -55,6 +54,7 @@ class Provider:
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request.url.path)
+        self.hosts.add(request.url.host)
         await self.answers.wait()
         if not self.reachable:
             raise httpx.ConnectError("refused")
@@ -223,6 +223,26 @@ async def test_what_others_signed_proves_nothing(identities: IdentityProvider, p
     }
     taken = [name for name, token in forged.items() if await identities.identity(token)]
     assert not taken
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"jwk": FOREIGN.as_dict(private=False)},
+        {"jku": "https://id.evil/keys"},
+        {"x5u": "https://id.evil/certificate"},
+        {"x5c": ["MIIB"]},
+    ],
+    ids=lambda header: next(iter(header)),
+)
+async def test_no_token_says_by_which_key_it_is_verified(
+    identities: IdentityProvider, provider: Provider, header: dict[str, Any]
+):
+    assert await identities.identity(provider.sign())
+    provider.clock.advance(KEYS_FETCHED_AFTER_SECONDS)
+    token = provider.sign(FOREIGN, {"alg": "RS256", "kid": "foreign", **header})
+    assert await identities.identity(token) is None
+    assert provider.hosts == {"id.example"}
 
 
 async def test_new_keys_are_looked_for_but_not_at_every_guess(

@@ -32,12 +32,11 @@ from service.store.memory import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
 from tests.security.callers import Callers, by
+from tests.waiting import PATIENCE_SECONDS
 
 ADMIN = [{"role": "admin"}]
 SHOP = [{"role": "reader", "cluster": "default", "namespace": "shop"}]
 BOOTSTRAP = "the-token-of-the-settings-of-this-server"
-PATIENCE_SECONDS = 30
-"""For what comes at once, unless it waits for what does not come."""
 PODS_OF_SHOP = f"{CLUSTER}/namespaces/shop/pods"
 
 
