@@ -50,6 +50,7 @@ _EXAMPLE: dict[str, Any] = {
         Operation(
             id="listAudit",
             access=Admin(),
+            reads=True,
             tag="server",
             summary="Who wrote what, and who was refused",
             description="By chain and number: first what concerns the whole server, then cluster by cluster, also those that "

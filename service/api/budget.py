@@ -1,5 +1,9 @@
 """One budget for the bytes that a process holds for requests: bodies as they arrive, answers until they are sent.
 
+An answer that finds no room is refused if nothing was changed for it: its operation only reads, or the request is a dry
+run. What was changed is told, whether there is room or not, and so is all that is no larger than a piece: a refusal would
+take as much.
+
 Nothing is set aside for what a client only announces. Where the budget is spent, the largest body that the server
 waits for gives way to smaller ones: whoever sends half of a large body and then nothing keeps no one else out. What
 finds no room is refused at once and never waits, so that nobody can wait for each other.
@@ -13,6 +17,7 @@ from typing import Any, cast
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
+from service.api.operations import Operation
 from service.api.problems import PROBLEM_JSON, TooManyBytes, encode_problem
 from service.api.streams import PIECE_BYTES, TooSlow, send_piece
 
@@ -52,6 +57,10 @@ class Holding:
 
     def __init__(self, budget: Budget) -> None:
         self.held = 0
+        self.changes_nothing = False
+        """Whether this request changes nothing, though its operation can."""
+        self.keeps_room = False
+        """Whether an answer in pieces keeps the room of its largest piece until its end: once begun, it finds room for more."""
         self._budget = budget
         self._gave_way = False
         self._at_end: list[Callable[[], None]] = []
@@ -137,46 +146,65 @@ class CountBytes:
             holding.close()
 
 
+def _may_be_refused(scope: HTTPScope) -> bool:
+    """Whether nothing was changed for an answer, so that the client can be told to ask again."""
+    handler = cast("Mapping[str, Any]", scope).get("route_handler")
+    operation = None if handler is None else handler.opt.get("operation")
+    if not isinstance(operation, Operation):
+        return True
+    return operation.reads or holding_of(scope).changes_nothing
+
+
 class _Counted:
     """Wraps `send`: what is sent whole is held from its start, what is sent in pieces piece by piece.
 
-    A read of which a large answer finds no room is refused; a write is told what became of it all the same.
+    The start of an answer in pieces waits for the first of them, so that it, too, can be refused. Of a later piece that
+    finds no room its sender is told by TooManyBytes, and may send a last word.
     """
 
     def __init__(self, scope: HTTPScope, holding: Holding, send: Send) -> None:
         self._scope = scope
         self._holding = holding
         self._send = send
+        self._start: Message | None = None
+        """Until it is sent."""
         self._whole = self._ended = False
+        self._kept = 0
 
     async def __call__(self, message: Message) -> None:
+        if self._ended:
+            return
         if message["type"] == "http.response.start":
-            await self._start(message)
-        elif message["type"] == "http.response.body" and not self._ended:
+            length = _content_length(message["headers"])
+            self._start, self._whole = message, length is not None
+            if length is not None:
+                await self._begin(length, more=False)
+        elif message["type"] == "http.response.body":
             await self._go_on(message)
 
-    async def _start(self, message: Any) -> None:
-        length = _content_length(message["headers"])
-        self._whole = length is not None
+    async def _begin(self, count: int, *, more: bool) -> None:
+        """Send the start, if there is room for what follows; else a refusal, after which no more is wanted."""
+        assert self._start is not None
         try:
-            self._hold(length or 0)
+            self._hold(count)
         except TooManyBytes as error:
             self._ended = True
             await self._refuse(error)
+            if more:
+                raise
         else:
-            await self._send(message)
-
-    def _hold(self, count: int) -> None:
-        if self._scope["method"] == "GET" and count > PIECE_BYTES:
-            self._holding.take(count)
-        else:
-            self._holding.overdraw(count)
+            start, self._start = self._start, None
+            await self._send(start)
 
     async def _go_on(self, message: Any) -> None:
         body, more = message.get("body", b""), message.get("more_body", False)
-        if not self._whole:
-            self._holding.overdraw(len(body))
-        if len(body) <= PIECE_BYTES:
+        if self._start is not None:
+            await self._begin(len(body), more=more)
+        elif not self._whole:
+            self._hold(len(body) - self._kept)
+        if self._ended:
+            return
+        if self._whole and len(body) <= PIECE_BYTES:
             await self._send(message)
             self._holding.give_back(len(body))
             return
@@ -185,13 +213,24 @@ class _Counted:
         except TooSlow:
             self._ended = True
             _log.info("A client that did not read its answer was dropped.")
+            if more:
+                raise
+
+    def _hold(self, count: int) -> None:
+        if count > PIECE_BYTES and _may_be_refused(self._scope):
+            self._holding.take(count)
+        else:
+            self._holding.overdraw(max(0, count))
 
     async def _send_in_pieces(self, body: bytes, *, more: bool) -> None:
         """A server takes what is whole at once, and keeps it for a reader that may never come."""
-        for start in range(0, len(body), PIECE_BYTES):
+        if self._holding.keeps_room:
+            self._kept = max(self._kept, len(body))
+        for start in range(0, len(body) or 1, PIECE_BYTES):
             piece = body[start : start + PIECE_BYTES]
             await send_piece(self._send, piece, more=more or start + PIECE_BYTES < len(body))
-            self._holding.give_back(len(piece))
+            if not self._kept:
+                self._holding.give_back(len(piece))
 
     async def _refuse(self, error: TooManyBytes) -> None:
         status, body, headers = encode_problem(error, self._scope["path"])

@@ -55,6 +55,7 @@ def _cluster(description: str) -> Body:
         Operation(
             id="listClusters",
             access=Cluster("read"),
+            reads=True,
             tag="clusters",
             summary="List all clusters",
             description="Those of which the caller may read something; each as `getCluster` shows it.",
@@ -85,6 +86,7 @@ async def list_clusters(
         Operation(
             id="getCluster",
             access=Namespaced("read"),
+            reads=True,
             tag="clusters",
             summary="Read a cluster's configuration and size",
             description="`counts` has the pods, and the configuration's lists of namespaces have the names, of "

@@ -25,6 +25,7 @@ def _operation(id_: str, scope: str) -> Operation:
     return Operation(
         id=id_,
         access=Namespaced("read"),
+        reads=True,
         tag="events",
         summary=f"What happened to the pods of {scope}",
         description="Placements, attempts that found no node, bindings by force, evictions: each "

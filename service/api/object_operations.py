@@ -147,6 +147,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
     return Operation(
         id=f"list{infix}{resource.kind}s",
         access=resource.reading,
+        reads=True,
         decided=resource.computed,
         tag=resource.tag,
         summary=f"List the {resource.plural} of {scope}",
@@ -163,6 +164,7 @@ def get_operation(resource: Resource) -> Operation:
     return Operation(
         id=f"get{resource.kind}",
         access=resource.reading,
+        reads=True,
         decided=resource.computed,
         tag=resource.tag,
         summary=f"Read a {resource.kind}",

@@ -8,6 +8,7 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from service.api import wire
+from service.api.budget import holding_of
 from service.api.callers import told_caller
 from service.api.filters import parse_filters
 from service.api.object_operations import (
@@ -150,6 +151,7 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     revision = start.revision if start else first
     list_kind = f"{kind}List"
     if limit is None:
+        holding_of(request.scope).keeps_room = True
         return Streamed(
             _streamed(list_head(list_kind, revision, None), found),
             headers=revision_headers(first, f'W/"{first}"'),
@@ -288,13 +290,13 @@ class _Found:
 
 
 async def _streamed(head: bytes, found: _Found) -> Pieces:
-    yield head
-    separator = b""
+    """The head comes with the first objects: if there is no room for these, nothing of the list was sent."""
+    before = head
     async for batch in found.batches():
         if batch:
-            yield separator + items(batch)
-            separator = b","
-    yield b"]}"
+            yield before + items(batch)
+            before = b","
+    yield head + b"]}" if before is head else b"]}"
 
 
 def _place(request: AnyRequest) -> tuple[str, str]:

@@ -56,6 +56,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     request: Body | None = None
     limit: BodyLimit = "body"
     answers: Mapping[int, Body] = {}
+    reads: bool = False
+    """Whether it changes nothing, whatever it is asked: then its answer may be refused where there is no room for it."""
     tagged: bool = False
     """Whether its answers have an entity tag, though they are about no cluster: those have one anyway."""
     decided: bool = False

@@ -24,6 +24,7 @@ _ROWS_PER_PIECE = 1_000
 _TOPOLOGY = Operation(
     id="getTopology",
     access=Namespaced("read"),
+    reads=True,
     decided=True,
     tag="placements",
     summary="The domains of a topology key",
@@ -76,6 +77,7 @@ async def get_topology(request: AnyRequest, services: NamedDependency[Services])
 _EXPORT = Operation(
     id="exportCluster",
     access=Namespaced("read"),
+    reads=True,
     tag="bulk",
     summary="All objects of a cluster, at one revision",
     description="As a `List` that `applyObjects` takes: the nodes, and what is in namespaces that the caller may "
@@ -100,11 +102,10 @@ async def export_cluster(request: AnyRequest, services: NamedDependency[Services
 
 
 async def _streamed(head: bytes, rows: list[ObjectRow]) -> Pieces:
-    yield head
     for start in range(0, len(rows), _ROWS_PER_PIECE):
-        separator = b"," if start else b""
-        yield separator + items(rows[start : start + _ROWS_PER_PIECE])
-    yield b"]}"
+        before = b"," if start else head
+        yield before + items(rows[start : start + _ROWS_PER_PIECE])
+    yield b"]}" if rows else head + b"]}"
 
 
 OVERVIEW_HANDLERS = (get_topology, export_cluster)

@@ -9,6 +9,7 @@ from litestar.di import NamedDependency
 from service.api import wire
 from service.api.access import Namespaced
 from service.api.bindings import parse_binding, parse_eviction
+from service.api.budget import holding_of
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
 from service.api.object_operations import CLUSTER_PATH
 from service.api.operations import JSON, Body, Operation, described
@@ -91,6 +92,7 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
     caller = deciding_for(request)
     parsed = await parse_placement(body, services.templates, services.settings.request_items_max)
     require_placing(caller, parsed)
+    holding_of(request.scope).changes_nothing = parsed.dry_run
     intent = msgspec.structs.replace(parsed, caller=caller)
     render = partial(_rendered, visibility_of(request))
     return await submit_once(request, services, intent, body, render)
@@ -187,6 +189,7 @@ def _evicted(visibility: Visibility, answer: ObjectAnswer) -> Rendered:
 _EXPLAIN = Operation(
     id="explainPod",
     access=Namespaced("read"),
+    reads=True,
     decided=True,
     tag="placements",
     summary="Why a pod is where it is, or why it waits",

@@ -89,13 +89,14 @@ class _TokenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     expires_in_seconds: Annotated[int, msgspec.Meta(ge=1, le=SECONDS_MAX)] | None = None
 
 
-def _operation(
+def _operation(  # noqa: PLR0913 - all that is told of one, by name
     identifier: str, summary: str, answer: Body, *, status: int = 200, request: Body | None = None,
-    description: str = "", problems: Sequence[str] = _PROBLEMS,
+    description: str = "", problems: Sequence[str] = _PROBLEMS, reads: bool = False,
 ) -> Operation:  # fmt: skip
     return Operation(
         id=identifier,
         access=Admin(),
+        reads=reads,
         tag="access",
         summary=summary,
         description=description,
@@ -126,6 +127,7 @@ _SETTINGS = _body(wire.PrincipalSettings, "All grants.", {"grants": _GRANTS})
         Operation(
             id="getCaller",
             access=Cluster("read"),
+            reads=True,
             tag="access",
             summary="Who am I?",
             description="Who makes the request, and what they may do.",
@@ -189,7 +191,11 @@ def _handlers(of: _Collection) -> tuple[HTTPRouteHandler, ...]:
 
 def _list_handler(of: _Collection) -> HTTPRouteHandler:
     operation = _operation(
-        f"list{of.title}s", f"List all {of.noun}s", of.many, problems=("StorageUnavailable",)
+        f"list{of.title}s",
+        f"List all {of.noun}s",
+        of.many,
+        problems=("StorageUnavailable",),
+        reads=True,
     )
 
     @get(of.path, opt=described(operation))
@@ -203,7 +209,9 @@ def _list_handler(of: _Collection) -> HTTPRouteHandler:
 
 
 def _get_handler(of: _Collection) -> HTTPRouteHandler:
-    operation = _operation(f"get{of.title}", f"Read a {of.noun}", of.one, problems=_READ_PROBLEMS)
+    operation = _operation(
+        f"get{of.title}", f"Read a {of.noun}", of.one, problems=_READ_PROBLEMS, reads=True
+    )
 
     @get(of.item, opt=_tagged(operation))
     async def get_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:

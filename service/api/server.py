@@ -31,6 +31,7 @@ _OK = msgspec.json.encode(wire.Readiness(status="ok"))
         Operation(
             id="getLiveness",
             access=Public(),
+            reads=True,
             tag="server",
             summary="Is the process alive?",
             answers={200: Body(types={JSON: wire.Readiness}, description="It is.")},
@@ -48,6 +49,7 @@ async def livez() -> Response[bytes]:
         Operation(
             id="getReadiness",
             access=Public(),
+            reads=True,
             tag="server",
             summary="Can the process serve?",
             description="It can as long as it reaches the database and follows the clusters' logs.",
@@ -87,6 +89,7 @@ async def check_ready(reads: ClusterReads, scheduler: Scheduler, lag_seconds_max
         Operation(
             id="getMetrics",
             access=Public(),
+            reads=True,
             tag="server",
             summary="Metrics of this server",
             description="Of all its worker processes together, whichever of them answers.",

@@ -34,6 +34,7 @@ _LISTS = ("namespaces", "nodes", "pods", "place")
 _SIMULATE = Operation(
     id="simulate",
     access=Namespaced("place"),
+    reads=True,
     tag="placements",
     summary="Place pods on a cluster that is written out in the request",
     description="Stateless, by the same engine as placements, always fully explained.",

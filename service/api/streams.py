@@ -1,15 +1,20 @@
-"""Answers that are sent piece by piece."""
+"""Answers that are sent piece by piece.
+
+That there is room for each piece, and that its reader takes it, `service.api.budget` sees to.
+"""
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from litestar import Litestar, Request, Response
 from litestar.response.base import ASGIResponse
 from litestar.types import Receive, Scope, Send
 from typing_extensions import override
+
+from service.api.problems import TooManyBytes
 
 HEAD_ONLY = "moorage_head_only"
 """Set in the scope's state by the edge, which turns HEAD into GET."""
@@ -77,7 +82,11 @@ class _StreamedResponse(ASGIResponse):
 
     @override
     async def send_body(self, send: Send, receive: Receive) -> None:
-        """Send the pieces as they come; a reader that is too slow finds the answer cut off."""
+        """Send the pieces as they come; a reader that is too slow finds the answer cut off.
+
+        A piece that finds no room is refused to its maker, where that waits for what becomes of it: what the maker
+        yields then ends the answer.
+        """
         if not self._ends_with_client:
             await self._send_pieces(send)
             return
@@ -88,13 +97,31 @@ class _StreamedResponse(ASGIResponse):
             leaving.add_done_callback(lambda _: sending.cancel())
 
     async def _send_pieces(self, send: Send) -> None:
-        try:
-            async with aclosing(self._pieces) as pieces:
+        with suppress(TooSlow):
+            await self._send_all(send)
+
+    async def _send_all(self, send: Send) -> None:
+        async with aclosing(self._pieces) as pieces:
+            try:
                 async for piece in pieces:
-                    await send_piece(send, piece, more=True)
-            await send_piece(send, b"", more=False)
-        except TooSlow:
-            _log.info("A client that did not read its answer was dropped.")
+                    await _send(send, piece, more=True)
+                await _send(send, b"", more=False)
+            except TooManyBytes as error:
+                await _send_last_word(send, pieces, error)
+
+
+async def _send(send: Send, piece: bytes, *, more: bool) -> None:
+    await send({"type": "http.response.body", "body": piece, "more_body": more})
+
+
+async def _send_last_word(send: Send, pieces: Pieces, error: TooManyBytes) -> None:
+    """There is no room for a piece: let its maker say so. Where the format has no words for it, the answer is cut off."""
+    try:
+        last_word = await pieces.athrow(error)
+    except (TooManyBytes, StopAsyncIteration):
+        _log.info("An answer was cut off: there was no room for its next piece.")
+    else:
+        await _send(send, last_word, more=False)
 
 
 class TooSlow(Exception):  # noqa: N818 - a fact, not a failure

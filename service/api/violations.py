@@ -17,6 +17,7 @@ from service.scheduler.intents import ReadViolations
 _VIOLATIONS = Operation(
     id="listViolations",
     access=Namespaced("read"),
+    reads=True,
     decided=True,
     tag="placements",
     summary="Placed pods that break a required rule now",

@@ -36,6 +36,7 @@ _KINDS = (*(resource.kind for resource in RESOURCES), CLUSTER_KIND)
 _OPERATION = Operation(
     id="watchChanges",
     access=Namespaced("read"),
+    reads=True,
     tag="bulk",
     summary="Follow the changes of a cluster",
     description="An endless stream of Server-Sent Events, one for each change, in the order of "

@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from service.api.budget import Budget
+from service.api.routes import HANDLERS
 from tests.api.conftest import MakeHarness
+from tests.api.following import stream
 from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem
 from tests.waiting import once
 
@@ -51,6 +53,11 @@ class Sender:
 
     def leave(self) -> None:
         self._pieces.put_nowait({"type": "http.disconnect"})
+
+    async def holds(self, harness: Harness, count: int) -> None:
+        """Send so much of a body, and wait until it has arrived."""
+        self.send(b" " * count)
+        await held(harness, budget_of(harness).in_flight + count)
 
     async def refused(self) -> tuple[str, dict[str, str]]:
         """Code and headers of the problem that it is told."""
@@ -271,3 +278,135 @@ async def test_an_answer_is_held_until_its_reader_has_taken_it(harness) -> None:
     with suppress(asyncio.CancelledError):
         await task
     assert budget_of(harness).in_flight == 0
+
+
+WIDE = {f"l{n}": "v" * 60 for n in range(1_000)}
+"""Labels of an object that is larger than a piece of an answer."""
+
+
+async def put_wide(harness: Harness, *names: str) -> None:
+    for name in names:
+        await harness.put(f"nodes/{name}", node(name, **WIDE))
+
+
+def test_each_operation_that_is_safe_by_its_method_says_that_it_only_reads() -> None:
+    operations = {
+        handler.opt["operation"].id: (handler.opt["operation"], "GET" in handler.http_methods)
+        for handler in HANDLERS
+        if "operation" in handler.opt
+    }
+    assert {name for name, (operation, safe) in operations.items() if operation.reads != safe} == {
+        "simulate"
+    }
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_a_dry_run_is_refused_where_a_placement_is_told(harness, dry_run) -> None:
+    body = {"template": pod("p"), "replicas": 400, "dryRun": dry_run}
+    sender = Sender(harness, f"{CLUSTER}/placements")
+    await sender.holds(harness, 50_000)
+    answer = await harness.client.post(f"{CLUSTER}/placements", json=body)
+    if dry_run:
+        assert problem(answer, 429) == "TooManyBytes"
+    else:
+        assert (answer.status_code, len(answer.content) > 70_000) == (200, True)
+    sender.leave()
+    await sender.task
+
+
+async def test_a_simulation_is_refused_where_its_answer_finds_no_room(harness) -> None:
+    nodes = [node(f"n-{number}") for number in range(20)]
+    body = {"nodes": nodes, "place": [pod(f"p-{number}") for number in range(50)]}
+    sender = Sender(harness, f"{CLUSTER}/placements")
+    await sender.holds(harness, 30_000)
+    answer = await harness.client.post("/v1/simulations", json=body)
+    assert problem(answer, 429) == "TooManyBytes"
+    sender.leave()
+    await sender.task
+
+
+async def test_a_list_that_finds_no_room_is_refused_before_it_begins(harness) -> None:
+    await put_wide(harness, "wide")
+    sender = Sender(harness, f"{CLUSTER}/placements")
+    await sender.holds(harness, 35_000)
+    for path in ("nodes", "export"):
+        answer = await harness.client.get(f"{CLUSTER}/{path}")
+        assert problem(answer, 429) == "TooManyBytes"
+        assert answer.headers["retry-after"] == "1"
+    sender.leave()
+    await sender.task
+
+
+class Reader:
+    """A client that reads an answer, and pauses once it has read so much."""
+
+    def __init__(self, harness: Harness, path: str, pause_after: int) -> None:
+        self.status, self.answered, self.complete = 0, b"", False
+        self.paused, self.go_on = asyncio.Event(), asyncio.Event()
+        self._pause_after = pause_after
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "root_path": "",
+            "headers": [(b"host", b"localhost")],
+        }
+        self.task = asyncio.create_task(harness.app(scope, self.go_on.wait, self._take))
+        self.task.add_done_callback(lambda _: self.paused.set())
+
+    async def _take(self, message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            return
+        self.answered += message["body"]
+        self.complete = not message["more_body"]
+        if len(self.answered) >= self._pause_after:
+            self.paused.set()
+            await self.go_on.wait()
+
+
+async def test_a_list_that_has_begun_keeps_its_room_for_what_is_to_come(
+    harness, monkeypatch
+) -> None:
+    monkeypatch.setattr("service.api.objects.BATCH_ROWS", 1)
+    await harness.client.delete(f"{CLUSTER}/nodes/n")
+    await put_wide(harness, "a", "b", "c")
+    reader = Reader(harness, f"{CLUSTER}/nodes", 70_000)
+    await reader.paused.wait()
+    sender = Sender(harness, f"{CLUSTER}/placements")
+    sender.send(placement(35_000), more=False)
+    assert (await sender.refused())[0] == "TooManyBytes"
+    reader.go_on.set()
+    await reader.task
+    found = msgspec.json.decode(reader.answered)["items"]
+    assert [each["metadata"]["name"] for each in found] == ["a", "b", "c"]
+
+
+async def test_a_list_of_which_a_later_piece_finds_no_room_is_cut_off(harness, monkeypatch) -> None:
+    monkeypatch.setattr("service.api.objects.BATCH_ROWS", 1)
+    await put_wide(harness, "wide")
+    reader = Reader(harness, f"{CLUSTER}/nodes", 1)
+    await reader.paused.wait()
+    sender = Sender(harness, f"{CLUSTER}/placements")
+    await sender.holds(harness, 35_000)
+    reader.go_on.set()
+    await reader.task
+    assert (reader.status, reader.complete, len(reader.answered) < 1_000) == (200, False, True)
+    sender.leave()
+    await sender.task
+
+
+async def test_a_watch_whose_events_find_no_room_says_so_in_its_last_event(harness) -> None:
+    revision = (await harness.client.get(CLUSTER)).headers["moorage-revision"]
+    await put_wide(harness, "wide")
+    sender = Sender(harness, f"{CLUSTER}/placements")
+    await sender.holds(harness, 35_000)
+    async with stream(harness, sinceRevision=revision) as watch:
+        await watch.until(1)
+    assert [(each.type, each.data.get("code")) for each in watch.events] == [
+        ("ERROR", "TooManyBytes")
+    ]
+    sender.leave()
+    await sender.task
