@@ -17,7 +17,6 @@ from types import FrameType
 from typing import Protocol
 
 from litestar import Litestar
-from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
@@ -59,8 +58,6 @@ __all__ = [
     "openapi_document",
 ]
 
-_BUDGET = "budget"
-"""In an application's state: the bytes that its requests hold."""
 _ANSWER_SECONDS = 5.0
 """How long after its time is up another worker's answer to a request is waited for."""
 
@@ -83,13 +80,14 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     scheduler: Scheduler,
     clock: Clock,
     metrics: Metrics | None = None,
+    budget: Budget | None = None,
     refusals: Refusals | None = None,
     lifespan: Lifespan | None = None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
 ) -> ASGIApp:
     """The ASGI application over a store and a scheduler.
 
-    `metrics` is the meter of that scheduler, `refusals` keep for the audit what was refused. `lifespan` surrounds the time in which requests are served, `middleware`
+    `metrics` is the meter of that scheduler, `budget` that of the process, `refusals` keep for the audit what was refused. `lifespan` surrounds the time in which requests are served, `middleware`
     each request that was routed and may be made.
 
     Raises:
@@ -105,11 +103,10 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         bodies=BodyReader(settings, clock.monotonic),
         metrics=metrics or Metrics(),
     )
-    budget = Budget(settings.bytes_in_flight_max)
+    budget = budget or Budget(settings.bytes_in_flight_max)
     documents = Documents()
     app = Litestar(
         route_handlers=HANDLERS,
-        state=State({_BUDGET: budget}),
         dependencies={
             "services": Provide(lambda: services, sync_to_thread=False),
             "openapi": Provide(documents.openapi),
@@ -183,7 +180,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     )
     templates = TemplateCache(settings.template_cache_bytes)
     metrics = Metrics(settings.metrics_dir)
-    neighbours = _neighbours(settings, store, clock, limits, metrics)
+    budget = Budget(settings.bytes_in_flight_max)
+    neighbours = _neighbours(settings, store, clock, limits, metrics, budget)
     homes = neighbours.homes if neighbours else None
     scheduler = Scheduler(store, clock, RandomIds(), limits, templates, metrics, homes)
 
@@ -197,7 +195,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     async def running(app: Litestar) -> AsyncIterator[None]:
         await scheduler.start()
         if neighbours is not None:
-            await neighbours.start(CountBytes(app, app.state[_BUDGET]))
+            await neighbours.start(CountBytes(app, budget))
         on_stop_signal(scheduler.watching.close)
         background = [asyncio.create_task(_warm_up())]
         if settings.debug:
@@ -219,6 +217,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         scheduler=scheduler,
         clock=clock,
         metrics=metrics,
+        budget=budget,
         refusals=refusals,
         lifespan=running,
         middleware=[neighbours.middleware] if neighbours else [],
@@ -226,7 +225,12 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
 
 
 def _neighbours(
-    settings: Settings, store: Store, clock: Clock, limits: Limits, metrics: Metrics
+    settings: Settings,
+    store: Store,
+    clock: Clock,
+    limits: Limits,
+    metrics: Metrics,
+    budget: Budget,
 ) -> "_Neighbours | None":
     """The other workers of this server, if it has several and they may hand over requests."""
     if not settings.hand_over or settings.workers == 1 or settings.hand_over_dir is None:
@@ -240,7 +244,7 @@ def _neighbours(
     presence = Presence(path.parent, own)
     server = f"{socket.gethostname()}:{settings.port}"
     homes = Homes(store, clock, limits, server=server, own=own, lives=presence.lives)
-    return _Neighbours(settings, homes, presence, path, clock, metrics)
+    return _Neighbours(settings, homes, presence, path, clock, metrics, budget)
 
 
 class _Neighbours:
@@ -254,20 +258,24 @@ class _Neighbours:
         path: Path,
         clock: Clock,
         metrics: Metrics,
+        budget: Budget,
     ) -> None:
         self.homes = homes
+        self._budget = budget
         self._presence = presence
         self._path = path
         self._listener: Listener | None = None
         self._peers = SocketPeers(
-            path.parent, answer_seconds_max=settings.request_timeout_seconds + _ANSWER_SECONDS
+            path.parent,
+            answer_seconds_max=settings.request_timeout_seconds + _ANSWER_SECONDS,
+            budget=budget,
         )
         bodies = BodyReader(settings, clock.monotonic)
         self.middleware = HandOver(homes, self._peers, bodies, metrics)
 
     async def start(self, app: ASGIApp) -> None:
         """Listen to the others."""
-        self._listener = Listener(self._path, partial(decide_handed, app))
+        self._listener = Listener(self._path, partial(decide_handed, app), self._budget)
         await self._listener.start()
 
     async def stop(self) -> None:

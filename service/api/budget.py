@@ -80,6 +80,17 @@ class Holding:
         self._budget.in_flight += count
         self.held += count
 
+    def hold_answer(self, count: int, *, may_be_refused: bool) -> None:
+        """Hold so many bytes of an answer; a refusal would take as much as a small one.
+
+        Raises:
+            TooManyBytes: there is no room for them, and nothing was changed that has to be told.
+        """
+        if count > PIECE_BYTES and may_be_refused:
+            self.take(count)
+        else:
+            self.overdraw(max(0, count))
+
     def give_back(self, count: int) -> None:
         """Hold so many bytes less."""
         count = min(count, self.held)
@@ -146,7 +157,7 @@ class CountBytes:
             holding.close()
 
 
-def _may_be_refused(scope: HTTPScope) -> bool:
+def may_be_refused(scope: HTTPScope) -> bool:
     """Whether nothing was changed for an answer, so that the client can be told to ask again."""
     handler = cast("Mapping[str, Any]", scope).get("route_handler")
     operation = None if handler is None else handler.opt.get("operation")
@@ -217,10 +228,7 @@ class _Counted:
                 raise
 
     def _hold(self, count: int) -> None:
-        if count > PIECE_BYTES and _may_be_refused(self._scope):
-            self._holding.take(count)
-        else:
-            self._holding.overdraw(max(0, count))
+        self._holding.hold_answer(count, may_be_refused=may_be_refused(self._scope))
 
     async def _send_in_pieces(self, body: bytes, *, more: bool) -> None:
         """A server takes what is whole at once, and keeps it for a reader that may never come."""

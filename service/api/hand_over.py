@@ -6,9 +6,10 @@ from typing import Any
 from litestar import Request
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from msgspec.structs import replace
 
 from service.api.access import identify, principal_of
-from service.api.budget import holding_of
+from service.api.budget import holding_of, may_be_refused
 from service.api.callers import address_of, name_request, request_id_of
 from service.api.idempotency import IDEMPOTENCY_KEY
 from service.api.metrics import Metrics
@@ -49,7 +50,9 @@ class HandOver:
                 await app(scope, receive, send)
                 return
             assert scope["type"] == ScopeType.HTTP
-            await _send(send, await self._ask(app, scope, receive, holder))
+            answer = await self._ask(app, scope, receive, holder)
+            holding_of(scope).changes_nothing |= answer.changes_nothing
+            await _send(send, answer)
 
         return handing_over
 
@@ -108,7 +111,8 @@ async def decide_handed(app: ASGIApp, request: HandedRequest) -> HandedAnswer:
     }
     identify(scope, request.principal)
     name_request(scope, request.request_id)
-    return await answer_of(app, scope, request.body)
+    answer = await answer_of(app, scope, request.body)
+    return replace(answer, changes_nothing=may_be_refused(scope))
 
 
 async def _here(app: ASGIApp, scope: HTTPScope, body: bytes) -> HandedAnswer:

@@ -2,25 +2,31 @@
 
 Each worker listens on a socket named after itself; each keeps one connection to each worker that it
 hands requests to. On it requests and answers pass in any order, as frames: four bytes of length,
-then MessagePack.
+then MessagePack. A large answer comes in parts, between which others pass.
 """
 
 import asyncio
 import logging
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
+from service.api.budget import Budget, Holding
+from service.api.problems import TooManyBytes
 from service.model.principals import Principal
 from service.scheduler.handing import AnswerLost, Repeat, Unreachable
 
 SOCKET_PATH_BYTES_MAX = 100
 """What all systems take."""
 FRAME_BYTES_MAX = 64 * 1024 * 1024
+"""A request that is larger, with all that belongs to it, is not handed over."""
+PART_BYTES_MAX = 1024 * 1024
+"""So much of an answer's body goes in one frame: pings and other answers need not wait long for it."""
 CONNECT_SECONDS_MAX = 0.5
 RECONNECT_SECONDS = 0.25
 """After a worker could not be reached, for so long nobody tries."""
@@ -52,6 +58,8 @@ class HandedAnswer(msgspec.Struct, frozen=True, array_like=True):
     status: int
     headers: Headers
     body: bytes
+    changes_nothing: bool = False
+    """Whether nothing was changed for it, so that it may be refused where there is no room for it."""
 
     @property
     def refused(self) -> bool:
@@ -68,6 +76,14 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True, tag="!"):
     number: int
     answer: HandedAnswer | None
     """None: it was not begun, since this worker is about to stop."""
+    more: bool = False
+    """Whether parts of its body follow."""
+
+
+class _Part(msgspec.Struct, frozen=True, array_like=True, tag="+"):
+    number: int
+    body: bytes
+    more: bool
 
 
 class _Lost(msgspec.Struct, frozen=True, array_like=True, tag="x"):
@@ -84,7 +100,7 @@ class _Pong(msgspec.Struct, frozen=True, array_like=True, tag="o"):
 
 _encode = msgspec.msgpack.Encoder().encode
 _requests = msgspec.msgpack.Decoder(_Ask | _Ping)
-_answers = msgspec.msgpack.Decoder(_Answer | _Lost | _Pong)
+_answers = msgspec.msgpack.Decoder(_Answer | _Part | _Lost | _Pong)
 
 Decide = Callable[[HandedRequest], Awaitable[HandedAnswer]]
 
@@ -104,9 +120,10 @@ def socket_of(folder: Path, worker: str) -> Path:
 class Listener:
     """Decides what other workers hand to this one."""
 
-    def __init__(self, path: Path, decide: Decide) -> None:
+    def __init__(self, path: Path, decide: Decide, budget: Budget) -> None:
         self._path = path
         self._decide = decide
+        self._budget = budget
         self._server: asyncio.Server | None = None
         self._closing = False
         self._deciding: set[asyncio.Task[None]] = set()
@@ -147,31 +164,41 @@ class Listener:
             writer.close()
 
     async def _answer(self, writer: StreamWriter, ask: _Ask) -> None:
-        answer: _Answer | _Lost
-        try:
-            answer = _Answer(ask.number, await self._decide(ask.request))
-        except Exception:  # noqa: BLE001 - a bug must not end the connection
-            _log.exception("A request of another worker failed.")
-            answer = _Lost(ask.number)
-        with suppress(OSError):
-            _write(writer, answer)
-            await writer.drain()
+        frames: Iterable[_Answer | _Part | _Lost]
+        with closing(Holding(self._budget)) as holding:
+            try:
+                answer = await self._decide(ask.request)
+            except Exception:  # noqa: BLE001 - a bug must not end the connection
+                _log.exception("A request of another worker failed.")
+                frames = [_Lost(ask.number)]
+            else:
+                holding.overdraw(len(answer.body))  # it was allowed when it was made
+                frames = _in_parts(ask.number, answer)
+            with suppress(OSError):
+                for frame in frames:
+                    _write(writer, frame)
+                    await writer.drain()
 
 
 class SocketPeers:
     """The other workers, as this one asks them. Create it within the event loop that uses it."""
 
-    def __init__(self, folder: Path, *, answer_seconds_max: float) -> None:
+    def __init__(self, folder: Path, *, answer_seconds_max: float, budget: Budget) -> None:
         self._folder = folder
+        self._budget = budget
         self._answer_seconds_max = answer_seconds_max
         self._peers: dict[str, _Peer] = {}
 
     async def ask(self, holder: str, request: HandedRequest, repeat: Repeat) -> HandedAnswer:
-        """See `service.scheduler.handing.Peers`."""
+        """See `service.scheduler.handing.Peers`.
+
+        Raises:
+            TooManyBytes: this process has no room for the answer, for which nothing was changed.
+        """
         peer = self._peers.get(holder)
         if peer is None:
             self._forget_the_dead()
-            peer = self._peers[holder] = _Peer(socket_of(self._folder, holder))
+            peer = self._peers[holder] = _Peer(socket_of(self._folder, holder), self._budget)
         try:
             async with asyncio.timeout(self._answer_seconds_max):
                 return await peer.ask(request, may_repeat=repeat != "Never")
@@ -187,18 +214,52 @@ class SocketPeers:
         self._peers = {name: peer for name, peer in self._peers.items() if peer.exists}
 
 
-class _Waiting(msgspec.Struct, frozen=True, eq=False):
-    """Who waits for an answer."""
+class _Waiting:
+    """Who waits for an answer, and what has come of it; the bytes are held until it is closed."""
 
-    answer: asyncio.Future[HandedAnswer]
-    may_repeat: bool
+    def __init__(self, budget: Budget, *, may_repeat: bool) -> None:
+        self.answer: asyncio.Future[HandedAnswer] = asyncio.get_running_loop().create_future()
+        self.may_repeat = may_repeat
+        self._start: HandedAnswer | None = None
+        self._parts: list[bytes] = []
+        self._holding = Holding(budget)
+
+    def hear(self, frame: _Answer | _Part | _Lost) -> None:
+        """Take what has come; nobody waits for the rest of what was refused."""
+        if self.answer.done():
+            return
+        if isinstance(frame, _Lost):
+            self.answer.set_exception(AnswerLost())
+        elif isinstance(frame, _Part):
+            self._add(frame.body, more=frame.more)
+        elif frame.answer is None:
+            self.answer.set_exception(Unreachable())
+        else:
+            self._start = frame.answer
+            self._add(frame.answer.body, more=frame.more)
+
+    def _add(self, part: bytes, *, more: bool) -> None:
+        assert self._start is not None
+        try:
+            self._holding.hold_answer(len(part), may_be_refused=self._start.changes_nothing)
+        except TooManyBytes as error:
+            self.answer.set_exception(error)
+            return
+        self._parts.append(part)
+        if not more:
+            self.answer.set_result(replace(self._start, body=b"".join(self._parts)))
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        self._holding.close()
 
 
 class _Peer:
     """One other worker."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, budget: Budget) -> None:
         self._path = path
+        self._budget = budget
         self._time = asyncio.get_running_loop().time
         self._numbers = count()
         self._waiting: dict[int, _Waiting] = {}
@@ -221,15 +282,15 @@ class _Peer:
     async def ask(self, request: HandedRequest, *, may_repeat: bool) -> HandedAnswer:
         writer = await self._connection()
         number = next(self._numbers)
-        future: asyncio.Future[HandedAnswer] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = _Waiting(future, may_repeat)
-        try:
-            _write(writer, _Ask(number, request))
-            return await future
-        except ConnectionResetError:
-            raise Unreachable from None
-        finally:
-            del self._waiting[number]
+        with closing(_Waiting(self._budget, may_repeat=may_repeat)) as waiting:
+            self._waiting[number] = waiting
+            try:
+                _write(writer, _Ask(number, request))
+                return await waiting.answer
+            except (ConnectionResetError, _FrameTooLargeError):
+                raise Unreachable from None
+            finally:
+                del self._waiting[number]
 
     async def close(self) -> None:
         if self._writer is not None:
@@ -268,8 +329,8 @@ class _Peer:
                 if isinstance(frame, _Pong):
                     continue
                 waiting = self._waiting.get(frame.number)
-                if waiting is not None and not waiting.answer.done():
-                    _conclude(waiting.answer, frame)
+                if waiting is not None:
+                    waiting.hear(frame)
         except (OSError, EOFError, msgspec.MsgspecError):
             pass
         finally:
@@ -296,13 +357,15 @@ class _Peer:
                 each.answer.set_exception(AnswerLost())
 
 
-def _conclude(future: asyncio.Future[HandedAnswer], frame: _Answer | _Lost) -> None:
-    if isinstance(frame, _Lost):
-        future.set_exception(AnswerLost())
-    elif frame.answer is None:
-        future.set_exception(Unreachable())
-    else:
-        future.set_result(frame.answer)
+class _FrameTooLargeError(Exception):
+    """The other side would take it for nonsense, and hang up on everybody who waits."""
+
+
+def _in_parts(number: int, answer: HandedAnswer) -> Iterable[_Answer | _Part]:
+    body, size = answer.body, PART_BYTES_MAX
+    yield _Answer(number, replace(answer, body=body[:size]), more=len(body) > size)
+    for start in range(size, len(body), size):
+        yield _Part(number, body[start : start + size], more=start + size < len(body))
 
 
 async def _read(reader: StreamReader) -> bytes:
@@ -316,6 +379,8 @@ async def _read(reader: StreamReader) -> bytes:
 def _write(writer: StreamWriter, frame: msgspec.Struct) -> None:
     """Send a frame; ConnectionResetError, and nothing is sent, where the other has left."""
     encoded = _encode(frame)
+    if len(encoded) > FRAME_BYTES_MAX:
+        raise _FrameTooLargeError
     try:
         writer.write(len(encoded).to_bytes(4, "big") + encoded)
     except RuntimeError:  # uvloop's word for a transport that is closed

@@ -4,13 +4,15 @@ import asyncio
 import subprocess
 import sys
 import tempfile
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 
 from service.api import peers as peers_module
+from service.api.budget import Budget
 from service.api.hand_over import HandOver, decide_handed
 from service.api.metrics import Metrics
 from service.api.peers import HandedRequest, Listener, SocketPeers, socket_of
@@ -40,7 +42,8 @@ class Worker:
         lives = self.presence.lives
         self.homes = Homes(store, CLOCK, Limits(), server="s", own=name, lives=lives)
         self.scheduler = Scheduler(store, CLOCK, RandomIds(), Limits(), homes=self.homes)
-        self.peers = SocketPeers(folder, answer_seconds_max=10)
+        self.budget = Budget(self.settings.bytes_in_flight_max)
+        self.peers = SocketPeers(folder, answer_seconds_max=10, budget=self.budget)
         bodies = BodyReader(self.settings, CLOCK.monotonic)
         metrics = Metrics()
         self.app = create_app(
@@ -49,11 +52,12 @@ class Worker:
             scheduler=self.scheduler,
             clock=CLOCK,
             metrics=metrics,
+            budget=self.budget,
             middleware=[HandOver(self.homes, self.peers, bodies, metrics)],
         )
         self.handed = []
         """What others handed to it."""
-        self.listener = Listener(socket_of(folder, name), self._decide)
+        self.listener = Listener(socket_of(folder, name), self._decide, self.budget)
         transport = httpx.ASGITransport(app=self.app)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
         self.before = self.after = None
@@ -456,3 +460,66 @@ async def test_p19_nonsense_on_the_socket_ends_that_connection_only(home, other)
 def test_p19_a_path_that_no_system_takes_for_a_socket_is_refused():
     with pytest.raises(ValueError, match="too long"):
         socket_of(Path("/" + "x" * 100), "w")
+
+
+@asynccontextmanager
+async def placed_meanwhile(home, other):
+    """A placement that `home` has begun and goes on with in the end; if its connection ended, its outcome were unknown."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def hold():
+        home.before = None
+        begun.set()
+        await go_on.wait()
+
+    home.before = hold
+    asked = asyncio.create_task(other.client.post(f"{CLUSTER}/placements", json=placing("p")))
+    await begun.wait()
+    try:
+        yield
+    finally:
+        go_on.set()
+        answer = await asked
+    assert answer.json()["results"][0]["outcome"] == "Placed"
+
+
+def many(count, **options):
+    """A placement with a short body and a long answer."""
+    return {"template": pod("many"), "replicas": count, **options}
+
+
+async def test_p19_an_answer_larger_than_a_frame_ends_nobody_elses_wait(home, other, monkeypatch):
+    monkeypatch.setattr(peers_module, "FRAME_BYTES_MAX", 20_000)
+    monkeypatch.setattr(peers_module, "PART_BYTES_MAX", 1_000)
+    async with placed_meanwhile(home, other):
+        large = await other.client.post(f"{CLUSTER}/placements", json=many(150, dryRun=True))
+    assert (len(large.json()["results"]), len(large.content) > 20_000) == (150, True)
+    assert len(home.decided) == 2
+
+
+async def test_p19_a_request_larger_than_a_frame_is_decided_where_it_arrived(
+    home, other, monkeypatch
+):
+    monkeypatch.setattr(peers_module, "FRAME_BYTES_MAX", 20_000)
+    body = msgspec.json.encode(placing("q")) + b" " * 20_000
+    async with placed_meanwhile(home, other):
+        large = await other.client.post(f"{CLUSTER}/placements", content=body, headers=AS_JSON)
+    assert large.json()["results"][0]["outcome"] == "Placed"
+    assert len(home.decided) == 1
+
+
+@pytest.mark.parametrize("small", ["home", "other"])
+async def test_p19_an_answer_without_room_in_either_worker_is_refused_unless_something_was_changed(
+    start_worker, small
+):
+    limits = dict.fromkeys(("home", "other"), 256 * 1024**2) | {small: 100_000}
+    home, other = [
+        await start_worker(name, bytes_in_flight_max=limit) for name, limit in limits.items()
+    ]
+    await home.client.put(f"{CLUSTER}/nodes/n", json=node("n", zone="a"))
+    dry = await other.client.post(f"{CLUSTER}/placements", json=many(1_000, dryRun=True))
+    assert problem(dry, 429) == "TooManyBytes"
+    done = await other.client.post(f"{CLUSTER}/placements", json=many(1_000))
+    assert (done.status_code, len(done.content) > 100_000) == (200, True)
+    assert len(home.decided) == 2
+    await until(lambda: home.budget.in_flight == other.budget.in_flight == 0)
