@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from msgspec.structs import replace
 
 from service.api.reads import ClusterReads, Wanted
-from service.model.log import Head, ObjectPage, ObjectRead, ObjectRow
+from service.model.log import Head, ObjectPage, ObjectRead, ObjectRow, first_rows
 from service.scheduler.answers import ShownObject
 from service.scheduler.intents import ReadComputed
 from service.scheduler.service import Scheduler
@@ -38,8 +38,13 @@ class ComputedReads:
             if not wanted.node_name
             and (wanted.after is None or (row.namespace, row.name) > wanted.after)
         ]
-        for start in range(0, len(found) or 1, wanted.rows):
-            yield ObjectPage(head=page.head, rows=found[start : start + wanted.rows])
+        wanted.hold(sum(len(row.body) for row in found))
+        while True:
+            batch = first_rows(found, wanted.rows)
+            yield ObjectPage(head=page.head, rows=batch)
+            found = found[len(batch) :]
+            if not found:
+                return
 
     async def _read(self, cluster: str, intent: ReadComputed, head: Head) -> ObjectPage:
         answer = await self._scheduler.submit(cluster, intent)

@@ -96,7 +96,11 @@ _IF_NONE_MATCH = Parameter(
     example='"1042"',
 )
 LIMIT_AND_CONTINUE = (
-    Parameter(name="limit", type=int, description="How many objects a page holds; all if absent."),
+    Parameter(
+        name="limit",
+        type=int,
+        description="How many objects a page holds at most, fewer if they are large; all if absent.",
+    ),
     Parameter(name="continue", description="The `metadata.continue` of the page before."),
 )
 _LIST_PARAMETERS = (

@@ -1,6 +1,7 @@
 """The operations that every kind of stored object has: list, get, put, patch, delete."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from litestar import Response, delete, get, patch, put
@@ -46,7 +47,7 @@ from service.api.services import Services
 from service.api.streams import Pieces, Streamed
 from service.api.visibility import require_sight, seen_batches, seen_body, visibility_of
 from service.model.errors import NotFound
-from service.model.log import ObjectPage, ObjectRow
+from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
 from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
 from service.scheduler.answers import ObjectAnswer
@@ -138,6 +139,7 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
         rows=rows,
         node_name=parameters.get("nodeName") or None,
         at_least=number(parameters, "minRevision") or 0,
+        hold=partial(holding_of(request.scope).hold_answer, may_be_refused=True),
     )
     pages = seen_batches(
         services.lists_of(kind),
@@ -275,13 +277,15 @@ class _Found:
             yield self._passing(page)
 
     async def take(self, limit: int) -> tuple[list[ObjectRow], bool]:
-        """Up to `limit` rows, and whether there are more."""
-        taken: list[ObjectRow] = []
+        """Up to `limit` rows, fewer if they are large, and whether there are more."""
+        taken, size = list[ObjectRow](), 0
         async for batch in self.batches():
-            taken += batch
-            if len(taken) > limit:
-                break
-        return taken[:limit], len(taken) > limit
+            for row in batch:
+                if len(taken) == limit or size >= PAGE_BYTES_MAX:
+                    return taken, True
+                taken.append(row)
+                size += len(row.body)
+        return taken, False
 
     def _passing(self, page: ObjectPage) -> list[ObjectRow]:
         if self._passes is None:

@@ -51,6 +51,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """Only pods on this node."""
     at_least: int = 0
     """The revision that the cluster has to have reached."""
+    hold: Callable[[int], None] = lambda _: None
+    """Told how many bytes are in memory beside the batches; it may raise TooManyBytes."""
 
 
 class Reads(Source, Protocol):
@@ -147,12 +149,12 @@ class ClusterReads:
         )
 
     async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """The objects of a kind in batches; the last one has fewer than `wanted.rows`."""
+        """The objects of a kind in batches, which are bounded in rows and in bytes."""
         after = wanted.after
         while True:
             page = await self._list(cluster, kind, wanted, after)
             yield page
-            if len(page.rows) < wanted.rows:
+            if page.is_last(wanted.rows):
                 return
             after = (page.rows[-1].namespace, page.rows[-1].name)
 

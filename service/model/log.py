@@ -8,8 +8,9 @@ A commit whose connection failed raises `service.model.errors.OutcomeUnknown`: o
 `Store.settle_unknown` can tell what became of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -21,6 +22,8 @@ from service.model.events import Event, EventRow
 CHANGES_PER_COMMIT_MAX = 2_000
 """A commit beyond this is split, unless it is a group or a `List` (P6)."""
 BYTES_PER_COMMIT_MAX = 2_000_000
+PAGE_BYTES_MAX = 4 * 1024 * 1024
+"""A page of objects ends with the one that reaches so many bytes, however few they are."""
 LOCKED_LAG_CHANGES_MAX = 2_000
 """Who is further behind catches up first, without the lock (P6)."""
 COMPACTION_STEP_ROWS_MAX = 1_000
@@ -263,6 +266,21 @@ class ObjectPage(msgspec.Struct, frozen=True):
 
     head: Head
     rows: list[ObjectRow]
+
+    def is_last(self, limit: int) -> bool:
+        """Whether nothing follows: the page ended neither with so many rows nor with `PAGE_BYTES_MAX`."""
+        return len(self.rows) < limit and sum(len(row.body) for row in self.rows) < PAGE_BYTES_MAX
+
+
+def first_rows(rows: Iterable[ObjectRow], limit: int) -> list[ObjectRow]:
+    """The rows of one page of them: at most `limit`, and none after the one that reaches `PAGE_BYTES_MAX`."""
+    taken, size = list[ObjectRow](), 0
+    for row in islice(rows, limit):
+        if size >= PAGE_BYTES_MAX:
+            break
+        taken.append(row)
+        size += len(row.body)
+    return taken
 
 
 class EventPage(msgspec.Struct, frozen=True):

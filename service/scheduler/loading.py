@@ -110,7 +110,7 @@ class Loading(Generic[AnyTarget]):
                 self._begin()
                 continue
             await self._add(page)
-            if len(page.rows) < self._rows:
+            if page.is_last(self._rows):
                 return self._target, page.head
 
     async def _add(self, page: ObjectPage) -> None:

@@ -51,6 +51,7 @@ from service.model.log import (
     ReplicaReport,
     ReplicaState,
     effects,
+    first_rows,
 )
 from service.store.keeping import Keeping
 from service.store.memory_audit import AuditLog
@@ -324,7 +325,8 @@ class MemoryStore(MemoryPrincipals):
         """At most `limit` objects of all kinds by their keys, those beyond the key `after` (P13)."""
         own = self._cluster(cluster_id)
         keys = (key for key in own.objects if after is None or key > after)
-        return ObjectPage(own.head, [own.objects[key] for key in nsmallest(limit, keys)])
+        rows = (own.objects[key] for key in nsmallest(limit, keys))
+        return ObjectPage(own.head, first_rows(rows, limit))
 
     async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
         """One object, and the head of the same instant."""
@@ -351,7 +353,7 @@ class MemoryStore(MemoryPrincipals):
             and (node_name is None or row.node_name == node_name)
             and (after is None or (row.namespace, row.name) > after)
         ]
-        return ObjectPage(own.head, sorted(rows, key=_key)[:limit])
+        return ObjectPage(own.head, first_rows(sorted(rows, key=_key), limit))
 
     # Upkeep
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 
 import asyncpg
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Dialect,
     Integer,
@@ -59,7 +60,10 @@ def object_list(by_namespace: bool, by_node: bool, after: After) -> Query:  # no
     Within a namespace the start is given by name alone: with a whole key PostgreSQL would begin
     at the namespace's first object.
     """
-    wanted = [object_.c.cluster_id == head.c.cluster_id, object_.c.kind == bindparam("kind")]
+    wanted = [
+        object_.c.cluster_id == bindparam("cluster"),
+        object_.c.kind == bindparam("kind"),
+    ]
     if by_namespace:
         wanted.append(object_.c.namespace == bindparam("namespace"))
     if by_node:
@@ -71,18 +75,21 @@ def object_list(by_namespace: bool, by_node: bool, after: After) -> Query:  # no
             bindparam("after_namespace", type_=Text), bindparam("after_name", type_=Text)
         )
         wanted.append(tuple_(object_.c.namespace, object_.c.name) > start)
-    found = (
-        select(object_)
+    order, size = (object_.c.namespace, object_.c.name), func.octet_length(object_.c.body)
+    bytes_before = (func.sum(size).over(order_by=order) - size).label("bytes_before")
+    page = (
+        select(object_, bytes_before)
         .where(*wanted)
-        .order_by(object_.c.namespace, object_.c.name)
+        .order_by(*order)
         .limit(bindparam("limit", type_=Integer))
-        .correlate(head)
-        .lateral("found")
+        .subquery("page")
     )
+    small = page.c.bytes_before < bindparam("bytes_max", type_=BigInteger)
+    found = select(page).where(small).lateral("found")
     present = [
         column.label(f"head_{column.name}") for column in (head.c.revision, head.c.tip, head.c.at)
     ]
-    columns = [column for column in found.c if column.name != "cluster_id"]
+    columns = [found.c[column.name] for column in object_.c if column.name != "cluster_id"]
     return Query(
         select(*present, *columns)
         .select_from(head.outerjoin(found, true()))

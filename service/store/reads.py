@@ -8,6 +8,7 @@ import asyncpg
 
 from service.model.errors import NotFound
 from service.model.log import (
+    PAGE_BYTES_MAX,
     Diverged,
     Head,
     LogPage,
@@ -27,10 +28,14 @@ _OBJECTS = """
         o.kind, o.namespace, o.name, o.uid, o.revision, o.body, o.node_name
     FROM head AS h
     LEFT JOIN LATERAL (
-        SELECT * FROM object
-        WHERE cluster_id = $1 AND (kind, namespace, name) > ($2, $3, $4)
-        ORDER BY kind, namespace, name
-        LIMIT $5
+        SELECT * FROM (
+            SELECT *, sum(octet_length(body)) OVER (ORDER BY kind, namespace, name) - octet_length(body) AS bytes_before
+            FROM object
+            WHERE cluster_id = $1 AND (kind, namespace, name) > ($2, $3, $4)
+            ORDER BY kind, namespace, name
+            LIMIT $5
+        ) AS page
+        WHERE bytes_before < $6
     ) AS o ON true
     WHERE h.cluster_id = $1
     ORDER BY o.kind, o.namespace, o.name
@@ -97,12 +102,12 @@ class Reads:
     ) -> ObjectPage:
         """At most `limit` objects of all kinds by their keys, those beyond the key `after` (P13).
 
-        One statement, so rows and head are of the same instant.
+        They are no more than reach `PAGE_BYTES_MAX`, too. One statement, so rows and head are of the same instant.
         """
         key = after or ObjectKey("", "", "")
         with unavailable_on_failure():
             async with self._reads.driver() as connection:
-                rows = await connection.fetch(_OBJECTS, cluster_id, *key, limit)
+                rows = await connection.fetch(_OBJECTS, cluster_id, *key, limit, PAGE_BYTES_MAX)
         return ObjectPage(*_split(cluster_id, rows))
 
     async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
@@ -123,7 +128,10 @@ class Reads:
         after: tuple[str, str] | None = None,
         limit: int,
     ) -> ObjectPage:
-        """At most `limit` objects by namespace and name, those beyond the key `after`."""
+        """At most `limit` objects by namespace and name, those beyond the key `after`.
+
+        They are no more than reach `PAGE_BYTES_MAX`, too.
+        """
         from service.store import queries  # noqa: PLC0415 - see there
 
         start: queries.After = "Start" if after is None else "Key"
@@ -142,6 +150,7 @@ class Reads:
                     after_namespace=after_namespace,
                     after_name=after_name,
                     limit=limit,
+                    bytes_max=PAGE_BYTES_MAX,
                 )
         return ObjectPage(*_split(cluster_id, rows))
 

@@ -13,6 +13,7 @@ from service.api.routes import HANDLERS
 from tests.api.conftest import MakeHarness
 from tests.api.following import stream
 from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem
+from tests.store.history import committed, create
 from tests.waiting import once
 
 BUDGET = 100_000
@@ -410,3 +411,20 @@ async def test_a_watch_whose_events_find_no_room_says_so_in_its_last_event(harne
     ]
     sender.leave()
     await sender.task
+
+
+async def test_a_list_is_read_and_paged_by_bytes_as_well(make_harness) -> None:
+    """It has twice as many as there is room for, and some thousand rows would be a batch, or a page."""
+    harness = await make_harness(bytes_in_flight_max=9 * 1024**2)
+    body = msgspec.json.encode({"metadata": {"name": "n", "annotations": {"a": "x" * 3 * 1024**2}}})
+    large = [create(name, kind="Node", namespace="", body=body) for name in "abcdef"]
+    await committed(harness.store, 1, *large)
+    answer = await harness.client.get(f"{CLUSTER}/nodes")
+    assert (answer.status_code, len(answer.json()["items"])) == (200, 6)
+    pages, token = [], ""
+    while token is not None:
+        page = (await harness.client.get(f"{CLUSTER}/nodes?limit=100{token}")).json()
+        pages.append(len(page["items"]))
+        token = page["metadata"].get("continue")
+        token = token and f"&continue={token}"
+    assert pages == [2, 2, 2]

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from itertools import product
 from typing import Any
 
-from service.model.log import ObjectKey
+from service.model.log import PAGE_BYTES_MAX, ObjectKey, ObjectPage
 from tests.store.history import AnyStore, committed, create, rows
 from tests.store.paging import NAMES, SCOPES
 from tests.store.test_events import event
@@ -116,3 +116,26 @@ async def test_p13_ranges_of_all_kinds_add_up_to_the_cluster(store: AnyStore, cl
     for size in range(1, len(whole) + 2):
         assert await in_pages(read, size) == whole, size
     assert len(await rows(store, cluster_id)) == len(changes)
+
+
+LARGE = b"x" * (PAGE_BYTES_MAX - 1_000)
+
+
+async def test_p13_a_page_ends_with_the_object_that_makes_it_too_large(
+    store: AnyStore, cluster_id: int
+):
+    """So no page has more bytes than its bound and an object more; all pages together are the cluster."""
+    await committed(store, cluster_id, *(create(name, body=LARGE) for name in "abc"))
+
+    def names(page: ObjectPage) -> list[str]:
+        return [row.name for row in page.rows]
+
+    listed = await store.list_objects(cluster_id, "Pod", limit=MANY)
+    assert (names(listed), listed.is_last(MANY)) == (["a", "b"], False)
+    rest = await store.list_objects(cluster_id, "Pod", after=("default", "b"), limit=MANY)
+    assert (names(rest), rest.is_last(MANY)) == (["c"], True)
+    ranged = await store.read_objects(cluster_id, None, MANY)
+    assert (names(ranged), ranged.is_last(MANY)) == (["config", "a", "b"], False)
+    rest = await store.read_objects(cluster_id, ranged.rows[-1].key, MANY)
+    assert (names(rest), rest.is_last(MANY)) == (["c"], True)
+    assert len(await rows(store, cluster_id)) == 3
