@@ -91,6 +91,11 @@ class Holding:
         else:
             self.overdraw(max(0, count))
 
+    def hold_in_all(self, count: int) -> None:
+        """Hold so many bytes, those held already among them; raises TooManyBytes as `hold_answer` of a read."""
+        if count > max(self.held, PIECE_BYTES):
+            self.take(count - self.held)
+
     def give_back(self, count: int) -> None:
         """Hold so many bytes less."""
         count = min(count, self.held)

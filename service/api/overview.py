@@ -5,19 +5,21 @@ from litestar.di import NamedDependency
 
 from service.api import wire
 from service.api.access import Namespaced
+from service.api.budget import holding_of
 from service.api.object_operations import CLUSTER_PATH
 from service.api.operations import JSON, Body, Operation, Parameter, described
 from service.api.requests import AnyRequest, query, wrong_parameter
 from service.api.responses import encoded_response, items, list_head, revision_headers
 from service.api.services import Services
 from service.api.streams import Pieces, Streamed
-from service.api.visibility import seen_rows, visibility_of
+from service.api.visibility import seen_rows, sees, visibility_of
 from service.model.errors import FieldError, InvalidManifest
-from service.model.log import ObjectRow
+from service.model.log import ObjectKey, ObjectRow, first_rows
 from service.model.validation.names import topology_key
 from service.scheduler.answers import TopologyAnswer
 from service.scheduler.intents import ReadTopology
 from service.scheduler.kinds import INTERNAL_KINDS
+from service.scheduler.loading import Rows
 
 _ROWS_PER_PIECE = 1_000
 
@@ -81,7 +83,8 @@ _EXPORT = Operation(
     tag="bulk",
     summary="All objects of a cluster, at one revision",
     description="As a `List` that `applyObjects` takes: the nodes, and what is in namespaces that the caller may "
-    "read.",
+    "read. It is held as a whole until it is sent, so one that is larger than the server's `bytes_in_flight_max` is "
+    "refused: list kind by kind then.",
     answers={200: Body(types={JSON: wire.ObjectList}, description="The objects.")},
 )
 
@@ -90,21 +93,29 @@ _EXPORT = Operation(
 async def export_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Streamed:
     """Everything at one revision, namespaces and nodes before the pods that need them."""
     query(request)
-    snapshot = await services.reads.load(request.path_params["cluster"])
+    visibility, holding = visibility_of(request), holding_of(request.scope)
+
+    def wants(key: ObjectKey) -> bool:
+        return key.kind not in INTERNAL_KINDS and sees(visibility, *key)
+
+    snapshot = await services.reads.load(
+        request.path_params["cluster"], visibility, lambda: Rows(wants, holding.hold_in_all)
+    )
     revision = snapshot.head.revision
-    rows = [row for row in snapshot.rows if row.kind not in INTERNAL_KINDS]
-    rows = seen_rows(visibility_of(request), rows)
+    holding.keeps_room = True
     return Streamed(
-        _streamed(list_head("List", revision, None), rows),
+        _streamed(list_head("List", revision, None), seen_rows(visibility, snapshot.rows)),
         headers=revision_headers(revision, f'W/"{revision}"'),
         media_type=JSON,
     )
 
 
 async def _streamed(head: bytes, rows: list[ObjectRow]) -> Pieces:
-    for start in range(0, len(rows), _ROWS_PER_PIECE):
-        before = b"," if start else head
-        yield before + items(rows[start : start + _ROWS_PER_PIECE])
+    start, before = 0, head
+    while start < len(rows):
+        piece = first_rows(rows[start : start + _ROWS_PER_PIECE], _ROWS_PER_PIECE)
+        yield before + items(piece)
+        start, before = start + len(piece), b","
     yield b"]}" if rows else head + b"]}"
 
 

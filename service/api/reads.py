@@ -4,13 +4,14 @@ So every read shows all changes acknowledged by any process before it arrived.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import Protocol, TypeVar
 
 import msgspec
+from typing_extensions import override
 
 from service.api.problems import RevisionNotReached
 from service.model.audit import AuditRow
@@ -20,12 +21,13 @@ from service.model.log import (
     Counts,
     EventPage,
     Head,
+    ObjectKey,
     ObjectPage,
     ObjectRead,
     ReplicaReport,
     Snapshot,
 )
-from service.scheduler.loading import Source, load
+from service.scheduler.loading import Rows, Source, load
 
 DEFAULT_CLUSTER = "default"
 """The cluster that is there from the start."""
@@ -87,6 +89,20 @@ class Reads(Source, Protocol):
         """One object, or None in its place."""
         ...
 
+    @override
+    async def read_objects(
+        self,
+        cluster_id: int,
+        after: ObjectKey | None,
+        limit: int,
+        namespaces: Collection[str] | None = None,
+    ) -> ObjectPage:
+        """Up to `limit` objects of all kinds by their keys, from after a key on.
+
+        With `namespaces` these, what is in them, and what else is in no namespace.
+        """
+        ...
+
     async def list_objects(
         self,
         cluster_id: int,
@@ -126,6 +142,21 @@ class Reads(Source, Protocol):
     async def replica_reports(self) -> list[ReplicaReport]:
         """What the living processes said of their replicas."""
         ...
+
+
+class _Within:
+    """The objects of some namespaces, and the log of all."""
+
+    def __init__(self, store: Reads, namespaces: Collection[str] | None) -> None:
+        self.read_log = store.read_log
+        self._store = store
+        self._namespaces = namespaces
+
+    async def read_objects(
+        self, cluster_id: int, after: ObjectKey | None, limit: int
+    ) -> ObjectPage:
+        """See `Reads.read_objects`."""
+        return await self._store.read_objects(cluster_id, after, limit, self._namespaces)
 
 
 class ClusterReads:
@@ -186,9 +217,15 @@ class ClusterReads:
         with suppress(NotFound):
             await self._by_id(DEFAULT_CLUSTER, self.store.head)
 
-    async def load(self, cluster: str) -> Snapshot:
-        """All objects of a cluster at one revision."""
-        return await self._by_id(cluster, partial(load, self.store))
+    async def load(
+        self,
+        cluster: str,
+        namespaces: Collection[str] | None,
+        new_rows: Callable[[], Rows],
+    ) -> Snapshot:
+        """The objects of a cluster at one revision: see `Reads.read_objects` and `service.scheduler.loading.load`."""
+        source = _Within(self.store, namespaces)
+        return await self._by_id(cluster, partial(load, source, new_rows=new_rows))
 
     async def _list(
         self, cluster: str, kind: str, wanted: Wanted, after: tuple[str, str] | None

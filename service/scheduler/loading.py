@@ -154,21 +154,44 @@ class Loading(Generic[AnyTarget]):
 
 
 class Rows:
-    """Objects as they are stored, by their keys."""
+    """Objects as they are stored, by their keys: those that are wanted.
 
-    def __init__(self) -> None:
+    `room` is told how many bytes they have in all, and may raise where that is too many.
+    """
+
+    def __init__(
+        self,
+        wants: Callable[[ObjectKey], bool] = lambda _: True,
+        room: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self.by_key: dict[ObjectKey, ObjectRow] = {}
+        self._wants = wants
+        self._room = room
+        self._bytes = 0
 
     def load(self, rows: Sequence[ObjectRow]) -> None:
         """Take over objects."""
-        self.by_key.update((row.key, row) for row in rows)
+        for row in rows:
+            if self._wants(row.key):
+                self._put(row)
+        self._room(self._bytes)
 
     def apply(self, change: Change) -> None:
         """Put or delete one."""
+        if not self._wants(change.key):
+            return
+        self._drop(change.key)
         if change.verb == "Put":
-            self.by_key[change.key] = change.row()
-        else:
-            del self.by_key[change.key]
+            self._put(change.row())
+            self._room(self._bytes)
+
+    def _put(self, row: ObjectRow) -> None:
+        self.by_key[row.key] = row
+        self._bytes += len(row.body)
+
+    def _drop(self, key: ObjectKey) -> None:
+        if (known := self.by_key.pop(key, None)) is not None:
+            self._bytes -= len(known.body)
 
     def pass_over(self, change: Change) -> None:
         """It will come with a later range."""
@@ -177,13 +200,20 @@ class Rows:
         """The head tells."""
 
 
-async def load(source: Source, cluster_id: int, limits: Limits = _LIMITS) -> Snapshot:
+async def load(
+    source: Source,
+    cluster_id: int,
+    limits: Limits = _LIMITS,
+    new_rows: Callable[[], Rows] = Rows,
+) -> Snapshot:
     """All objects of a cluster at one revision, ordered by kind, namespace and name (P13).
+
+    `new_rows` makes what they are read into, which need not want all of them.
 
     Raises:
         StorageUnavailable: not all could be read.
         NotFound: the cluster is gone.
     """
-    loading = Loading(cluster_id, source=source, new_target=Rows, limits=limits)
+    loading = Loading(cluster_id, source=source, new_target=new_rows, limits=limits)
     rows, head = await loading.run()
     return Snapshot(head, sorted(rows.by_key.values(), key=lambda row: row.key))

@@ -5,7 +5,7 @@ No call waits for anything, so each is one instant: that is all the isolation th
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import nsmallest
 from uuid import UUID
@@ -320,11 +320,19 @@ class MemoryStore(MemoryPrincipals):
         return self._cluster(cluster_id).page(after, tip, limit)
 
     async def read_objects(
-        self, cluster_id: int, after: ObjectKey | None, limit: int
+        self,
+        cluster_id: int,
+        after: ObjectKey | None,
+        limit: int,
+        namespaces: Collection[str] | None = None,
     ) -> ObjectPage:
         """At most `limit` objects of all kinds by their keys, those beyond the key `after` (P13)."""
         own = self._cluster(cluster_id)
-        keys = (key for key in own.objects if after is None or key > after)
+        keys = (
+            key
+            for key in own.objects
+            if (after is None or key > after) and _is_within(key, namespaces)
+        )
         rows = (own.objects[key] for key in nsmallest(limit, keys))
         return ObjectPage(own.head, first_rows(rows, limit))
 
@@ -545,6 +553,13 @@ class _Listener:
 
 def _lasts(lease: Lease, now: datetime) -> bool:
     return now < lease.until <= now + timedelta(seconds=LEASE_SECONDS_MAX)
+
+
+def _is_within(key: ObjectKey, namespaces: Collection[str] | None) -> bool:
+    """Whether an object is one of these namespaces, in one, or else in none."""
+    if namespaces is None or key.namespace in namespaces:
+        return True
+    return not key.namespace and (key.kind != "Namespace" or key.name in namespaces)
 
 
 def _key(row: ObjectRow) -> ObjectKey:

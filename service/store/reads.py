@@ -1,6 +1,6 @@
 """Reading objects on PostgreSQL: every answer comes from one statement."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -32,6 +32,8 @@ _OBJECTS = """
             SELECT *, sum(octet_length(body)) OVER (ORDER BY kind, namespace, name) - octet_length(body) AS bytes_before
             FROM object
             WHERE cluster_id = $1 AND (kind, namespace, name) > ($2, $3, $4)
+                AND ($7::text[] IS NULL OR namespace = ANY($7)
+                    OR namespace = '' AND (kind <> 'Namespace' OR name = ANY($7)))
             ORDER BY kind, namespace, name
             LIMIT $5
         ) AS page
@@ -98,16 +100,24 @@ class Reads:
                 return await read_page(connection, cluster_id, after, tip, limit)
 
     async def read_objects(
-        self, cluster_id: int, after: ObjectKey | None, limit: int
+        self,
+        cluster_id: int,
+        after: ObjectKey | None,
+        limit: int,
+        namespaces: Collection[str] | None = None,
     ) -> ObjectPage:
         """At most `limit` objects of all kinds by their keys, those beyond the key `after` (P13).
 
-        They are no more than reach `PAGE_BYTES_MAX`, too. One statement, so rows and head are of the same instant.
+        They are no more than reach `PAGE_BYTES_MAX`, too; with `namespaces` only these, what is in them, and what else
+        is in no namespace. One statement, so rows and head are of the same instant.
         """
+        within = None if namespaces is None else list(namespaces)
         key = after or ObjectKey("", "", "")
         with unavailable_on_failure():
             async with self._reads.driver() as connection:
-                rows = await connection.fetch(_OBJECTS, cluster_id, *key, limit, PAGE_BYTES_MAX)
+                rows = await connection.fetch(
+                    _OBJECTS, cluster_id, *key, limit, PAGE_BYTES_MAX, within
+                )
         return ObjectPage(*_split(cluster_id, rows))
 
     async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:

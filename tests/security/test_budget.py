@@ -10,9 +10,11 @@ import pytest
 
 from service.api.budget import Budget
 from service.api.routes import HANDLERS
+from service.model.principals import Grant, Principal
 from tests.api.conftest import MakeHarness
 from tests.api.following import stream
 from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem
+from tests.security.callers import Callers, by
 from tests.store.history import committed, create
 from tests.waiting import once
 
@@ -428,3 +430,38 @@ async def test_a_list_is_read_and_paged_by_bytes_as_well(make_harness) -> None:
         token = page["metadata"].get("continue")
         token = token and f"&continue={token}"
     assert pages == [2, 2, 2]
+
+
+@pytest.fixture
+def narrow(monkeypatch) -> None:
+    """Exports are sent object by object."""
+    monkeypatch.setattr("service.api.overview._ROWS_PER_PIECE", 1)
+
+
+async def test_an_export_holds_what_it_has_read_until_it_is_sent(make_harness, narrow) -> None:
+    harness = await make_harness(bytes_in_flight_max=1_000_000)
+    await put_wide(harness, "a", "b", "c")
+    reader = Reader(harness, f"{CLUSTER}/export", 1)
+    await reader.paused.wait()
+    assert budget_of(harness).in_flight > 210_000
+    reader.go_on.set()
+    await reader.task
+    assert len(msgspec.json.decode(reader.answered)["items"]) == 3
+    assert budget_of(harness).in_flight == 0
+
+
+async def test_an_export_is_refused_by_what_its_caller_may_read_of_the_cluster(
+    make_harness, narrow
+) -> None:
+    """What is others' is neither held nor told."""
+    harness = await make_harness(bytes_in_flight_max=200_000)
+    viewer = Grant("reader", "default", "shop")
+    Callers(Principal("tenant", (viewer,))).call(harness)
+    for namespace, names in (("shop", "a"), ("other", "bcd")):
+        for name in names:
+            wide = {**pod(name, namespace), "metadata": {"name": name, "labels": WIDE}}
+            await harness.put(f"namespaces/{namespace}/pods/{name}", wide)
+    answer = await harness.client.get(f"{CLUSTER}/export")
+    assert problem(answer, 429) == "TooManyBytes"
+    answer = await harness.client.get(f"{CLUSTER}/export", headers=by("tenant"))
+    assert [each["metadata"]["name"] for each in answer.json()["items"]] == ["a"]

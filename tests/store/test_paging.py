@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from itertools import product
 from typing import Any
 
+import pytest
+
 from service.model.log import PAGE_BYTES_MAX, ObjectKey, ObjectPage
 from tests.store.history import AnyStore, committed, create, rows
 from tests.store.paging import NAMES, SCOPES
@@ -139,3 +141,29 @@ async def test_p13_a_page_ends_with_the_object_that_makes_it_too_large(
     rest = await store.read_objects(cluster_id, ranged.rows[-1].key, MANY)
     assert (names(rest), rest.is_last(MANY)) == (["c"], True)
     assert len(await rows(store, cluster_id)) == 3
+
+
+@pytest.mark.parametrize("namespaces", [["a"], ["a", "b"], ["c"], None])
+async def test_p13_ranges_of_some_namespaces_leave_out_what_is_in_others(
+    store: AnyStore, cluster_id: int, namespaces: list[str] | None
+):
+    """And the others themselves; what is in no namespace is everybody's."""
+    keys = [("Node", "", "b"), ("PodGroup", "b", "a"), *(("Namespace", "", name) for name in "abc")]
+    keys += [("Pod", namespace, name) for namespace in "ab" for name in "bc"]
+    changes = (create(name, kind=kind, namespace=namespace) for kind, namespace, name in keys)
+    await committed(store, cluster_id, *changes)
+
+    def is_within(key: Key) -> bool:
+        kind, namespace, name = key
+        return namespaces is None or (
+            (name if kind == "Namespace" else namespace) in ["", *namespaces] or kind == "Node"
+        )
+
+    async def read(after: Any, limit: int) -> list[Key]:
+        start = after and ObjectKey(*after)
+        page = await store.read_objects(cluster_id, start, limit, namespaces)
+        return [tuple(row.key) for row in page.rows]
+
+    wanted = sorted([("Cluster", "", "config"), *filter(is_within, keys)])
+    for size in (1, 2, 100):
+        assert await in_pages(read, size) == wanted
