@@ -9,8 +9,9 @@ from typing import Any, Self
 class Connection:
     """One keep-alive connection; one request at a time."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, token: str | None = None) -> None:
         self._host, self._port = host, port
+        self._credentials = f"Authorization: Bearer {token}\r\n" if token else ""
 
     async def __aenter__(self) -> Self:
         self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
@@ -43,7 +44,7 @@ class Connection:
     ) -> tuple[int, bytes]:
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: {content_type}\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
+            f"Content-Length: {len(body)}\r\n{self._credentials}\r\n"
         )
         self._writer.write(head.encode() + body)
         head_lines = (await self._reader.readuntil(b"\r\n\r\n")).split(b"\r\n")

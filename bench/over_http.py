@@ -33,10 +33,12 @@ def run(  # noqa: PLR0913 - all by name
     pods: int | None = None,
     workers: int = 1,
     options: Sequence[str] = (),
+    token: str | None = None,
     during: During = nullcontext,
 ) -> Figures:
     """Load the cluster through apply, place the measured pods in batches, check all rules."""
-    with server(postgres, postgres.new_database(), workers=workers, options=options) as serving:
+    database = postgres.new_database()
+    with server(postgres, database, workers=workers, options=options, token=token) as serving:
         found, acknowledged = asyncio.run(_measure(serving, workload, batch, clients, pods, during))
         items = json.loads(serving.get(f"{CLUSTER}/export"))["items"]
     broken = violations(items, acknowledged)
@@ -94,7 +96,7 @@ async def _load(server: Server, workload: Workload) -> tuple[int, float]:
     objects = [*workload.namespaces(), *workload.nodes(), *workload.placed()]
     lines = b"\n".join(json.dumps(each).encode() for each in objects)
     began = perf_counter()
-    async with Connection(server.host, server.port) as connection:
+    async with Connection(server.host, server.port, server.token) as connection:
         status, answer = await connection.post(f"{CLUSTER}/apply", lines, "application/x-ndjson")
     seconds = perf_counter() - began
     created = answer.count(b'"Created"')
@@ -116,7 +118,7 @@ async def _drive(server: Server, bodies: list[bytes], clients: int) -> list[tupl
     waiting, answers = iter(bodies), []
 
     async def client() -> None:
-        async with Connection(server.host, server.port) as connection:
+        async with Connection(server.host, server.port, server.token) as connection:
             for body in waiting:
                 began = perf_counter()
                 answer = await connection.post_encoded(f"{CLUSTER}/placements", body)

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import signal
 import subprocess
 import sys
@@ -70,6 +71,7 @@ class Server:
     start_seconds: float
     """From exec to the first 200 of `/readyz`."""
     postgres: Postgres
+    token: str | None = None
 
     def cpu_seconds(self) -> tuple[float, float]:
         """User and system time of the server's processes, and of PostgreSQL's."""
@@ -96,10 +98,13 @@ class Server:
                 return int(float(line.rpartition(" ")[2]))
         raise RuntimeError("/metrics tells of no conflicts")
 
+    def _credentials(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
     def get(self, path: str) -> bytes:
         connection = HTTPConnection(self.host, self.port, timeout=600)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers=self._credentials())
             answer = connection.getresponse()
             body = answer.read()
         finally:
@@ -153,16 +158,26 @@ def serving() -> Iterator[Server]:
 
 @contextmanager
 def server(
-    postgres: Postgres, url: str, *, workers: int = 1, options: Sequence[str] = ()
+    postgres: Postgres,
+    url: str,
+    *,
+    workers: int = 1,
+    options: Sequence[str] = (),
+    token: str | None = None,
 ) -> Iterator[Server]:
-    """`moorage serve` on a database of that PostgreSQL, ready; stopped afterwards."""
+    """`moorage serve` on a database of that PostgreSQL, ready; stopped afterwards.
+
+    With a token it asks who calls, and keeps an audit.
+    """
     held = hold_port()
     port = port_of(held)
     command = [sys.executable, "-m", "service.cli", "serve", "--port", str(port)]
+    variables = {"MOORAGE_TOKEN": token} if token else {}
     began = time.perf_counter()
     process = subprocess.Popen(
         [*command, "--database-url", url, "--workers", str(workers), *options],
         stderr=subprocess.DEVNULL,
+        env={**os.environ, **variables},  # noqa: TID251 - the child's
     )
     try:
         while not is_ready(f"http://127.0.0.1:{port}"):
@@ -170,7 +185,7 @@ def server(
                 raise RuntimeError("the server ended before it was ready")
             time.sleep(POLL_SECONDS)
         seconds = time.perf_counter() - began
-        yield Server("127.0.0.1", port, psutil.Process(process.pid), seconds, postgres)
+        yield Server("127.0.0.1", port, psutil.Process(process.pid), seconds, postgres, token)
     finally:
         process.send_signal(signal.SIGTERM)
         try:
