@@ -241,9 +241,10 @@ class Authentication:
             self._watching.cancel()
         if self._identities is not None:
             await self._identities.close()
-        for running in (self._comparing, self._noting):
-            if running is not None:
-                await asyncio.wait([running])
+        if self._comparing is not None:
+            await asyncio.wait([self._comparing])
+        if self._noting is not None:  # which comparing may have begun
+            await asyncio.wait([self._noting])
         await self._note_use()
 
     def _is_bootstrap(self, credentials: bytes) -> bool:

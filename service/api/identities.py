@@ -57,8 +57,10 @@ class IdentityProvider:
         self._refusals: tuple[type[Exception], ...] = (
             importlib.import_module("joserfc.errors").JoseError,
             httpx.HTTPError,
+            httpx.InvalidURL,
             KeyError,
             TimeoutError,
+            TypeError,
             ValueError,
         )
         self._issuer = settings.oidc_issuer

@@ -272,7 +272,9 @@ class _Found:
 
     async def batches(self) -> AsyncIterator[list[ObjectRow]]:
         """All batches, the first one included."""
-        yield self._batch
+        first, self._batch = self._batch, []
+        yield first
+        del first
         async for page in self._pages:
             yield self._passing(page)
 

@@ -18,6 +18,7 @@ from service.model.errors import (
     IdempotencyKeyInProgress,
     MoorageError,
     NotFound,
+    OutcomeUnknown,
     PreconditionFailed,
     Unavailable,
 )
@@ -84,6 +85,7 @@ class Scheduler:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pulse_task: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[None]] = []
+        self._deletions: dict[str, asyncio.Task[None]] = {}
         self._running_keys: dict[tuple[str, IdempotencyKey], bytes] = {}
         """The request hash of each keyed request that is running in this process."""
 
@@ -108,7 +110,7 @@ class Scheduler:
         """Answer what was asked, then end."""
         self.watching.close()
         await self._homes.close()
-        for task in self._background:
+        for task in (*self._background, *self._deletions.values()):
             task.cancel()
         for loop in self._loops.values():
             loop.stop()
@@ -179,14 +181,24 @@ class Scheduler:
         return await asyncio.shield(task)
 
     async def delete_cluster(self, cluster: str, caller: Caller = ITSELF) -> None:
-        """Delete a cluster with everything in it. Once begun this runs to its end, also when the caller is cancelled.
+        """Delete a cluster with everything in it.
+
+        Once begun this goes on, also when the caller is cancelled, and whoever asks for the same meanwhile waits for it, too.
 
         Raises:
             NotFound: there is none of this name.
+            OutcomeUnknown: this process ends.
         """
-        task = asyncio.create_task(self._delete_cluster(cluster, caller))
-        self._keep(task)
-        await asyncio.shield(task)
+        deletion = self._deletions.get(cluster)
+        if deletion is None:
+            deletion = asyncio.create_task(self._delete_cluster(cluster, caller))
+            self._keep(deletion)
+            self._deletions[cluster] = deletion
+            deletion.add_done_callback(lambda _: self._deletions.pop(cluster))
+        await asyncio.wait([deletion])
+        if deletion.cancelled():
+            raise OutcomeUnknown(f"The server was stopped while it deleted the cluster {cluster}.")
+        deletion.result()
 
     async def _delete_cluster(self, cluster: str, caller: Caller) -> None:
         cluster_id = await self._store.find_cluster(cluster)

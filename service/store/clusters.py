@@ -33,7 +33,12 @@ _FIND = "SELECT cluster_id FROM cluster WHERE name = $1"
 
 DELETION_SECONDS_MAX = 3600
 """A cluster goes as a whole, or not at all, and a great one takes longer than anything else may."""
-_UNHURRIED = f"SET LOCAL statement_timeout = '{DELETION_SECONDS_MAX}s'"
+_UNHURRIED = f"""
+    SET LOCAL statement_timeout = '{DELETION_SECONDS_MAX}s';
+    SET LOCAL lock_timeout = '10s';
+    SET LOCAL client_connection_check_interval = '5s'
+"""
+"""It does not wait so long for somebody else's deletion, and ends if this process does."""
 
 
 class Clusters:

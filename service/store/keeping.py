@@ -16,11 +16,11 @@ class Keeping:
 
     def __init__(self, *, on: bool, may_begin: bool) -> None:
         self.on = on
-        self._may_begin = may_begin
+        self.may_begin = may_begin
 
     def begin(self) -> None:
         """Somebody is known from now on."""
-        self.on = self.on or self._may_begin
+        self.on = self.on or self.may_begin
 
     def of(self, callers: Iterable[Caller]) -> bool:
         """Whether it is kept what these asked for; one who is known has it begun, whoever else has not heard of it yet."""

@@ -163,10 +163,11 @@ class Principals:
                 row = await connection.fetchrow(statement, *values)
             assert row is not None
             changed = statement == _PUT or row[0]
-            if statement == _ISSUE and changed:
-                self._audits_access.begin()
-            if changed and self._audits_access.of([caller]):
+            begins = statement == _ISSUE and changed and self._audits_access.may_begin
+            if changed and (begins or self._audits_access.of([caller])):
                 await add_rows(connection, [AuditEntry(caller=caller, cluster="")])
+        if begins:
+            self._audits_access.begin()
         return row
 
 

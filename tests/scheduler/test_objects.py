@@ -12,6 +12,7 @@ from service.model.errors import (
     Denied,
     InvalidManifest,
     NotFound,
+    OutcomeUnknown,
     PreconditionFailed,
     RevisionConflict,
 )
@@ -31,7 +32,8 @@ from service.scheduler.intents import (
     ReadTopology,
 )
 from tests.builders import matching, namespace, node, pod
-from tests.scheduler.world import world
+from tests.scheduler.world import World, world
+from tests.waiting import PATIENCE_SECONDS
 
 LEAVE_PENDING = PutConfig(config={"placePendingPods": False})
 """Pods without a node stay as they are."""
@@ -314,26 +316,67 @@ async def test_a_cluster_made_anew_under_its_old_name_is_another_one():
         assert topology.nodes_without_key == []
 
 
+class SlowDeletion:
+    """A store's deletion of clusters, which waits until it may go on."""
+
+    def __init__(self, w: World, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.began, self.may_go_on = asyncio.Event(), asyncio.Event()
+        self.asked = 0
+        self._delete = w.store.delete_cluster
+        monkeypatch.setattr(w.store, "delete_cluster", self)
+
+    async def __call__(self, *told: Any) -> bool:
+        self.asked += 1
+        self.began.set()
+        await self.may_go_on.wait()
+        return await self._delete(*told)
+
+
 async def test_a_cluster_goes_also_if_nobody_waits_for_it_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ):
     async with world() as w:
         await w.schedulers[0].submit("c", PutConfig(config={}))
-        began, go_on, delete = asyncio.Event(), asyncio.Event(), w.store.delete_cluster
-
-        async def delete_slowly(*told: Any) -> bool:
-            began.set()
-            await go_on.wait()
-            return await delete(*told)
-
-        monkeypatch.setattr(w.store, "delete_cluster", delete_slowly)
+        slow = SlowDeletion(w, monkeypatch)
         deleting = asyncio.create_task(w.schedulers[0].delete_cluster("c"))
-        await began.wait()
+        await slow.began.wait()
         deleting.cancel()
         await asyncio.wait([deleting])
-        go_on.set()
-        await w.schedulers[0].stop()
+        again = asyncio.create_task(w.schedulers[0].delete_cluster("c"))
+        await asyncio.sleep(0)
+        slow.may_go_on.set()
+        await again
         assert [row.name for row in await w.store.list_clusters()] == ["default"]
+
+
+async def test_who_asks_again_for_a_deletion_waits_for_the_one_that_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Each that waited for the other would have one of the few connections by which commits are made."""
+    async with world() as w:
+        await w.schedulers[0].submit("c", PutConfig(config={}))
+        slow = SlowDeletion(w, monkeypatch)
+        asking = [asyncio.create_task(w.schedulers[0].delete_cluster("c")) for _ in range(3)]
+        await slow.began.wait()
+        await asyncio.sleep(0)
+        slow.may_go_on.set()
+        await asyncio.gather(*asking)
+        assert slow.asked == 1
+
+
+async def test_a_server_that_ends_waits_for_no_deletion_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    async with world() as w:
+        await w.schedulers[0].submit("c", PutConfig(config={}))
+        slow = SlowDeletion(w, monkeypatch)
+        deleting = asyncio.create_task(w.schedulers[0].delete_cluster("c"))
+        await slow.began.wait()
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await w.schedulers[0].stop()
+        with pytest.raises(OutcomeUnknown):
+            await deleting
+        assert [row.name for row in await w.store.list_clusters()] == ["c", "default"]
 
 
 async def test_binding_checks_filters_unless_it_is_forced():

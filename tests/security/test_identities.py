@@ -45,6 +45,8 @@ class Provider:
         self.hosts: set[str] = set()
         self.reachable = True
         self.issuer = ISSUER
+        self.told_keys: dict[str, Any] | None = None
+        """What it answers in place of its keys."""
         self.answers = asyncio.Event()
         """It is asked in vain until this is set."""
         self.answers.set()
@@ -60,7 +62,7 @@ class Provider:
             raise httpx.ConnectError("refused")
         if request.url.path == "/.well-known/openid-configuration":
             return httpx.Response(200, json={"issuer": self.issuer, "jwks_uri": f"{ISSUER}/keys"})
-        return httpx.Response(200, json=self.keys.as_dict(private=False))
+        return httpx.Response(200, json=self.told_keys or self.keys.as_dict(private=False))
 
     def claims(self, **other: Any) -> dict[str, Any]:
         now = int(self.clock.now().timestamp())
@@ -120,13 +122,14 @@ async def test_keys_are_asked_for_once(identities: IdentityProvider, provider: P
     assert provider.asked == ["/.well-known/openid-configuration", "/keys"]
 
 
-def signed_with_a_secret(claims: str, secret: bytes) -> str:
-    def text(raw: bytes) -> str:
-        return urlsafe_b64encode(raw).rstrip(b"=").decode()
+def base64_of(raw: bytes) -> str:
+    return urlsafe_b64encode(raw).rstrip(b"=").decode()
 
+
+def signed_with_a_secret(claims: str, secret: bytes) -> str:
     header = b'{"alg":"HS256","kid":"rsa"}'
-    signed = f"{text(header)}.{claims}"
-    return f"{signed}.{text(hmac.digest(secret, signed.encode(), 'sha256'))}"
+    signed = f"{base64_of(header)}.{claims}"
+    return f"{signed}.{base64_of(hmac.digest(secret, signed.encode(), 'sha256'))}"
 
 
 REFUSED = {
@@ -243,6 +246,26 @@ async def test_no_token_says_by_which_key_it_is_verified(
     token = provider.sign(FOREIGN, {"alg": "RS256", "kid": "foreign", **header})
     assert await identities.identity(token) is None
     assert provider.hosts == {"id.example"}
+
+
+@pytest.mark.parametrize("critical", [5, [[]], ["exp"], {}, None, "b64", [5]], ids=repr)
+async def test_a_header_that_no_library_expects_is_no_token(
+    identities: IdentityProvider, provider: Provider, critical: object
+):
+    assert await identities.identity(provider.sign())
+    header = base64_of(msgspec.json.encode({"alg": "RS256", "kid": "rsa", "crit": critical}))
+    _, claims, signature = provider.sign().split(".")
+    assert await identities.identity(f"{header}.{claims}.{signature}") is None
+
+
+@pytest.mark.parametrize("keys", [5, None, [5], [{"kty": []}], {}], ids=repr)
+async def test_keys_that_are_none_are_told_as_a_provider_that_cannot_be_asked(
+    identities: IdentityProvider, provider: Provider, caplog: pytest.LogCaptureFixture, keys: object
+):
+    provider.told_keys = {"keys": keys}
+    with pytest.raises(IdentityProviderUnavailable):
+        await identities.identity(provider.sign())
+    assert "cannot be had" in caplog.text
 
 
 async def test_new_keys_are_looked_for_but_not_at_every_guess(
