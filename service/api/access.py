@@ -22,7 +22,7 @@ _ACCESS = "access"
 _PRINCIPAL = "moorage.principal"
 _AUTHENTICATE = "moorage.authenticate"
 
-Authenticate = Callable[[], Awaitable[Principal | None]]
+Authenticate = Callable[[Scope], Awaitable[Principal | None]]
 
 
 class Public(msgspec.Struct, frozen=True):
@@ -94,7 +94,10 @@ def identify(scope: Scope, principal: Principal | None) -> None:
 
 
 def identify_by(scope: Scope, authenticate: Authenticate) -> None:
-    """Say how it is found out who makes a request. Nobody asks where that does not matter."""
+    """Say how it is found out who makes a request. Nobody asks where that does not matter.
+
+    What is said must not have the scope, which would have itself then, and stay until the garbage collector looks.
+    """
     cast("dict[str, Any]", scope)[_AUTHENTICATE] = authenticate
 
 
@@ -109,7 +112,7 @@ def authenticate(app: ASGIApp) -> ASGIApp:
 
     async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:
         if _AUTHENTICATE in scope and access_of(scope["route_handler"]) != Public():
-            identify(scope, await cast("dict[str, Any]", scope)[_AUTHENTICATE]())
+            identify(scope, await cast("dict[str, Any]", scope)[_AUTHENTICATE](scope))
         await app(scope, receive, send)
 
     return authenticated

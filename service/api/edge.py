@@ -127,12 +127,13 @@ class Edge:
         _check_path(scope["path"], path)
         if self._authentication.seems_open():
             self._browsers.check(scope)
-        identify_by(scope, partial(self._principal, scope, headers))
+        identify_by(scope, partial(self._principal, headers))
         self._rates.attend(scope)
 
-    async def _principal(self, scope: HTTPScope, headers: Headers) -> Principal | None:
+    async def _principal(self, headers: Headers, scope: Scope) -> Principal | None:
         principal = await self._authentication.principal(headers)
         if principal is EVERYBODY:  # whatever it seemed to be a moment ago
+            assert scope["type"] == ScopeType.HTTP
             self._browsers.check(scope)
         return principal
 

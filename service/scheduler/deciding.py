@@ -105,7 +105,9 @@ class Decider:
         except MoorageError as error:
             replica.undo(mark)
             desk.events.clear()
-            outcome = error
+            outcome = error.with_traceback(
+                None
+            )  # its frames have the whole request, and this error
         if ticket.attempts > 1:
             self._meter.decided_again(len(hints), kept_of(hints, ticket.hints))
         self._timer.sample(replica, outcome)

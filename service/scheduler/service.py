@@ -283,8 +283,9 @@ class Scheduler:
             future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
             self._loops.wake(loop.cluster_id)
             try:
-                ticket = Ticket(intent, deadline, idempotency, future, asked=asked, caller=caller)
-                loop.enqueue(ticket)
+                loop.enqueue(
+                    Ticket(intent, deadline, idempotency, future, asked=asked, caller=caller)
+                )
                 return await future
             except ClusterGone:
                 # Deleted, and perhaps made anew under the same name: then that one is meant.
@@ -294,6 +295,8 @@ class Scheduler:
                 if isinstance(error, Unavailable) or not isinstance(error, MoorageError):
                     self._meter.attempted(failed_attempts(intent))
                 raise
+            finally:
+                del future  # it has the error, and the error this frame, with the whole request
 
     async def _put_config(self, cluster: str, intent: PutConfig, caller: Caller) -> ConfigAnswer:
         """Configure a cluster, or create it."""

@@ -1,6 +1,5 @@
 """Callers of an application in this process, told apart by a header: whatever tells them apart is no part of the test."""
 
-from functools import partial
 from typing import Any
 
 from service.api.access import identify_by
@@ -38,7 +37,7 @@ class Callers:
         async def identifying(scope: Any, receive: Any, send: Any) -> None:
             name = dict(scope["headers"]).get(_CALLER.encode(), b"").decode()
             if name:
-                identify_by(scope, partial(self._named, name))
+                identify_by(scope, lambda _: self._named(name))
             await inner(scope, receive, send)
 
         edge._app = identifying
