@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from ipaddress import IPv6Address, ip_address
 from typing import Any, cast
 
 from litestar.types import Scope
@@ -10,6 +11,7 @@ from service.api.access import principal_of
 from service.api.operations import Operation
 from service.api.requests import AnyRequest
 from service.model.audit import Caller
+from service.settings import IPAddress
 
 REQUEST_ID_HEADER = b"x-request-id"
 TOLD_MAX = 200
@@ -40,6 +42,16 @@ def address_of(scope: Scope) -> str:
     """The address that a request came from; empty where that is not known, as over a Unix socket."""
     client = cast("Mapping[str, Any]", scope).get("client")
     return str(client[0]) if client else ""
+
+
+def parsed_address(text: str) -> IPAddress | None:
+    """The address that a text is, if it is one; one of IPv4 within IPv6 is the same as by itself."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
 
 
 def operation_id_of(scope: Scope) -> str:

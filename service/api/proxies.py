@@ -5,10 +5,10 @@ have written any beginning. So the header is read from its end, as far as truste
 """
 
 from collections.abc import Iterable, Sequence
-from ipaddress import IPv6Address, ip_address
 
 from litestar.types import HTTPScope
 
+from service.api.callers import parsed_address
 from service.settings import IPAddress, IPNetwork
 
 _HEADER = b"x-forwarded-for"
@@ -54,7 +54,7 @@ def _hops(headers: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
 
 
 def _address_in(hop: bytes) -> IPAddress | None:
-    """An address, with a port perhaps; one of IPv4 is the same one within IPv6."""
+    """An address, with a port perhaps."""
     if len(hop) > _HOP_BYTES_MAX or b"%" in hop:
         return None
     text = hop.decode("latin-1").strip()
@@ -62,9 +62,4 @@ def _address_in(hop: bytes) -> IPAddress | None:
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:
         text = text.partition(":")[0]
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return None
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address
+    return parsed_address(text)

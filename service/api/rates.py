@@ -6,7 +6,7 @@ the edge says there who counts, and what is handed to another worker has nobody 
 
 import logging
 from collections.abc import Callable, Mapping
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address
 from typing import Any, cast
 
 from limits import RateLimitItem, RateLimitItemPerSecond
@@ -17,7 +17,7 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 from typing_extensions import override
 
 from service.api.access import Public, access_of, principal_of
-from service.api.callers import address_of
+from service.api.callers import address_of, parsed_address
 from service.api.problems import TooManyFailures, TooManyRequests
 from service.settings import Settings
 
@@ -163,13 +163,10 @@ def _tries_to_authenticate(scope: HTTPScope) -> bool:
 
 def _subscriber(address: str) -> str:
     """An address, without what its subscriber can choose of it."""
-    try:
-        parsed = ip_address(address.partition("%")[0])
-    except ValueError:
+    parsed = parsed_address(address.partition("%")[0])
+    if parsed is None:
         return address
     if not isinstance(parsed, IPv6Address):
-        return address
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
+        return str(parsed)
     kept = int(parsed) >> SUBSCRIBER_PREFIX << SUBSCRIBER_PREFIX
     return f"{IPv6Address(kept)}/{SUBSCRIBER_PREFIX}"

@@ -105,9 +105,8 @@ class Decider:
         except MoorageError as error:
             replica.undo(mark)
             desk.events.clear()
-            outcome = error.with_traceback(
-                None
-            )  # its frames have the whole request, and this error
+            # The frames of its traceback have the whole request, and this error.
+            outcome = error.with_traceback(None)
         if ticket.attempts > 1:
             self._meter.decided_again(len(hints), kept_of(hints, ticket.hints))
         self._timer.sample(replica, outcome)

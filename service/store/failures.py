@@ -4,11 +4,11 @@ A mistake of ours (bad SQL, a value of the wrong type) is none of these and stay
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import asyncpg
 
-from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.errors import OutcomeUnknown, StorageUnavailable, Unavailable
 
 _UNAVAILABLE_CLASSES = (
     "08",  # connection exception
@@ -54,23 +54,21 @@ def _sqlalchemy_is_unavailable(error: BaseException) -> bool:
     return error.connection_invalidated or (cause is not None and is_unavailable(cause))
 
 
-@contextmanager
-def unavailable_on_failure() -> Iterator[None]:
+def unavailable_on_failure() -> AbstractContextManager[None]:
     """Tell a failing database as StorageUnavailable: nothing was, or will be, committed."""
-    try:
-        yield
-    except Exception as error:
-        if not is_unavailable(error):
-            raise
-        raise StorageUnavailable("The database cannot be reached.") from error
+    return _failure_told_as(StorageUnavailable, "The database cannot be reached.")
+
+
+def unknown_on_failure() -> AbstractContextManager[None]:
+    """Tell a database that fails at a COMMIT as OutcomeUnknown: it may have come to it, or not."""
+    return _failure_told_as(OutcomeUnknown, "The database failed during the commit.")
 
 
 @contextmanager
-def unknown_on_failure() -> Iterator[None]:
-    """Tell a database that fails at a COMMIT as OutcomeUnknown: it may have come to it, or not."""
+def _failure_told_as(unavailable: type[Unavailable], detail: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
         if not is_unavailable(error):
             raise
-        raise OutcomeUnknown("The database failed during the commit.") from error
+        raise unavailable(detail) from error

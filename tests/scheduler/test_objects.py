@@ -322,8 +322,16 @@ class SlowDeletion:
     def __init__(self, w: World, monkeypatch: pytest.MonkeyPatch) -> None:
         self.began, self.may_go_on = asyncio.Event(), asyncio.Event()
         self.asked = 0
+        self._scheduler = w.schedulers[0]
         self._delete = w.store.delete_cluster
         monkeypatch.setattr(w.store, "delete_cluster", self)
+
+    async def begin(self) -> asyncio.Task[None]:
+        """Ask for the deletion of a new cluster `c`, and wait until the store is asked."""
+        await self._scheduler.submit("c", PutConfig(config={}))
+        deleting = asyncio.create_task(self._scheduler.delete_cluster("c"))
+        await self.began.wait()
+        return deleting
 
     async def __call__(self, *told: Any) -> bool:
         self.asked += 1
@@ -336,10 +344,8 @@ async def test_a_cluster_goes_also_if_nobody_waits_for_it_any_more(
     monkeypatch: pytest.MonkeyPatch,
 ):
     async with world() as w:
-        await w.schedulers[0].submit("c", PutConfig(config={}))
         slow = SlowDeletion(w, monkeypatch)
-        deleting = asyncio.create_task(w.schedulers[0].delete_cluster("c"))
-        await slow.began.wait()
+        deleting = await slow.begin()
         deleting.cancel()
         await asyncio.wait([deleting])
         again = asyncio.create_task(w.schedulers[0].delete_cluster("c"))
@@ -354,13 +360,12 @@ async def test_who_asks_again_for_a_deletion_waits_for_the_one_that_goes_on(
 ):
     """Each that waited for the other would have one of the few connections by which commits are made."""
     async with world() as w:
-        await w.schedulers[0].submit("c", PutConfig(config={}))
         slow = SlowDeletion(w, monkeypatch)
-        asking = [asyncio.create_task(w.schedulers[0].delete_cluster("c")) for _ in range(3)]
-        await slow.began.wait()
+        deleting = await slow.begin()
+        asking = [asyncio.create_task(w.schedulers[0].delete_cluster("c")) for _ in range(2)]
         await asyncio.sleep(0)
         slow.may_go_on.set()
-        await asyncio.gather(*asking)
+        await asyncio.gather(deleting, *asking)
         assert slow.asked == 1
 
 
@@ -368,10 +373,8 @@ async def test_a_server_that_ends_waits_for_no_deletion_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ):
     async with world() as w:
-        await w.schedulers[0].submit("c", PutConfig(config={}))
         slow = SlowDeletion(w, monkeypatch)
-        deleting = asyncio.create_task(w.schedulers[0].delete_cluster("c"))
-        await slow.began.wait()
+        deleting = await slow.begin()
         async with asyncio.timeout(PATIENCE_SECONDS):
             await w.schedulers[0].stop()
         with pytest.raises(OutcomeUnknown):

@@ -26,6 +26,22 @@ def budget_of(harness: Harness) -> Budget:
     return harness.app._app._budget
 
 
+HOST = ("host", "localhost")
+
+
+def http_scope(method: str, path: str, *headers: tuple[str, str]) -> dict[str, Any]:
+    """What a server tells an application of a request."""
+    return {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(name.encode(), value.encode()) for name, value in headers],
+    }
+
+
 class Sender:
     """A client that sends a body piece by piece, and what it is answered."""
 
@@ -33,16 +49,7 @@ class Sender:
         self._pieces: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.answer: dict[str, Any] = {}
         self.answered = b""
-        given = [("host", "localhost"), ("content-type", kind), *headers]
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": b"",
-            "root_path": "",
-            "headers": [(name.encode(), value.encode()) for name, value in given],
-        }
+        scope = http_scope("POST", path, HOST, ("content-type", kind), *headers)
         self.task = asyncio.create_task(harness.app(scope, self._pieces.get, self._take))
 
     async def _take(self, message: dict[str, Any]) -> None:
@@ -262,15 +269,7 @@ async def test_an_answer_is_held_until_its_reader_has_taken_it(harness) -> None:
         if message["type"] == "http.response.body":
             await reading.wait()
 
-    scope = {
-        "type": "http",
-        "method": "GET",
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": b"",
-        "root_path": "",
-        "headers": [(b"host", b"localhost")],
-    }
+    scope = http_scope("GET", path, HOST)
     task = asyncio.create_task(harness.app(scope, lambda: None, send))
 
     async def is_held() -> bool:
@@ -347,15 +346,7 @@ class Reader:
         self.status, self.answered, self.complete = 0, b"", False
         self.paused, self.go_on = asyncio.Event(), asyncio.Event()
         self._pause_after = pause_after
-        scope = {
-            "type": "http",
-            "method": "GET",
-            "path": path,
-            "raw_path": path.encode(),
-            "query_string": b"",
-            "root_path": "",
-            "headers": [(b"host", b"localhost")],
-        }
+        scope = http_scope("GET", path, HOST)
         self.task = asyncio.create_task(harness.app(scope, self.go_on.wait, self._take))
         self.task.add_done_callback(lambda _: self.paused.set())
 
