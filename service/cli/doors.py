@@ -1,10 +1,9 @@
 """Where a server may listen: only this machine reaches one that asks nobody who they are, or that anybody could listen to."""
 
-import asyncio
-
 import msgspec
 
 from service.cli.errors import WrongUsage
+from service.cli.stop_signals import run_until_stopped
 from service.settings import Settings, is_loopback
 from service.store.postgres import PostgresStore
 
@@ -28,7 +27,7 @@ def asks_who_calls(settings: Settings, database_url: str) -> bool:
     """Whether there is a token, in the settings or the database, or an identity provider."""
     if settings.token or settings.oidc_issuer:
         return True
-    return asyncio.run(_has_tokens(database_url))
+    return run_until_stopped(_has_tokens(database_url))
 
 
 def refuse_open_door(settings: Settings) -> None:

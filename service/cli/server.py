@@ -1,8 +1,6 @@
 """A whole server: PostgreSQL, its tables, then the workers; stopped in the opposite order."""
 
-import asyncio
 import os
-import signal
 import socket
 import threading
 import time
@@ -10,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
 from typing import NamedTuple
 
 import msgspec
@@ -28,16 +25,21 @@ from service.cli.local import NOTIFY_VARIABLE, READY, is_ready
 from service.cli.output import Output
 from service.cli.ports import claimed_port
 from service.cli.processes import run_workers
+from service.cli.stop_signals import (
+    StopSignal,
+    ignore_stop_signals,
+    raised_stop_signals,
+    run_until_stopped,
+)
 from service.cli.tls import certificate_of
 from service.model.errors import NotFound, StorageUnavailable
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
-from service.store.migrate import upgrade
+from service.store.migrate import upgrade_async
 from service.store.postgres import PostgresStore
 from service.store.serving_role import admit_servers
 
 WORKER = "service.cli.worker:create_app"
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 DATABASE_SECONDS_MAX = 60.0
 DATABASE_POLL_SECONDS = 0.5
 READY_SECONDS_MAX = 120.0
@@ -45,17 +47,6 @@ READY_POLL_SECONDS = 0.1
 
 ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to compare with
 """Where a client on the same machine finds a server that listens on all addresses."""
-
-
-class _Stopped(KeyboardInterrupt):
-    """SIGTERM or SIGINT, `number`, while the server was still starting.
-
-    An event loop lets no other exception out of a signal handler that interrupts one of its callbacks.
-    """
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
 
 
 def run_server(settings: Settings) -> None:
@@ -69,8 +60,8 @@ def run_server(settings: Settings) -> None:
     raise_file_limit()
     with (
         claimed_port(settings.host, settings.port) as port,
-        suppress(_Stopped),
-        _stoppable(),
+        suppress(StopSignal),
+        raised_stop_signals(),
         database(settings) as access,
         ExitStack() as folders,
     ):
@@ -100,7 +91,7 @@ def run_server(settings: Settings) -> None:
             connections_max=accepted_connections_max(connection_limits(settings).total),
             secrets=secrets,
         )
-        _ignore_stop_signals()
+        ignore_stop_signals()
         if code is not ExitCode.OK:
             raise Unavailable("The server's processes ended by themselves.")
 
@@ -127,9 +118,9 @@ def run_migration(settings: Settings) -> None:
         Stopped: a signal came. The tables are as they were, or as this version needs them.
     """
     try:
-        with _stoppable(), database(settings) as access:
+        with raised_stop_signals(), database(settings) as access:
             migrate(access)
-    except _Stopped as stopped:
+    except StopSignal as stopped:
         raise Stopped(
             stopped.number,
             "Stopped: the database may not be up to date. Nothing is done by halves; start it again.",
@@ -147,10 +138,10 @@ def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
         Stopped: a signal came. Some may be lifted; to lift them again does no harm.
     """
     try:
-        with _stoppable(), database(settings) as access:
+        with raised_stop_signals(), database(settings) as access:
             migrate(access)
-            return asyncio.run(_lift(access.serving, clusters))
-    except _Stopped as stopped:
+            return run_until_stopped(_lift(access.serving, clusters))
+    except StopSignal as stopped:
         raise Stopped(stopped.number, "Stopped before all were lifted.") from None
     except NotFound as error:
         raise WrongUsage(str(error)) from None
@@ -188,9 +179,9 @@ def migrate(access: Access) -> None:
     deadline = time.monotonic() + DATABASE_SECONDS_MAX
     while True:
         try:
-            upgrade(access.migrating)
+            run_until_stopped(upgrade_async(access.migrating))
             if access.is_embedded:
-                admit_servers(access.migrating)
+                run_until_stopped(admit_servers(access.migrating))
         except StorageUnavailable as error:
             if time.monotonic() > deadline:
                 raise Unavailable(f"The database cannot be reached: {error}") from None
@@ -222,25 +213,6 @@ def private_folder(purpose: str) -> Iterator[str]:
     """A folder that only the workers share, removed afterwards."""
     with TemporaryDirectory(prefix=f"moorage-{purpose}-", ignore_cleanup_errors=True) as folder:
         yield folder
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """Until the workers' own handlers are in place, a stop signal ends whatever goes on."""
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        _ignore_stop_signals()
-        raise _Stopped(number)
-
-    for number in STOP_SIGNALS:
-        signal.signal(number, stop)
-    yield
-
-
-def _ignore_stop_signals() -> None:
-    """What is being stopped is not to be stopped, nor Python's own end: until then a Ctrl-C would be the default one."""
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
 
 
 def _hand_down(settings: Settings) -> Mapping[str, str]:

@@ -4,8 +4,6 @@ Whoever gets a statement of their own past the service, by whatever mistake, is 
 extension or table made. Migrations alone are run by the superuser.
 """
 
-import asyncio
-
 from service.store.connections import STARTERS_LOCK, connector
 from service.store.embedded.configuration import SERVING_ROLE
 from service.store.failures import unavailable_on_failure
@@ -30,7 +28,7 @@ REVOKE UPDATE ON audit FROM {SERVING_ROLE};
 """  # noqa: S608 - of constants
 
 
-def admit_servers(url: str) -> None:
+async def admit_servers(url: str) -> None:
     """Make the role, if it lacks, and give it what it needs of the tables; `url` is the superuser's.
 
     The functions that write are run with the rights of their caller.
@@ -38,10 +36,6 @@ def admit_servers(url: str) -> None:
     Raises:
         StorageUnavailable: the database cannot be reached.
     """
-    asyncio.run(_admit_servers(url))
-
-
-async def _admit_servers(url: str) -> None:
     with unavailable_on_failure():
         connection = await connector(url, {})()
         try:

@@ -1,5 +1,7 @@
 """The role by which servers use the embedded database: it serves, and it can do nothing else."""
 
+import asyncio
+
 import asyncpg
 import pytest
 
@@ -46,8 +48,8 @@ def serving_url(ready_made):
     with temporary_folder() as folder:
         copy_data(ready_made, folder / "data")
         with EmbeddedPostgres(folder / "data") as postgres:
-            admit_servers(postgres.url)
-            admit_servers(postgres.url)
+            asyncio.run(admit_servers(postgres.url))
+            asyncio.run(admit_servers(postgres.url))
             yield postgres.serving_url
 
 
