@@ -3,7 +3,6 @@
 import msgspec
 
 from service.cli.errors import WrongUsage
-from service.cli.stop_signals import run_until_stopped
 from service.settings import Settings, is_loopback
 from service.store.postgres import PostgresStore
 
@@ -23,11 +22,15 @@ def refuse_plain_door(settings: Settings) -> None:
         )
 
 
-def asks_who_calls(settings: Settings, database_url: str) -> bool:
+async def asks_who_calls(settings: Settings, database_url: str) -> bool:
     """Whether there is a token, in the settings or the database, or an identity provider."""
     if settings.token or settings.oidc_issuer:
         return True
-    return run_until_stopped(_has_tokens(database_url))
+    store = PostgresStore(database_url, connections=1)
+    try:
+        return bool((await store.access_state()).tokens)
+    finally:
+        await store.close()
 
 
 def refuse_open_door(settings: Settings) -> None:
@@ -48,11 +51,3 @@ def with_audit(settings: Settings) -> Settings:
     if settings.audit != "auto":
         return settings
     return msgspec.structs.replace(settings, audit="on")
-
-
-async def _has_tokens(database_url: str) -> bool:
-    store = PostgresStore(database_url, connections=1)
-    try:
-        return bool((await store.access_state()).tokens)
-    finally:
-        await store.close()

@@ -66,7 +66,7 @@ def run_server(settings: Settings) -> None:
         ExitStack() as folders,
     ):
         migrate(access)
-        if asks_who_calls(settings, access.serving):
+        if run_until_stopped(asks_who_calls(settings, access.serving)):
             settings = with_audit(settings)
         else:
             refuse_open_door(settings)

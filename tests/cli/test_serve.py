@@ -1,4 +1,3 @@
-import asyncio
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -74,7 +73,7 @@ def test_at_any_other_address_callers_say_who_they_are(host):
 
 async def test_a_token_anywhere_or_an_identity_provider_asks_who_calls(database_url):
     async def asks(**settings):
-        return await asyncio.to_thread(asks_who_calls, Settings(**settings), database_url)
+        return await asks_who_calls(Settings(**settings), database_url)
 
     assert not await asks()
     assert await asks(token="t" * 32)
