@@ -20,9 +20,9 @@ from bench.verify import Manifest, violations
 from bench.workloads import Workload
 from service.app import RandomIds, SystemClock
 from service.model.manifest import TemplateCache, parse_any, parse_pod
-from service.scheduler.intents import ApplyObjects, PlacePods
-from service.scheduler.loading import load
-from service.scheduler.placements import PlacementAnswer
+from service.scheduler.protocol.intents import ApplyObjects, PlacePods
+from service.scheduler.protocol.placements import PlacementAnswer
+from service.scheduler.replica.loading import load
 from service.scheduler.service import Scheduler
 from service.store.migrate import upgrade
 from service.store.postgres import PostgresStore

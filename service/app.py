@@ -21,30 +21,30 @@ from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import compiled
-from service.api.access import authenticate, check_access, require_declarations
-from service.api.authentication import Authentication, PrincipalStore
-from service.api.budget import Budget, CountBytes
-from service.api.direct import Direct
-from service.api.edge import Edge
-from service.api.hand_over import HandOver, decide_handed
-from service.api.heartbeat import Heartbeat
-from service.api.identities import IdentityProvider
-from service.api.metrics import Metrics
-from service.api.peers import Listener, SocketPeers, socket_of
-from service.api.presence import Presence
+from service.api.asgi.edge import Edge
+from service.api.asgi.fast_path import Direct
+from service.api.bodies.budget import Budget, CountBytes
+from service.api.bodies.requests import BodyReader
+from service.api.forwarding.liveness import Presence
+from service.api.forwarding.middleware import HandOver, decide_handed
+from service.api.forwarding.sockets import Listener, SocketPeers, socket_of
+from service.api.handlers.server import check_ready
+from service.api.openapi.access import authenticate, check_access, require_declarations
 from service.api.problems import answer_error
-from service.api.rates import Rates, check_rates
-from service.api.reads import ClusterReads, Reads
-from service.api.refusals import Refusals
-from service.api.requests import BodyReader
+from service.api.reading.reads import ClusterReads, Reads
 from service.api.routes import HANDLERS, Documents, openapi_document
-from service.api.server import check_ready
+from service.api.security.authentication import Authentication, PrincipalStore
+from service.api.security.identities import IdentityProvider
+from service.api.security.rates import Rates, check_rates
+from service.api.security.refusals import Refusals
+from service.api.security.turns import Turns, take_turns
 from service.api.services import Services
-from service.api.turns import Turns, take_turns
+from service.api.telemetry.heartbeat import Heartbeat
+from service.api.telemetry.metrics import Metrics
 from service.model.templates import TemplateCache
-from service.scheduler.homes import Homes
-from service.scheduler.limits import Limits
-from service.scheduler.ports import Clock, Store
+from service.scheduler.controllers.cluster_owners import Homes
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.reporting import Reporter
 from service.scheduler.service import Scheduler
 from service.settings import InvalidSettings, Settings, settings_of_this_process

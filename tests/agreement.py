@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from service.engine import Cluster, place
-from service.engine.views import NodeViews
+from service.engine.state.views import NodeViews
 from service.model.config import ClusterConfig
 from service.model.objects import Namespace, Node, Pod
 

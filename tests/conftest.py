@@ -26,7 +26,7 @@ from sqlalchemy.engine import URL, make_url
 from xdist.remote import Producer
 
 from service import compiled
-from service.api import streams
+from service.api.bodies import streams
 from service.cli.local import temporary_folder
 from service.store import commits, connections, memory, upkeep
 from service.store.connections import data_source_name

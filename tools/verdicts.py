@@ -184,7 +184,7 @@ def _file_of(classname: str) -> str:
 
 
 def _nodeid(classname: str, test: str) -> str:
-    """`tests.api.test_edge.TestClass` and `test_it` as `tests/api/test_edge.py::TestClass::test_it`."""
+    """`tests.api.asgi.test_edge.TestClass` and `test_it` as `tests/api/asgi/test_edge.py::TestClass::test_it`."""
     parts, classes = classname.split("."), []
     while len(parts) > 1 and not ROOT.joinpath(*parts).with_suffix(".py").exists():
         classes.insert(0, parts.pop())

@@ -8,15 +8,15 @@ from typing import TypeVar
 import msgspec
 from litestar import Response
 
-from service.api.access import principal_of
-from service.api.callers import told_caller
-from service.api.operations import Parameter
+from service.api.bodies.requests import AnyRequest, header, operation_of
+from service.api.bodies.responses import json_response
+from service.api.openapi.access import principal_of
+from service.api.openapi.operations import Parameter
 from service.api.problems import MalformedRequest
-from service.api.requests import AnyRequest, header, operation_of
-from service.api.responses import json_response
+from service.api.security.callers import told_caller
 from service.api.services import Services
-from service.scheduler.answers import Answer, RecordedAnswer
-from service.scheduler.intents import Idempotency, Intent
+from service.scheduler.protocol.answers import Answer, RecordedAnswer
+from service.scheduler.protocol.intents import Idempotency, Intent
 
 IDEMPOTENCY_KEY = Parameter(
     name="Idempotency-Key",

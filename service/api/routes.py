@@ -9,23 +9,23 @@ import msgspec
 from litestar import HttpMethod, Response, route
 from litestar.handlers import HTTPRouteHandler
 
-from service.api.access import Access, access_of, declared
-from service.api.apply import APPLY_HANDLERS
-from service.api.audits import AUDIT_HANDLERS
-from service.api.clusters import CLUSTER_HANDLERS
-from service.api.document import build_document
-from service.api.events import EVENT_HANDLERS
-from service.api.objects import object_handlers
-from service.api.overview import OVERVIEW_HANDLERS
-from service.api.pages import docs_page
-from service.api.placements import PLACEMENT_HANDLERS
-from service.api.principals import PRINCIPAL_HANDLERS
-from service.api.resources import RESOURCES
-from service.api.schemas import Document
-from service.api.server import SERVER_HANDLERS
-from service.api.simulations import SIMULATION_HANDLERS
-from service.api.violations import VIOLATION_HANDLERS
-from service.api.watch import WATCH_HANDLERS
+from service.api.handlers.apply import APPLY_HANDLERS
+from service.api.handlers.audits import AUDIT_HANDLERS
+from service.api.handlers.clusters import CLUSTER_HANDLERS
+from service.api.handlers.events import EVENT_HANDLERS
+from service.api.handlers.objects import object_handlers
+from service.api.handlers.overview import OVERVIEW_HANDLERS
+from service.api.handlers.placements import PLACEMENT_HANDLERS
+from service.api.handlers.principals import PRINCIPAL_HANDLERS
+from service.api.handlers.server import SERVER_HANDLERS
+from service.api.handlers.simulations import SIMULATION_HANDLERS
+from service.api.handlers.violations import VIOLATION_HANDLERS
+from service.api.handlers.watch import WATCH_HANDLERS
+from service.api.openapi.access import Access, access_of, declared
+from service.api.openapi.document import build_document
+from service.api.openapi.pages import docs_page
+from service.api.openapi.resources import RESOURCES
+from service.api.openapi.schemas import Document
 
 _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *CLUSTER_HANDLERS,

@@ -2,12 +2,12 @@
 
 import msgspec
 
-from service.api.authentication import Authentication
-from service.api.computed_reads import ComputedReads
-from service.api.event_reads import EVENT_KIND, EventReads
-from service.api.metrics import Metrics
-from service.api.reads import ClusterReads
-from service.api.requests import BodyReader
+from service.api.bodies.requests import BodyReader
+from service.api.reading.computed_reads import ComputedReads
+from service.api.reading.event_reads import EVENT_KIND, EventReads
+from service.api.reading.reads import ClusterReads
+from service.api.security.authentication import Authentication
+from service.api.telemetry.metrics import Metrics
 from service.model.manifest import PodGroupManifest, QuotaManifest
 from service.model.templates import TemplateCache
 from service.scheduler.service import Scheduler

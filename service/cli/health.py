@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 import msgspec
 from typing_extensions import override
 
-from service.api.exposition import CONTENT_TYPE, exposition_of
-from service.api.heartbeat import BEAT_BYTES_MAX, Beat
+from service.api.telemetry.exposition import CONTENT_TYPE, exposition_of
+from service.api.telemetry.heartbeat import BEAT_BYTES_MAX, Beat
 from service.cli.ports import claimed_port
 
 ALIVE_SECONDS_MAX = 60.0

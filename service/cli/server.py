@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from service.api.exposition import DIRECTORY_VARIABLE
+from service.api.telemetry.exposition import DIRECTORY_VARIABLE
 from service.cli.connections import (
     accepted_connections_max,
     connection_limits,

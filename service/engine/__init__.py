@@ -2,12 +2,12 @@
 
 from service.engine.cluster import Cluster
 from service.engine.digest import digest
-from service.engine.explanation import Explanation, Summary, check, explain, summarize
 from service.engine.groups import GroupPlacement, GroupRefusal, place_group, placing_group
-from service.engine.opportunity import Extent, OpportunityCosts
 from service.engine.placement import Placement, UnknownSchedulerError, place
+from service.engine.questions.explanation import Explanation, Summary, check, explain, summarize
+from service.engine.questions.opportunity_cost import Extent, OpportunityCosts
+from service.engine.questions.timing import Execution, time_plugins
 from service.engine.refusal import Refusal
-from service.engine.timing import Execution, time_plugins
 
 __all__ = [
     "Cluster",

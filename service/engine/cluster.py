@@ -4,14 +4,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TypeVar
 
-from service.engine.classes import Acquaintance, PodClass
-from service.engine.nodes import NodeTable
 from service.engine.pipeline import Pipeline
 from service.engine.profiles import pipelines_of
-from service.engine.rows import RowCache
-from service.engine.rules import NodeRules, Use
-from service.engine.sites import SiteRows
-from service.engine.templates import Compiler, Eligibilities
+from service.engine.ranking.rank_cache import RowCache
+from service.engine.ranking.static_rows import SiteRows
+from service.engine.state.classes import Acquaintance, PodClass
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rules import NodeRules, Use
+from service.engine.state.templates import Compiler, Eligibilities
 from service.model.config import ClusterConfig
 from service.model.objects import Namespace, Node, Pod
 

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from service.engine.classes import AffinityTerm, PodClass, Template
 from service.engine.cluster import Cluster
-from service.engine.columns import Slots
-from service.engine.counters import DomainCounter, Eligibility
-from service.engine.nodes import NodeTable
-from service.engine.spread import SpreadRule
-from service.engine.topology import NodeItself, TopologyKey
+from service.engine.state.classes import AffinityTerm, PodClass, Template
+from service.engine.state.columns import Slots
+from service.engine.state.counters import DomainCounter, Eligibility
+from service.engine.state.nodes import NodeTable
+from service.engine.state.spread import SpreadRule
+from service.engine.state.topology import NodeItself, TopologyKey
 
 _SIZE = 16
 """Bytes that stand for one counter, or one set of nodes."""

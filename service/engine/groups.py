@@ -15,10 +15,7 @@ from typing import TypeVar
 import numpy as np
 from msgspec.structs import replace
 
-from service.engine.candidates import Candidates
-from service.engine.classes import PodClass
 from service.engine.cluster import Cluster
-from service.engine.explanation import check
 from service.engine.placement import (
     Placement,
     best_placement,
@@ -27,9 +24,12 @@ from service.engine.placement import (
     place,
     relation_vetoes,
 )
-from service.engine.ranks import VETO
+from service.engine.questions.explanation import check
+from service.engine.ranking.candidates import Candidates
 from service.engine.refusal import Refusal, refuse
-from service.engine.vetoes import Vetoes
+from service.engine.state.classes import PodClass
+from service.engine.state.ranks import VETO
+from service.engine.state.vetoes import Vetoes
 from service.model.objects import Pod
 
 T = TypeVar("T")

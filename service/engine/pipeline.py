@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from service.engine.columns import Ints
 from service.engine.plugin import NodeFilter, NodeScore, RawScore
 from service.engine.plugins.balanced_allocation import BalancedAllocation
 from service.engine.plugins.image_locality import ImageLocality
@@ -16,7 +15,8 @@ from service.engine.plugins.node_unschedulable import NodeUnschedulable
 from service.engine.plugins.pod_topology_spread import PodTopologySpread
 from service.engine.plugins.taint_toleration import TaintToleration
 from service.engine.profile import DEFAULT_RESOURCES, AffinityArguments, FitArguments, Resources
-from service.engine.ranks import TIE_BITS
+from service.engine.state.columns import Ints
+from service.engine.state.ranks import TIE_BITS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -1,24 +1,24 @@
 """Where a pod goes: all filters on all nodes, then the greatest score; ties by hash.
 
-The fast path reads cached ranks (`service.engine.rows`) and counters. `service.engine.explanation`
+The fast path reads cached ranks (`service.engine.ranking.rank_cache`) and counters. `service.engine.questions.explanation`
 asks the same plugins for their reasons, node by node.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from service.engine.candidates import Candidates
-from service.engine.classes import PodClass
 from service.engine.cluster import Cluster
-from service.engine.columns import Ints
-from service.engine.nodes import NodeTable
 from service.engine.pipeline import Pipeline
 from service.engine.plugin import DomainScores
 from service.engine.plugins.node_affinity import NAME as NODE_AFFINITY
-from service.engine.ranks import TIE_BITS, tie_hash
+from service.engine.ranking.candidates import Candidates
 from service.engine.refusal import Refusal, refuse
-from service.engine.vetoes import Vetoes
-from service.engine.views import Weighed
+from service.engine.state.classes import PodClass
+from service.engine.state.columns import Ints
+from service.engine.state.nodes import NodeTable
+from service.engine.state.ranks import TIE_BITS, tie_hash
+from service.engine.state.vetoes import Vetoes
+from service.engine.state.views import Weighed
 from service.model.objects import Pod
 
 

@@ -6,11 +6,11 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from service.engine.columns import Ints, Mask, Rows
-from service.engine.nodes import NodeTable
-from service.engine.ranks import SIGN_BIT
-from service.engine.rules import NodeRules
-from service.engine.topology import TopologyKey
+from service.engine.state.columns import Ints, Mask, Rows
+from service.engine.state.nodes import NodeTable
+from service.engine.state.ranks import SIGN_BIT
+from service.engine.state.rules import NodeRules
+from service.engine.state.topology import TopologyKey
 
 MAX_NODE_SCORE: Final = 100
 

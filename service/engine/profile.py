@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from service.engine.columns import Ints
+from service.engine.state.columns import Ints
 
 Resources = tuple[tuple[str, int], ...]
 DEFAULT_RESOURCES: Resources = (("cpu", 1), ("memory", 1))

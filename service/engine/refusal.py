@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from service.engine.classes import PodClass
 from service.engine.cluster import Cluster
-from service.engine.columns import Mask
 from service.engine.pipeline import Pipeline
 from service.engine.plugin import Failure
 from service.engine.plugins.node_affinity import CONFLICT
-from service.engine.selectors import named_nodes
+from service.engine.state.classes import PodClass
+from service.engine.state.columns import Mask
+from service.engine.state.selectors import named_nodes
 from service.model.profiles import FILTERS
 
 NO_NODES = "no nodes available to schedule pods"

@@ -4,7 +4,7 @@ import logging
 
 from service.model.errors import MoorageError
 from service.model.log import ReplicaState
-from service.scheduler.ports import Clock, ReplicaReports
+from service.scheduler.protocol.ports import Clock, ReplicaReports
 from service.scheduler.service import Scheduler
 
 REPORT_SECONDS = 1.0

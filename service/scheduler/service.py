@@ -24,22 +24,22 @@ from service.model.errors import (
 )
 from service.model.log import IdempotencyKey, ReplicaState
 from service.model.manifest import TemplateCache
-from service.scheduler.answers import Answer, ConfigAnswer, RecordedAnswer
-from service.scheduler.duties import Duties, Observers
-from service.scheduler.events import EventRecorder
-from service.scheduler.evictions import AllEvictions
-from service.scheduler.homes import Homes, NoHomes
-from service.scheduler.intents import A, Idempotency, Intent, PutConfig
-from service.scheduler.limits import Limits
-from service.scheduler.loop import ClusterGone, ClusterLoop
-from service.scheduler.loops import AWAKE_SECONDS, Loops
-from service.scheduler.measuring import Meter, NoMeter, Vitals, failed_attempts
-from service.scheduler.pending import AllPendingPods
-from service.scheduler.placements import PlacementAnswer
-from service.scheduler.ports import Clock, Ids, Store
-from service.scheduler.simulating import Simulation, simulating
-from service.scheduler.tickets import Ticket, key_reused
-from service.scheduler.upkeep import Upkeep
+from service.scheduler.commit.event_recorder import EventRecorder
+from service.scheduler.commit.loop import ClusterGone, ClusterLoop
+from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
+from service.scheduler.commit.metrics import Meter, NoMeter, Vitals, failed_attempts
+from service.scheduler.commit.tickets import Ticket, key_reused
+from service.scheduler.controllers.cluster_owners import Homes, NoHomes
+from service.scheduler.controllers.controller import Duties, Observers
+from service.scheduler.controllers.evictions import AllEvictions
+from service.scheduler.controllers.pending_pods import AllPendingPods
+from service.scheduler.controllers.upkeep import Upkeep
+from service.scheduler.decide.simulation import Simulation, simulating
+from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
+from service.scheduler.protocol.intents import A, Idempotency, Intent, PutConfig
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.placements import PlacementAnswer
+from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.watching import Watching
 
 _log = logging.getLogger(__name__)

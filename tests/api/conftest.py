@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.metrics import Metrics
+from service.api.telemetry.metrics import Metrics
 from service.app import RandomIds, SystemClock, create_app
-from service.scheduler.limits import Limits
-from service.scheduler.ports import Clock
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock
 from service.scheduler.service import Scheduler
 from service.settings import Settings
 from service.store.memory import MemoryStore

@@ -11,7 +11,7 @@ import httpx
 import msgspec
 
 from service.model.log import LogPage
-from service.scheduler.loading import load
+from service.scheduler.replica.loading import load
 from service.store.postgres import PostgresStore
 from tests.concurrency.checker.claims import MARK
 from tests.concurrency.checker.history import Action, Call, History

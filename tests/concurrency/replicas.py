@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from service.engine import Placement, place
 from service.model.log import ObjectRow
 from service.model.manifest import TemplateCache, parse_pod
-from service.scheduler.replica import Replica
+from service.scheduler.replica.replica import Replica
 from tests.concurrency.checker.history import Key
 
 Rows = Mapping[Key, tuple[int, bytes]]

@@ -13,9 +13,9 @@ import pytest
 
 from service.model.log import Committed, Lost
 from service.model.manifest import TemplateCache
-from service.scheduler.limits import Limits
-from service.scheduler.loading import Loading
-from service.scheduler.replica import Replica
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.replica.loading import Loading
+from service.scheduler.replica.replica import Replica
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.api.conftest import each_database_url, make_harness, over_each_store

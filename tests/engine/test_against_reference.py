@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from hypothesis import HealthCheck, settings
 
-from service.engine.columns import DirtyLog
+from service.engine.state.columns import DirtyLog
 from tests.engine.machine import EngineAgainstReference
 from tests.seeds import EXPLORING, examples
 from tests.strategies import NODE_FEATURES, POD_FEATURES
@@ -33,11 +33,11 @@ class ShortLog(DirtyLog):
 
 
 TINY = {
-    "service.engine.nodes.DirtyLog": ShortLog,
-    "service.engine.counters.DirtyLog": ShortLog,
-    "service.engine.views.REPAIRS_MAX": 1,
-    "service.engine.views.VIEWS_BYTES_MAX": 100,
-    "service.engine.templates.IDLE_CLASSES_MAX": 1,
+    "service.engine.state.nodes.DirtyLog": ShortLog,
+    "service.engine.state.counters.DirtyLog": ShortLog,
+    "service.engine.state.views.REPAIRS_MAX": 1,
+    "service.engine.state.views.VIEWS_BYTES_MAX": 100,
+    "service.engine.state.templates.IDLE_CLASSES_MAX": 1,
     "service.engine.cluster.ROW_CACHE_BYTES_MAX": 100,
 }
 
@@ -87,7 +87,7 @@ class KeysHaveManyDomains(Patched):
     """Every key is treated as one of many domains."""
 
     features: ClassVar = POD_FEATURES
-    limits: ClassVar = {"service.engine.topology.FEW_DOMAINS": 0}
+    limits: ClassVar = {"service.engine.state.topology.FEW_DOMAINS": 0}
 
 
 class ManyPodsAreAlike(Patched):
@@ -95,8 +95,8 @@ class ManyPodsAreAlike(Patched):
 
     features: ClassVar = POD_FEATURES
     limits: ClassVar = {
-        "service.engine.rows.PASSES_BEFORE": 0,
-        "service.engine.tournament.LEAF": 1,
+        "service.engine.ranking.rank_cache.PASSES_BEFORE": 0,
+        "service.engine.ranking.best_node_tree.LEAF": 1,
     }
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from service.engine.columns import ALL
-from service.engine.nodes import EXACT_MAX, NodeTable
 from service.engine.plugins.balanced_allocation import BalancedAllocation
 from service.engine.plugins.node_resources_fit import NodeResourcesFit
 from service.engine.profile import DEFAULT_RESOURCES, FitArguments
+from service.engine.state.columns import ALL
+from service.engine.state.nodes import EXACT_MAX, NodeTable
 from service.model.objects import Node
 from tests.builders import pod
 from tests.engine import objects

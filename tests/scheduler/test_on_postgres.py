@@ -11,9 +11,9 @@ import msgspec
 
 from service.model.errors import Unavailable
 from service.model.manifest import TemplateCache, parse_any, parse_pod
-from service.scheduler.answers import RecordedAnswer
-from service.scheduler.intents import ApplyObjects, Idempotency, PlacePods
-from service.scheduler.limits import Limits
+from service.scheduler.protocol.answers import RecordedAnswer
+from service.scheduler.protocol.intents import ApplyObjects, Idempotency, PlacePods
+from service.scheduler.protocol.limits import Limits
 from service.scheduler.service import Scheduler
 from service.store.postgres import PostgresStore
 from tests.builders import matching, node, pod

@@ -19,8 +19,8 @@ from service.model.errors import (
 )
 from service.model.log import Change, CommitInfo, Head, LogPage
 from service.model.objects import LabelSelector
-from service.scheduler.intents import DeleteObject
-from service.scheduler.limits import Limits
+from service.scheduler.protocol.intents import DeleteObject
+from service.scheduler.protocol.limits import Limits
 from service.scheduler.watching import Selection
 from service.scheduler.watching.ring import Ring
 from tests.builders import node, pod

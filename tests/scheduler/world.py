@@ -19,9 +19,9 @@ import msgspec
 from service.model.errors import OutcomeUnknown, StorageUnavailable
 from service.model.log import Change, CommitRequest
 from service.model.manifest import TemplateCache, parse_any, parse_pod
-from service.scheduler.intents import ApplyObjects, Intent, PlacePods
-from service.scheduler.limits import Limits
-from service.scheduler.placements import PlacementAnswer
+from service.scheduler.protocol.intents import ApplyObjects, Intent, PlacePods
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.service import Scheduler
 from service.store.memory import MemoryStore
 from tests.seeds import chance

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from service.api.access import identify_by
+from service.api.openapi.access import identify_by
 from service.model.principals import EVERYBODY, Grant, Principal
 from tests.api.harness import Harness
 

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from litestar.types import ASGIApp
 
-from service.api import refusals
-from service.api.authentication import STALE_AFTER_SECONDS, Authentication
-from service.api.refusals import Refusals
+from service.api.security import refusals
+from service.api.security.authentication import STALE_AFTER_SECONDS, Authentication
+from service.api.security.refusals import Refusals
 from service.app import RandomIds, SystemClock, create_app
 from service.model.audit import COMMITTED, AuditEntry, AuditRow, Verifier
 from service.model.errors import StorageUnavailable

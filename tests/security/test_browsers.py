@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.api.authentication import Authentication
-from service.api.browsers import BrowserCheck
 from service.api.routes import HANDLERS
+from service.api.security.authentication import Authentication
+from service.api.security.browsers import BrowserCheck
 from service.app import SystemClock
 from service.settings import InvalidSettings, Settings, read_settings
 from tests.api.conftest import MakeHarness

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.api.budget import Budget
+from service.api.bodies.budget import Budget
 from service.api.routes import HANDLERS
 from service.model.principals import Grant, Principal
 from tests.api.conftest import MakeHarness
@@ -364,7 +364,7 @@ class Reader:
 async def test_a_list_that_has_begun_keeps_its_room_for_what_is_to_come(
     harness, monkeypatch
 ) -> None:
-    monkeypatch.setattr("service.api.objects.BATCH_ROWS", 1)
+    monkeypatch.setattr("service.api.handlers.objects.BATCH_ROWS", 1)
     await harness.client.delete(f"{CLUSTER}/nodes/n")
     await put_wide(harness, "a", "b", "c")
     reader = Reader(harness, f"{CLUSTER}/nodes", 70_000)
@@ -379,7 +379,7 @@ async def test_a_list_that_has_begun_keeps_its_room_for_what_is_to_come(
 
 
 async def test_a_list_of_which_a_later_piece_finds_no_room_is_cut_off(harness, monkeypatch) -> None:
-    monkeypatch.setattr("service.api.objects.BATCH_ROWS", 1)
+    monkeypatch.setattr("service.api.handlers.objects.BATCH_ROWS", 1)
     await put_wide(harness, "wide")
     reader = Reader(harness, f"{CLUSTER}/nodes", 1)
     await reader.paused.wait()
@@ -426,7 +426,7 @@ async def test_a_list_is_read_and_paged_by_bytes_as_well(make_harness) -> None:
 @pytest.fixture
 def narrow(monkeypatch) -> None:
     """Exports are sent object by object."""
-    monkeypatch.setattr("service.api.overview._ROWS_PER_PIECE", 1)
+    monkeypatch.setattr("service.api.handlers.overview._ROWS_PER_PIECE", 1)
 
 
 async def test_an_export_holds_what_it_has_read_until_it_is_sent(make_harness, narrow) -> None:

@@ -9,8 +9,7 @@ import pytest
 from typing_extensions import override
 
 from service.model.principals import VERBS_OF, Role, Verb
-from tests.api.harness import CLUSTER, Harness, node, pod, problem
-from tests.api.test_admission import (
+from tests.api.handlers.test_admission import (
     HOSTNAME,
     REQUIRED,
     apart,
@@ -19,7 +18,8 @@ from tests.api.test_admission import (
     require,
     sized,
 )
-from tests.api.test_quota import configure, put_quota, quota
+from tests.api.handlers.test_quota import configure, put_quota, quota
+from tests.api.harness import CLUSTER, Harness, node, pod, problem
 from tests.security.test_principals import bearer, close_the_door, issue, put
 
 Manifest = dict[str, Any]

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from service.model.errors import Denied, Overloaded
-from service.scheduler.limits import Limits
+from service.scheduler.protocol.limits import Limits
 from tests.api.conftest import MakeHarness
 from tests.api.following import Stream
 from tests.api.harness import CLUSTER, Harness, node, pod, problem

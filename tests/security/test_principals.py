@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api.authentication import (
+from service.api.routes import openapi_document
+from service.api.security.authentication import (
     STALE_AFTER_SECONDS,
     USE_NOTED_AFTER_SECONDS,
     Authentication,
 )
-from service.api.routes import openapi_document
 from service.app import RandomIds
 from service.cli import access
 from service.model.audit import ITSELF
@@ -300,7 +300,7 @@ async def test_a_change_is_answered_also_if_the_store_then_tells_nothing(
     clock = HurriedClock()
     store = Slow(clock.now, RandomIds().commit_id)
     authentication = Authentication(store, Settings(), clock)
-    monkeypatch.setattr("service.api.authentication.CHANGE_WAIT_SECONDS_MAX", 0.01)
+    monkeypatch.setattr("service.api.security.authentication.CHANGE_WAIT_SECONDS_MAX", 0.01)
     store.answers = asyncio.Event()
     async with asyncio.timeout(PATIENCE_SECONDS):
         await authentication.changed()

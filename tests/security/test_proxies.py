@@ -8,8 +8,8 @@ import httpx
 import pytest
 import yaml
 
-from service.api.proxies import Proxies
-from service.api.refusals import Refusals
+from service.api.security.proxies import Proxies
+from service.api.security.refusals import Refusals
 from service.app import RandomIds, SystemClock
 from service.settings import InvalidSettings, Settings, proxy_networks, read_settings
 from service.store.memory import MemoryStore

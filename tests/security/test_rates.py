@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api import rates
-from service.api.rates import Buckets
+from service.api.security import rates
+from service.api.security.rates import Buckets
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
 

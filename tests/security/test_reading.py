@@ -8,7 +8,7 @@ import tracemalloc
 
 import pytest
 
-from service.api.filters import parse_filters
+from service.api.bodies.filters import parse_filters
 from service.api.problems import MalformedRequest
 from service.model.errors import MalformedJSON
 from service.model.strict_json import decode_strict

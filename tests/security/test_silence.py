@@ -9,12 +9,12 @@ from http.client import HTTPConnection, HTTPException
 
 import pytest
 
-from service.api.access import identify
-from service.api.edge import Edge
-from service.api.heartbeat import Beat, Heartbeat
-from service.api.metrics import Metrics
-from service.api.rates import Rates
-from service.api.turns import Turns, take_turns
+from service.api.asgi.edge import Edge
+from service.api.openapi.access import identify
+from service.api.security.rates import Rates
+from service.api.security.turns import Turns, take_turns
+from service.api.telemetry.heartbeat import Beat, Heartbeat
+from service.api.telemetry.metrics import Metrics
 from service.cli.connections import (
     READ_BYTES_MIN,
     UNSENT_BYTES_MAX,

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from service.api.paging import Continue
+from service.api.bodies.paging import Continue
 from service.api.routes import openapi_document
-from service.api.visibility import OTHER
+from service.api.security.visibility import OTHER
 from service.model.events import Event as ToldEvent
 from service.model.principals import EVERYBODY, Grant, Principal
 from tests.api.conftest import MakeHarness

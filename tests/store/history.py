@@ -20,7 +20,7 @@ from service.model.log import (
     LogPage,
     ObjectRow,
 )
-from service.scheduler.loading import load
+from service.scheduler.replica.loading import load
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.waiting import once

@@ -22,8 +22,8 @@ from service.model.log import (
     ReplicaMismatch,
 )
 from service.model.principals import ADMIN, PrincipalRow
-from service.scheduler.limits import Limits
-from service.scheduler.loading import load
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.replica.loading import load
 from service.store import commits
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore

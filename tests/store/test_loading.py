@@ -8,8 +8,8 @@ import pytest
 
 from service.model.errors import StorageUnavailable
 from service.model.log import Diverged, LogPage, ObjectKey, ObjectPage
-from service.scheduler.limits import Limits
-from service.scheduler.loading import Loading, Rows, load
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.replica.loading import Loading, Rows, load
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import (

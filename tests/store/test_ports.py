@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from service.scheduler.ports import Store
+from service.scheduler.protocol.ports import Store
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
 

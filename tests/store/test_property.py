@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from service.model.errors import OutcomeUnknown
 from service.model.log import Change, Diverged, Head, LogPage, ReplicaMismatch
-from service.scheduler.limits import Limits
-from service.scheduler.loading import load
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.replica.loading import load
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.seeds import examples

@@ -4,8 +4,8 @@ import pytest
 
 from service.model.errors import NotFound
 from service.model.log import Diverged, Head, LogPage, Lost, ObjectPage
-from service.scheduler.limits import Limits
-from service.scheduler.loading import load
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.replica.loading import load
 from tests.store.history import (
     AnyStore,
     commit_on,

@@ -10,8 +10,8 @@ import pytest
 
 from service.model.log import IdempotencyKey, LogPage, ObjectKey, ObjectRow
 from service.model.templates import TemplateCache
-from service.scheduler.kinds import StoredManifest, load_manifest
-from service.scheduler.loading import load
+from service.scheduler.replica.kinds import StoredManifest, load_manifest
+from service.scheduler.replica.loading import load
 from service.store.connections import data_source_name
 from service.store.migrate import upgrade
 from service.store.postgres import PostgresStore

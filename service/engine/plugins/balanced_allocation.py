@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from service.engine.columns import Ints, Rows, at
-from service.engine.nodes import NodeTable
 from service.engine.plugin import MAX_NODE_SCORE, NodeScore
-from service.engine.rules import NodeRules
+from service.engine.state.columns import Ints, Rows, at
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rules import NodeRules
 
 NAME = "NodeResourcesBalancedAllocation"
 Floats = npt.NDArray[np.float64]

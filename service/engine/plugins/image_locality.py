@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from service.engine.columns import Ints, Rows
-from service.engine.nodes import NodeTable
 from service.engine.plugin import MAX_NODE_SCORE
-from service.engine.rules import NodeRules
+from service.engine.state.columns import Ints, Rows
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rules import NodeRules
 
 NAME = "ImageLocality"
 MIN_BYTES = 23 * 1024 * 1024

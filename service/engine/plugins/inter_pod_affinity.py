@@ -9,16 +9,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from service.engine.classes import OwnedTerm, PodClass, Role
-from service.engine.columns import Ints
-from service.engine.counters import DomainCounter
-from service.engine.nodes import NodeTable
 from service.engine.plugin import MAX_NODE_SCORE, DomainScores, Failure, Vacant, bounds_of
 from service.engine.profile import AffinityArguments
-from service.engine.ranks import VETO
-from service.engine.topology import TopologyKey
-from service.engine.vetoes import Vetoes, label_vetoes
-from service.engine.views import Weighed
+from service.engine.state.classes import OwnedTerm, PodClass, Role
+from service.engine.state.columns import Ints
+from service.engine.state.counters import DomainCounter
+from service.engine.state.nodes import NodeTable
+from service.engine.state.ranks import VETO
+from service.engine.state.topology import TopologyKey
+from service.engine.state.vetoes import Vetoes, label_vetoes
+from service.engine.state.views import Weighed
 
 NAME = "InterPodAffinity"
 TABLE_MAX = 1024

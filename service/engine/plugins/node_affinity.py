@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from service.engine.columns import ALL, Ints, Mask, Rows, at
-from service.engine.nodes import NodeTable
 from service.engine.plugin import MAX_NODE_SCORE, Failure, bounds_of
-from service.engine.rules import NodeRules
-from service.engine.selectors import required_mask, term_mask
+from service.engine.state.columns import ALL, Ints, Mask, Rows, at
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rules import NodeRules
+from service.engine.state.selectors import required_mask, term_mask
 
 NAME = "NodeAffinity"
 REASON = "node(s) didn't match Pod's node affinity/selector"

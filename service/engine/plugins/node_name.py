@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from service.engine.columns import ALL, Mask, Rows
-from service.engine.nodes import NodeTable
 from service.engine.plugin import Failure
-from service.engine.rules import NodeRules
+from service.engine.state.columns import ALL, Mask, Rows
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rules import NodeRules
 
 NAME = "NodeName"
 REASON = "node(s) didn't match the requested node name"

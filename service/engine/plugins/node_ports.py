@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from service.engine.columns import ALL, Mask, Rows
-from service.engine.nodes import HostPort, NodeTable
 from service.engine.plugin import Failure
-from service.engine.rules import NodeRules
+from service.engine.state.columns import ALL, Mask, Rows
+from service.engine.state.nodes import HostPort, NodeTable
+from service.engine.state.rules import NodeRules
 
 NAME = "NodePorts"
 REASON = "node(s) didn't have free ports for the requested pod ports"

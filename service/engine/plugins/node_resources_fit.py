@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 from typing_extensions import override
 
-from service.engine.columns import Ints, Mask, Rows, at
-from service.engine.nodes import NodeTable
 from service.engine.plugin import MAX_NODE_SCORE, Failure, NodeScore
 from service.engine.profile import FitArguments
-from service.engine.rules import NodeRules
+from service.engine.state.columns import Ints, Mask, Rows, at
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rules import NodeRules
 
 NAME = "NodeResourcesFit"
 TOO_MANY_PODS = "Too many pods"

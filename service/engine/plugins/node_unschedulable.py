@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from service.engine.columns import ALL, Mask, Rows, at
-from service.engine.nodes import NodeTable
 from service.engine.plugin import Failure
-from service.engine.rules import NodeRules
-from service.engine.taints import tolerates
+from service.engine.state.columns import ALL, Mask, Rows, at
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rules import NodeRules
+from service.engine.state.taints import tolerates
 from service.model.objects import Taint
 
 NAME = "NodeUnschedulable"

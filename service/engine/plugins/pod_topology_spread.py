@@ -6,14 +6,14 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
-from service.engine.classes import PodClass
-from service.engine.columns import Ints, Mask
-from service.engine.nodes import NodeTable
 from service.engine.plugin import MAX_NODE_SCORE, DomainScores, Failure, Vacant, bounds_of
-from service.engine.ranks import VETO
-from service.engine.spread import SpreadRule
-from service.engine.topology import TopologyKey
-from service.engine.vetoes import Vetoes, label_vetoes
+from service.engine.state.classes import PodClass
+from service.engine.state.columns import Ints, Mask
+from service.engine.state.nodes import NodeTable
+from service.engine.state.ranks import VETO
+from service.engine.state.spread import SpreadRule
+from service.engine.state.topology import TopologyKey
+from service.engine.state.vetoes import Vetoes, label_vetoes
 
 Floats = npt.NDArray[np.float64]
 NAME = "PodTopologySpread"

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from service.engine.columns import ALL, Ints, Mask, Rows
-from service.engine.nodes import NodeTable
 from service.engine.plugin import MAX_NODE_SCORE, Failure, bounds_of
-from service.engine.rules import NodeRules
-from service.engine.taints import untolerated_hard, untolerated_soft
+from service.engine.state.columns import ALL, Ints, Mask, Rows
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rules import NodeRules
+from service.engine.state.taints import untolerated_hard, untolerated_soft
 
 NAME = "TaintToleration"
 REASON = "node(s) had untolerated taint(s)"

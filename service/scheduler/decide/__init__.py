@@ -1,26 +1,26 @@
 """Decisions: pure functions from an intent and a replica to an answer and tentative changes.
 
-Each is a generator of steps (see `service.scheduler.desk.Decision`): nothing in here waits, and
+Each is a generator of steps (see `service.scheduler.decide.context.Decision`): nothing in here waits, and
 whatever it needs of the world lies on the desk.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from service.scheduler.answers import Answer
-from service.scheduler.decide.applying import apply_lines, apply_objects
-from service.scheduler.decide.binding import bind_pod, evict_pod
-from service.scheduler.decide.config import patch_config, put_config
-from service.scheduler.decide.evicting import evict_violating
-from service.scheduler.decide.objects import delete_object, put_object
-from service.scheduler.decide.patching import patch_object
-from service.scheduler.decide.pending import place_pending
-from service.scheduler.decide.placements import place_pods
-from service.scheduler.decide.showing import read_computed
-from service.scheduler.decide.telling import explain_pod, read_topology
-from service.scheduler.decide.violations import read_violations
-from service.scheduler.desk import Decision, Desk, at_once
-from service.scheduler.intents import (
+from service.scheduler.decide.computed_status import read_computed
+from service.scheduler.decide.context import Decision, Desk, at_once
+from service.scheduler.decide.evicting.evicting import evict_violating
+from service.scheduler.decide.evicting.violations import read_violations
+from service.scheduler.decide.placing.pending import place_pending
+from service.scheduler.decide.placing.placements import place_pods
+from service.scheduler.decide.reading.explain import explain_pod, read_topology
+from service.scheduler.decide.stored_objects import delete_object, put_object
+from service.scheduler.decide.writing.applying import apply_lines, apply_objects
+from service.scheduler.decide.writing.binding import bind_pod, evict_pod
+from service.scheduler.decide.writing.config import patch_config, put_config
+from service.scheduler.decide.writing.patching import patch_object
+from service.scheduler.protocol.answers import Answer
+from service.scheduler.protocol.intents import (
     ApplyLines,
     ApplyObjects,
     BindPod,

@@ -11,9 +11,9 @@ from service.model.errors import Denied
 from service.model.manifest import PodManifest
 from service.model.objects import Pod, PodAffinityTerm
 from service.model.selectors import matches
-from service.scheduler.desk import Desk
-from service.scheduler.quotas import refusal
-from service.scheduler.replica import Replica
+from service.scheduler.decide.context import Desk
+from service.scheduler.replica.quotas import refusal
+from service.scheduler.replica.replica import Replica
 
 TOO_BROAD = "AntiAffinityTooBroad"
 UNKNOWN_PRIORITY_CLASS = "UnknownPriorityClass"

@@ -6,8 +6,8 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.manifest import PodCondition, PodManifest
-from service.scheduler.desk import Desk
-from service.scheduler.references import BEGIN, END
+from service.scheduler.decide.context import Desk
+from service.scheduler.decide.references import BEGIN, END
 
 GATED = "Scheduling is blocked due to non-empty scheduling gates"
 """kube-scheduler's message for a pod with `schedulingGates`."""

@@ -6,7 +6,7 @@ from typing import Literal
 from service.model.events import Event, EventReason, EventType
 from service.model.manifest import PodManifest
 from service.scheduler.decide.conditions import GATED, reasons_in
-from service.scheduler.desk import Desk
+from service.scheduler.decide.context import Desk
 
 Rule = Literal["NodeAffinity", "PodAffinity", "PodAntiAffinity", "EvictionAPI"]
 

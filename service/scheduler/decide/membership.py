@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from service.model.manifest import PodGroupManifest, PodManifest
 from service.model.pod_group import PodGroupStatus, phase_of
-from service.scheduler.groups import GroupRef, Key, group_of
-from service.scheduler.kinds import WaitingGroup
-from service.scheduler.references import pod_named
-from service.scheduler.replica import Replica
+from service.scheduler.decide.references import pod_named
+from service.scheduler.replica.kinds import WaitingGroup
+from service.scheduler.replica.pod_groups import GroupRef, Key, group_of
+from service.scheduler.replica.replica import Replica
 
 
 class Members(NamedTuple):

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from service.model.errors import Compacted, HistoryReplaced, MoorageError, StorageUnavailable
 from service.model.log import Diverged, Head
-from service.scheduler.limits import Limits
-from service.scheduler.ports import Clock, Store
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.watching.ring import LoggedCommit, Ring
 
 _log = logging.getLogger(__name__)

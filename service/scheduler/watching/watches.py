@@ -8,8 +8,8 @@ from uuid import UUID
 
 from service.model.errors import Denied, Overloaded, StorageUnavailable
 from service.model.log import Diverged, Head
-from service.scheduler.limits import Limits
-from service.scheduler.ports import Clock, Store
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.watching.feed import Feed, lost_history
 from service.scheduler.watching.ring import LoggedCommit, commits_of
 

@@ -7,9 +7,9 @@ import httpx
 
 from service.cli.local import LocalServer, temporary_folder
 from service.model.manifest import TemplateCache
-from service.scheduler.limits import Limits
-from service.scheduler.loading import Loading
-from service.scheduler.replica import Replica
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.replica.loading import Loading
+from service.scheduler.replica.replica import Replica
 from service.store.postgres import PostgresStore
 from tests.concurrency.callers import bearer
 from tests.concurrency.faults.site import start_all

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from service.scheduler.decide import placing
-from service.scheduler.quotas import refusals
-from service.scheduler.quotas.ledger import Ledger, _Account
-from service.scheduler.quotas.tariff import Tariff
-from service.scheduler.replica import Replica
+from service.scheduler.decide.placing.one_pod import one_pod
+from service.scheduler.replica.quotas.charges import Tariff
+from service.scheduler.replica.quotas.ledger import Ledger, _Account
+from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.replica.quotas import refusals
 from tests.concurrency.planted.registry import bug
 
 
@@ -67,14 +67,14 @@ def charge_not_undone(patch):
 @bug("P9, A2", "placing.refusal_of")
 def quota_not_asked_again(patch):
     """After a lost race quotas are not looked at again."""
-    refusal_of = placing.refusal_of
+    refusal_of = one_pod.refusal_of
 
     def only_at_first(desk, candidate):
         refused = refusal_of(desk, candidate)
         late = desk.attempts > 1 and refused is not None and refused.reason == "QuotaExceeded"
         return None if late else refused
 
-    patch.setattr(placing, "refusal_of", only_at_first)
+    patch.setattr(one_pod, "refusal_of", only_at_first)
 
 
 @bug("A2", "Tariff.covers")

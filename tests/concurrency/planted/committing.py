@@ -2,11 +2,11 @@
 
 from service.model.errors import OutcomeUnknown, StorageUnavailable
 from service.model.log import Committed, Head, Lost
-from service.scheduler.batches import Batch
-from service.scheduler.commits import Committer
+from service.scheduler.commit.batch import Batch
+from service.scheduler.commit.committer import Committer
+from service.scheduler.commit.locked_round import LockedRound
+from service.scheduler.commit.loop import ClusterLoop
 from service.scheduler.decide import is_advisory
-from service.scheduler.locked import LockedRound
-from service.scheduler.loop import ClusterLoop
 from tests.concurrency.planted.registry import bug
 
 

@@ -2,43 +2,51 @@
 
 from service.engine import GroupPlacement, Placement
 from service.model.errors import RevisionConflict
-from service.scheduler import decide as decide_module, deciding as deciding_module
-from service.scheduler.decide import best_effort, gangs, groups, objects, placements, placing
-from service.scheduler.decide.placing import Candidate
-from service.scheduler.replica import Replica
+from service.scheduler import decide as decide_module
+from service.scheduler.commit import decider as deciding_module
+from service.scheduler.commit.tickets import Ticket
+from service.scheduler.decide import stored_objects
+from service.scheduler.decide.placing.one_pod import (
+    Candidate,
+    all_or_nothing,
+    gangs,
+    one_by_one,
+    one_pod,
+    placements,
+)
+from service.scheduler.replica.replica import Replica
 from service.scheduler.service import Scheduler
-from service.scheduler.tickets import Ticket
 from tests.concurrency.planted.registry import bug
 
 
 @bug("P9, A2", "placing.place")
 def hint_kept_without_a_check(patch):
     """After a lost race a pod goes where it was to go before, whatever happened meanwhile."""
-    place = placing.place
+    place = one_pod.place
 
     def place_as_before(cluster, pod, hint=None):
         return Placement(hint, 0) if hint is not None else place(cluster, pod)
 
-    patch.setattr(placing, "place", place_as_before)
+    patch.setattr(one_pod, "place", place_as_before)
 
 
 @bug("P10, A2", "groups.placing_group")
 def group_kept_without_a_check(patch):
     """After a lost race a group goes where it was to go before."""
-    placing_group = groups.placing_group
+    placing_group = all_or_nothing.placing_group
 
     def place_as_before(cluster, pods, hints):
         if pods and all(hints):
             return GroupPlacement(tuple(Placement(hint, 0) for hint in hints))
         return (yield from placing_group(cluster, pods, hints))
 
-    patch.setattr(groups, "placing_group", place_as_before)
+    patch.setattr(all_or_nothing, "placing_group", place_as_before)
 
 
 @bug("A9", "placements.place_as_group")
 def groups_placed_one_by_one(patch):
     """AllOrNothing places those that it can."""
-    patch.setattr(placements, "place_as_group", best_effort.place_one_by_one)
+    patch.setattr(placements, "place_as_group", one_by_one.place_one_by_one)
 
 
 @bug("A9", "gangs.Gang._search")
@@ -60,7 +68,7 @@ def pod_group_starts_with_one(patch):
 @bug("A9", "groups._Group.bind")
 def last_member_left_out(patch):
     """The last member of a group is answered as placed, but not stored."""
-    bind = groups._Group.bind
+    bind = all_or_nothing._Group.bind
 
     def bind_but_one(self, found):
         bind(self, found)
@@ -79,19 +87,19 @@ def last_member_left_out(patch):
             self._desk.replica.revision = mark.revision - 1
             assert position >= 0
 
-    patch.setattr(groups._Group, "bind", bind_but_one)
+    patch.setattr(all_or_nothing._Group, "bind", bind_but_one)
 
 
 @bug("A7", "objects.same_object")
 def nothing_new_makes_a_revision(patch):
     """A write that changes nothing makes a revision all the same."""
-    patch.setattr(objects, "same_object", lambda one, other: False)
+    patch.setattr(stored_objects, "same_object", lambda one, other: False)
 
 
 @bug("A12", "objects.check_preconditions")
 def precondition_compared_with_at_least(patch):
     """A resourceVersion is accepted if the object is at least as new."""
-    check = objects.check_preconditions
+    check = stored_objects.check_preconditions
 
     def check_loosely(preconditions, stored):
         try:
@@ -101,7 +109,7 @@ def precondition_compared_with_at_least(patch):
             if wanted is None or stored is None or stored.revision < int(wanted):
                 raise
 
-    patch.setattr(objects, "check_preconditions", check_loosely)
+    patch.setattr(stored_objects, "check_preconditions", check_loosely)
 
 
 @bug("A6", "Replica.in_namespace")

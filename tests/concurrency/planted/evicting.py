@@ -2,15 +2,15 @@
 
 from datetime import timedelta
 
-from service.engine import violations
+from service.engine.questions import violations
 from service.model.config import ClusterConfig
-from service.scheduler import decide as decide_module, evictions
-from service.scheduler.decide import evicting, victims
-from service.scheduler.decide.evicting import _Sweep
-from service.scheduler.decide.victims import Conflicts
-from service.scheduler.intents import EvictViolating
-from service.scheduler.kinds import EvictionState
-from service.scheduler.replica import Replica, Stored
+from service.scheduler import decide as decide_module
+from service.scheduler.controllers import evictions
+from service.scheduler.decide.evicting.evicting import _Sweep, evicting, victims
+from service.scheduler.decide.evicting.victims import Conflicts
+from service.scheduler.protocol.intents import EvictViolating
+from service.scheduler.replica.kinds import EvictionState
+from service.scheduler.replica.replica import Replica, Stored
 from tests.concurrency.planted.registry import bug
 
 

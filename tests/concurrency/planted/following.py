@@ -3,13 +3,13 @@
 from msgspec.structs import replace
 
 from service.engine import Cluster
-from service.engine.classes import PodClass, Role
+from service.engine.state.classes import PodClass, Role
 from service.model.config import ClusterConfig
 from service.model.log import Head, LogPage
-from service.scheduler.follower import Follower
-from service.scheduler.kinds import ConfigManifest
-from service.scheduler.loading import Loading
-from service.scheduler.replica import Replica
+from service.scheduler.replica.follower import Follower
+from service.scheduler.replica.kinds import ConfigManifest
+from service.scheduler.replica.loading import Loading
+from service.scheduler.replica.replica import Replica
 from tests.concurrency.planted.registry import bug
 
 

@@ -1,9 +1,9 @@
 """Mistakes in the rules themselves, as they are evaluated over the replica."""
 
 from service.engine import groups
-from service.engine.classes import PodClass
-from service.engine.nodes import NodeTable
 from service.engine.plugins import inter_pod_affinity, pod_topology_spread
+from service.engine.state.classes import PodClass
+from service.engine.state.nodes import NodeTable
 from tests.concurrency.planted.registry import bug
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from service.model.errors import MoorageError, OutcomeUnknown
-from service.scheduler.answers import ComputedAnswer, ObjectAnswer, RecordedAnswer
-from service.scheduler.intents import (
+from service.scheduler.protocol.answers import ComputedAnswer, ObjectAnswer, RecordedAnswer
+from service.scheduler.protocol.intents import (
     ApplyObjects,
     DeleteObject,
     EvictPod,
@@ -23,7 +23,7 @@ from service.scheduler.intents import (
     ReadComputed,
     ReadTopology,
 )
-from service.scheduler.placements import PodRef
+from service.scheduler.protocol.placements import PodRef
 from tests.concurrency.checker.history import Call
 from tests.concurrency.simulation import workload
 from tests.concurrency.simulation.choices import ACTOR

@@ -6,10 +6,10 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, NamedTuple
 
+from service.api.forwarding import policy
+from service.api.forwarding.policy import AnswerLost, Repeat, Unreachable
 from service.model.errors import MoorageError
-from service.scheduler import handing
-from service.scheduler.handing import AnswerLost, Repeat, Unreachable
-from service.scheduler.intents import ExplainPod
+from service.scheduler.protocol.intents import ExplainPod
 from tests.concurrency.simulation.choices import ACTOR
 from tests.concurrency.simulation.database import Database
 
@@ -88,7 +88,7 @@ class SimulatedPeers:
             except MoorageError as error:
                 return Told(error)
 
-        told = await handing.hand_over(self, holder, request, _repeat(request), here)
+        told = await policy.hand_over(self, holder, request, _repeat(request), here)
         if isinstance(told.outcome, Exception):
             raise told.outcome
         return told.outcome

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from service.model.errors import Compacted
-from service.scheduler.intents import PlacePods, PutObject
+from service.scheduler.protocol.intents import PlacePods, PutObject
 from tests.agreement import disagreements
 from tests.concurrency.checker.evicting import eviction_of
 from tests.concurrency.checker.history import (

@@ -6,8 +6,8 @@ from contextvars import Context
 from functools import partial
 from typing import Any, NamedTuple
 
-from service.scheduler.homes import Homes
-from service.scheduler.limits import Limits
+from service.scheduler.controllers.cluster_owners import Homes
+from service.scheduler.protocol.limits import Limits
 from service.scheduler.service import Scheduler
 from tests.concurrency.simulation.choices import ACTOR, Choices
 from tests.concurrency.simulation.database import (

@@ -1,0 +1,1 @@
+"""What happens to a request before and beside the framework."""

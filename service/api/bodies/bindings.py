@@ -1,0 +1,102 @@
+"""Reading the bodies of bindings and evictions: which pod, which node, under which conditions.
+
+No field of theirs is passed over: a misspelt `force`, or the name of another pod than the path's,
+would do something else than was meant.
+"""
+
+from collections.abc import Mapping
+
+from service.model.strict_json import decode_strict
+from service.model.validation import names
+from service.model.validation.rules import (
+    Problems,
+    Rule,
+    anything,
+    boolean,
+    entries_of,
+    one_of,
+    record,
+    text,
+)
+from service.scheduler.protocol.intents import BindPod, EvictPod
+
+_META = {"name": text(), "namespace": text(), "uid": text()}
+_METADATA = record(_META, closed=False)
+_BINDING = record(
+    {
+        "apiVersion": one_of("v1"),
+        "kind": one_of("Binding"),
+        "metadata": _METADATA,
+        "target": record(
+            {
+                "apiVersion": one_of("v1"),
+                "kind": one_of("Node"),
+                "name": text(names.dns_subdomain),
+                **dict.fromkeys(("namespace", "uid", "resourceVersion", "fieldPath"), anything),
+            },
+            required=("name",),
+        ),
+        "force": boolean,
+    },
+    required=("target",),
+)
+_EVICTION = record(
+    {
+        "apiVersion": one_of("policy/v1", "policy/v1beta1"),
+        "kind": one_of("Eviction"),
+        "metadata": _METADATA,
+        "deleteOptions": record(
+            {"preconditions": record({"uid": text(), "resourceVersion": text()})}, closed=False
+        ),
+    }
+)
+
+
+def parse_binding(body: bytes, namespace: str, name: str) -> BindPod:
+    """The intent that the body of `bindPod` asks for, of the pod in the path.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: a field is wrong, or unknown, or speaks of another pod.
+    """
+    fields = _read(body, _BINDING, namespace=namespace, name=name)
+    return BindPod(
+        namespace=namespace,
+        name=name,
+        node_name=str(entries_of(fields["target"])["name"]),
+        force=fields.get("force") is True,
+        uid=_text(fields.get("metadata"), "uid"),
+    )
+
+
+def parse_eviction(body: bytes, namespace: str, name: str) -> EvictPod:
+    """The intent that the body of `evictPod` asks for, which may be empty.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: a field is wrong, or unknown, or speaks of another pod.
+    """
+    fields = _read(body, _EVICTION, namespace=namespace, name=name) if body.strip() else {}
+    preconditions = entries_of(fields.get("deleteOptions")).get("preconditions")
+    return EvictPod(
+        namespace=namespace,
+        name=name,
+        uid=_text(preconditions, "uid"),
+        resource_version=_text(preconditions, "resourceVersion"),
+    )
+
+
+def _read(body: bytes, rule: Rule, **pod: str) -> Mapping[str, object]:
+    fields, problems = decode_strict(body), Problems()
+    rule(fields, "", problems)
+    metadata = entries_of(entries_of(fields).get("metadata"))
+    for field, expected in pod.items():
+        sent = metadata.get(field)
+        if isinstance(sent, str) and sent not in ("", expected):
+            problems.add(f"metadata.{field}", f"must be {expected}, as in the address", sent)
+    problems.raise_any()
+    return entries_of(fields)
+
+
+def _text(fields: object, name: str) -> str | None:
+    return str(entries_of(fields).get(name) or "") or None

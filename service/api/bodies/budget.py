@@ -1,0 +1,260 @@
+"""One budget for the bytes that a process holds for requests: bodies as they arrive, answers until they are sent.
+
+An answer that finds no room is refused if nothing was changed for it: its operation only reads, or the request is a dry
+run. What was changed is told, whether there is room or not, and so is all that is no larger than a piece: a refusal would
+take as much.
+
+Nothing is set aside for what a client only announces. Where the budget is spent, the largest body that the server
+waits for gives way to smaller ones: whoever sends half of a large body and then nothing keeps no one else out. What
+finds no room is refused at once and never waits, so that nobody can wait for each other.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+
+from service.api.bodies.streams import PIECE_BYTES, TooSlow, send_piece
+from service.api.openapi.operations import Operation
+from service.api.problems import PROBLEM_JSON, TooManyBytes, encode_problem
+
+_HOLDING = "moorage.holding"
+_log = logging.getLogger(__name__)
+
+
+class Budget:
+    """How many bytes all requests together hold, and may hold."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_max = bytes_max
+        self.in_flight = 0
+        self._waited_for: dict[Holding, Callable[[], object]] = {}
+        """The requests of which a piece of the body is waited for, and what ends that wait."""
+
+    def _take(self, holding: "Holding", count: int) -> None:
+        while self.in_flight + count > self.bytes_max:
+            self._make_room(holding, count)
+        self.in_flight += count
+
+    def _make_room(self, holding: "Holding", count: int) -> None:
+        others = (each for each in self._waited_for if each is not holding)
+        largest = max(others, key=lambda each: each.held, default=holding)
+        if largest.held <= holding.held + count:
+            raise TooManyBytes(
+                f"The server holds {self.in_flight} bytes of requests and answers, and has no room for {count} more: the"
+                f" limit (bytes_in_flight_max) is {self.bytes_max}."
+            )
+        end_wait = self._waited_for.pop(largest)
+        largest.give_way()
+        end_wait()
+
+
+class Holding:
+    """What one request holds of the budget, until it is closed."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.held = 0
+        self.changes_nothing = False
+        """Whether this request changes nothing, though its operation can."""
+        self.keeps_room = False
+        """Whether an answer in pieces keeps the room of its largest piece until its end: once begun, it finds room for more."""
+        self._budget = budget
+        self._gave_way = False
+        self._at_end: list[Callable[[], None]] = []
+
+    def take(self, count: int) -> None:
+        """Hold so many bytes more.
+
+        Raises:
+            TooManyBytes: there is no room for them, or this request has given way to others.
+        """
+        self.require_room()
+        self._budget._take(self, count)  # noqa: SLF001 - the two are one mechanism
+        self.held += count
+
+    def overdraw(self, count: int) -> None:
+        """Hold so many bytes more, whether there is room or not: what was decided has to be told."""
+        self._budget.in_flight += count
+        self.held += count
+
+    def hold_answer(self, count: int, *, may_be_refused: bool) -> None:
+        """Hold so many bytes of an answer; a refusal would take as much as a small one.
+
+        Raises:
+            TooManyBytes: there is no room for them, and nothing was changed that has to be told.
+        """
+        if count > PIECE_BYTES and may_be_refused:
+            self.take(count)
+        else:
+            self.overdraw(max(0, count))
+
+    def hold_in_all(self, count: int) -> None:
+        """Hold so many bytes, those held already among them; raises TooManyBytes as `hold_answer` of a read."""
+        if count > max(self.held, PIECE_BYTES):
+            self.take(count - self.held)
+
+    def give_back(self, count: int) -> None:
+        """Hold so many bytes less."""
+        count = min(count, self.held)
+        self.held -= count
+        self._budget.in_flight -= count
+
+    def give_way(self) -> None:
+        """Give everything back: the request is not to go on."""
+        self._gave_way = True
+        self.give_back(self.held)
+
+    def require_room(self) -> None:
+        """Raises TooManyBytes if this request has given way to others."""
+        if self._gave_way:
+            raise TooManyBytes(
+                "The server needed the room of this body, which had not arrived as a whole, for smaller ones: the limit"
+                f" (bytes_in_flight_max) is {self._budget.bytes_max}."
+            )
+
+    @contextmanager
+    def waiting(self, end_wait: Callable[[], object]) -> Iterator[None]:
+        """While the client is waited for, the request may have to give way: then `end_wait` is called."""
+        waited_for = self._budget._waited_for  # noqa: SLF001 - the two are one mechanism
+        waited_for[self] = end_wait
+        try:
+            yield
+        finally:
+            waited_for.pop(self, None)
+
+    def at_end(self, act: Callable[[], None]) -> None:
+        """Have something done when the request is over, in whatever way it ends."""
+        self._at_end.append(act)
+
+    def close(self) -> None:
+        """The request is over."""
+        self.give_back(self.held)
+        for act in self._at_end:
+            act()
+
+
+def holding_of(scope: Scope) -> Holding:
+    """What the request holds."""
+    holding = cast("Mapping[str, Any]", scope)[_HOLDING]
+    assert isinstance(holding, Holding)
+    return holding
+
+
+class CountBytes:
+    """ASGI middleware that gives each request its holding, and counts what it is answered."""
+
+    def __init__(self, app: ASGIApp, budget: Budget) -> None:
+        self._app = app
+        self._budget = budget
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand the request on; all that it holds is given back at its end."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        holding = cast("dict[str, Any]", scope)[_HOLDING] = Holding(self._budget)
+        try:
+            await self._app(scope, receive, _Counted(scope, holding, send))
+        finally:
+            holding.close()
+
+
+def may_be_refused(scope: HTTPScope) -> bool:
+    """Whether nothing was changed for an answer, so that the client can be told to ask again."""
+    handler = cast("Mapping[str, Any]", scope).get("route_handler")
+    operation = None if handler is None else handler.opt.get("operation")
+    if not isinstance(operation, Operation):
+        return True
+    return operation.reads or holding_of(scope).changes_nothing
+
+
+class _Counted:
+    """Wraps `send`: what is sent whole is held from its start, what is sent in pieces piece by piece.
+
+    The start of an answer in pieces waits for the first of them, so that it, too, can be refused. Of a later piece that
+    finds no room its sender is told by TooManyBytes, and may send a last word.
+    """
+
+    def __init__(self, scope: HTTPScope, holding: Holding, send: Send) -> None:
+        self._scope = scope
+        self._holding = holding
+        self._send = send
+        self._start: Message | None = None
+        """Until it is sent."""
+        self._whole = self._ended = False
+        self._kept = 0
+
+    async def __call__(self, message: Message) -> None:
+        if self._ended:
+            return
+        if message["type"] == "http.response.start":
+            length = _content_length(message["headers"])
+            self._start, self._whole = message, length is not None
+            if length is not None:
+                await self._begin(length, more=False)
+        elif message["type"] == "http.response.body":
+            await self._go_on(message)
+
+    async def _begin(self, count: int, *, more: bool) -> None:
+        """Send the start, if there is room for what follows; else a refusal, after which no more is wanted."""
+        assert self._start is not None
+        try:
+            self._hold(count)
+        except TooManyBytes as error:
+            self._ended = True
+            await self._refuse(error)
+            if more:
+                raise
+        else:
+            start, self._start = self._start, None
+            await self._send(start)
+
+    async def _go_on(self, message: Any) -> None:
+        body, more = message.get("body", b""), message.get("more_body", False)
+        if self._start is not None:
+            await self._begin(len(body), more=more)
+        elif not self._whole:
+            self._hold(len(body) - self._kept)
+        if self._ended:
+            return
+        if self._whole and len(body) <= PIECE_BYTES:
+            await self._send(message)
+            self._holding.give_back(len(body))
+            return
+        try:
+            await self._send_in_pieces(body, more=more)
+        except TooSlow:
+            self._ended = True
+            _log.info("A client that did not read its answer was dropped.")
+            if more:
+                raise
+
+    def _hold(self, count: int) -> None:
+        self._holding.hold_answer(count, may_be_refused=may_be_refused(self._scope))
+
+    async def _send_in_pieces(self, body: bytes, *, more: bool) -> None:
+        """A server takes what is whole at once, and keeps it for a reader that may never come."""
+        if self._holding.keeps_room:
+            self._kept = max(self._kept, len(body))
+        for start in range(0, len(body) or 1, PIECE_BYTES):
+            piece = body[start : start + PIECE_BYTES]
+            await send_piece(self._send, piece, more=more or start + PIECE_BYTES < len(body))
+            if not self._kept:
+                self._holding.give_back(len(piece))
+
+    async def _refuse(self, error: TooManyBytes) -> None:
+        status, body, headers = encode_problem(error, self._scope["path"])
+        fields = {"content-type": PROBLEM_JSON, "content-length": str(len(body)), **headers}
+        encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
+        await self._send({"type": "http.response.start", "status": status, "headers": encoded})
+        await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _content_length(headers: Any) -> int | None:
+    for name, value in headers:
+        if name.lower() == b"content-length":
+            return int(value)
+    return None

@@ -1,0 +1,181 @@
+"""Reading the bodies of placements: each pod stays bytes until its template is looked up."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Literal
+
+import msgspec
+
+from service.api.bodies.manifests import Pause, items_in, parse_items, read_members, unknown_fields
+from service.api.bodies.requests import converted
+from service.model.errors import FieldError, InvalidManifest
+from service.model.json_pieces import Member, whole
+from service.model.manifest import AnyManifest
+from service.model.pod_manifest import PodManifest, parse_pod
+from service.model.strict_json import decode_strict, too_many
+from service.model.templates import TemplateCache
+from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.placements import Explain, PlacementRequest, PodRef, Policy
+
+Subject = Literal["pods", "podRefs", "template"]
+
+_SUBJECTS: tuple[Subject, ...] = ("pods", "podRefs", "template")
+_KNOWN = tuple(field.encode_name for field in msgspec.structs.fields(PlacementRequest))
+
+
+class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a request says beside the pods."""
+
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=2**31)] = 0
+    policy: Policy = "BestEffort"
+    on_unschedulable: Literal["Reject", "Queue"] = "Reject"
+    dry_run: bool = False
+    explain: Explain = "None"
+
+
+_DEFAULTS = _Options()
+# Looked up once: msgspec works the fields of a type out anew at each call.
+_OPTIONS = {field.encode_name: field for field in msgspec.structs.fields(_Options)}
+
+
+async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) -> PlacePods:
+    """The intent that the body of `placePods` asks for.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: all that is wrong with it and with the pods in it.
+    """
+    members = await read_members(raw, read=_KNOWN, lists=("pods",), items_max=items_max)
+    members = {name: value for name, value in members.items() if value != b"null"}
+    options, errors = _read_options(members)
+    if options.replicas > items_max:
+        errors.append(FieldError("replicas", f"has to be at most {items_max}", options.replicas))
+    subjects: list[Subject] = [name for name in _SUBJECTS if name in members]
+    if len(subjects) != 1:
+        errors.append(FieldError("", "must have exactly one of pods, podRefs, template"))
+    if ("replicas" in members) != (subjects == ["template"]):
+        errors.append(FieldError("replicas", "must be given with a template, and only with one"))
+    if errors:
+        raise InvalidManifest(errors)
+    return await _intent(subjects[0], members[subjects[0]], options, templates, items_max)
+
+
+async def parse_pods(
+    member: Member, field: str, templates: TemplateCache, items_max: int
+) -> tuple[PodManifest, ...]:
+    """A list of pods that are to be placed; their `nodeName` is a wish.
+
+    Raises:
+        InvalidManifest: what is wrong in any of them, as `pods[3].spec…`.
+    """
+    parse = partial(parse_pod, templates=templates, to_place=True)
+    pods = await parse_items(items_in(member, field, items_max), field, parse)
+    refuse_repeated(pods, field)
+    return tuple(pods)
+
+
+async def _intent(
+    subject: Subject,
+    member: Member,
+    options: _Options,
+    templates: TemplateCache,
+    items_max: int,
+) -> PlacePods:
+    pods: tuple[PodManifest, ...] = ()
+    references: tuple[PodRef, ...] = ()
+    if subject == "pods":
+        pods = await parse_pods(member, "pods", templates, items_max)
+    elif subject == "template":
+        pods = await _replicas(whole(member), options.replicas, templates)
+    else:
+        references = _references(whole(member), items_max)
+    return PlacePods(
+        pods=pods,
+        pod_refs=references,
+        path=subject,
+        all_or_nothing=options.policy == "AllOrNothing",
+        queue=options.on_unschedulable == "Queue",
+        dry_run=options.dry_run,
+        explain=options.explain,
+    )
+
+
+async def _replicas(raw: bytes, count: int, templates: TemplateCache) -> tuple[PodManifest, ...]:
+    """`<name>-0` to `<name>-(count-1)`: the same template asked for again names the same pods."""
+    try:
+        template = parse_pod(raw, templates, to_place=True)
+    except InvalidManifest as error:
+        raise error.under("template") from None
+    if template.uid:
+        message = "may not be given: each replica has its own"
+        raise InvalidManifest([FieldError("template.metadata.uid", message, template.uid)])
+    pause = Pause()
+    pods: list[PodManifest] = []
+    for index in range(count):
+        pods.append(template.named(f"{template.name}-{index}"))
+        await pause.after_some()
+    _refuse_long_name(pods[-1].name, template.name)
+    return tuple(pods)
+
+
+def _refuse_long_name(last: str, name: str) -> None:
+    if len(last) > 253:  # noqa: PLR2004 - a DNS subdomain
+        message = f"leaves no room for the replicas' numbers: {last[-20:]} is over 253 characters"
+        raise InvalidManifest([FieldError("template.metadata.name", message, name)])
+
+
+def _references(raw: bytes, items_max: int) -> tuple[PodRef, ...]:
+    references = converted(decode_strict(raw), list[PodRef], "podRefs")
+    if len(references) > items_max:
+        raise too_many(items_max).under("podRefs")
+    errors = [
+        FieldError(f"podRefs[{index}]", "names a pod that is named before", reference.name)
+        for index, reference in _later(references)
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+    return tuple(references)
+
+
+def _later(references: list[PodRef]) -> Iterator[tuple[int, PodRef]]:
+    """Those that were there before, with their places."""
+    seen: set[tuple[str, str]] = set()
+    for index, reference in enumerate(references):
+        if (reference.namespace, reference.name) in seen:
+            yield index, reference
+        seen.add((reference.namespace, reference.name))
+
+
+def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
+    """Refuse an object that is in a list twice.
+
+    Raises:
+        InvalidManifest: naming each but the first.
+    """
+    if len({(each.namespace, each.name) for each in manifests}) == len(manifests):
+        return
+    references = [PodRef(namespace=each.namespace, name=each.name) for each in manifests]
+    errors = [
+        FieldError(
+            f"{field}[{index}].metadata.name",
+            f"names a {manifests[index].kind.lower()} that is there before",
+            again.name,
+        )
+        for index, again in _later(references)
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+
+
+def _read_options(members: Mapping[str, Member]) -> tuple[_Options, list[FieldError]]:
+    """The options that can be read, and what is wrong with the others."""
+    errors = unknown_fields(members, _KNOWN)
+    given: dict[str, object] = {}
+    for name, field in _OPTIONS.items():
+        if (sent := members.get(name)) is None:
+            continue
+        try:
+            given[field.name] = converted(decode_strict(whole(sent)), field.type, name)
+        except InvalidManifest as error:
+            errors += error.errors
+    return msgspec.structs.replace(_DEFAULTS, **given) if given else _DEFAULTS, errors

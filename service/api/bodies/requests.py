@@ -1,0 +1,360 @@
+"""Reading requests strictly: bodies within their limits, media types, query, preconditions."""
+
+import asyncio
+import re
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, TypeVar, cast
+from urllib.parse import parse_qsl
+
+import msgspec
+from litestar import Request
+
+from service.api.bodies.budget import Holding, holding_of
+from service.api.openapi.operations import JSON, Operation
+from service.api.problems import (
+    BodyTimeout,
+    BodyTooLarge,
+    MalformedRequest,
+    UnsupportedMediaType,
+)
+from service.model.errors import FieldError, InvalidManifest
+from service.model.wording import worded
+from service.settings import Settings
+
+T = TypeVar("T")
+
+_ENTITY_TAG = re.compile(r'(W/)?"([!#-~]*)"')
+
+AnyRequest = Request[Any, Any, Any]
+
+
+def operation_of(request: AnyRequest) -> Operation:
+    """The operation that a request was routed to."""
+    operation = request.route_handler.opt["operation"]
+    assert isinstance(operation, Operation)
+    return operation
+
+
+def header(request: AnyRequest, name: str) -> str | None:
+    """The first header of a lower-case name; None where there is none.
+
+    Litestar's own view of the headers decodes and indexes all of them, for two or three that are
+    looked up.
+    """
+    wanted = name.encode()
+    for given, value in request.scope["headers"]:
+        if given == wanted:
+            return value.decode("latin-1")
+    return None
+
+
+def media_type(request: AnyRequest) -> str:
+    """The body's media type: one that the operation takes; JSON where there need not be a body.
+
+    A web page can have a browser send a body without a Content-Type to any server, and no other body that
+    could be taken for JSON, unless the server agrees.
+
+    Raises:
+        UnsupportedMediaType: another Content-Type, charset or Content-Encoding; or none, and the operation needs a body.
+    """
+    encoding = header(request, "content-encoding")
+    if encoding is not None:
+        _refuse_encodings(encoding)
+    body = operation_of(request).request
+    assert body is not None
+    announced, _, parameters = (header(request, "content-type") or "").partition(";")
+    kind = announced.strip().lower()
+    if not kind and body.required:
+        raise _untyped(request)
+    if kind and kind not in body.types and kind not in body.also:
+        raise UnsupportedMediaType(f"Send one of {_taken(request)}, not {kind[:100]}.")
+    if parameters:
+        _refuse_charsets(parameters)
+    return kind or JSON
+
+
+def _untyped(request: AnyRequest) -> UnsupportedMediaType:
+    return UnsupportedMediaType(f"Say in Content-Type which the body is of {_taken(request)}.")
+
+
+def _taken(request: AnyRequest) -> str:
+    body = operation_of(request).request
+    assert body is not None
+    return ", ".join((*body.types, *body.also))
+
+
+def query(request: AnyRequest) -> Mapping[str, str]:
+    """The query parameters, each at most once and each one of the operation's.
+
+    A misspelt parameter is refused, not ignored: `?dryrun=true` must not write.
+
+    Raises:
+        MalformedRequest: an unknown or repeated parameter, or one that is not UTF-8.
+    """
+    if not (raw := request.scope["query_string"]):
+        return {}
+    known = operation_of(request).names("query")
+    given = _pairs(raw)
+    names = [name for name, _ in given]
+    errors = [
+        FieldError(name, _unknown(known) if name not in known else "is given more than once")
+        for name in dict.fromkeys(names)
+        if name not in known or names.count(name) > 1
+    ]
+    if errors:
+        raise MalformedRequest(f"Query parameter {errors[0].field}: {errors[0].message}.", errors)
+    return dict(given)
+
+
+def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int | None:
+    """A query parameter as an integer between `least` and 2**63 - 1; None where absent."""
+    text = parameters.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= least):  # noqa: PLR2004
+        raise wrong_parameter(name, f"has to be an integer of at least {least}", text)
+    return int(text)
+
+
+def integer_header(request: AnyRequest, name: str, *, default: int | None) -> int | None:
+    """A header as an integer between 0 and 2**63 - 1; `default` where it is absent or empty."""
+    text = (header(request, name) or "").strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 19):  # noqa: PLR2004
+        raise MalformedRequest(f"The header {name.title()} has to be an integer.")
+    return int(text)
+
+
+def wrong_parameter(name: str, message: str, value: str) -> MalformedRequest:
+    """The error for one query parameter whose value cannot be read."""
+    errors = [FieldError(name, message, value[:200])]
+    return MalformedRequest(f"Query parameter {name}: {message}.", errors)
+
+
+def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ...]:
+    """The tags of an If-Match or If-None-Match, without their quotes; `("*",)` for any.
+
+    If-Match compares strongly (RFC 9110): a weak tag in it matches nothing, so it is left out. So
+    is `"*"`, which in quotes is a tag like any other, and none of ours.
+
+    Raises:
+        MalformedRequest: the header is not a list of entity tags.
+    """
+    if value.strip() == "*":
+        return ("*",)
+    found = [_ENTITY_TAG.fullmatch(part.strip()) for part in value.split(",")]
+    if not all(found):
+        raise MalformedRequest(f"{header} has to be `*` or a list of quoted entity tags.")
+    strong = (match for match in found if match and (weak or not match[1]))
+    return tuple(match[2] for match in strong if match[2] != "*")
+
+
+def if_match(request: AnyRequest) -> tuple[str, ...] | None:
+    """The entity tags of the request's If-Match; None where it has none."""
+    value = header(request, "if-match")
+    return None if value is None else entity_tags("If-Match", value)
+
+
+def if_none_match(request: AnyRequest) -> tuple[str, ...] | None:
+    """The entity tags of the If-None-Match of a write; None where it has none."""
+    value = header(request, "if-none-match")
+    return None if value is None else entity_tags("If-None-Match", value, weak=True)
+
+
+def converted(value: object, type_: type[T], prefix: str = "") -> T:
+    """A decoded value as a type.
+
+    Raises:
+        InvalidManifest: it is not of that type; the path begins with `prefix`.
+    """
+    try:
+        return msgspec.convert(value, type_)
+    except msgspec.ValidationError as error:
+        raise InvalidManifest([worded(str(error))]).under(prefix) from None
+
+
+class BodyReader:
+    """Reads bodies within their limits in bytes and time.
+
+    Neither Litestar nor granian gives up on a client that stops sending, so each wait is bounded
+    here, and so is the whole: a client that sends a byte now and then is no better.
+    """
+
+    def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
+        self._limits = {
+            "body": settings.body_bytes_max,
+            "placements": settings.placements_bytes_max,
+            "simulations": settings.simulations_bytes_max,
+            "apply": settings.apply_bytes_max,
+        }
+        self._timeout_seconds = settings.body_timeout_seconds
+        self._bytes_per_second_min = settings.body_bytes_per_second_min
+        self._monotonic = monotonic
+
+    async def read(self, request: AnyRequest) -> bytes:
+        """The whole body.
+
+        Raises:
+            BodyTooLarge: as soon as the announced or the received length is over the limit.
+            TooManyBytes: the process holds too many bytes already. What was read is held until the request's end.
+            BodyTimeout: the client is too slow.
+            MalformedRequest: the client left in the middle.
+            UnsupportedMediaType: there is a body, and no Content-Type.
+        """
+        receiving = self._receiving(request, self._limit_of(request))
+        chunks = []
+        while receiving.more:
+            message = await self._next(request, receiving, None)
+            chunks.append(receiving.take(message))
+        if receiving.received and not (header(request, "content-type") or "").strip():
+            raise _untyped(request)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def stream(
+        self, request: AnyRequest, waits: Callable[[], bool] | None = None
+    ) -> AsyncIterator[bytes]:
+        """The body piece by piece, however long it is; raises what `read` raises.
+
+        Whoever takes the pieces gives them back, too. `waits` tells whether the client may be waiting for an answer to what it has sent so far:
+        then its time begins anew.
+        """
+        _refuse_announced(header(request, "content-length") or "0", sys.maxsize)
+        receiving = self._receiving(request, sys.maxsize)
+        while receiving.more:
+            message = await self._next(request, receiving, waits)
+            if chunk := receiving.take(message):
+                yield chunk
+
+    def _limit_of(self, request: AnyRequest) -> int:
+        limit = self._limits[operation_of(request).limit]
+        _refuse_announced(header(request, "content-length") or "0", limit)
+        return limit
+
+    def _receiving(self, request: AnyRequest, limit: int) -> "_Receiving":
+        return _Receiving(limit, self._monotonic(), holding_of(request.scope))
+
+    def _left(self, receiving: "_Receiving") -> float:
+        """Seconds until the next piece has to be here."""
+        granted = self._timeout_seconds + receiving.received / self._bytes_per_second_min
+        return min(self._timeout_seconds, receiving.started + granted - self._monotonic())
+
+    async def _next(
+        self, request: AnyRequest, receiving: "_Receiving", waits: Callable[[], bool] | None
+    ) -> Mapping[str, Any]:
+        left, holding = self._left(receiving), receiving.holding
+        try:
+            if waits is not None:
+                return await self._patiently(request, left, waits, holding)
+            return cast("Mapping[str, Any]", await _within(left, request.receive(), holding))
+        except TimeoutError:
+            holding.require_room()
+            raise BodyTimeout("The body did not arrive in time.") from None
+
+    async def _patiently(
+        self, request: AnyRequest, left: float, waits: Callable[[], bool], holding: Holding
+    ) -> Mapping[str, Any]:
+        receiving = asyncio.ensure_future(request.receive())
+        try:
+            with holding.waiting(receiving.cancel):
+                await asyncio.wait({receiving}, timeout=left)
+                while not receiving.done() and waits():
+                    await asyncio.wait({receiving}, timeout=self._timeout_seconds)
+            if receiving.cancelled() or not receiving.done():
+                raise TimeoutError
+            return cast("Mapping[str, Any]", receiving.result())
+        finally:
+            receiving.cancel()
+
+
+async def _within(seconds: float, awaited: Awaitable[T], holding: Holding) -> T:
+    """Wait for so long; as `asyncio.timeout`, which takes three times as much for one wait.
+
+    Raises:
+        TimeoutError: it took longer, or the request has to give way.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    cancelled_before, rang = task.cancelling(), list[bool]()
+
+    def ring() -> None:
+        if not rang:
+            rang.append(task.cancel())
+
+    alarm = asyncio.get_running_loop().call_later(max(0.0, seconds), ring)
+    try:
+        with holding.waiting(ring):
+            return await awaited
+    except asyncio.CancelledError:
+        if rang and task.uncancel() <= cancelled_before:
+            raise TimeoutError from None
+        raise
+    finally:
+        alarm.cancel()
+
+
+class _Receiving:
+    """How far the body of a request has come."""
+
+    __slots__ = ("_limit", "holding", "more", "received", "started")
+
+    def __init__(self, limit: int, started: float, holding: Holding) -> None:
+        self._limit = limit
+        self.holding = holding
+        self.started = started
+        self.received = 0
+        self.more = True
+
+    def take(self, message: Mapping[str, Any]) -> bytes:
+        """The next piece of the body.
+
+        Raises:
+            BodyTooLarge, MalformedRequest, TooManyBytes: see `BodyReader.read`.
+        """
+        if message["type"] != "http.request":
+            raise MalformedRequest("The client left before the body was complete.")
+        chunk: bytes = message.get("body", b"")
+        self.received += len(chunk)
+        if self.received > self._limit:
+            raise BodyTooLarge(f"The body is longer than {self._limit} bytes.")
+        self.holding.take(len(chunk))
+        self.more = message.get("more_body", False)
+        return chunk
+
+
+def _refuse_announced(content_length: str, limit: int) -> None:
+    if not (content_length.isascii() and content_length.isdigit()):
+        raise MalformedRequest("Content-Length has to be a number.")
+    if len(content_length) > 18 or int(content_length) > limit:  # noqa: PLR2004
+        raise BodyTooLarge(f"The body is longer than {limit} bytes.")
+
+
+def _refuse_encodings(encoding: str) -> None:
+    if encoding.strip().lower() not in {"", "identity"}:
+        raise UnsupportedMediaType("Send the body as it is, without a Content-Encoding.")
+
+
+def _refuse_charsets(parameters: str) -> None:
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        charset = value.strip().strip('"').lower()
+        if name.strip().lower() == "charset" and charset not in {"utf-8", "utf8", "us-ascii"}:
+            raise UnsupportedMediaType("Send the body in UTF-8.")
+
+
+def _pairs(raw: bytes) -> list[tuple[str, str]]:
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
+    except ValueError:
+        raise MalformedRequest("The query has to be percent-encoded UTF-8.") from None
+    for name, value in pairs:
+        if "\0" in name or "\0" in value:
+            raise MalformedRequest("The query contains a NUL character.")
+    return pairs
+
+
+def _unknown(known: frozenset[str]) -> str:
+    if not known:
+        return "is unknown; the operation has no query parameters"
+    return f"is unknown; the operation knows {', '.join(sorted(known))}"

@@ -1,0 +1,143 @@
+"""Answers that are sent piece by piece.
+
+That there is room for each piece, and that its reader takes it, `service.api.bodies.budget` sees to.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from typing import Any
+
+from litestar import Litestar, Request, Response
+from litestar.response.base import ASGIResponse
+from litestar.types import Receive, Scope, Send
+from typing_extensions import override
+
+from service.api.problems import TooManyBytes
+
+HEAD_ONLY = "moorage_head_only"
+"""Set in the scope's state by the edge, which turns HEAD into GET."""
+PIECE_BYTES = 64 * 1024
+"""What is sent at once, about; a slow reader is judged piece by piece."""
+READER_SECONDS_MAX = 10.0
+"""How long a client may leave a piece unread before it is dropped."""
+
+_log = logging.getLogger(__name__)
+
+Pieces = AsyncGenerator[bytes, None]
+
+
+def is_head(scope: Scope) -> bool:
+    """Whether the client asked with HEAD, so that a body would be made for nothing."""
+    return bool(scope.get("state", {}).get(HEAD_ONLY))
+
+
+class Streamed(Response[None]):
+    """A body of unknown length.
+
+    Litestar's own `Stream` waits for the client to leave by reading on, and so would swallow the
+    request's body where that is still being read. With `ends_with_client` this one does the same:
+    for requests without a body, and for pieces that may be long in coming.
+    """
+
+    def __init__(
+        self,
+        pieces: Pieces,
+        *,
+        headers: dict[str, str],
+        media_type: str,
+        ends_with_client: bool = False,
+    ) -> None:
+        super().__init__(None, headers=headers, media_type=media_type)
+        self._pieces = pieces
+        self._ends_with_client = ends_with_client
+
+    @override
+    def to_asgi_response(
+        self, app: Litestar | None, request: Request[Any, Any, Any], **_: Any
+    ) -> ASGIResponse:
+        """The response as Litestar sends it."""
+        return _StreamedResponse(
+            no_pieces() if is_head(request.scope) else self._pieces,
+            ends_with_client=self._ends_with_client,
+            headers=self.headers,
+            media_type=self.media_type,
+        )
+
+
+async def no_pieces() -> Pieces:
+    """An empty body."""
+    for piece in list[bytes]():
+        yield piece
+
+
+class _StreamedResponse(ASGIResponse):
+    _should_set_content_length = False
+
+    def __init__(self, pieces: Pieces, *, ends_with_client: bool, **options: Any) -> None:
+        super().__init__(**options)
+        self._pieces = pieces
+        self._ends_with_client = ends_with_client
+
+    @override
+    async def send_body(self, send: Send, receive: Receive) -> None:
+        """Send the pieces as they come; a reader that is too slow finds the answer cut off.
+
+        A piece that finds no room is refused to its maker, where that waits for what becomes of it: what the maker
+        yields then ends the answer.
+        """
+        if not self._ends_with_client:
+            await self._send_pieces(send)
+            return
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(self._send_pieces(send))
+            leaving = group.create_task(_left(receive))
+            sending.add_done_callback(lambda _: leaving.cancel())
+            leaving.add_done_callback(lambda _: sending.cancel())
+
+    async def _send_pieces(self, send: Send) -> None:
+        with suppress(TooSlow):
+            await self._send_all(send)
+
+    async def _send_all(self, send: Send) -> None:
+        async with aclosing(self._pieces) as pieces:
+            try:
+                async for piece in pieces:
+                    await _send(send, piece, more=True)
+                await _send(send, b"", more=False)
+            except TooManyBytes as error:
+                await _send_last_word(send, pieces, error)
+
+
+async def _send(send: Send, piece: bytes, *, more: bool) -> None:
+    await send({"type": "http.response.body", "body": piece, "more_body": more})
+
+
+async def _send_last_word(send: Send, pieces: Pieces, error: TooManyBytes) -> None:
+    """There is no room for a piece: let its maker say so. Where the format has no words for it, the answer is cut off."""
+    try:
+        last_word = await pieces.athrow(error)
+    except (TooManyBytes, StopAsyncIteration):
+        _log.info("An answer was cut off: there was no room for its next piece.")
+    else:
+        await _send(send, last_word, more=False)
+
+
+class TooSlow(Exception):  # noqa: N818 - a fact, not a failure
+    """A client has left a piece unread for too long."""
+
+
+async def _left(receive: Receive) -> None:
+    """Return once the client is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def send_piece(send: Send, piece: bytes, *, more: bool) -> None:
+    """Send a part of a body; raises TooSlow if its reader does not take it."""
+    try:
+        async with asyncio.timeout(READER_SECONDS_MAX):
+            await send({"type": "http.response.body", "body": piece, "more_body": more})
+    except TimeoutError:
+        raise TooSlow from None

@@ -1,0 +1,1 @@
+"""Requests that go to the worker that decides for their cluster."""

@@ -1,0 +1,167 @@
+"""Requests that take a cluster's replica go to the worker that has it (P19)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from litestar import Request
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+from msgspec.structs import replace
+
+from service.api.bodies.budget import holding_of, may_be_refused
+from service.api.bodies.requests import BodyReader
+from service.api.bodies.streams import is_head
+from service.api.forwarding.policy import AnswerLost, Repeat, Unreachable, hand_over
+from service.api.forwarding.sockets import HandedAnswer, HandedRequest, SocketPeers
+from service.api.idempotency import IDEMPOTENCY_KEY
+from service.api.openapi.access import identify, principal_of
+from service.api.openapi.operations import NDJSON, Operation
+from service.api.security.callers import address_of, name_request, request_id_of
+from service.api.telemetry.metrics import Metrics
+from service.scheduler.controllers.cluster_owners import Homes
+
+HANDED_BYTES_MAX = 16 * 1024 * 1024
+"""Larger bodies are decided where they arrive."""
+_SECRETS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
+"""Who the caller is travels in place of these."""
+_HANDED = "moorage_handed_over"
+"""Set in the state of a request that came from another worker: it is never handed on."""
+
+
+class HandOver:
+    """Litestar middleware. What streams (NDJSON, watches) or is read from the tables stays."""
+
+    def __init__(
+        self, homes: Homes, peers: SocketPeers, bodies: BodyReader, metrics: Metrics
+    ) -> None:
+        self._homes = homes
+        self._peers = peers
+        self._bodies = bodies
+        self._metrics = metrics
+
+    def __call__(self, app: ASGIApp) -> ASGIApp:
+        """The application, decided here or elsewhere."""
+
+        async def handing_over(scope: Scope, receive: Receive, send: Send) -> None:
+            holder = None
+            if scope["type"] == ScopeType.HTTP and _may_be_handed_over(scope):
+                holder = await self._homes.elsewhere(scope["path_params"]["cluster"])
+            if holder is None:
+                await app(scope, receive, send)
+                return
+            assert scope["type"] == ScopeType.HTTP
+            answer = await self._ask(app, scope, receive, holder)
+            holding_of(scope).changes_nothing |= answer.changes_nothing
+            await _send(send, answer)
+
+        return handing_over
+
+    async def _ask(
+        self, app: ASGIApp, scope: HTTPScope, receive: Receive, holder: str
+    ) -> HandedAnswer:
+        body = await self._bodies.read(Request[Any, Any, Any](scope, receive=receive))
+        request = HandedRequest(
+            method=scope["method"],
+            path=scope["path"],
+            raw_path=scope.get("raw_path") or b"",
+            query=scope["query_string"],
+            headers=[each for each in scope["headers"] if each[0] not in _SECRETS],
+            body=body,
+            principal=principal_of(scope),
+            address=address_of(scope),
+            request_id=request_id_of(scope),
+        )
+        return await hand_over(
+            self, holder, request, _repeat(scope), lambda: _here(app, scope, body)
+        )
+
+    async def ask(self, holder: str, request: HandedRequest, repeat: Repeat) -> HandedAnswer:
+        """As `SocketPeers.ask`, counted."""
+        try:
+            answer = await self._peers.ask(holder, request, repeat)
+        except Unreachable:
+            self._metrics.handed_over("unreachable")
+            self._homes.not_reached(holder)
+            raise
+        except AnswerLost:
+            self._metrics.handed_over("lost")
+            self._homes.not_reached(holder)
+            raise
+        self._metrics.handed_over("answered")
+        return answer
+
+
+async def decide_handed(app: ASGIApp, request: HandedRequest) -> HandedAnswer:
+    """What the application of this worker answers to a request that another one handed over."""
+    scope: Any = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": "http",
+        "path": request.path,
+        "raw_path": request.raw_path,
+        "query_string": request.query,
+        "root_path": "",
+        "headers": request.headers,
+        "client": (request.address, 0) if request.address else None,
+        "server": None,
+        "extensions": {},
+        "state": {_HANDED: True},
+    }
+    identify(scope, request.principal)
+    name_request(scope, request.request_id)
+    answer = await answer_of(app, scope, request.body)
+    return replace(answer, changes_nothing=may_be_refused(scope))
+
+
+async def _here(app: ASGIApp, scope: HTTPScope, body: bytes) -> HandedAnswer:
+    """The answer of this worker after all, which reads the body once more."""
+    holding_of(scope).give_back(len(body))
+    return await answer_of(app, scope, body)
+
+
+async def answer_of(app: ASGIApp, scope: HTTPScope, body: bytes) -> HandedAnswer:
+    """An application's whole answer to a request whose body is known."""
+    incoming: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+    start: dict[str, Any] = {}
+    pieces: list[bytes] = []
+
+    async def receive() -> Any:
+        return incoming.pop() if incoming else {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            start.update(message)
+        elif message["type"] == "http.response.body":
+            pieces.append(message["body"])
+
+    await app(scope, receive, send)
+    return HandedAnswer(start["status"], list(start["headers"]), b"".join(pieces))
+
+
+async def _send(send: Send, answer: HandedAnswer) -> None:
+    headers: Iterable[tuple[bytes, bytes]] = answer.headers
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+
+
+def _may_be_handed_over(scope: HTTPScope) -> bool:
+    operation = scope["route_handler"].opt.get("operation")
+    if not isinstance(operation, Operation) or not operation.decided:
+        return False
+    if is_head(scope) or scope.get("state", {}).get(_HANDED):
+        return False
+    headers = dict(scope["headers"])
+    if headers.get(b"content-type", b"").startswith(NDJSON.encode()):
+        return False
+    length = headers.get(b"content-length", b"" if b"transfer-encoding" in headers else b"0")
+    return length.isdigit() and int(length[:18]) <= HANDED_BYTES_MAX
+
+
+def _repeat(scope: HTTPScope) -> Repeat:
+    if scope["method"] == "GET":
+        return "Safe"
+    operation: Operation = scope["route_handler"].opt["operation"]
+    keyed = IDEMPOTENCY_KEY in operation.parameters
+    return "Keyed" if keyed and b"idempotency-key" in dict(scope["headers"]) else "Never"

@@ -1,0 +1,387 @@
+"""Requests and answers between the workers of one server, over sockets in a private folder.
+
+Each worker listens on a socket named after itself; each keeps one connection to each worker that it
+hands requests to. On it requests and answers pass in any order, as frames: four bytes of length,
+then MessagePack. A large answer comes in parts, between which others pass.
+"""
+
+import asyncio
+import logging
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import closing, suppress
+from itertools import count
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from service.api.bodies.budget import Budget, Holding
+from service.api.forwarding.policy import AnswerLost, Repeat, Unreachable
+from service.api.problems import TooManyBytes
+from service.model.principals import Principal
+
+SOCKET_PATH_BYTES_MAX = 100
+"""What all systems take."""
+FRAME_BYTES_MAX = 64 * 1024 * 1024
+"""A request that is larger, with all that belongs to it, is not handed over."""
+PART_BYTES_MAX = 1024 * 1024
+"""So much of an answer's body goes in one frame: pings and other answers need not wait long for it."""
+CONNECT_SECONDS_MAX = 0.5
+RECONNECT_SECONDS = 0.25
+"""After a worker could not be reached, for so long nobody tries."""
+PING_SECONDS = 0.25
+PINGS_UNANSWERED_MAX = 4
+"""A worker that leaves so many unanswered stands still: no event loop here is held up so long."""
+
+Headers = Sequence[tuple[bytes, bytes]]
+_log = logging.getLogger(__name__)
+
+
+class HandedRequest(msgspec.Struct, frozen=True, array_like=True):
+    """A request as it came, its body complete, without what its caller proved with who it is."""
+
+    method: str
+    path: str
+    raw_path: bytes
+    query: bytes
+    headers: Headers
+    body: bytes
+    principal: Principal | None
+    address: str = ""
+    request_id: str = ""
+
+
+class HandedAnswer(msgspec.Struct, frozen=True, array_like=True):
+    """An answer, complete."""
+
+    status: int
+    headers: Headers
+    body: bytes
+    changes_nothing: bool = False
+    """Whether nothing was changed for it, so that it may be refused where there is no room for it."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether it is an error."""
+        return self.status >= 400  # noqa: PLR2004
+
+
+class _Ask(msgspec.Struct, frozen=True, array_like=True, tag="?"):
+    number: int
+    request: HandedRequest
+
+
+class _Answer(msgspec.Struct, frozen=True, array_like=True, tag="!"):
+    number: int
+    answer: HandedAnswer | None
+    """None: it was not begun, since this worker is about to stop."""
+    more: bool = False
+    """Whether parts of its body follow."""
+
+
+class _Part(msgspec.Struct, frozen=True, array_like=True, tag="+"):
+    number: int
+    body: bytes
+    more: bool
+
+
+class _Lost(msgspec.Struct, frozen=True, array_like=True, tag="x"):
+    number: int
+
+
+class _Ping(msgspec.Struct, frozen=True, array_like=True, tag="i"):
+    pass
+
+
+class _Pong(msgspec.Struct, frozen=True, array_like=True, tag="o"):
+    pass
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_requests = msgspec.msgpack.Decoder(_Ask | _Ping)
+_answers = msgspec.msgpack.Decoder(_Answer | _Part | _Lost | _Pong)
+
+Decide = Callable[[HandedRequest], Awaitable[HandedAnswer]]
+
+
+def socket_of(folder: Path, worker: str) -> Path:
+    """Where a worker listens.
+
+    Raises:
+        ValueError: the path would be longer than systems allow.
+    """
+    path = folder / f"{worker}.sock"
+    if len(str(path).encode()) > SOCKET_PATH_BYTES_MAX:
+        raise ValueError(f"{path} is too long for a socket.")
+    return path
+
+
+class Listener:
+    """Decides what other workers hand to this one."""
+
+    def __init__(self, path: Path, decide: Decide, budget: Budget) -> None:
+        self._path = path
+        self._decide = decide
+        self._budget = budget
+        self._server: asyncio.Server | None = None
+        self._closing = False
+        self._deciding: set[asyncio.Task[None]] = set()
+        self._connections: set[StreamWriter] = set()
+
+    async def start(self) -> None:
+        """Listen."""
+        self._server = await asyncio.start_unix_server(self._serve, self._path)
+
+    async def close(self) -> None:
+        """Begin nothing more, answer what was begun, hang up."""
+        self._closing = True
+        if self._server is not None:
+            self._server.close()
+        while self._deciding:
+            await asyncio.wait(self._deciding)
+        for writer in list(self._connections):
+            writer.close()
+        self._path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        self._connections.add(writer)
+        try:
+            while True:
+                frame = _requests.decode(await _read(reader))
+                if isinstance(frame, _Ping):
+                    _write(writer, _Pong())
+                elif self._closing:
+                    _write(writer, _Answer(frame.number, None))
+                else:
+                    task = asyncio.create_task(self._answer(writer, frame))
+                    self._deciding.add(task)
+                    task.add_done_callback(self._deciding.discard)
+        except (OSError, EOFError, msgspec.MsgspecError):
+            pass  # what was begun goes on to its end
+        finally:
+            self._connections.discard(writer)
+            writer.close()
+
+    async def _answer(self, writer: StreamWriter, ask: _Ask) -> None:
+        frames: Iterable[_Answer | _Part | _Lost]
+        with closing(Holding(self._budget)) as holding:
+            try:
+                answer = await self._decide(ask.request)
+            except Exception:  # noqa: BLE001 - a bug must not end the connection
+                _log.exception("A request of another worker failed.")
+                frames = [_Lost(ask.number)]
+            else:
+                holding.overdraw(len(answer.body))  # it was allowed when it was made
+                frames = _in_parts(ask.number, answer)
+            with suppress(OSError):
+                for frame in frames:
+                    _write(writer, frame)
+                    await writer.drain()
+
+
+class SocketPeers:
+    """The other workers, as this one asks them. Create it within the event loop that uses it."""
+
+    def __init__(self, folder: Path, *, answer_seconds_max: float, budget: Budget) -> None:
+        self._folder = folder
+        self._budget = budget
+        self._answer_seconds_max = answer_seconds_max
+        self._peers: dict[str, _Peer] = {}
+
+    async def ask(self, holder: str, request: HandedRequest, repeat: Repeat) -> HandedAnswer:
+        """See `service.api.forwarding.policy.Peers`.
+
+        Raises:
+            TooManyBytes: this process has no room for the answer, for which nothing was changed.
+        """
+        peer = self._peers.get(holder)
+        if peer is None:
+            self._forget_the_dead()
+            peer = self._peers[holder] = _Peer(socket_of(self._folder, holder), self._budget)
+        try:
+            async with asyncio.timeout(self._answer_seconds_max):
+                return await peer.ask(request, may_repeat=repeat != "Never")
+        except TimeoutError:
+            raise AnswerLost from None
+
+    async def close(self) -> None:
+        """Hang up; who still waits for an answer hears that it got lost."""
+        for peer in self._peers.values():
+            await peer.close()
+
+    def _forget_the_dead(self) -> None:
+        self._peers = {name: peer for name, peer in self._peers.items() if peer.exists}
+
+
+class _Waiting:
+    """Who waits for an answer, and what has come of it; the bytes are held until it is closed."""
+
+    def __init__(self, budget: Budget, *, may_repeat: bool) -> None:
+        self.answer: asyncio.Future[HandedAnswer] = asyncio.get_running_loop().create_future()
+        self.may_repeat = may_repeat
+        self._start: HandedAnswer | None = None
+        self._parts: list[bytes] = []
+        self._holding = Holding(budget)
+
+    def hear(self, frame: _Answer | _Part | _Lost) -> None:
+        """Take what has come; nobody waits for the rest of what was refused."""
+        if self.answer.done():
+            return
+        if isinstance(frame, _Lost):
+            self.answer.set_exception(AnswerLost())
+        elif isinstance(frame, _Part):
+            self._add(frame.body, more=frame.more)
+        elif frame.answer is None:
+            self.answer.set_exception(Unreachable())
+        else:
+            self._start = frame.answer
+            self._add(frame.answer.body, more=frame.more)
+
+    def _add(self, part: bytes, *, more: bool) -> None:
+        assert self._start is not None
+        try:
+            self._holding.hold_answer(len(part), may_be_refused=self._start.changes_nothing)
+        except TooManyBytes as error:
+            self.answer.set_exception(error)
+            return
+        self._parts.append(part)
+        if not more:
+            self.answer.set_result(replace(self._start, body=b"".join(self._parts)))
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        self._holding.close()
+
+
+class _Peer:
+    """One other worker."""
+
+    def __init__(self, path: Path, budget: Budget) -> None:
+        self._path = path
+        self._budget = budget
+        self._time = asyncio.get_running_loop().time
+        self._numbers = count()
+        self._waiting: dict[int, _Waiting] = {}
+        self._connecting = asyncio.Lock()
+        self._writer: StreamWriter | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._not_before = float("-inf")
+        self._unanswered = 0
+        """Pings since anything was heard of it."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether it may be alive."""
+        return self._writer is not None or self._path.exists()
+
+    @property
+    def _stands_still(self) -> bool:
+        return self._unanswered >= PINGS_UNANSWERED_MAX
+
+    async def ask(self, request: HandedRequest, *, may_repeat: bool) -> HandedAnswer:
+        writer = await self._connection()
+        number = next(self._numbers)
+        with closing(_Waiting(self._budget, may_repeat=may_repeat)) as waiting:
+            self._waiting[number] = waiting
+            try:
+                _write(writer, _Ask(number, request))
+                return await waiting.answer
+            except (ConnectionResetError, _FrameTooLargeError):
+                raise Unreachable from None
+            finally:
+                del self._waiting[number]
+
+    async def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        for task in list(self._tasks):
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _connection(self) -> StreamWriter:
+        """The connection to it, made if need be; Unreachable if there is none to be had now."""
+        async with self._connecting:
+            if self._stands_still:
+                raise Unreachable
+            if self._writer is not None:
+                return self._writer
+            if self._time() < self._not_before:
+                raise Unreachable
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS_MAX):
+                    reader, writer = await asyncio.open_unix_connection(self._path)
+            except (OSError, TimeoutError):
+                self._not_before = self._time() + RECONNECT_SECONDS
+                raise Unreachable from None
+            self._writer = writer
+            for work in (self._listen(reader, writer), self._look_after(writer)):
+                task = asyncio.create_task(work)
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            return writer
+
+    async def _listen(self, reader: StreamReader, writer: StreamWriter) -> None:
+        try:
+            while True:
+                frame = _answers.decode(await _read(reader))
+                self._unanswered = 0
+                if isinstance(frame, _Pong):
+                    continue
+                waiting = self._waiting.get(frame.number)
+                if waiting is not None:
+                    waiting.hear(frame)
+        except (OSError, EOFError, msgspec.MsgspecError):
+            pass
+        finally:
+            writer.close()
+            self._writer, self._unanswered = None, 0
+            self._give_up(self._waiting.values())
+
+    async def _look_after(self, writer: StreamWriter) -> None:
+        """Notice a worker that stands still: of what it was asked, do without what may be repeated."""
+        while self._writer is writer:
+            await asyncio.sleep(PING_SECONDS)
+            if not self._waiting and not self._stands_still:
+                self._unanswered = 0
+                continue
+            if self._stands_still:
+                self._give_up(each for each in self._waiting.values() if each.may_repeat)
+            with suppress(OSError):
+                _write(writer, _Ping())
+            self._unanswered += 1
+
+    def _give_up(self, waiting: Iterable[_Waiting]) -> None:
+        for each in waiting:
+            if not each.answer.done():
+                each.answer.set_exception(AnswerLost())
+
+
+class _FrameTooLargeError(Exception):
+    """The other side would take it for nonsense, and hang up on everybody who waits."""
+
+
+def _in_parts(number: int, answer: HandedAnswer) -> Iterable[_Answer | _Part]:
+    body, size = answer.body, PART_BYTES_MAX
+    yield _Answer(number, replace(answer, body=body[:size]), more=len(body) > size)
+    for start in range(size, len(body), size):
+        yield _Part(number, body[start : start + size], more=start + size < len(body))
+
+
+async def _read(reader: StreamReader) -> bytes:
+    """The next frame; EOFError at the end, and where the length makes no sense."""
+    size = int.from_bytes(await reader.readexactly(4), "big")
+    if size > FRAME_BYTES_MAX:
+        raise EOFError
+    return await reader.readexactly(size)
+
+
+def _write(writer: StreamWriter, frame: msgspec.Struct) -> None:
+    """Send a frame; ConnectionResetError, and nothing is sent, where the other has left."""
+    encoded = _encode(frame)
+    if len(encoded) > FRAME_BYTES_MAX:
+        raise _FrameTooLargeError
+    try:
+        writer.write(len(encoded).to_bytes(4, "big") + encoded)
+    except RuntimeError:  # uvloop's word for a transport that is closed
+        raise ConnectionResetError from None

@@ -1,0 +1,297 @@
+"""Clusters: what they are set to, where their logs end, how much they hold."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from litestar import Response, delete, get, patch, put
+from litestar.di import NamedDependency
+
+from service.api.bodies.requests import AnyRequest, converted, if_match, media_type, query
+from service.api.bodies.responses import json_response, tag_of
+from service.api.handlers.objects import patch_type_of
+from service.api.openapi import wire
+from service.api.openapi.access import Admin, Cluster, Namespaced, caller_of
+from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH
+from service.api.openapi.operations import (
+    JSON,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    Body,
+    Operation,
+    described,
+)
+from service.api.reading.reads import Reads
+from service.api.security.callers import told_caller
+from service.api.security.visibility import Visibility, seen_config, visibility_of
+from service.api.services import Services
+from service.model.config import ClusterConfig, parse_config
+from service.model.errors import FieldError, InvalidManifest
+from service.model.log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow, Counts
+from service.model.patches import PatchType
+from service.model.strict_json import decode_strict
+from service.scheduler.protocol.intents import PatchConfig, PutConfig
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_SETTINGS = frozenset(field.encode_name for field in msgspec.structs.fields(ClusterConfig))
+_EXAMPLE = {
+    "name": "default",
+    "config": {"semantics": "Kubernetes", "placePendingPods": True},
+    "revision": 1042,
+    "counts": {"nodes": 5000, "pods": 120000, "pending": 12},
+}
+_WRITE_PROBLEMS = ("InvalidManifest", "OutcomeUnknown", "Overloaded", "PreconditionFailed")
+
+
+def _cluster(description: str) -> Body:
+    return Body(types={JSON: wire.Cluster}, description=description, example=_EXAMPLE)
+
+
+@get(
+    "/v1/clusters",
+    opt=described(
+        Operation(
+            id="listClusters",
+            access=Cluster("read"),
+            reads=True,
+            tag="clusters",
+            summary="List all clusters",
+            description="Those of which the caller may read something; each as `getCluster` shows it.",
+            answers={200: Body(types={JSON: wire.ClusterList}, description="By name.")},
+            problems=("StorageUnavailable",),
+        )
+    ),
+)
+async def list_clusters(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """All clusters, by name."""
+    query(request)
+    caller, store = caller_of(request.scope), services.reads.store
+    shown = [
+        (row, caller.namespaces("read", row.name))
+        for row in await store.list_clusters()
+        if caller.may_somewhere("read", row.name)
+    ]
+    seen = await _seen(store, shown)
+    body = b",".join(_encoded(row, shown[place][1]) for place, row in enumerate(seen))
+    return Response(b'{"kind":"ClusterList","items":[%b]}' % body, media_type=JSON)
+
+
+@get(
+    CLUSTER_PATH,
+    opt=described(
+        Operation(
+            id="getCluster",
+            access=Namespaced("read"),
+            reads=True,
+            tag="clusters",
+            summary="Read a cluster's configuration and size",
+            description="`counts` has the pods, and the configuration's lists of namespaces have the names, of "
+            "namespaces that the caller may read.",
+            answers={200: _cluster("The cluster.")},
+        )
+    ),
+)
+async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """One cluster."""
+    query(request)
+    return await _present(request, services)
+
+
+@put(
+    CLUSTER_PATH,
+    opt=described(
+        Operation(
+            id="putCluster",
+            access=Admin(),
+            decided=True,
+            tag="clusters",
+            summary="Create a cluster, or replace its configuration",
+            description="A setting that is left out has its default. A change is a revision.",
+            parameters=(IF_MATCH,),
+            request=Body(
+                types={JSON: wire.ClusterSettings},
+                description="The configuration.",
+                example={"config": {"daemonNamespaces": ["kube-system", "monitoring"]}},
+            ),
+            answers={200: _cluster("Replaced."), 201: _cluster("Created.")},
+            problems=(*_WRITE_PROBLEMS, "TooManyClusters"),
+        )
+    ),
+)
+async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Create a cluster, or give it another configuration."""
+    media_type(request)
+    query(request)
+    _refuse_bad_name(request.path_params["cluster"])
+    config = _config_in(decode_strict(await services.bodies.read(request)))
+    intent = PutConfig(config=config, if_match=if_match(request))
+    return await _changed(request, services, intent)
+
+
+@patch(
+    CLUSTER_PATH,
+    opt=described(
+        Operation(
+            id="patchCluster",
+            access=Cluster("configure"),
+            decided=True,
+            tag="clusters",
+            summary="Change single settings of a cluster",
+            description="A JSON patch (RFC 6902) is taken as `application/json-patch+json`; its "
+            "paths start at the cluster, as in `/config/…`.",
+            parameters=(IF_MATCH,),
+            request=Body(
+                types={
+                    STRATEGIC_MERGE_PATCH: wire.ClusterPatch,
+                    JSON: wire.ClusterPatch,
+                    MERGE_PATCH: wire.ClusterPatch,
+                },
+                description="The settings to change.",
+                example={"config": {"hardPodAffinityWeight": 10}},
+                also=(JSON_PATCH,),
+            ),
+            answers={200: _cluster("As changed.")},
+            problems=_WRITE_PROBLEMS,
+        )
+    ),
+)
+async def patch_cluster(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """Change single settings."""
+    patch_type = patch_type_of(request)
+    query(request)
+    patched = _config_patch(decode_strict(await services.bodies.read(request)), patch_type)
+    intent = PatchConfig(patch_type=patch_type, patch=patched, if_match=if_match(request))
+    return await _changed(request, services, intent)
+
+
+@delete(
+    CLUSTER_PATH,
+    status_code=200,
+    opt=described(
+        Operation(
+            id="deleteCluster",
+            access=Admin(),
+            tag="clusters",
+            summary="Delete a cluster with all that is in it",
+            description="A cluster created later under the same name is another one. `default` is "
+            "no exception: once deleted it is not there until a PUT makes it again.",
+            answers={200: _cluster("The cluster as it was.")},
+            problems=("OutcomeUnknown",),
+        )
+    ),
+)
+async def delete_cluster(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """Remove a cluster and everything in it."""
+    query(request)
+    row = await services.reads.store.get_cluster(request.path_params["cluster"])
+    await services.scheduler.delete_cluster(row.name, told_caller(request))
+    return json_response(_encoded(row), row.head.revision)
+
+
+CLUSTER_HANDLERS = (list_clusters, get_cluster, put_cluster, patch_cluster, delete_cluster)
+
+
+async def _present(request: AnyRequest, services: Services, status: int = 200) -> Response[bytes]:
+    """The cluster now. Its tag is that of its configuration, which is what can be changed."""
+    name = request.path_params["cluster"]
+    config = await services.reads.get_object(name, CLUSTER_KIND, "", CLUSTER_NAME)
+    visibility, store = visibility_of(request), services.reads.store
+    (row,) = await _seen(store, [(await store.get_cluster(name), visibility)])
+    tag = tag_of(config.row.revision) if config.row else None
+    body = _encoded(row, visibility)
+    return json_response(body, row.head.revision, status=status, etag=tag)
+
+
+async def _seen(store: Reads, shown: Sequence[tuple[ClusterRow, Visibility]]) -> list[ClusterRow]:
+    """Clusters of which only those pods are counted that are shown: in one query, however many they are."""
+    partly = {row.cluster_id: seen for row, seen in shown if seen is not None}
+    pods = await store.count_pods(partly) if partly else {}
+    return [_with_pods(row, pods.get(row.cluster_id)) for row, _ in shown]
+
+
+def _with_pods(row: ClusterRow, pods: Counts | None) -> ClusterRow:
+    if pods is None:
+        return row
+    counts = msgspec.structs.replace(pods, nodes=row.counts.nodes)
+    return msgspec.structs.replace(row, counts=counts)
+
+
+async def _changed(
+    request: AnyRequest, services: Services, intent: PutConfig | PatchConfig
+) -> Response[bytes]:
+    """The cluster after a change: at the revision of the change, or a later one."""
+    try:
+        answer = await services.scheduler.submit(
+            request.path_params["cluster"], intent, caller=told_caller(request)
+        )
+    except InvalidManifest as error:
+        raise error.under("config") from None
+    return await _present(request, services, 201 if answer.created else 200)
+
+
+def _encoded(row: ClusterRow, visibility: Visibility = None) -> bytes:
+    """The cluster on the wire, with every setting, also those that have their default."""
+    config = parse_config(msgspec.json.decode(row.config))
+    return msgspec.json.encode(
+        {
+            "name": row.name,
+            "config": seen_config(visibility, config),
+            "revision": row.head.revision,
+            "counts": row.counts,
+        }
+    )
+
+
+def _refuse_bad_name(name: str) -> None:
+    if _NAME.fullmatch(name) is None:
+        message = "has to be a DNS label: lower-case letters, digits and hyphens, at most 63"
+        raise InvalidManifest([FieldError("name", message, name[:200])])
+
+
+def _config_in(decoded: object) -> dict[str, Any]:
+    """The configuration in the body of a PUT; what GET shows beside it may be there."""
+    if not isinstance(decoded, dict):
+        raise InvalidManifest([FieldError("", "must be an object")])
+    unknown = decoded.keys() - {"config", "name", "revision", "counts"}
+    errors = [FieldError(name, _unknown(name)) for name in sorted(unknown)]
+    config = decoded.get("config")
+    if not isinstance(config, dict):
+        errors.append(FieldError("config", "must be an object", config))
+        raise InvalidManifest(errors)
+    if errors:
+        raise InvalidManifest(errors)
+    return config
+
+
+def _unknown(name: str) -> str:
+    return f"is unknown; did you mean config.{name}?" if name in _SETTINGS else "is unknown"
+
+
+def _config_patch(patch: object, patch_type: PatchType) -> object:
+    """A patch of a cluster as a patch of its configuration, the only part that can change."""
+    if patch_type != "json":
+        return _config_in(patch)
+    steps = converted(patch, list[wire.JsonPatchOperation])
+    errors = [
+        FieldError(f"[{index}].path", "has to start with /config/", step.path)
+        for index, step in enumerate(steps)
+        if not all(path.startswith("/config/") for path in (step.path, step.from_ or step.path))
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+    assert isinstance(patch, list)
+    return [
+        {
+            field: value.removeprefix("/config") if field in {"path", "from"} else value
+            for field, value in step.items()
+        }
+        for step in patch
+    ]

@@ -1,0 +1,95 @@
+"""What happened to pods."""
+
+from litestar import Response, get
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+
+from service.api.bodies.requests import AnyRequest
+from service.api.handlers.objects import list_of
+from service.api.openapi import wire
+from service.api.openapi.access import Namespaced
+from service.api.openapi.object_operations import CLUSTER_PATH, LIMIT_AND_CONTINUE, MIN_REVISION
+from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
+from service.api.reading.event_reads import EVENT_KIND
+from service.api.services import Services
+
+_FIELD_SELECTOR = Parameter(
+    name="fieldSelector",
+    description="Only events with such fields: `involvedObject.name` (and `.namespace`, `.uid`, "
+    "`.kind`), `reason`, `type`, `metadata.name`, `metadata.namespace`.",
+    example="involvedObject.name=web-0,reason=FailedScheduling",
+)
+
+
+def _operation(id_: str, scope: str) -> Operation:
+    return Operation(
+        id=id_,
+        access=Namespaced("read"),
+        reads=True,
+        tag="events",
+        summary=f"What happened to the pods of {scope}",
+        description="Placements, attempts that found no node, bindings by force, evictions: each "
+        "kind once for each pod and message, counted, for an hour after it last happened. "
+        "Evictions and forced bindings are stored with the change itself; the others about a "
+        "second later, and not all of them where very many happen at once.",
+        parameters=(*LIMIT_AND_CONTINUE, _FIELD_SELECTOR, MIN_REVISION),
+        answers={
+            200: Body(
+                types={JSON: wire.EventList},
+                description="The events, by namespace and name.",
+                example=_EXAMPLE,
+            )
+        },
+        problems=("RevisionNotReached",),
+    )
+
+
+_EXAMPLE = {
+    "apiVersion": "v1",
+    "kind": "EventList",
+    "metadata": {"resourceVersion": "1042"},
+    "items": [
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": "web-0.5f3c1b7a90d2e846",
+                "namespace": "shop",
+                "resourceVersion": "1040",
+                "creationTimestamp": "2026-05-04T08:00:00Z",
+            },
+            "involvedObject": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "namespace": "shop",
+                "name": "web-0",
+                "uid": "0b5f6f1e-3c4d-4a57-9a56-0a4b8f0c2d11",
+            },
+            "type": "Warning",
+            "reason": "FailedScheduling",
+            "message": "0/5 nodes are available: 5 Insufficient cpu.",
+            "count": 3,
+            "firstTimestamp": "2026-05-04T08:00:00Z",
+            "lastTimestamp": "2026-05-04T08:00:04Z",
+            "source": {"component": "moorage"},
+        }
+    ],
+}
+
+
+async def list_events(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Events by namespace and name."""
+    return await list_of(request, services, EVENT_KIND)
+
+
+def _handler(path: str, operation: Operation) -> HTTPRouteHandler:
+    return get(path, opt=described(operation))(list_events)
+
+
+EVENT_HANDLERS = (
+    _handler(f"{CLUSTER_PATH}/events", _operation("listEvents", "the cluster")),
+    _handler(
+        CLUSTER_PATH + "/namespaces/{namespace:str}/events",
+        _operation("listNamespacedEvents", "a namespace"),
+    ),
+)

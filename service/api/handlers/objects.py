@@ -1,0 +1,335 @@
+"""The operations that every kind of stored object has: list, get, put, patch, delete."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from litestar import Response, delete, get, patch, put
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+
+from service.api.bodies.budget import holding_of
+from service.api.bodies.filters import parse_filters
+from service.api.bodies.paging import Continue, parse_continue
+from service.api.bodies.requests import (
+    AnyRequest,
+    converted,
+    if_match,
+    if_none_match,
+    media_type,
+    number,
+    query,
+)
+from service.api.bodies.responses import (
+    items,
+    json_response,
+    list_head,
+    not_modified,
+    object_response,
+    revision_headers,
+    tag_of,
+)
+from service.api.bodies.streams import Pieces, Streamed
+from service.api.openapi import wire
+from service.api.openapi.object_operations import (
+    CLUSTER_PATH,
+    Resource,
+    delete_operation,
+    get_operation,
+    list_operation,
+    patch_operation,
+    put_operation,
+)
+from service.api.openapi.operations import (
+    JSON,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    described,
+)
+from service.api.reading.reads import BATCH_ROWS, Wanted
+from service.api.security.callers import told_caller
+from service.api.security.rights import deciding_for
+from service.api.security.visibility import require_sight, seen_batches, seen_body, visibility_of
+from service.api.services import Services
+from service.model.errors import NotFound
+from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
+from service.model.patches import PatchType
+from service.model.strict_json import decode_strict
+from service.scheduler.protocol.answers import ObjectAnswer
+from service.scheduler.protocol.intents import DeleteObject, PatchObject, Preconditions, PutObject
+
+LIST_LIMIT_MAX = 10_000
+
+
+_PATCH_TYPES: Mapping[str, PatchType] = {
+    MERGE_PATCH: "merge",
+    JSON: "merge",
+    JSON_PATCH: "json",
+    STRATEGIC_MERGE_PATCH: "strategic",
+}
+
+Act = Callable[[AnyRequest, Services, Resource], Awaitable[Response[Any]]]
+
+
+def object_handlers(resource: Resource) -> list[HTTPRouteHandler]:
+    """The handlers of one kind."""
+    handlers = [
+        get(resource.collection, opt=described(list_operation(resource)))(
+            _bound(list_objects, resource)
+        ),
+        get(resource.item, opt=described(get_operation(resource)))(_bound(get_object, resource)),
+        put(resource.item, opt=described(put_operation(resource)))(_bound(put_object, resource)),
+        patch(resource.item, opt=described(patch_operation(resource)))(
+            _bound(patch_object, resource)
+        ),
+        delete(resource.item, status_code=200, opt=described(delete_operation(resource)))(
+            _bound(delete_object, resource)
+        ),
+    ]
+    if resource.namespaced:
+        everywhere = f"{CLUSTER_PATH}/{resource.plural}"
+        operation = described(list_operation(resource, everywhere=True))
+        handlers.append(get(everywhere, opt=operation)(_bound(list_objects, resource)))
+    return handlers
+
+
+def _bound(act: Act, resource: Resource) -> Callable[..., Awaitable[Response[Any]]]:
+    async def handle(request: AnyRequest, services: NamedDependency[Services]) -> Response[Any]:
+        return await act(request, services, resource)
+
+    return handle
+
+
+async def get_object(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[bytes]:
+    """One object as committed."""
+    namespace, name = _place(request)
+    require_sight(request, resource.kind, name)
+    read = await services.reads_of(resource.kind).get_object(
+        request.path_params["cluster"],
+        resource.kind,
+        namespace,
+        name,
+        at_least=number(query(request), "minRevision") or 0,
+    )
+    if read.row is None:
+        raise NotFound(f"There is no {resource.kind} {_named(namespace, name)}.")
+    revision, tag = read.head.revision, tag_of(read.row.revision)
+    unchanged = None if resource.computed else not_modified(request, tag, revision)
+    if unchanged:
+        return unchanged
+    body = seen_body(visibility_of(request), resource.kind, read.row.body)
+    return object_response(body, read.row.revision, revision)
+
+
+async def list_objects(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[Any]:
+    """The objects of a kind; see `list_of`."""
+    return await list_of(request, services, resource.kind)
+
+
+async def list_of(request: AnyRequest, services: Services, kind: str) -> Response[Any]:
+    """Objects by namespace and name: one page with `limit`, else all of them, streamed."""
+    parameters = query(request)
+    passes = parse_filters(kind, parameters)
+    own = _list_named(request, kind)
+    start = parse_continue(parameters["continue"], own) if "continue" in parameters else None
+    limit = number(parameters, "limit") or None
+    rows = BATCH_ROWS if limit is None or passes else min(limit, LIST_LIMIT_MAX) + 1
+    wanted = Wanted(
+        namespace=request.path_params.get("namespace"),
+        after=(start.namespace, start.name) if start else None,
+        rows=rows,
+        node_name=parameters.get("nodeName") or None,
+        at_least=number(parameters, "minRevision") or 0,
+        hold=partial(holding_of(request.scope).hold_answer, may_be_refused=True),
+    )
+    pages = seen_batches(
+        services.lists_of(kind),
+        request.path_params["cluster"],
+        kind,
+        wanted,
+        visibility_of(request),
+    )
+    found = _Found(pages, passes)
+    first = await found.start()
+    revision = start.revision if start else first
+    list_kind = f"{kind}List"
+    if limit is None:
+        holding_of(request.scope).keeps_room = True
+        return Streamed(
+            _streamed(list_head(list_kind, revision, None), found),
+            headers=revision_headers(first, f'W/"{first}"'),
+            media_type=JSON,
+        )
+    taken, more = await found.take(min(limit, LIST_LIMIT_MAX))
+    token = Continue(own, revision, taken[-1].namespace, taken[-1].name).token() if more else None
+    body = list_head(list_kind, revision, token) + items(taken) + b"]}"
+    return json_response(body, first, etag=f'W/"{first}"')
+
+
+async def put_object(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[bytes]:
+    """Create an object, or replace it."""
+    media_type(request)
+    query(request)
+    namespace, name = _place(request)
+    body = await services.bodies.read(request)
+    manifest = resource.parse(body, services.templates, namespace, name)
+    answer = await services.scheduler.submit(
+        request.path_params["cluster"],
+        PutObject(
+            manifest=manifest,
+            preconditions=Preconditions(
+                resource_version=manifest.resource_version or None,
+                if_match=if_match(request),
+                if_none_match=if_none_match(request),
+            ),
+            caller=deciding_for(request),
+        ),
+        caller=told_caller(request),
+    )
+    return _changed(request, resource, answer, 201 if answer.created else 200)
+
+
+async def patch_object(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[bytes]:
+    """Change single fields of an object."""
+    patch_type = patch_type_of(request)
+    query(request)
+    namespace, name = _place(request)
+    answer = await services.scheduler.submit(
+        request.path_params["cluster"],
+        PatchObject(
+            kind=resource.kind,
+            namespace=namespace,
+            name=name,
+            patch_type=patch_type,
+            patch=decode_strict(await services.bodies.read(request)),
+            preconditions=Preconditions(if_match=if_match(request)),
+            caller=deciding_for(request),
+        ),
+        caller=told_caller(request),
+    )
+    return _changed(request, resource, answer)
+
+
+async def delete_object(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[bytes]:
+    """Remove an object at once; the answer is what it was."""
+    query(request)
+    namespace, name = _place(request)
+    options = await _delete_options(request, services)
+    answer = await services.scheduler.submit(
+        request.path_params["cluster"],
+        DeleteObject(
+            kind=resource.kind,
+            namespace=namespace,
+            name=name,
+            preconditions=Preconditions(
+                uid=options.uid,
+                resource_version=options.resource_version,
+                if_match=if_match(request),
+            ),
+            caller=deciding_for(request),
+        ),
+        caller=told_caller(request),
+    )
+    return _changed(request, resource, answer)
+
+
+def _changed(
+    request: AnyRequest, resource: Resource, answer: ObjectAnswer, status: int = 200
+) -> Response[bytes]:
+    """The object as it is, or was, after a write."""
+    body = seen_body(visibility_of(request), resource.kind, answer.body)
+    return object_response(body, answer.resource_version, answer.revision, status=status)
+
+
+def patch_type_of(request: AnyRequest) -> PatchType:
+    """What kind of patch the request's Content-Type announces."""
+    return _PATCH_TYPES[media_type(request)]
+
+
+class _Found:
+    """The rows of a list that pass its filters, batch by batch.
+
+    The first batch is read before the answer begins, so that its errors still get a status.
+    """
+
+    def __init__(
+        self, pages: AsyncIterator[ObjectPage], passes: Callable[[bytes], bool] | None
+    ) -> None:
+        self._pages = pages
+        self._passes = passes
+        self._batch: list[ObjectRow] = []
+
+    async def start(self) -> int:
+        """Read the first batch; the head that it was read at."""
+        page = await anext(self._pages)
+        self._batch = self._passing(page)
+        return page.head.revision
+
+    async def batches(self) -> AsyncIterator[list[ObjectRow]]:
+        """All batches, the first one included."""
+        first, self._batch = self._batch, []
+        yield first
+        del first
+        async for page in self._pages:
+            yield self._passing(page)
+
+    async def take(self, limit: int) -> tuple[list[ObjectRow], bool]:
+        """Up to `limit` rows, fewer if they are large, and whether there are more."""
+        taken, size = list[ObjectRow](), 0
+        async for batch in self.batches():
+            for row in batch:
+                if len(taken) == limit or size >= PAGE_BYTES_MAX:
+                    return taken, True
+                taken.append(row)
+                size += len(row.body)
+        return taken, False
+
+    def _passing(self, page: ObjectPage) -> list[ObjectRow]:
+        if self._passes is None:
+            return page.rows
+        return [row for row in page.rows if self._passes(row.body)]
+
+
+async def _streamed(head: bytes, found: _Found) -> Pieces:
+    """The head comes with the first objects: if there is no room for these, nothing of the list was sent."""
+    before = head
+    async for batch in found.batches():
+        if batch:
+            yield before + items(batch)
+            before = b","
+    yield head + b"]}" if before is head else b"]}"
+
+
+def _place(request: AnyRequest) -> tuple[str, str]:
+    """Namespace and name that the path gives; the namespace is empty where it gives none."""
+    return request.path_params.get("namespace", ""), request.path_params["name"]
+
+
+def _list_named(request: AnyRequest, kind: str) -> str:
+    """What tells a list from others: its cluster, kind and namespace."""
+    scope = request.path_params.get("namespace", "")
+    return f"{request.path_params['cluster']}/{kind}/{scope}"
+
+
+def _named(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}" if namespace else name
+
+
+async def _delete_options(request: AnyRequest, services: Services) -> wire.DeletePreconditions:
+    media_type(request)
+    body = await services.bodies.read(request)
+    if not body.strip():
+        return wire.DeletePreconditions()
+    options = converted(decode_strict(body), wire.DeleteOptions)
+    return options.preconditions or wire.DeletePreconditions()

@@ -1,0 +1,122 @@
+"""A whole cluster seen at once: its topology, and all its objects."""
+
+from litestar import Response, get
+from litestar.di import NamedDependency
+
+from service.api.bodies.budget import holding_of
+from service.api.bodies.requests import AnyRequest, query, wrong_parameter
+from service.api.bodies.responses import encoded_response, items, list_head, revision_headers
+from service.api.bodies.streams import Pieces, Streamed
+from service.api.openapi import wire
+from service.api.openapi.access import Namespaced
+from service.api.openapi.object_operations import CLUSTER_PATH
+from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
+from service.api.security.visibility import seen_rows, sees, visibility_of
+from service.api.services import Services
+from service.model.errors import FieldError, InvalidManifest
+from service.model.log import ObjectKey, ObjectRow, first_rows
+from service.model.validation.names import topology_key
+from service.scheduler.protocol.answers import TopologyAnswer
+from service.scheduler.protocol.intents import ReadTopology
+from service.scheduler.replica.kinds import INTERNAL_KINDS
+from service.scheduler.replica.loading import Rows
+
+_ROWS_PER_PIECE = 1_000
+
+_TOPOLOGY = Operation(
+    id="getTopology",
+    access=Namespaced("read"),
+    reads=True,
+    decided=True,
+    tag="placements",
+    summary="The domains of a topology key",
+    description="With the nodes, pods and free resources of each. Of the pods only those are counted that the caller "
+    "may read; what is free is less what all of them hold.",
+    parameters=(
+        Parameter(
+            name="key",
+            description="The node label whose values are the domains.",
+            example="topology.kubernetes.io/zone",
+            required=True,
+        ),
+    ),
+    answers={
+        200: Body(
+            types={JSON: TopologyAnswer},
+            description="The domains, by value.",
+            example={
+                "revision": 1042,
+                "key": "topology.kubernetes.io/zone",
+                "domains": [
+                    {
+                        "value": "eu-1a",
+                        "nodes": ["node-7"],
+                        "pods": 12,
+                        "free": {"cpu": "3500m", "memory": "8589934592", "pods": "98"},
+                    }
+                ],
+                "nodesWithoutKey": [],
+            },
+        )
+    },
+    problems=("InvalidManifest", "Overloaded"),
+)
+
+
+@get(CLUSTER_PATH + "/topology", opt=described(_TOPOLOGY))
+async def get_topology(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """The domains of a topology key."""
+    key = query(request).get("key")
+    if not key:
+        raise wrong_parameter("key", "has to name a node label", "")
+    if message := topology_key(key):
+        raise InvalidManifest([FieldError("key", message, key[:200])])
+    intent = ReadTopology(key=key, namespaces=visibility_of(request))
+    answer = await services.scheduler.submit(request.path_params["cluster"], intent)
+    return encoded_response(answer, answer.revision)
+
+
+_EXPORT = Operation(
+    id="exportCluster",
+    access=Namespaced("read"),
+    reads=True,
+    tag="bulk",
+    summary="All objects of a cluster, at one revision",
+    description="As a `List` that `applyObjects` takes: the nodes, and what is in namespaces that the caller may "
+    "read. It is held as a whole until it is sent, so one that is larger than the server's `bytes_in_flight_max` is "
+    "refused: list kind by kind then.",
+    answers={200: Body(types={JSON: wire.ObjectList}, description="The objects.")},
+)
+
+
+@get(CLUSTER_PATH + "/export", opt=described(_EXPORT))
+async def export_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Streamed:
+    """Everything at one revision, namespaces and nodes before the pods that need them."""
+    query(request)
+    visibility, holding = visibility_of(request), holding_of(request.scope)
+
+    def wants(key: ObjectKey) -> bool:
+        return key.kind not in INTERNAL_KINDS and sees(visibility, *key)
+
+    snapshot = await services.reads.load(
+        request.path_params["cluster"], visibility, lambda: Rows(wants, holding.hold_in_all)
+    )
+    revision = snapshot.head.revision
+    holding.keeps_room = True
+    return Streamed(
+        _streamed(list_head("List", revision, None), seen_rows(visibility, snapshot.rows)),
+        headers=revision_headers(revision, f'W/"{revision}"'),
+        media_type=JSON,
+    )
+
+
+async def _streamed(head: bytes, rows: list[ObjectRow]) -> Pieces:
+    start, before = 0, head
+    while start < len(rows):
+        piece = first_rows(rows[start : start + _ROWS_PER_PIECE], _ROWS_PER_PIECE)
+        yield before + items(piece)
+        start, before = start + len(piece), b","
+    yield b"]}" if rows else head + b"]}"
+
+
+OVERVIEW_HANDLERS = (get_topology, export_cluster)

@@ -1,0 +1,214 @@
+"""Deciding where pods go, binding them by name, and saying why."""
+
+from functools import partial
+
+import msgspec
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+
+from service.api.bodies.bindings import parse_binding, parse_eviction
+from service.api.bodies.budget import holding_of
+from service.api.bodies.placement_requests import parse_placement
+from service.api.bodies.requests import AnyRequest, media_type, query
+from service.api.bodies.responses import json_response, tag_of
+from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
+from service.api.openapi import wire
+from service.api.openapi.access import Namespaced
+from service.api.openapi.object_operations import CLUSTER_PATH
+from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.resources import POD_EXAMPLE, PODS
+from service.api.security.rights import deciding_for, require_force, require_placing
+from service.api.security.visibility import (
+    Visibility,
+    seen_body,
+    seen_explanation,
+    seen_placement,
+    seen_refusal,
+    visibility_of,
+)
+from service.api.services import Services
+from service.engine.questions.explanation import Explanation
+from service.model.errors import BindingRefused
+from service.model.manifest_base import with_resource_version
+from service.scheduler.protocol.answers import ObjectAnswer
+from service.scheduler.protocol.intents import ExplainPod
+from service.scheduler.protocol.placements import PlacementAnswer
+
+_encode = msgspec.json.Encoder().encode
+
+_PLACE = Operation(
+    id="placePods",
+    access=Namespaced("place"),
+    decided=True,
+    tag="placements",
+    summary="Decide where pods run, and record it",
+    description="The call retries until it commits: it is never refused because of a lost race. "
+    "At the answer's `revision` every placement is feasible; `score` and `explanation` are those "
+    "at `plannedRevision`. One invalid manifest, or one pod in a namespace where the caller may not place pods, "
+    "refuses the whole request.",
+    parameters=(IDEMPOTENCY_KEY,),
+    request=Body(
+        types={JSON: wire.PlacementRequest},
+        description="The pods and how to place them.",
+        example={"pods": [POD_EXAMPLE], "policy": "BestEffort", "onUnschedulable": "Queue"},
+    ),
+    limit="placements",
+    answers={
+        200: Body(
+            types={JSON: PlacementAnswer},
+            description="What became of each pod, in the order asked.",
+            example={
+                "revision": 1042,
+                "committed": True,
+                "attempts": 1,
+                "results": [
+                    {
+                        "namespace": "shop",
+                        "name": "web-0",
+                        "uid": "7e4f9a1c-2f0b-4b59-9a57-0d2b6f6f3c11",
+                        "outcome": "Placed",
+                        "nodeName": "node-7",
+                        "score": 601,
+                        "plannedRevision": 1039,
+                        "reason": None,
+                        "message": None,
+                        "explanation": None,
+                    }
+                ],
+                "group": None,
+            },
+        )
+    },
+    problems=("InvalidManifest", "PodDiffers", *KEY_PROBLEMS),
+)
+
+
+@post(CLUSTER_PATH + "/placements", status_code=200, opt=described(_PLACE))
+async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Place pods, and keep where they went."""
+    media_type(request)
+    query(request)
+    body = await services.bodies.read(request)
+    caller = deciding_for(request)
+    parsed = await parse_placement(body, services.templates, services.settings.request_items_max)
+    require_placing(caller, parsed)
+    holding_of(request.scope).changes_nothing = parsed.dry_run
+    intent = msgspec.structs.replace(parsed, caller=caller)
+    render = partial(_rendered, visibility_of(request))
+    return await submit_once(request, services, intent, body, render)
+
+
+def _rendered(visibility: Visibility, answer: PlacementAnswer) -> Rendered:
+    return Rendered(_encode(seen_placement(visibility, answer)))
+
+
+_BIND = Operation(
+    id="bindPod",
+    access=Namespaced("bind"),
+    decided=True,
+    tag="placements",
+    summary="Bind a pending pod to a named node",
+    description="All filters have to pass on that node, else it is refused with their reasons. "
+    "With `force` they need not, which takes the verb `observe` as well.",
+    parameters=(IDEMPOTENCY_KEY,),
+    request=Body(
+        types={JSON: wire.Binding},
+        description="The node.",
+        example={"target": {"name": "node-7"}, "force": False},
+    ),
+    answers={200: Body(types={JSON: wire.Pod}, description="The pod, bound.", example=POD_EXAMPLE)},
+    problems=(
+        "BindingRefused",
+        "Conflict",
+        "Denied",
+        "InvalidManifest",
+        "RevisionConflict",
+        *KEY_PROBLEMS,
+    ),
+)
+
+
+@post(PODS.item + "/binding", status_code=200, opt=described(_BIND))
+async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Bind a pod to a node, after all filters."""
+    media_type(request)
+    query(request)
+    body = await services.bodies.read(request)
+    namespace, name = request.path_params["namespace"], request.path_params["name"]
+    intent = parse_binding(body, namespace, name)
+    if intent.force:
+        require_force(deciding_for(request), namespace)
+    visibility = visibility_of(request)
+    try:
+        return await submit_once(request, services, intent, body, partial(_bound, visibility))
+    except BindingRefused as error:
+        raise seen_refusal(visibility, error) from None
+
+
+def _bound(visibility: Visibility, answer: ObjectAnswer) -> Rendered:
+    """The pod that an operation changed, as its answer."""
+    body = seen_body(visibility, PODS.kind, answer.body)
+    body = with_resource_version(body, answer.resource_version)
+    return Rendered(body, etag=tag_of(answer.resource_version))
+
+
+_EVICT = Operation(
+    id="evictPod",
+    access=Namespaced("evict"),
+    decided=True,
+    tag="placements",
+    summary="Mark a pod as to be stopped",
+    description="Sets its `deletionTimestamp` and the condition DisruptionTarget; its orchestrator "
+    "stops it and confirms with a DELETE.",
+    parameters=(IDEMPOTENCY_KEY,),
+    request=Body(
+        types={JSON: wire.Eviction},
+        description="A policy/v1 Eviction; may be absent.",
+        required=False,
+    ),
+    answers={201: Body(types={JSON: wire.Pod}, description="The pod, marked.")},
+    problems=("Conflict", "InvalidManifest", "RevisionConflict", *KEY_PROBLEMS),
+)
+
+
+@post(PODS.item + "/eviction", status_code=201, opt=described(_EVICT))
+async def evict_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Ask for a pod to be stopped."""
+    media_type(request)
+    query(request)
+    body = await services.bodies.read(request)
+    intent = parse_eviction(body, request.path_params["namespace"], request.path_params["name"])
+    render = partial(_evicted, visibility_of(request))
+    return await submit_once(request, services, intent, body, render)
+
+
+def _evicted(visibility: Visibility, answer: ObjectAnswer) -> Rendered:
+    return msgspec.structs.replace(_bound(visibility, answer), status=201)
+
+
+_EXPLAIN = Operation(
+    id="explainPod",
+    access=Namespaced("read"),
+    reads=True,
+    decided=True,
+    tag="placements",
+    summary="Why a pod is where it is, or why it waits",
+    description="Every filter's own verdict on every node and every score, at the head; a placed "
+    "pod is taken out of the cluster first.",
+    answers={200: Body(types={JSON: Explanation}, description="The full explanation.")},
+)
+
+
+@get(PODS.item + "/explanation", opt=described(_EXPLAIN))
+async def explain_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Explain a stored pod."""
+    query(request)
+    answer = await services.scheduler.submit(
+        request.path_params["cluster"],
+        ExplainPod(namespace=request.path_params["namespace"], name=request.path_params["name"]),
+    )
+    explanation = seen_explanation(visibility_of(request), answer.explanation)
+    return json_response(msgspec.json.encode(explanation), answer.revision)
+
+
+PLACEMENT_HANDLERS = (place_pods, bind_pod, evict_pod, explain_pod)

@@ -1,0 +1,511 @@
+"""Who may make requests: principals with their tokens, and groups of an identity provider."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Response, delete, get, post, put
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+
+from service.api.bodies.requests import (
+    AnyRequest,
+    converted,
+    if_match,
+    if_none_match,
+    media_type,
+    query,
+)
+from service.api.openapi import wire
+from service.api.openapi.access import Admin, Cluster, caller_of
+from service.api.openapi.object_operations import IF_MATCH, IF_NONE_MATCH
+from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
+from service.api.problems import MalformedRequest
+from service.api.security.authentication import NewToken, new_token
+from service.api.security.callers import told_caller
+from service.api.services import Services
+from service.model.errors import (
+    FieldError,
+    InvalidManifest,
+    NoAdminLeft,
+    NotFound,
+    OutcomeUnknown,
+    PreconditionFailed,
+    StorageUnavailable,
+)
+from service.model.principals import (
+    ADMIN,
+    BOOTSTRAP,
+    EVERYBODY,
+    NAME_CHARACTERS_MAX,
+    AccessState,
+    Grant,
+    Precondition,
+    PrincipalKind,
+    PrincipalRow,
+    Role,
+    TokenRow,
+    is_name,
+)
+from service.model.strict_json import decode_strict
+
+SECONDS_MAX = 100 * 366 * 24 * 3600
+GRANTS_MAX = 1000
+
+SERVER_NAME = "moorage"
+"""Who does what the server does by itself."""
+RESERVED_NAMES = frozenset({BOOTSTRAP.name, EVERYBODY.name, SERVER_NAME})
+
+_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:/@+-]{0,126}[A-Za-z0-9])?")
+_ESCAPES = re.compile(r"~[01]")
+_SCOPE = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+
+_GRANTS = [{"role": "scheduler", "cluster": "default", "namespace": "shop"}]
+_PRINCIPAL = {
+    "name": "nightly-batch",
+    "grants": _GRANTS,
+    "createdAt": "2026-01-31T08:00:00Z",
+    "tokens": [],
+}
+_GROUP = {"name": "platform-team", "grants": [{"role": "admin"}], "createdAt": "2026-01-31T08:00:00Z"}  # fmt: skip
+_PROBLEMS = ("NoAdminLeft", "OutcomeUnknown", "StorageUnavailable")
+
+
+class _Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    role: Role
+    cluster: Annotated[str, msgspec.Meta(pattern=_SCOPE)] | None = None
+    namespace: Annotated[str, msgspec.Meta(pattern=_SCOPE)] | None = None
+
+
+class _Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    grants: Annotated[list[_Grant], msgspec.Meta(max_length=GRANTS_MAX)]
+
+
+class _TokenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    description: Annotated[str, msgspec.Meta(max_length=500)] = ""
+    expires_in_seconds: Annotated[int, msgspec.Meta(ge=1, le=SECONDS_MAX)] | None = None
+
+
+def _operation(  # noqa: PLR0913 - all that is told of one, by name
+    identifier: str, summary: str, answer: Body, *, status: int = 200, request: Body | None = None,
+    description: str = "", problems: Sequence[str] = _PROBLEMS, reads: bool = False,
+) -> Operation:  # fmt: skip
+    return Operation(
+        id=identifier,
+        access=Admin(),
+        reads=reads,
+        tag="access",
+        summary=summary,
+        description=description,
+        request=request,
+        answers={status: answer},
+        problems=problems,
+    )
+
+
+def _tagged(operation: Operation, *preconditions: Parameter) -> dict[str, Any]:
+    """The `opt` of an operation on what has an entity tag."""
+    return described(msgspec.structs.replace(operation, tagged=True, parameters=preconditions))
+
+
+def _body(type_: type[msgspec.Struct], description: str, example: object = None) -> Body:
+    return Body(types={JSON: type_}, description=description, example=example)
+
+
+_IN_THE_PATH = "In the path, a slash in the name is written `~1`, and `~` as `~0`. "
+_READ_PROBLEMS = ("NotFound", "StorageUnavailable")
+_WRITE_PROBLEMS = (*_PROBLEMS, "InvalidManifest")
+_SETTINGS = _body(wire.PrincipalSettings, "All grants.", {"grants": _GRANTS})
+
+
+@get(
+    "/v1/whoami",
+    opt=described(
+        Operation(
+            id="getCaller",
+            access=Cluster("read"),
+            reads=True,
+            tag="access",
+            summary="Who am I?",
+            description="Who makes the request, and what they may do.",
+            answers={
+                200: _body(
+                    wire.Caller, "The caller.", {"name": "ci", "grants": _GRANTS, "groups": []}
+                )
+            },
+        )
+    ),
+)
+async def get_caller(request: AnyRequest) -> Response[bytes]:
+    """Who makes the request."""
+    query(request)
+    caller = caller_of(request.scope)
+    grants = [_shown_grant(each) for each in caller.grants]
+    return _json({"name": caller.name, "grants": grants, "groups": caller.groups})
+
+
+class _Collection(msgspec.Struct, frozen=True, kw_only=True):
+    """All principals, or all groups; the two differ in their tokens alone."""
+
+    kind: PrincipalKind
+    noun: str
+    one: Body
+    many: Body
+
+    @property
+    def path(self) -> str:
+        """The path of all."""
+        return f"/v1/{self.noun}s"
+
+    @property
+    def item(self) -> str:
+        """The path of one."""
+        return f"{self.path}/{{name:str}}"
+
+    @property
+    def title(self) -> str:
+        """As in the names of operations."""
+        return self.noun.capitalize()
+
+
+_PRINCIPALS = _Collection(
+    kind="User",
+    noun="principal",
+    one=_body(wire.Principal, "It.", _PRINCIPAL),
+    many=_body(wire.PrincipalList, "By name."),
+)
+_GROUPS = _Collection(
+    kind="Group",
+    noun="group",
+    one=_body(wire.Group, "It.", _GROUP),
+    many=_body(wire.GroupList, "By name."),
+)
+
+
+def _handlers(of: _Collection) -> tuple[HTTPRouteHandler, ...]:
+    return _list_handler(of), _get_handler(of), _put_handler(of), _delete_handler(of)
+
+
+def _list_handler(of: _Collection) -> HTTPRouteHandler:
+    operation = _operation(
+        f"list{of.title}s",
+        f"List all {of.noun}s",
+        of.many,
+        problems=("StorageUnavailable",),
+        reads=True,
+    )
+
+    @get(of.path, opt=described(operation))
+    async def list_all(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+        query(request)
+        state = await services.authentication.store.access_state()
+        items = [_shown(row, state) for row in state.principals if row.kind == of.kind]
+        return _json({"kind": f"{of.title}List", "items": items})
+
+    return list_all
+
+
+def _get_handler(of: _Collection) -> HTTPRouteHandler:
+    operation = _operation(
+        f"get{of.title}", f"Read a {of.noun}", of.one, problems=_READ_PROBLEMS, reads=True
+    )
+
+    @get(of.item, opt=_tagged(operation))
+    async def get_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+        query(request)
+        return await _present(services, of, _named(request))
+
+    return get_one
+
+
+def _put_handler(of: _Collection) -> HTTPRouteHandler:
+    operation = _operation(
+        f"put{of.title}",
+        f"Make a {of.noun}, or give it other grants",
+        of.one,
+        request=_SETTINGS,
+        description=_IN_THE_PATH + "The grants that it had before are gone.",
+        problems=(*_WRITE_PROBLEMS, "PreconditionFailed"),
+    )
+
+    @put(of.item, opt=_tagged(operation, IF_MATCH, IF_NONE_MATCH))
+    async def put_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+        media_type(request)
+        query(request)
+        name = _good_name(of, _named(request), services.settings.oidc_name_prefix)
+        settings = converted(decode_strict(await services.bodies.read(request)), _Settings)
+        await _put(request, services, of, name, settings)
+        return await _present_after_change(services, of, name)
+
+    return put_one
+
+
+def _delete_handler(of: _Collection) -> HTTPRouteHandler:
+    operation = _operation(
+        f"delete{of.title}",
+        f"Delete a {of.noun}",
+        of.one,
+        description=_IN_THE_PATH + ("Its tokens are revoked." if of.kind == "User" else ""),
+        problems=(*_PROBLEMS, "NotFound", "PreconditionFailed"),
+    )
+
+    @delete(of.item, status_code=200, opt=_tagged(operation, IF_MATCH))
+    async def delete_one(
+        request: AnyRequest, services: NamedDependency[Services]
+    ) -> Response[bytes]:
+        query(request)
+        name = _named(request)
+        shown = await _present(services, of, name)
+        await _delete(request, services, of, name)
+        return shown
+
+    return delete_one
+
+
+async def _put(
+    request: AnyRequest, services: Services, of: _Collection, name: str, settings: _Settings
+) -> None:
+    grants = {Grant(each.role, each.cluster, each.namespace) for each in settings.grants}
+    authentication = services.authentication
+    await authentication.store.put_principal(
+        of.kind,
+        name,
+        sorted(grants, key=_place),
+        keep_admin=await _has_to_keep_admin(
+            request, services, None if ADMIN in grants else (of.kind, name)
+        ),
+        caller=told_caller(request),
+        precondition=_precondition(request),
+    )
+    await authentication.changed()
+
+
+async def _has_to_keep_admin(
+    request: AnyRequest, services: Services, losing: tuple[PrincipalKind, str] | None = None
+) -> bool:
+    """Whether a token of an admin has to be left after a change, so that nobody is locked out.
+
+    Not where there is an admin who needs none: who has the token of the settings, or the caller, if an identity
+    provider vouches for them: unless it may be their own last such grant that is taken, from `losing`. That a group
+    has one does not suffice, for there may be nobody in it.
+
+    Raises:
+        NoAdminLeft: it is their last, and there are no tokens.
+    """
+    authentication, caller = services.authentication, caller_of(request.scope)
+    if authentication.has_other_admin:
+        return False
+    if not caller.is_identified:
+        return True
+    state = await authentication.store.access_state()
+    admins = {(row.kind, row.name) for row in state.principals if row.is_admin}
+    if (admins & caller.own) - {losing}:
+        return False
+    if not state.tokens:
+        raise NoAdminLeft
+    return True
+
+
+def _precondition(request: AnyRequest) -> Precondition:
+    """What the request's If-Match and If-None-Match ask for."""
+    wanted, unwanted = if_match(request), if_none_match(request)
+
+    def check(row: PrincipalRow | None) -> None:
+        tags = {"*", _tag(row)} if row else set[str]()
+        if wanted is not None and not tags.intersection(wanted):
+            raise PreconditionFailed("The entity tag is another one, or there is none.")
+        if unwanted is not None and tags.intersection(unwanted):
+            raise PreconditionFailed("There is one, with this entity tag.")
+
+    return check
+
+
+def _tag(row: PrincipalRow) -> str:
+    """Tells its grants from all others that it could have: they are what can be changed."""
+    return sha256(msgspec.json.encode((row.kind, row.name, row.grants, row.created_at))).hexdigest()
+
+
+def _place(grant: Grant) -> tuple[str, str, str]:
+    """Where a grant stands among others."""
+    return grant.role, grant.cluster or "", grant.namespace or ""
+
+
+async def _delete(request: AnyRequest, services: Services, of: _Collection, name: str) -> None:
+    authentication = services.authentication
+    await authentication.store.delete_principal(
+        of.kind,
+        name,
+        keep_admin=await _has_to_keep_admin(request, services, (of.kind, name)),
+        caller=told_caller(request),
+        precondition=_precondition(request),
+    )
+    await authentication.changed()
+
+
+@post(
+    "/v1/principals/{name:str}/tokens",
+    status_code=201,
+    opt=described(
+        _operation(
+            "createToken",
+            "Give a principal one more token",
+            _body(wire.NewToken, "The token; its text is told this once."),
+            status=201,
+            request=_body(
+                wire.TokenSettings,
+                "What it is for, and until when.",
+                {"description": "nightly batch", "expiresInSeconds": 7776000},
+            ),
+            description=_IN_THE_PATH
+            + "A principal may have several, so that one can take the other's place without a pause. The first "
+            "token of a server has to be an admin's: from then on callers are asked who they are.",
+            problems=(*_WRITE_PROBLEMS, "NotFound"),
+        )
+    ),
+)
+async def create_token(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Make a token."""
+    media_type(request)
+    query(request)
+    decoded = decode_strict(await services.bodies.read(request))
+    settings, made = converted(decoded, _TokenSettings), new_token()
+    row = await _stored(request, settings, made, services)
+    await services.authentication.changed()
+    return _json({**_shown_token(row), "token": made.text}, status=201)
+
+
+@delete(
+    "/v1/tokens/{name:str}",
+    status_code=200,
+    opt=described(
+        _operation(
+            "deleteToken",
+            "Revoke a token",
+            _body(wire.Token, "The token as it was."),
+            description="Every process of every server on this database refuses it within seconds.",
+            problems=(*_PROBLEMS, "NotFound"),
+        )
+    ),
+)
+async def delete_token(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Revoke a token."""
+    query(request)
+    token_id, authentication = request.path_params["name"], services.authentication
+    state = await authentication.store.access_state()
+    known = [row for row in state.tokens if row.token_id == token_id]
+    if not known:
+        raise NotFound(f"There is no token {token_id[:100]!r}.")
+    await authentication.store.delete_token(
+        token_id,
+        keep_admin=await _has_to_keep_admin(request, services),
+        caller=told_caller(request),
+    )
+    await authentication.changed()
+    return _json(_shown_token(known[0]))
+
+
+PRINCIPAL_HANDLERS: tuple[HTTPRouteHandler, ...] = (
+    get_caller,
+    *_handlers(_PRINCIPALS),
+    *_handlers(_GROUPS),
+    create_token,
+    delete_token,
+)
+
+
+async def _stored(
+    request: AnyRequest, settings: _TokenSettings, made: NewToken, services: Services
+) -> TokenRow:
+    seconds = settings.expires_in_seconds
+    authentication = services.authentication
+    return await authentication.store.create_token(
+        made.token_id,
+        _named(request),
+        made.secret_hash,
+        description=settings.description,
+        expires_in=None if seconds is None else timedelta(seconds=seconds),
+        keep_admin=await _has_to_keep_admin(request, services),
+        caller=told_caller(request),
+    )
+
+
+async def _present(services: Services, of: _Collection, name: str) -> Response[bytes]:
+    state = await services.authentication.store.access_state()
+    for row in state.principals:
+        if (row.kind, row.name) == (of.kind, name):
+            return _json(_shown(row, state), etag=f'"{_tag(row)}"')
+    raise NotFound(f"There is no {of.noun} {name[:100]!r}.")
+
+
+async def _present_after_change(services: Services, of: _Collection, name: str) -> Response[bytes]:
+    try:
+        return await _present(services, of, name)
+    except StorageUnavailable as error:
+        raise OutcomeUnknown("The change was made, but cannot be read back now.") from error
+
+
+def _named(request: AnyRequest) -> str:
+    """The name in the path: a slash and a tilde in it are written as JSON Pointer (RFC 6901) has them.
+
+    Raises:
+        MalformedRequest: a tilde stands for nothing.
+    """
+    told: str = request.path_params["name"]
+    if "~" in _ESCAPES.sub("", told):
+        raise MalformedRequest("In a name in the path, `~1` stands for a slash and `~0` for `~`.")
+    return told.replace("~1", "/").replace("~0", "~")
+
+
+def _good_name(of: _Collection, name: str, prefix: str) -> str:
+    """A name that may be given grants: of whom an identity provider names (with the prefix), as it names them."""
+    if of.kind == "Group" or name.startswith(prefix):
+        _require_name(name, f"has to be at most {NAME_CHARACTERS_MAX} characters, all printable", is_name(name))  # fmt: skip
+        return name
+    message = "has to be at most 128 letters, digits and . _ : / @ + -, the first and last a letter or digit"
+    _require_name(name, message, _NAME.fullmatch(name) is not None)
+    _require_name(name, "is the server's own", name not in RESERVED_NAMES)
+    return name
+
+
+def _require_name(name: str, message: str, holds: bool) -> None:  # noqa: FBT001 - what has to hold
+    if not holds:
+        raise InvalidManifest([FieldError("name", message, name[:200])])
+
+
+def _shown(row: PrincipalRow, state: AccessState) -> dict[str, object]:
+    shown: dict[str, object] = {
+        "name": row.name,
+        "grants": [_shown_grant(each) for each in row.grants],
+        "createdAt": _time(row.created_at),
+    }
+    if row.kind == "User":
+        own = [each for each in state.tokens if each.principal == row.name]
+        shown["tokens"] = [_shown_token(each) for each in own]
+    return shown
+
+
+def _shown_grant(grant: Grant) -> dict[str, object]:
+    return {name: value for name, value in msgspec.structs.asdict(grant).items() if value}
+
+
+def _shown_token(row: TokenRow) -> dict[str, object]:
+    times = {"expiresAt": row.expires_at, "lastUsedAt": row.last_used_at}
+    return {
+        "id": row.token_id,
+        "description": row.description,
+        "createdAt": _time(row.created_at),
+        **{name: _time(at) for name, at in times.items() if at is not None},
+    }
+
+
+def _time(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _json(value: object, *, status: int = 200, etag: str | None = None) -> Response[bytes]:
+    headers = None if etag is None else {"etag": etag}
+    body = msgspec.json.encode(value)
+    return Response(body, status_code=status, headers=headers, media_type=JSON)

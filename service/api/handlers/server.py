@@ -1,0 +1,157 @@
+"""What the server says of itself: health, metrics, the API's document and its pages."""
+
+import asyncio
+
+import msgspec
+from litestar import MediaType, Response, get
+from litestar.di import NamedDependency
+
+from service.api.bodies.requests import AnyRequest
+from service.api.openapi import wire
+from service.api.openapi.access import Admin, Public, declared
+from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.pages import problem_page, problems_page
+from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
+from service.api.reading.reads import ClusterReads
+from service.api.services import Services
+from service.api.telemetry.exposition import CONTENT_TYPE
+from service.model.errors import StorageUnavailable
+from service.scheduler.service import Scheduler
+
+_READY_SECONDS_MAX = 3.0
+_PAGE_POLICY = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+}
+_OK = msgspec.json.encode(wire.Readiness(status="ok"))
+
+
+@get(
+    "/livez",
+    opt=described(
+        Operation(
+            id="getLiveness",
+            access=Public(),
+            reads=True,
+            tag="server",
+            summary="Is the process alive?",
+            answers={200: Body(types={JSON: wire.Readiness}, description="It is.")},
+        )
+    ),
+)
+async def livez() -> Response[bytes]:
+    """Answer as long as the event loop turns."""
+    return Response(_OK, media_type=JSON)
+
+
+@get(
+    "/readyz",
+    opt=described(
+        Operation(
+            id="getReadiness",
+            access=Public(),
+            reads=True,
+            tag="server",
+            summary="Can the process serve?",
+            description="It can as long as it reaches the database and follows the clusters' logs.",
+            answers={200: Body(types={JSON: wire.Readiness}, description="It can.")},
+            problems=("ReplicaLags", "StorageUnavailable"),
+        )
+    ),
+)
+async def readyz(services: NamedDependency[Services]) -> Response[bytes]:
+    """Answer 503 while the database cannot be reached, or a replica is too far behind its log."""
+    await check_ready(services.reads, services.scheduler, services.settings.ready_lag_seconds_max)
+    return Response(_OK, media_type=JSON)
+
+
+async def check_ready(reads: ClusterReads, scheduler: Scheduler, lag_seconds_max: float) -> None:
+    """See whether this process can serve.
+
+    Raises:
+        StorageUnavailable: it does not reach the database.
+        ReplicaLags: it does not keep up with the logs.
+    """
+    try:
+        async with asyncio.timeout(_READY_SECONDS_MAX):
+            await reads.ping()
+    except TimeoutError:
+        raise StorageUnavailable("The database does not answer in time.") from None
+    if not scheduler.running:
+        raise ReplicaLags("This process has ceased to follow the logs; it has to be started again.")
+    lag_seconds = scheduler.vitals().lag_seconds
+    if lag_seconds > lag_seconds_max:
+        raise ReplicaLags(f"A replica has been behind its log for {lag_seconds:.1f} s.")
+
+
+@get(
+    "/metrics",
+    opt=described(
+        Operation(
+            id="getMetrics",
+            access=Public(),
+            reads=True,
+            tag="server",
+            summary="Metrics of this server",
+            description="Of all its worker processes together, whichever of them answers.",
+            answers={
+                200: Body(types={"text/plain": str}, description="In Prometheus' text format.")
+            },
+        )
+    ),
+)
+async def get_metrics(services: NamedDependency[Services]) -> Response[bytes]:
+    """What the worker processes of this server have counted."""
+    text = await asyncio.to_thread(services.metrics.text)
+    return Response(text, media_type=CONTENT_TYPE)
+
+
+@get("/debug/replicas", opt=declared(Admin()))
+async def debug_replicas(services: NamedDependency[Services]) -> Response[bytes]:
+    """Revision and hash of the replicas of every living process that runs with `--debug`."""
+    if not services.settings.debug:
+        raise NoSuchPath("Start the server with --debug to compare replicas.")
+    reports = await services.reads.store.replica_reports()
+    return Response(msgspec.json.encode({"items": reports}), media_type=JSON)
+
+
+@get("/openapi.json", opt=declared(Public()))
+async def openapi_json(openapi: NamedDependency[bytes]) -> Response[bytes]:
+    """The OpenAPI document."""
+    return Response(openapi, media_type=JSON)
+
+
+@get("/docs", opt=declared(Public()))
+async def docs(openapi_page: NamedDependency[str]) -> Response[str]:
+    """The OpenAPI document for people."""
+    return _page(openapi_page)
+
+
+@get("/errors", opt=declared(Public()))
+async def errors() -> Response[str]:
+    """All codes of problem documents."""
+    return _page(problems_page())
+
+
+@get("/errors/{code:str}", opt=declared(Public()))
+async def error(request: AnyRequest) -> Response[str]:
+    """What one code means: where the `type` of a problem document leads."""
+    code = request.path_params["code"]
+    if code not in PROBLEMS:
+        raise NoSuchPath(f"There is no problem with the code {code[:100]}.")
+    return _page(problem_page(code))
+
+
+def _page(html: str) -> Response[str]:
+    return Response(html, media_type=MediaType.HTML, headers=_PAGE_POLICY)
+
+
+SERVER_HANDLERS = (
+    livez,
+    readyz,
+    get_metrics,
+    debug_replicas,
+    openapi_json,
+    docs,
+    errors,
+    error,
+)

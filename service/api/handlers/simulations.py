@@ -1,0 +1,150 @@
+"""Placing pods on a cluster that is written out in the request; nothing is stored."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+from litestar import Response, post
+from litestar.di import NamedDependency
+
+from service.api.bodies.manifests import items_in, parse_items, read_members, unknown_fields
+from service.api.bodies.placement_requests import parse_pods, refuse_repeated
+from service.api.bodies.requests import AnyRequest, converted, media_type, query
+from service.api.openapi import wire
+from service.api.openapi.access import Namespaced
+from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.resources import NODES, POD_EXAMPLE
+from service.api.services import Services
+from service.model.config import ClusterConfig, parse_config
+from service.model.errors import FieldError, InvalidManifest
+from service.model.json_pieces import Member, whole
+from service.model.manifest import AnyManifest, PodManifest, parse_namespace, parse_node, parse_pod
+from service.model.strict_json import decode_strict
+from service.model.templates import TemplateCache
+from service.scheduler.decide.simulation import Simulation
+from service.scheduler.protocol.placements import PlacementAnswer, Policy
+
+T = TypeVar("T", bound=AnyManifest)
+P = TypeVar("P")
+
+_KNOWN = tuple(field.encode_name for field in msgspec.structs.fields(wire.SimulationRequest))
+_LISTS = ("namespaces", "nodes", "pods", "place")
+
+_SIMULATE = Operation(
+    id="simulate",
+    access=Namespaced("place"),
+    reads=True,
+    tag="placements",
+    summary="Place pods on a cluster that is written out in the request",
+    description="Stateless, by the same engine as placements, always fully explained.",
+    request=Body(
+        types={JSON: wire.SimulationRequest},
+        description="The cluster, and what to place.",
+        example={"nodes": [NODES.example], "pod": POD_EXAMPLE},
+    ),
+    limit="simulations",
+    answers={
+        200: Body(types={JSON: PlacementAnswer}, description="What would become of each pod.")
+    },
+    problems=("InvalidManifest",),
+)
+
+
+class _Options(msgspec.Struct, frozen=True):
+    policy: Policy = "BestEffort"
+
+
+@post("/v1/simulations", status_code=200, opt=described(_SIMULATE))
+async def simulate(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Place pods on an inline cluster."""
+    media_type(request)
+    query(request)
+    body = await services.bodies.read(request)
+    simulation = await parse_simulation(
+        body, services.templates, services.settings.request_items_max
+    )
+    answer = await services.scheduler.simulate(simulation)
+    return Response(msgspec.json.encode(answer), media_type=JSON)
+
+
+async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int) -> Simulation:
+    """The simulation that a body asks for.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: all that is wrong with it, or with the objects in it.
+    """
+    members = await read_members(raw, read=_KNOWN, lists=_LISTS, items_max=items_max)
+    members = {name: value for name, value in members.items() if value != b"null"}
+    _refuse_shape(members)
+    objects = partial(_objects, members, items_max)
+    pod = partial(parse_pod, templates=templates)
+    errors: list[FieldError] = []
+    simulation = Simulation(
+        config=await _noting(errors, _config(members.get("config")), ClusterConfig()),
+        namespaces=await _noting(errors, objects("namespaces", parse_namespace), ()),
+        nodes=await _noting(errors, objects("nodes", parse_node), ()),
+        pods=await _noting(errors, objects("pods", pod), ()),
+        place=await _noting(errors, _to_place(members, templates, items_max), ()),
+        path="place" if "place" in members else "pod",
+        all_or_nothing=await _noting(
+            errors, _all_or_nothing(members.get("policy")), otherwise=False
+        ),
+    )
+    if errors:
+        raise InvalidManifest(errors)
+    return simulation
+
+
+async def _noting(errors: list[FieldError], part: Awaitable[P], otherwise: P) -> P:
+    """A part of the request; where it is invalid, what is wrong goes to `errors`."""
+    try:
+        return await part
+    except InvalidManifest as error:
+        errors += error.errors
+        return otherwise
+
+
+def _refuse_shape(members: Mapping[str, Member]) -> None:
+    errors = unknown_fields(members, _KNOWN)
+    if ("pod" in members) == ("place" in members):
+        errors.append(FieldError("", "must have exactly one of pod and place"))
+    if errors:
+        raise InvalidManifest(errors)
+
+
+async def _config(raw: Member | None) -> ClusterConfig:
+    if raw is None:
+        return ClusterConfig()
+    try:
+        return parse_config(decode_strict(whole(raw)))
+    except InvalidManifest as error:
+        raise error.under("config") from None
+
+
+async def _all_or_nothing(raw: Member | None) -> bool:
+    given = {} if raw is None else {"policy": decode_strict(whole(raw))}
+    return converted(given, _Options).policy == "AllOrNothing"
+
+
+async def _objects(
+    members: Mapping[str, Member], items_max: int, field: str, parse: Callable[[bytes], T]
+) -> tuple[T, ...]:
+    found = await parse_items(items_in(members.get(field, b"[]"), field, items_max), field, parse)
+    refuse_repeated(found, field)
+    return tuple(found)
+
+
+async def _to_place(
+    members: Mapping[str, Member], templates: TemplateCache, items_max: int
+) -> tuple[PodManifest, ...]:
+    if "place" in members:
+        return await parse_pods(members["place"], "place", templates, items_max)
+    try:
+        return (parse_pod(whole(members["pod"]), templates, to_place=True),)
+    except InvalidManifest as error:
+        raise error.under("pod") from None
+
+
+SIMULATION_HANDLERS = (simulate,)

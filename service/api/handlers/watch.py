@@ -1,0 +1,156 @@
+"""Following a cluster's changes as they are committed."""
+
+import math
+from functools import partial
+
+from litestar import get
+from litestar.di import NamedDependency
+
+from service.api.asgi.event_stream import EVENT_STREAM, EventStream
+from service.api.bodies.budget import holding_of
+from service.api.bodies.filters import parse_label_selector
+from service.api.bodies.requests import (
+    AnyRequest,
+    integer_header,
+    number,
+    query,
+    wrong_parameter,
+)
+from service.api.bodies.responses import revision_headers
+from service.api.bodies.streams import Streamed
+from service.api.openapi import wire
+from service.api.openapi.access import Namespaced, caller_of, require
+from service.api.openapi.object_operations import CLUSTER_PATH
+from service.api.openapi.operations import Body, Operation, Parameter, described
+from service.api.openapi.resources import RESOURCES
+from service.api.problems import RevisionNotReached
+from service.api.security.refusals import note_refused
+from service.api.security.visibility import sight_of
+from service.api.services import Services
+from service.model.log import CLUSTER_KIND
+from service.scheduler.watching import Selection
+
+TIMEOUT_SECONDS_MAX = 24 * 60 * 60
+_KINDS = (*(resource.kind for resource in RESOURCES), CLUSTER_KIND)
+
+_OPERATION = Operation(
+    id="watchChanges",
+    access=Namespaced("read"),
+    reads=True,
+    tag="bulk",
+    summary="Follow the changes of a cluster",
+    description="An endless stream of Server-Sent Events, one for each change, in the order of "
+    "their revisions, without gaps and without repetition. `id` is the revision, `event` is "
+    "ADDED, MODIFIED or DELETED, `data` holds the object: of a deleted one its last state. An "
+    "object that starts or ceases to match the label selector is ADDED or DELETED. BOOKMARK "
+    "events say that everything up to their `id` has been sent; they stand only between commits. "
+    "To go on after a break, send the last `id` as `Last-Event-ID` or `sinceRevision`. Should "
+    "the log no longer lead on from where the stream is, because it was compacted or the database "
+    "was restored, an ERROR event with a problem document ends it: list again, then watch from "
+    "the list's `metadata.resourceVersion`. Changes in namespaces that the caller may not read are left out, bookmarks "
+    "are not; when the caller is given other grants, an ERROR event ends the stream. A client that leaves what was sent unread for 10 "
+    "seconds is cut off.",
+    parameters=(
+        Parameter(
+            name="sinceRevision",
+            type=int,
+            description="Only changes after this revision; those after the present one if absent.",
+            example=1042,
+        ),
+        Parameter(
+            name="Last-Event-ID",
+            place="header",
+            type=int,
+            description="The `id` of the last event seen; wins over `sinceRevision`.",
+            example="1042",
+        ),
+        Parameter(
+            name="kind",
+            description="Only objects of these kinds, separated by commas. The configuration is "
+            "the kind `Cluster`.",
+            example="Node,Pod",
+        ),
+        Parameter(name="namespace", description="Only objects in this namespace.", example="shop"),
+        Parameter(
+            name="labelSelector",
+            description="Only objects with such labels, in Kubernetes' syntax.",
+            example="app=web,tier!=test",
+        ),
+        Parameter(
+            name="timeoutSeconds",
+            type=int,
+            description=f"End the stream after so long, at most {TIMEOUT_SECONDS_MAX}.",
+            example=300,
+        ),
+    ),
+    answers={
+        200: Body(
+            types={EVENT_STREAM: wire.WatchEvent},
+            description="The events; the schema is that of each one's `data`.",
+        )
+    },
+    problems=(
+        "Compacted",
+        "GrantsChanged",
+        "HistoryReplaced",
+        "Overloaded",
+        "RevisionNotReached",
+        "TooManyWatches",
+    ),
+)
+
+
+@get(CLUSTER_PATH + "/watch", opt=described(_OPERATION))
+async def watch_changes(request: AnyRequest, services: NamedDependency[Services]) -> Streamed:
+    """Everything that can be refused is refused before the stream begins."""
+    parameters = query(request)
+    cluster = request.path_params["cluster"]
+    selection = Selection(
+        kinds=_kinds(parameters.get("kind")),
+        namespace=parameters.get("namespace") or None,
+        labels=parse_label_selector(parameters.get("labelSelector", "")),
+    )
+    if selection.namespace is not None:
+        require(caller_of(request.scope), "read", cluster, selection.namespace)
+    timeout = number(parameters, "timeoutSeconds", least=1)
+    since = number(parameters, "sinceRevision")
+    since = integer_header(request, "last-event-id", default=since)
+    head = await services.reads.head(cluster)
+    if since is not None and since > head.revision:
+        raise RevisionNotReached(f"The cluster has not reached revision {since}.")
+    caller = caller_of(request.scope)
+    watch = await services.scheduler.watching.open(
+        cluster, since, None if caller.is_admin else caller.name
+    )
+    # However the request ends: what is streamed may never begin.
+    holding_of(request.scope).at_end(watch.close)
+    stream = EventStream(
+        watch=watch,
+        selection=selection,
+        cluster=cluster,
+        visible=sight_of(request, services.authentication.current),
+        path=request.scope["path"],
+        refused=partial(note_refused, request.scope),
+        from_present=since is None,
+        bookmark_seconds=services.settings.watch_bookmark_seconds,
+        timeout_seconds=math.inf if timeout is None else min(timeout, TIMEOUT_SECONDS_MAX),
+    )
+    return Streamed(
+        stream.pieces(),
+        headers={**revision_headers(stream.watch.head.revision), "x-accel-buffering": "no"},
+        media_type=EVENT_STREAM,
+        ends_with_client=True,
+    )
+
+
+def _kinds(text: str | None) -> frozenset[str]:
+    if not text:
+        return frozenset(_KINDS)
+    kinds = text.split(",")
+    for kind in kinds:
+        if kind not in _KINDS:
+            raise wrong_parameter("kind", f"knows only {', '.join(_KINDS)}", kind)
+    return frozenset(kinds)
+
+
+WATCH_HANDLERS = (watch_changes,)

@@ -1,0 +1,1 @@
+"""What each operation declares, and the OpenAPI document that is made from it."""

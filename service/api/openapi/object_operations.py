@@ -1,0 +1,266 @@
+"""The operations of each kind of stored object, as the OpenAPI document describes them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from service.api.openapi import wire
+from service.api.openapi.access import Access, Cluster, Namespaced
+from service.api.openapi.operations import (
+    JSON,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    Body,
+    Operation,
+    Parameter,
+)
+from service.model.manifest import AnyManifest
+from service.model.principals import Verb
+from service.model.templates import TemplateCache
+
+CLUSTER_PATH = "/v1/clusters/{cluster:str}"
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of object, as the API names and shows it."""
+
+    kind: str
+    plural: str
+    namespaced: bool
+    wire_type: type[msgspec.Struct]
+    list_type: type[msgspec.Struct]
+    parse: Callable[[bytes, TemplateCache, str, str], AnyManifest]
+    """Reads a manifest that has to have this namespace and name."""
+    example: Mapping[str, Any]
+    list_parameters: Sequence[Parameter] = ()
+    computed: bool = False
+    """Whether part of it is not stored but computed for each answer."""
+    changed_by: Verb
+    """What one has to be allowed in order to change it."""
+    stated_by: Verb | None = None
+    """Another verb that may change it, where an object can be a fact or a wish."""
+
+    @property
+    def reading(self) -> Access:
+        """What reading objects of this kind asks of the caller: who sees a part of a cluster sees its nodes, too."""
+        return Namespaced("read")
+
+    @property
+    def changing(self) -> Access:
+        """What changing objects of this kind asks of the caller."""
+        if self.namespaced:
+            return Namespaced(self.changed_by, self.stated_by)
+        return Cluster(self.changed_by)
+
+    @property
+    def tag(self) -> str:
+        """The tag of its operations."""
+        return self.plural
+
+    @property
+    def collection(self) -> str:
+        """The path of all objects of this kind in one scope."""
+        scope = CLUSTER_PATH + ("/namespaces/{namespace:str}" if self.namespaced else "")
+        return f"{scope}/{self.plural}"
+
+    @property
+    def item(self) -> str:
+        """The path of one object."""
+        return self.collection + "/{name:str}"
+
+
+MIN_REVISION = Parameter(
+    name="minRevision",
+    type=int,
+    description="Wait until the cluster has reached this revision; only for revisions learned "
+    "elsewhere, for a read always shows every change acknowledged before.",
+)
+IF_MATCH = Parameter(
+    name="If-Match",
+    place="header",
+    description="Only if the object's ETag is still one of these.",
+    example='"1042"',
+)
+IF_NONE_MATCH = Parameter(
+    name="If-None-Match",
+    place="header",
+    description="`*`: only if there is no such object, so that it is created and not replaced.",
+    example="*",
+)
+_IF_NONE_MATCH = Parameter(
+    name="If-None-Match",
+    place="header",
+    description="Answer 304 if the object's ETag is still one of these.",
+    example='"1042"',
+)
+LIMIT_AND_CONTINUE = (
+    Parameter(
+        name="limit",
+        type=int,
+        description="How many objects a page holds at most, fewer if they are large; all if absent.",
+    ),
+    Parameter(name="continue", description="The `metadata.continue` of the page before."),
+)
+_LIST_PARAMETERS = (
+    *LIMIT_AND_CONTINUE,
+    Parameter(
+        name="labelSelector",
+        description="Only objects with such labels, in Kubernetes' syntax.",
+        example="app=web,tier!=test",
+    ),
+    Parameter(
+        name="fieldSelector",
+        description="Only objects with such fields, in Kubernetes' syntax.",
+        example="metadata.name=web-0",
+    ),
+    MIN_REVISION,
+)
+POD_LIST_PARAMETERS = (
+    Parameter(name="nodeName", description="Only pods on this node; empty: pending pods."),
+    Parameter(name="phase", description="Only pods in this phase.", example="Running"),
+    Parameter(
+        name="uses",
+        description="Only pods that use a feature; `namespaceSelector` is the one known.",
+        example="namespaceSelector",
+    ),
+)
+
+
+_FACTS = (
+    "A pod with `spec.nodeName`, a status that it has run, and whatever becomes of a pod that is on a node are "
+    "facts, which take the verb `observe`; what is not on a node takes `edit`."
+)
+
+
+def _one(resource: Resource, description: str) -> Body:
+    return Body(types={JSON: resource.wire_type}, description=description, example=resource.example)
+
+
+def _with_facts(resource: Resource, description: str) -> str:
+    """A description that also tells who may write which, where objects can be facts."""
+    return description if resource.stated_by is None else f"{description} {_FACTS}"
+
+
+def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation:
+    """How a kind's list is described; pods can also be listed `everywhere`."""
+    scoped = resource.namespaced and not everywhere
+    scope = "a namespace" if scoped else "the cluster"
+    infix = "Namespaced" if scoped else ""
+    return Operation(
+        id=f"list{infix}{resource.kind}s",
+        access=resource.reading,
+        reads=True,
+        decided=resource.computed,
+        tag=resource.tag,
+        summary=f"List the {resource.plural} of {scope}",
+        description="By namespace and name. Pages show the present; `metadata.resourceVersion` "
+        "stays the first page's, so that watching from it makes the list exact.",
+        parameters=(*_LIST_PARAMETERS, *resource.list_parameters),
+        answers={200: Body(types={JSON: resource.list_type}, description="The list.")},
+        problems=("RevisionNotReached",),
+    )
+
+
+def get_operation(resource: Resource) -> Operation:
+    """How reading one object is described."""
+    return Operation(
+        id=f"get{resource.kind}",
+        access=resource.reading,
+        reads=True,
+        decided=resource.computed,
+        tag=resource.tag,
+        summary=f"Read a {resource.kind}",
+        parameters=(MIN_REVISION, _IF_NONE_MATCH),
+        answers={200: _one(resource, "The object."), 304: Body(types={}, description="Unchanged.")},
+        problems=("RevisionNotReached",),
+    )
+
+
+_WRITE_PROBLEMS = (
+    "Conflict",
+    "Denied",
+    "InvalidManifest",
+    "OutcomeUnknown",
+    "Overloaded",
+    "PreconditionFailed",
+    "RevisionConflict",
+)
+
+
+def put_operation(resource: Resource) -> Operation:
+    """How creating or replacing one is described."""
+    return Operation(
+        id=f"put{resource.kind}",
+        access=resource.changing,
+        decided=True,
+        tag=resource.tag,
+        summary=f"Create or replace a {resource.kind}",
+        description=_with_facts(
+            resource,
+            "`metadata.resourceVersion`, where given, has to be the stored object's. Name and namespace may be "
+            "left to the path.",
+        ),
+        parameters=(IF_MATCH, IF_NONE_MATCH),
+        request=_one(resource, "The manifest."),
+        answers={200: _one(resource, "Replaced."), 201: _one(resource, "Created.")},
+        problems=(*_WRITE_PROBLEMS, "PodDiffers") if resource.kind == "Pod" else _WRITE_PROBLEMS,
+    )
+
+
+def patch_operation(resource: Resource) -> Operation:
+    """How patching one is described."""
+    types: dict[str, Any] = {
+        STRATEGIC_MERGE_PATCH: wire.StrategicMergePatch,
+        JSON: wire.MergePatch,
+        MERGE_PATCH: wire.MergePatch,
+    }
+    return Operation(
+        id=f"patch{resource.kind}",
+        access=resource.changing,
+        decided=True,
+        tag=resource.tag,
+        summary=f"Change fields of a {resource.kind}",
+        description=_with_facts(
+            resource,
+            "The Content-Type says which kind of patch it is; `application/json` is a merge patch. A JSON patch "
+            "(RFC 6902) is taken as `application/json-patch+json`.",
+        ),
+        parameters=(IF_MATCH,),
+        request=Body(
+            types=types,
+            description="The patch.",
+            example={"metadata": {"labels": {"tier": "front", "old": None}}},
+            also=(JSON_PATCH,),
+        ),
+        answers={200: _one(resource, "The object as changed.")},
+        problems=_WRITE_PROBLEMS,
+    )
+
+
+def delete_operation(resource: Resource) -> Operation:
+    """How deleting one is described."""
+    effects = {
+        "Node": "Its pods stay stored, with their `nodeName`.",
+        "PodGroup": "Its members stay; those without a node wait until it is there again.",
+        "Namespace": "Its pods, quotas and pod groups are deleted in the same commit; `default` is only emptied.",
+    }
+    return Operation(
+        id=f"delete{resource.kind}",
+        access=resource.changing,
+        decided=True,
+        tag=resource.tag,
+        summary=f"Delete a {resource.kind}",
+        description=_with_facts(
+            resource, f"At once, without a grace period. {effects.get(resource.kind, '')}".strip()
+        ),
+        parameters=(IF_MATCH,),
+        request=Body(
+            types={JSON: wire.DeleteOptions},
+            description="Preconditions; may be absent.",
+            required=False,
+        ),
+        answers={200: _one(resource, "The object as it was.")},
+        problems=_WRITE_PROBLEMS,
+    )

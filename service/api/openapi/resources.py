@@ -1,0 +1,158 @@
+"""The kinds of objects that have paths of their own."""
+
+from service.api.openapi import wire
+from service.api.openapi.object_operations import POD_LIST_PARAMETERS, Resource
+from service.model.manifest import (
+    NamespaceManifest,
+    NodeManifest,
+    PodGroupManifest,
+    PodManifest,
+    QuotaManifest,
+    parse_namespace,
+    parse_node,
+    parse_pod,
+    parse_pod_group,
+    parse_quota,
+)
+from service.model.templates import TemplateCache
+
+
+def _node(body: bytes, _: TemplateCache, _namespace: str, name: str) -> NodeManifest:
+    return parse_node(body, name=name)
+
+
+def _namespace(body: bytes, _: TemplateCache, _namespace: str, name: str) -> NamespaceManifest:
+    return parse_namespace(body, name=name)
+
+
+def _pod(body: bytes, templates: TemplateCache, namespace: str, name: str) -> PodManifest:
+    return parse_pod(body, templates, name=name, namespace=namespace)
+
+
+def _quota(body: bytes, _: TemplateCache, namespace: str, name: str) -> QuotaManifest:
+    return parse_quota(body, name=name, namespace=namespace)
+
+
+def _pod_group(body: bytes, _: TemplateCache, namespace: str, name: str) -> PodGroupManifest:
+    return parse_pod_group(body, name=name, namespace=namespace)
+
+
+NODES = Resource(
+    kind="Node",
+    plural="nodes",
+    namespaced=False,
+    changed_by="observe",
+    wire_type=wire.Node,
+    parse=_node,
+    list_type=wire.NodeList,
+    example={
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": "node-7",
+            "labels": {
+                "kubernetes.io/hostname": "node-7",
+                "topology.kubernetes.io/zone": "eu-1a",
+            },
+        },
+        "status": {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
+    },
+)
+
+NAMESPACES = Resource(
+    kind="Namespace",
+    plural="namespaces",
+    namespaced=False,
+    changed_by="observe",
+    wire_type=wire.Namespace,
+    parse=_namespace,
+    list_type=wire.NamespaceList,
+    example={
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "shop", "labels": {"team": "retail"}},
+    },
+)
+
+POD_EXAMPLE = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web-0", "namespace": "shop", "labels": {"app": "web"}},
+    "spec": {
+        "containers": [
+            {"name": "web", "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}}}
+        ],
+        "affinity": {
+            "podAntiAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {
+                        "labelSelector": {"matchLabels": {"app": "web"}},
+                        "topologyKey": "kubernetes.io/hostname",
+                    }
+                ]
+            }
+        },
+    },
+}
+
+PODS = Resource(
+    kind="Pod",
+    plural="pods",
+    namespaced=True,
+    changed_by="edit",
+    stated_by="observe",
+    wire_type=wire.Pod,
+    parse=_pod,
+    list_type=wire.PodList,
+    example=POD_EXAMPLE,
+    list_parameters=POD_LIST_PARAMETERS,
+)
+
+QUOTAS = Resource(
+    kind="ResourceQuota",
+    plural="resourcequotas",
+    namespaced=True,
+    changed_by="edit",
+    wire_type=wire.ResourceQuota,
+    parse=_quota,
+    list_type=wire.ResourceQuotaList,
+    computed=True,
+    example={
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "compute", "namespace": "shop"},
+        "spec": {"hard": {"pods": "10", "requests.cpu": "4", "requests.memory": "8Gi"}},
+        "status": {
+            "hard": {"pods": "10", "requests.cpu": "4", "requests.memory": "8Gi"},
+            "used": {"pods": "1", "requests.cpu": "500m", "requests.memory": "256Mi"},
+        },
+    },
+)
+
+POD_GROUPS = Resource(
+    kind="PodGroup",
+    plural="podgroups",
+    namespaced=True,
+    changed_by="edit",
+    wire_type=wire.PodGroup,
+    parse=_pod_group,
+    list_type=wire.PodGroupList,
+    computed=True,
+    example={
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "train", "namespace": "shop"},
+        "spec": {"minMember": 3, "scheduleTimeoutSeconds": 60},
+        "status": {
+            "phase": "Pending",
+            "members": 2,
+            "scheduled": 0,
+            "running": 0,
+            "succeeded": 0,
+            "failed": 0,
+            "scheduleStartTime": "2026-05-04T10:00:00Z",
+        },
+    },
+)
+
+RESOURCES = (NODES, NAMESPACES, PODS, QUOTAS, POD_GROUPS)

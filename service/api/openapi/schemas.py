@@ -1,0 +1,143 @@
+"""JSON schemas of the API's types, each field described.
+
+A field's description is the docstring below it in the code, or for Kubernetes' own fields an
+entry of `service.api.openapi.descriptions`.
+"""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from service.api.openapi.descriptions import DESCRIPTIONS, SCHEMAS
+
+Document = dict[str, Any]
+
+_PREFIX = "#/components/schemas/"
+
+_SHAPES: Mapping[str, Document] = {
+    "PlacementResult.explanation": {
+        "anyOf": [
+            {"$ref": _PREFIX + "Explanation"},
+            {"$ref": _PREFIX + "Summary"},
+            {"type": "null"},
+        ]
+    }
+}
+"""Fields that the code leaves open, because a lower layer fills them with either type."""
+
+
+def reference_to(type_: Any) -> Document:
+    """The schema of one type, with references to the structs in it."""
+    (schema,), _ = _generated([type_])
+    return unwrapped(schema)
+
+
+def schemas_of(types: Sequence[Any]) -> Document:
+    """The schemas of these types and of all that they are made of, by name, in order."""
+    _, schemas = _generated(types)
+    classes = {cls.__name__: cls for cls in structs_in(types)}
+    return {name: _described(classes[name], schemas[name]) for name in sorted(schemas)}
+
+
+def _generated(types: Sequence[Any]) -> tuple[tuple[Document, ...], Document]:
+    return msgspec.json.schema_components(
+        types, schema_hook=_anything, ref_template=_PREFIX + "{name}"
+    )
+
+
+def _anything(type_: type) -> Document:
+    """`object` is any JSON value; other types that msgspec does not know have no place here."""
+    if type_ is not object:
+        raise NotImplementedError(type_)
+    return {"description": "Any JSON value."}
+
+
+def unwrapped(schema: Document) -> Document:
+    """A schema without the defaults that say no more than "optional"."""
+    return {
+        key: _without_empty_defaults(value)
+        for key, value in schema.items()
+        if not (key == "default" and value in (None, [], {}))
+    }
+
+
+def _without_empty_defaults(value: Any) -> Any:
+    if isinstance(value, dict):
+        return unwrapped(value)
+    if isinstance(value, list):
+        return [_without_empty_defaults(item) for item in value]
+    return value
+
+
+def _described(cls: type[msgspec.Struct], schema: Document) -> Document:
+    schema = unwrapped(schema)
+    schema.pop("title", None)
+    if cls.__name__ in SCHEMAS:
+        schema["description"] = SCHEMAS[cls.__name__]
+    texts = _field_docstrings(cls)
+    for field in msgspec.structs.fields(cls):
+        described = schema["properties"][field.encode_name]
+        described |= _SHAPES.get(f"{cls.__name__}.{field.encode_name}", {})
+        text = texts.get(field.name) or _looked_up(cls.__name__, field.encode_name)
+        if text and "description" not in described:
+            described["description"] = text
+    return schema
+
+
+def _looked_up(schema: str, field: str) -> str | None:
+    return DESCRIPTIONS.get(f"{schema}.{field}") or DESCRIPTIONS.get(f"*.{field}")
+
+
+@cache
+def _field_docstrings(cls: type) -> dict[str, str]:
+    """The docstrings below the fields of a class and of the structs that it extends."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        if issubclass(base, msgspec.Struct) and base is not msgspec.Struct:
+            found |= _docstrings_below(base)
+    return found
+
+
+def _docstrings_below(cls: type) -> dict[str, str]:
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        statement.target.id: inspect.cleandoc(below.value.value)
+        for statement, below in zip(tree.body, tree.body[1:], strict=False)
+        if isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+        and isinstance(below, ast.Expr)
+        and isinstance(below.value, ast.Constant)
+        and isinstance(below.value.value, str)
+    }
+
+
+def structs_in(types: Sequence[Any]) -> list[type[msgspec.Struct]]:
+    """All struct classes that these types are made of."""
+    found: dict[type[msgspec.Struct], None] = {}
+    for info in msgspec.inspect.multi_type_info(types):
+        _collect(info, found)
+    return list(found)
+
+
+def _collect(info: Any, found: dict[type[msgspec.Struct], None]) -> None:
+    if isinstance(info, msgspec.inspect.StructType):
+        if info.cls in found:
+            return
+        found[info.cls] = None
+    for part in _parts(info):
+        _collect(part, found)
+
+
+def _parts(info: Any) -> Iterable[Any]:
+    """What a type's description contains: other types, and fields that have one."""
+    for name in info.__struct_fields__:
+        value = getattr(info, name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, msgspec.inspect.Type | msgspec.inspect.Field):
+                yield part

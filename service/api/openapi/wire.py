@@ -1,0 +1,670 @@
+"""Manifests and answers as they are on the wire: what the OpenAPI document shows.
+
+Handlers read manifests as bytes through `service.model.manifest`, which checks all of what is
+written here and more; these types are for readers and for generated clients. What scheduling
+reads is taken from `service.model.objects`, not written a second time. Each field is described
+in `service.api.openapi.descriptions`.
+"""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from service.model import objects
+from service.model.audit import AuditRow
+from service.model.config import ClusterConfig, MatchScope
+from service.model.events import EventReason, EventType
+from service.model.objects import Quantities, Value
+from service.model.principals import Role
+from service.scheduler.protocol.placements import Explain, PodRef, Policy
+
+
+class ObjectMeta(Value, frozen=True, kw_only=True):
+    """What every object says of itself. Other fields are kept and returned as they are."""
+
+    name: str
+    """Name, unique among the objects of its kind and namespace."""
+    namespace: str | None = None
+    """Namespace; `default` where absent, none for nodes and namespaces."""
+    labels: dict[str, str] | None = None
+    """What selectors read."""
+    annotations: dict[str, str] | None = None
+    """Kept and returned; not read by scheduling."""
+    uid: str | None = None
+    """Identity of this one object among all that ever had its name."""
+    resource_version: str | None = None
+    """Revision that last changed the object; in PUT a precondition."""
+    creation_timestamp: str | None = None
+    """When Moorage first stored the object, RFC 3339 in UTC."""
+    deletion_timestamp: str | None = None
+    """Set while the object is being terminated, RFC 3339 in UTC."""
+
+
+class PodSpec(objects.PodSpec, frozen=True, kw_only=True):
+    """What scheduling reads of a pod. Other fields are kept and returned as they are."""
+
+    node_name: str | None = None
+    """The node that the pod is bound to; absent while it is pending."""
+
+
+class PodCondition(Value, frozen=True, kw_only=True):
+    """One condition, such as PodScheduled, which says why a pending pod waits."""
+
+    type: str
+    """What the condition is about."""
+    status: str
+    """True, False or Unknown."""
+    reason: str | None = None
+    """One word in CamelCase."""
+    message: str | None = None
+    """A sentence for people."""
+    last_transition_time: str | None = None
+    """When `status` last changed, RFC 3339."""
+
+
+class PodStatus(Value, frozen=True, kw_only=True):
+    """What is known of a pod's life; stored as sent."""
+
+    phase: str | None = None
+    """Pending, Running, Succeeded, Failed or Unknown; finished pods hold nothing."""
+    conditions: list[PodCondition] | None = None
+    """What is known of the pod, one condition for each type."""
+    container_statuses: list[objects.ContainerStatus] | None = None
+    """Resources granted to running containers."""
+    init_container_statuses: list[objects.ContainerStatus] | None = None
+    """Resources granted to running init containers."""
+
+
+class Pod(Value, frozen=True, kw_only=True):
+    """A Kubernetes Pod. Without `spec.nodeName` it is pending."""
+
+    metadata: ObjectMeta
+    api_version: str = "v1"
+    kind: Literal["Pod"] = "Pod"
+    spec: PodSpec | None = None
+    """What the pod needs, and where it may go."""
+    status: PodStatus | None = None
+    """What is known of the pod's life."""
+
+
+class PodTemplate(Value, frozen=True, kw_only=True):
+    """A PodTemplateSpec; its name is the prefix of the pods' names."""
+
+    metadata: ObjectMeta
+    spec: PodSpec
+    """The spec that all pods of the template share."""
+
+
+class NodeSpec(Value, frozen=True, kw_only=True):
+    """What keeps pods off a node."""
+
+    unschedulable: bool | None = None
+    """Takes no new pods that do not tolerate it."""
+    taints: list[objects.Taint] | None = None
+    """What keeps pods off that do not tolerate it."""
+
+
+class NodeStatus(Value, frozen=True, kw_only=True):
+    """What a node has to give, and the images that it already holds."""
+
+    allocatable: Quantities | None = None
+    """What pods may use, by resource name."""
+    capacity: Quantities | None = None
+    """Taken as allocatable where that is absent."""
+    images: list[objects.ContainerImage] | None = None
+    """Images on the node."""
+
+
+class Node(Value, frozen=True, kw_only=True):
+    """A Kubernetes Node."""
+
+    metadata: ObjectMeta
+    api_version: str = "v1"
+    kind: Literal["Node"] = "Node"
+    spec: NodeSpec | None = None
+    """What keeps pods off."""
+    status: NodeStatus | None = None
+    """What the node has to give."""
+
+
+class EventObject(Value, frozen=True, kw_only=True):
+    """What an event is about."""
+
+    kind: Literal["Pod"] = "Pod"
+    namespace: str
+    name: str
+    uid: str
+    """Identity of the one pod that is meant."""
+    api_version: str = "v1"
+
+
+class EventSource(Value, frozen=True, kw_only=True):
+    """Who tells of an event."""
+
+    component: str
+    """`moorage`."""
+
+
+class Event(Value, frozen=True, kw_only=True):
+    """A Kubernetes Event: what happened to a pod, how often, and when."""
+
+    metadata: ObjectMeta
+    api_version: str = "v1"
+    kind: Literal["Event"] = "Event"
+    involved_object: EventObject
+    """The pod."""
+    type: EventType
+    """Normal, or Warning where somebody may want to act."""
+    reason: EventReason
+    """What happened, in one word."""
+    message: str
+    """What happened the last time, in a sentence; an eviction's names the rule."""
+    count: int
+    """How often it happened."""
+    first_timestamp: str
+    """When it happened first, RFC 3339 in UTC."""
+    last_timestamp: str
+    """When it happened last."""
+    source: EventSource
+    """Who tells of it."""
+
+
+class Namespace(Value, frozen=True, kw_only=True):
+    """A Kubernetes Namespace; its labels are what namespace selectors read."""
+
+    metadata: ObjectMeta
+    api_version: str = "v1"
+    kind: Literal["Namespace"] = "Namespace"
+
+
+class QuotaScopeSelector(Value, frozen=True, kw_only=True):
+    """Scopes with operators; a pod has to be in all of them."""
+
+    match_expressions: list[MatchScope] | None = None
+    """The scopes; PriorityClass compares the pod's class with `values`."""
+
+
+class ResourceQuotaSpec(Value, frozen=True, kw_only=True):
+    """How much the pods of a namespace may use, and which pods are meant."""
+
+    hard: Quantities | None = None
+    """Limits by resource: `pods`, `requests.…`, `limits.…`, `cpu`, `memory`, `opportunity.…`."""
+    scopes: list[str] | None = None
+    """Scopes that a pod has to be in to count; all of them."""
+    scope_selector: QuotaScopeSelector | None = None
+    """The same with operators."""
+
+
+class ResourceQuotaStatus(Value, frozen=True, kw_only=True):
+    """What is used of a quota, exactly as of the answer's revision; ignored where it is sent."""
+
+    hard: Quantities | None = None
+    """The limits, as in `spec`."""
+    used: Quantities | None = None
+    """What the pods that are covered are charged, by resource."""
+
+
+class ResourceQuota(Value, frozen=True, kw_only=True):
+    """A Kubernetes ResourceQuota."""
+
+    metadata: ObjectMeta
+    api_version: str = "v1"
+    kind: Literal["ResourceQuota"] = "ResourceQuota"
+    spec: ResourceQuotaSpec | None = None
+    """What is limited."""
+    status: ResourceQuotaStatus | None = None
+    """What is used. Watches and exports leave it out: it changes with every pod."""
+
+
+class PodGroupSpec(Value, frozen=True, kw_only=True):
+    """How many pods get nodes together, or not at all."""
+
+    min_member: int | None = None
+    """So many members have to be there, and to have a place, before any of them gets a node; 1 if
+    absent."""
+    min_resources: Quantities | None = None
+    """Kept, but not read: the search for places knows what each member needs."""
+    schedule_timeout_seconds: int | None = None
+    """Members that have waited so long are told so; they go on waiting."""
+
+
+class PodGroupStatus(Value, frozen=True, kw_only=True):
+    """How the members fare, exactly as of the answer's revision; ignored where it is sent."""
+
+    phase: Literal["Pending", "Scheduling", "Running", "Unknown", "Finished", "Failed"] | None = (
+        None
+    )
+    """Scheduling: at least `minMember` have nodes; Running: and run. Unknown: fewer have."""
+    members: int | None = None
+    """Pods of the namespace that have the group's label."""
+    scheduled: int | None = None
+    """Members that have a node and have not ended."""
+    running: int | None = None
+    """Members whose `status.phase` is Running."""
+    succeeded: int | None = None
+    """Members whose `status.phase` is Succeeded."""
+    failed: int | None = None
+    """Members whose `status.phase` is Failed."""
+    schedule_start_time: str | None = None
+    """Since when the group waits: the time of `scheduleTimeoutSeconds` counts from here."""
+
+
+class PodGroup(Value, frozen=True, kw_only=True):
+    """A PodGroup as the coscheduling plugin of kubernetes-sigs/scheduler-plugins has it."""
+
+    metadata: ObjectMeta
+    api_version: str = "scheduling.x-k8s.io/v1alpha1"
+    kind: Literal["PodGroup"] = "PodGroup"
+    spec: PodGroupSpec | None = None
+    """What the group needs."""
+    status: PodGroupStatus | None = None
+    """How its members fare. Watches and exports leave it out: it changes with every member."""
+
+
+class PriorityClass(Value, frozen=True, kw_only=True):
+    """A Kubernetes PriorityClass, which `apply` takes as an entry of `priorityClasses`."""
+
+    metadata: ObjectMeta
+    value: int
+    """The priority of pods of this class."""
+    api_version: str = "scheduling.k8s.io/v1"
+    kind: Literal["PriorityClass"] = "PriorityClass"
+
+
+class ListMeta(Value, frozen=True, kw_only=True):
+    """Which state a list shows, and where it goes on."""
+
+    resource_version: str
+    """Revision of the list's first page: watch from it to keep the list exact."""
+    continue_: str | None = msgspec.field(default=None, name="continue")
+    """Send it back as `continue` for the next page; absent on the last one."""
+
+
+class EventList(Value, frozen=True, kw_only=True):
+    """Events by namespace and name."""
+
+    metadata: ListMeta
+    items: list[Event]
+    api_version: str = "v1"
+    kind: Literal["EventList"] = "EventList"
+
+
+class PodList(Value, frozen=True, kw_only=True):
+    """Pods, by namespace and name."""
+
+    metadata: ListMeta
+    items: list[Pod]
+    api_version: str = "v1"
+    kind: Literal["PodList"] = "PodList"
+
+
+class NodeList(Value, frozen=True, kw_only=True):
+    """Nodes, by name."""
+
+    metadata: ListMeta
+    items: list[Node]
+    api_version: str = "v1"
+    kind: Literal["NodeList"] = "NodeList"
+
+
+class NamespaceList(Value, frozen=True, kw_only=True):
+    """Namespaces, by name."""
+
+    metadata: ListMeta
+    items: list[Namespace]
+    api_version: str = "v1"
+    kind: Literal["NamespaceList"] = "NamespaceList"
+
+
+class ResourceQuotaList(Value, frozen=True, kw_only=True):
+    """Quotas, by namespace and name."""
+
+    metadata: ListMeta
+    items: list[ResourceQuota]
+    api_version: str = "v1"
+    kind: Literal["ResourceQuotaList"] = "ResourceQuotaList"
+
+
+class PodGroupList(Value, frozen=True, kw_only=True):
+    """Pod groups, by namespace and name."""
+
+    metadata: ListMeta
+    items: list[PodGroup]
+    api_version: str = "v1"
+    kind: Literal["PodGroupList"] = "PodGroupList"
+
+
+AnyObject = Annotated[
+    Any,
+    msgspec.Meta(
+        extra_json_schema={
+            "anyOf": [
+                {"$ref": f"#/components/schemas/{kind}"}
+                for kind in ("Node", "Namespace", "Pod", "ResourceQuota", "PodGroup")
+            ]
+        }
+    ),
+]
+"""One of several kinds; msgspec has no untagged unions of structs."""
+
+Applicable = Annotated[
+    Any,
+    msgspec.Meta(
+        extra_json_schema={
+            "anyOf": [
+                {"$ref": f"#/components/schemas/{kind}"}
+                for kind in (
+                    "Node",
+                    "Namespace",
+                    "Pod",
+                    "ResourceQuota",
+                    "PodGroup",
+                    "PriorityClass",
+                )
+            ]
+        }
+    ),
+]
+"""What `apply` takes."""
+
+
+class ObjectList(Value, frozen=True, kw_only=True):
+    """A Kubernetes List of objects of several kinds; each has its own `kind`."""
+
+    items: list[Applicable]
+    api_version: str = "v1"
+    kind: Literal["List"] = "List"
+    metadata: ListMeta | None = None
+
+
+class WatchEvent(Value, frozen=True, kw_only=True):
+    """The `data` of one event of a watch. That of an ERROR event is a Problem instead."""
+
+    kind: str
+    """Kind of the object; `Cluster` for the configuration, `Bookmark` in bookmarks."""
+    object: AnyObject
+    """The object as of this revision; of a deleted one the last state. A bookmark's has only
+    `metadata.resourceVersion`; a Cluster has `config`."""
+
+
+class ClusterCounts(Value, frozen=True, kw_only=True):
+    """How many objects a cluster holds."""
+
+    nodes: int
+    """Nodes in the cluster."""
+    pods: int
+    """Pods in the cluster, pending ones included."""
+    pending: int
+    """Pods without a node."""
+
+
+class Cluster(Value, frozen=True, kw_only=True):
+    """A cluster: its configuration, where its log ends, and how much it holds."""
+
+    name: str
+    """Name of the cluster."""
+    config: ClusterConfig
+    """Its settings."""
+    revision: int
+    """Revision of its last change."""
+    counts: ClusterCounts
+    """How many objects it holds."""
+
+
+class ClusterList(Value, frozen=True, kw_only=True):
+    """All clusters, by name."""
+
+    items: list[Cluster]
+    """The clusters."""
+
+
+class AuditPlace(Value, frozen=True, kw_only=True):
+    """Where the audit goes on."""
+
+    continue_: str | None = msgspec.field(default=None, name="continue")
+    """Send it back as `continue` for the next page; absent on the last one."""
+
+
+class AuditList(Value, frozen=True, kw_only=True):
+    """Rows of the audit, by chain and number."""
+
+    metadata: AuditPlace
+    """Where it goes on."""
+    items: list[AuditRow]
+    """The rows."""
+    kind: Literal["AuditList"] = "AuditList"
+    """What this is."""
+
+
+class ClusterSettings(Value, frozen=True, kw_only=True):
+    """What PUT of a cluster takes."""
+
+    config: ClusterConfig
+    """All its settings; one that is left out has its default."""
+
+
+class ClusterPatch(Value, frozen=True, kw_only=True):
+    """What PATCH of a cluster takes."""
+
+    config: dict[str, Any]
+    """The settings to change; null gives one its default."""
+
+
+class Grant(Value, frozen=True, kw_only=True):
+    """A role on one cluster or all, in one namespace or all."""
+
+    role: Role
+    """What the role lets one do is told in the documentation."""
+    cluster: str | None = None
+    """Name of the cluster; absent: all."""
+    namespace: str | None = None
+    """Name of the namespace; absent: all, and what is in none."""
+
+
+class PrincipalSettings(Value, frozen=True, kw_only=True):
+    """What PUT of a principal or a group takes."""
+
+    grants: list[Grant]
+    """All its grants."""
+
+
+class Token(Value, frozen=True, kw_only=True):
+    """A token of a principal, without its secret."""
+
+    id: str
+    """What it is called, as in `mrg_<id>_<secret>`."""
+    description: str
+    """What it is for."""
+    created_at: str
+    """When it was made, RFC 3339 in UTC."""
+    expires_at: str | None = None
+    """Until when it is taken; absent: for good."""
+    last_used_at: str | None = None
+    """When it was used last, within a minute or so; absent: never."""
+
+
+class Principal(Value, frozen=True, kw_only=True):
+    """Somebody who may make requests."""
+
+    name: str
+    """Name of the principal."""
+    grants: list[Grant]
+    """What it may do, and where."""
+    created_at: str
+    """When it was made, RFC 3339 in UTC."""
+    tokens: list[Token]
+    """Its tokens, the oldest first."""
+
+
+class Group(Value, frozen=True, kw_only=True):
+    """A group that an identity provider names in its tokens."""
+
+    name: str
+    """Name of the group, as the provider's."""
+    grants: list[Grant]
+    """What those who are in it may do, and where."""
+    created_at: str
+    """When it was made, RFC 3339 in UTC."""
+
+
+class PrincipalList(Value, frozen=True, kw_only=True):
+    """All principals, by name."""
+
+    items: list[Principal]
+    """The principals."""
+
+
+class GroupList(Value, frozen=True, kw_only=True):
+    """All groups that have grants, by name."""
+
+    items: list[Group]
+    """The groups."""
+
+
+class TokenSettings(Value, frozen=True, kw_only=True):
+    """What a new token is to be."""
+
+    description: str = ""
+    """What it is for."""
+    expires_in_seconds: int | None = None
+    """How long it is taken from now on; absent: for good."""
+
+
+class NewToken(Token, frozen=True, kw_only=True):
+    """A token that was just made: its text is told this once."""
+
+    token: str
+    """What to send as `Authorization: Bearer <token>`."""
+
+
+class Caller(Value, frozen=True, kw_only=True):
+    """Who makes this request."""
+
+    name: str
+    """Name of the principal."""
+    grants: list[Grant]
+    """What it may do, and where."""
+    groups: list[str]
+    """Groups that the identity provider says it is in."""
+
+
+class MergePatch(Value, frozen=True, kw_only=True):
+    """The fields to change, in the object's own shape; null removes one (RFC 7396)."""
+
+
+class StrategicMergePatch(Value, frozen=True, kw_only=True):
+    """As a merge patch, but lists are merged by the key that Kubernetes gives them."""
+
+
+class JsonPatchOperation(Value, frozen=True, kw_only=True):
+    """One step of a JSON patch (RFC 6902)."""
+
+    op: Literal["add", "remove", "replace", "move", "copy", "test"]
+    """What to do."""
+    path: str
+    """JSON pointer to the value that changes."""
+    from_: str | None = msgspec.field(default=None, name="from")
+    """JSON pointer to the value that `move` and `copy` take."""
+    value: Any = None
+    """The value that `add`, `replace` and `test` use."""
+
+
+class DeletePreconditions(Value, frozen=True, kw_only=True):
+    """What must be true of the object that is deleted."""
+
+    uid: str | None = None
+    """Its `metadata.uid`."""
+    resource_version: str | None = None
+    """Its `metadata.resourceVersion`."""
+
+
+class DeleteOptions(Value, frozen=True, kw_only=True):
+    """Kubernetes' DeleteOptions; all but `preconditions` is ignored."""
+
+    preconditions: DeletePreconditions | None = None
+    """Else nothing is deleted."""
+
+
+class Eviction(Value, frozen=True, kw_only=True):
+    """A Kubernetes policy/v1 Eviction; which pod is meant is in the path."""
+
+    delete_options: DeleteOptions | None = None
+    """With preconditions on the pod."""
+
+
+class BindingTarget(Value, frozen=True, kw_only=True):
+    """The node to bind to."""
+
+    kind: Literal["Node"] | None = None
+    """Nothing else can be bound to."""
+    name: str
+    """Name of the node."""
+
+
+class BindingMeta(Value, frozen=True, kw_only=True):
+    """Identity of the pod to bind."""
+
+    name: str | None = None
+    """The pod's name; it has to be that of the path."""
+    namespace: str | None = None
+    """The pod's namespace; it has to be that of the path."""
+    uid: str | None = None
+    """Only if the pod's `metadata.uid` is still this one."""
+
+
+class Binding(Value, frozen=True, kw_only=True):
+    """A Kubernetes Binding, with `force`."""
+
+    target: BindingTarget
+    """Where the pod goes."""
+    metadata: BindingMeta | None = None
+    """Which pod is meant."""
+    force: bool | None = False
+    """Bind even where a filter refuses."""
+
+
+class PlacementRequest(Value, frozen=True, kw_only=True):
+    """What to place: exactly one of `pods`, `podRefs`, or `template` with `replicas`."""
+
+    pods: list[Pod] | None = None
+    """Manifests; stored if they are new. Their `nodeName` is a wish, not a fact."""
+    pod_refs: list[PodRef] | None = None
+    """Pods that are stored already."""
+    template: PodTemplate | None = None
+    """What the replicas have in common; they are named `<name>-0`, `<name>-1`, …"""
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=10_000)] | None = None
+    """How many pods of the template."""
+    policy: Policy = "BestEffort"
+    """AllOrNothing places all of them in one commit, or none."""
+    on_unschedulable: Literal["Reject", "Queue"] = "Reject"
+    """Queue keeps what cannot be placed now as pending pods."""
+    dry_run: bool = False
+    """Decide as if, and change nothing."""
+    explain: Explain = "None"
+    """How much to explain."""
+
+
+class SimulationRequest(Value, frozen=True, kw_only=True):
+    """A cluster written out, and the pods to place in it: exactly one of `pod` and `place`."""
+
+    config: ClusterConfig | None = None
+    """Its settings."""
+    namespaces: list[Namespace] | None = None
+    """Its namespaces."""
+    nodes: list[Node] | None = None
+    """Its nodes."""
+    pods: list[Pod] | None = None
+    """What is there already; those without `nodeName` are pending and not tried."""
+    pod: Pod | None = None
+    """The one pod to place."""
+    place: list[Pod] | None = None
+    """The pods to place in order, each seeing those before it."""
+    policy: Policy = "BestEffort"
+    """AllOrNothing places all of `place`, or none."""
+
+
+class Readiness(Value, frozen=True, kw_only=True):
+    """Whether this process can serve."""
+
+    status: Literal["ok"]
+    """Always `ok`; a process that cannot serve answers 503 instead."""

@@ -1,0 +1,88 @@
+"""Who makes a request, as the audit tells it: the principal, the address, the operation and the request's id."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from ipaddress import IPv6Address, ip_address
+from typing import Any, cast
+
+from litestar.types import Scope
+
+from service.api.bodies.requests import AnyRequest
+from service.api.openapi.access import principal_of
+from service.api.openapi.operations import Operation
+from service.model.audit import Caller
+from service.settings import IPAddress
+
+REQUEST_ID_HEADER = b"x-request-id"
+TOLD_MAX = 200
+"""Characters of a name or an address that are kept."""
+
+_REQUEST_ID = "moorage.request_id"
+_GIVEN = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
+_TRACE = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}.*")
+
+
+def told_caller(request: AnyRequest) -> Caller:
+    """Who makes a request that was routed."""
+    return caller_in(request.scope)
+
+
+def caller_in(scope: Scope) -> Caller:
+    """Who makes the request of a scope; nobody has an empty name."""
+    principal = principal_of(scope)
+    return Caller(
+        principal=_printable(principal.name) if principal else "",
+        address=_printable(address_of(scope)),
+        operation=operation_id_of(scope),
+        request_id=request_id_of(scope),
+    )
+
+
+def address_of(scope: Scope) -> str:
+    """The address that a request came from; empty where that is not known, as over a Unix socket."""
+    client = cast("Mapping[str, Any]", scope).get("client")
+    return str(client[0]) if client else ""
+
+
+def parsed_address(text: str) -> IPAddress | None:
+    """The address that a text is, if it is one; one of IPv4 within IPv6 is the same as by itself."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
+
+
+def operation_id_of(scope: Scope) -> str:
+    """The operation's id; what has none (no such path, pages for people) is `other`."""
+    handler = cast("Mapping[str, Any]", scope).get("route_handler")
+    operation = handler.opt.get("operation") if handler is not None else None
+    return operation.id if isinstance(operation, Operation) else "other"
+
+
+def name_request(scope: Scope, request_id: str) -> None:
+    """Give a request its id."""
+    cast("dict[str, Any]", scope)[_REQUEST_ID] = request_id
+
+
+def request_id_of(scope: Scope) -> str:
+    """The id of a request; empty where it was given none."""
+    return str(cast("Mapping[str, Any]", scope).get(_REQUEST_ID, ""))
+
+
+def request_id_in(headers: Iterable[tuple[bytes, bytes]], new_id: Callable[[], str]) -> str:
+    """The id that a client gives its request, the one of its trace, or a new one."""
+    trace = b""
+    for name, value in headers:
+        if name == REQUEST_ID_HEADER and _GIVEN.fullmatch(value):
+            return value.decode()
+        if name == b"traceparent" and (found := _TRACE.fullmatch(value)):
+            trace = found[1]
+    return trace.decode() or new_id()
+
+
+def _printable(text: str) -> str:
+    if len(text) <= TOLD_MAX and text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "\ufffd" for c in text[:TOLD_MAX])

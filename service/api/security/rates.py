@@ -1,0 +1,172 @@
+"""How often callers may ask: requests and writes of a principal, failed authentications of an address.
+
+A request is counted once it is routed, since what is public is nobody's business, and by the worker that it came to:
+the edge says there who counts, and what is handed to another worker has nobody who does.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from ipaddress import IPv6Address
+from typing import Any, cast
+
+from limits import RateLimitItem, RateLimitItemPerSecond
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
+from litestar.enums import HttpMethod, ScopeType
+from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+from typing_extensions import override
+
+from service.api.openapi.access import Public, access_of, principal_of
+from service.api.problems import TooManyFailures, TooManyRequests
+from service.api.security.callers import address_of, parsed_address
+from service.settings import Settings
+
+KEYS_MAX = 10_000
+"""Principals and addresses that are counted apart; beyond it those asked the longest ago are forgotten."""
+TOLD_SECONDS = 60.0
+"""How often it is logged of one address that it fails too often."""
+SUBSCRIBER_PREFIX = 64
+"""Bits of an IPv6 address that one subscriber has; the others are the subscriber's to choose."""
+
+_RATES = "moorage.rates"
+_READS = frozenset({HttpMethod.GET, HttpMethod.HEAD, HttpMethod.OPTIONS})
+_log = logging.getLogger(__name__)
+
+
+class Buckets(MemoryStorage):
+    """Buckets that leak steadily: a limit of 10 in 10 s takes ten at once, then one a second.
+
+    The library's own memory keeps a list of all hits, goes by the wall clock, has as many keys as there are callers, and
+    starts a thread to clear up. Here a key is one number, and the oldest keys make room.
+    """
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        super().__init__()
+        self._monotonic = monotonic
+        self._empty_at: dict[str, float] = {}
+        """When each bucket will have leaked out, the one hit last at the end."""
+
+    @override
+    def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
+        """Put something into a bucket; False: it does not fit."""
+        now = self._monotonic()
+        empty_at = max(now, self._empty_at.pop(key, now))
+        filled = empty_at + amount * expiry / limit
+        fits = filled - now <= expiry + _ROUNDING
+        self._empty_at[key] = filled if fits else empty_at
+        if len(self._empty_at) > KEYS_MAX:
+            del self._empty_at[next(iter(self._empty_at))]
+        return fits
+
+    def seconds_until_it_fits(self, key: str, limit: int, expiry: int) -> float:
+        """How long a bucket has to leak until one more fits."""
+        full_for = self._empty_at.get(key, 0.0) - self._monotonic()
+        return max(0.0, full_for + expiry / limit - expiry)
+
+
+_ROUNDING = 1e-6
+
+
+class Rates:
+    """Counts what one worker is asked, and refuses who asks too often."""
+
+    def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._buckets = Buckets(monotonic)
+        self._limiter = MovingWindowRateLimiter(self._buckets)
+        burst = settings.failed_authentications_burst
+        self._failures = RateLimitItemPerSecond(
+            burst, burst * settings.failed_authentication_seconds, "failures"
+        )
+        self._requests = _a_second(settings.requests_per_second, "requests")
+        self._writes = _a_second(settings.writes_per_second, "writes")
+        self._told: dict[str, float] = {}
+        """When it was last logged of an address that it fails too often."""
+
+    def attend(self, scope: HTTPScope) -> None:
+        """Count this request, if it leads somewhere (see `check_rates`)."""
+        cast("dict[str, Any]", scope)[_RATES] = self
+
+    def count(self, scope: HTTPScope) -> None:
+        """Count a routed request.
+
+        Raises:
+            TooManyFailures: nobody known asks, of an address that has failed too often. Who is known passes from there, too:
+                many may share an address.
+            TooManyRequests: a principal asks, or writes, too often.
+        """
+        principal = principal_of(scope)
+        if principal is None:
+            if _tries_to_authenticate(scope):
+                self._count_failure(address_of(scope))
+            return
+        self._require(self._requests, principal.name)
+        if scope["method"] not in _READS:
+            self._require(self._writes, principal.name)
+
+    def _require(self, limit: RateLimitItem | None, name: str) -> None:
+        if limit is not None and not self._limiter.hit(limit, name):
+            raise TooManyRequests(
+                f"{name} may make {limit.amount} {limit.namespace} a second.",
+                self._retry_after(limit, name),
+            )
+
+    def _count_failure(self, address: str) -> None:
+        source = _subscriber(address)
+        if self._limiter.hit(self._failures, source):
+            return
+        self._tell(source)
+        raise TooManyFailures(
+            "Too many requests of this address had a wrong token.",
+            self._retry_after(self._failures, source),
+        )
+
+    def _retry_after(self, limit: RateLimitItem, key: str) -> int:
+        """Whole seconds after which it is worth trying again; at least one."""
+        name, expiry = limit.key_for(key), limit.get_expiry()
+        return int(self._buckets.seconds_until_it_fits(name, limit.amount, expiry)) + 1
+
+    def _tell(self, source: str) -> None:
+        """Log that an address guesses: once in a while, however fast it does."""
+        now = self._monotonic()
+        if now < self._told.get(source, 0.0):
+            return
+        self._told.pop(source, None)
+        self._told[source] = now + TOLD_SECONDS
+        if len(self._told) > KEYS_MAX:
+            del self._told[next(iter(self._told))]
+        _log.warning("Wrong tokens from %s, more often than is answered.", source or "somewhere")
+
+
+def check_rates(app: ASGIApp) -> ASGIApp:
+    """Litestar middleware, the outermost: goes on only if the caller does not ask too often."""
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        rates = cast("Mapping[str, Any]", scope).get(_RATES)
+        if scope["type"] == ScopeType.HTTP and isinstance(rates, Rates):
+            rates.count(scope)
+        await app(scope, receive, send)
+
+    return checked
+
+
+def _a_second(times: int, what: str) -> RateLimitItem | None:
+    return RateLimitItemPerSecond(times, 1, what) if times else None
+
+
+def _tries_to_authenticate(scope: HTTPScope) -> bool:
+    """Whether a request to what is not public has credentials."""
+    if isinstance(access_of(scope["route_handler"]), Public):
+        return False
+    return any(name == b"authorization" for name, _ in scope["headers"])
+
+
+def _subscriber(address: str) -> str:
+    """An address, without what its subscriber can choose of it."""
+    parsed = parsed_address(address.partition("%")[0])
+    if parsed is None:
+        return address
+    if not isinstance(parsed, IPv6Address):
+        return str(parsed)
+    kept = int(parsed) >> SUBSCRIBER_PREFIX << SUBSCRIBER_PREFIX
+    return f"{IPv6Address(kept)}/{SUBSCRIBER_PREFIX}"

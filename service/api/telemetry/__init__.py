@@ -1,0 +1,1 @@
+"""The figures that a server tells about itself."""

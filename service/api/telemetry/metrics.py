@@ -1,0 +1,257 @@
+"""What a server counts, for Prometheus; one scrape gives the sum over its worker processes.
+
+Names are Kubernetes' where it has the same thing; our own begin with `moorage_`. Labels hold
+nothing but words of ours, and the names of profiles, of which no more than `PROFILES_MAX` are told
+apart: nothing that a client sends makes a series of its own.
+"""
+
+import asyncio
+from bisect import bisect_left
+from collections import Counter as Tally, defaultdict
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from litestar.types import HTTPScope
+from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client.registry import CollectorRegistry
+
+from service.api.security.callers import operation_id_of
+from service.api.telemetry.exposition import exposition, registry_of
+from service.engine import Execution
+from service.scheduler.commit.metrics import Attempts, Vitals
+
+PROFILES_MAX = 50
+"""Names of profiles that become labels; the rest are counted as `other`."""
+
+QUEUES = ("active", "backoff", "unschedulable", "gated")
+
+
+def _doubling(start: float, count: int) -> tuple[float, ...]:
+    return tuple(start * 2**i for i in range(count))
+
+
+_PLACEMENT_SECONDS = _doubling(0.0005, 18)
+_REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_PLUGIN_SECONDS = _doubling(0.000005, 14)
+
+
+class Metrics:
+    """The families of one process. Also the scheduler's `Meter`."""
+
+    def __init__(self, directory: str | None = None) -> None:
+        """`directory` is shared by the processes of one server; None: this process is alone."""
+        self._directory = directory
+        self._registry = registry = registry_of(directory)
+        self._requests = BulkHistogram(
+            "moorage_http_request_duration_seconds",
+            "Time from request to answer, by operation and status.",
+            ("operation", "status"),
+            buckets=_REQUEST_SECONDS,
+            registry=registry,
+        )
+        self._answered: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
+        """Seconds of requests, by operation and status, that are not in the histogram yet."""
+        self._placed: Tally[float] = Tally()
+        """Pods, by the seconds that they took, likewise."""
+        self._is_telling = False
+        self._profiles: set[str] = set()
+        self._placing(registry)
+        self._committing(registry)
+        self._gauges(registry)
+
+    def _placing(self, registry: CollectorRegistry) -> None:
+        self._attempts = Counter(
+            "scheduler_schedule_attempts_total",
+            "Pods tried, by result: scheduled, unschedulable or error.",
+            ("result", "profile"),
+            registry=registry,
+        )
+        self._placements = BulkHistogram(
+            "scheduler_pod_scheduling_sli_duration_seconds",
+            "Time from request to committed placement, of pods that a request placed.",
+            buckets=_PLACEMENT_SECONDS,
+            registry=registry,
+        )
+        self._plugins = Histogram(
+            "scheduler_plugin_execution_duration_seconds",
+            "Time that a plugin takes for one pod and all nodes, nothing cached; sampled.",
+            ("plugin", "extension_point", "status"),
+            buckets=_PLUGIN_SECONDS,
+            registry=registry,
+        )
+        counters = {
+            "moorage_redecisions_total": "Requests decided again after a lost race.",
+            "moorage_revalidations_total": "Placements checked again after a lost race.",
+            "moorage_replans_total": "Those of them that got another node, or none.",
+        }
+        self._decided_again, self._revalidations, self._replans = (
+            Counter(name, description, registry=registry) for name, description in counters.items()
+        )
+        self._evictions = Counter(
+            "moorage_evictions_total",
+            "Pods marked as to be stopped, by the kind of rule that does not hold.",
+            ("rule",),
+            registry=registry,
+        )
+        self._events_dropped = Counter(
+            "moorage_events_dropped_total",
+            "Events that were not stored: too many, or no database for long.",
+            registry=registry,
+        )
+
+    def _committing(self, registry: CollectorRegistry) -> None:
+        self._commits = Counter(
+            "moorage_commits_total", "Commits, by what they were for.", ("kind",), registry=registry
+        )
+        self._changes = Counter(
+            "moorage_commit_changes_total", "Changes committed.", registry=registry
+        )
+        self._commit_seconds = Histogram(
+            "moorage_commit_duration_seconds",
+            "Time that a commit took, unknown outcomes settled.",
+            buckets=_REQUEST_SECONDS,
+            registry=registry,
+        )
+        self._conflicts = Counter(
+            "moorage_commit_conflicts_total",
+            "Commits that lost the race for the next revision.",
+            registry=registry,
+        )
+
+    def _gauges(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, description: str, mode: Any, *labels: str) -> Gauge:
+            return Gauge(name, description, labels, multiprocess_mode=mode, registry=registry)
+
+        self._pending = gauge(
+            "scheduler_pending_pods", "Pods that wait, by queue.", "livesum", "queue"
+        )
+        self._inbox = gauge("moorage_inbox_requests", "Requests that wait.", "livesum")
+        self._watches = gauge("moorage_watch_streams", "Watches under way.", "livesum")
+        self._lag_revisions = gauge(
+            "moorage_replica_lag_revisions", "How far the last replica is behind.", "livemax"
+        )
+        self._lag_seconds = gauge(
+            "moorage_replica_lag_seconds", "For how long the last replica has been.", "livemax"
+        )
+        self._log = gauge("moorage_log_changes", "Changes kept in the logs.", "livesum")
+
+        self._handed = Counter(
+            "moorage_handed_over_total",
+            "Requests handed to the worker that decides their cluster, by what came of it.",
+            ("outcome",),
+            registry=registry,
+        )
+
+    # Requests
+
+    def handed_over(self, outcome: Literal["answered", "unreachable", "lost"]) -> None:
+        """Another worker was to decide a request."""
+        self._handed.labels(outcome).inc()
+
+    def request(self, scope: HTTPScope, status: int, seconds: float) -> None:
+        """Count one answered request."""
+        self._answered[operation_id_of(scope), status].append(seconds)
+        self._tell_soon()
+
+    # The scheduler's meter
+
+    def attempted(self, attempts: Attempts) -> None:
+        """Pods were tried, and the outcome is certain."""
+        for (profile, result), pods in attempts.items():
+            self._attempts.labels(result, self._profile_label(profile)).inc(pods)
+
+    def scheduled(self, pods: int, seconds: float) -> None:
+        """Pods were placed, so long after they were asked for."""
+        if pods:
+            self._placed[seconds] += pods
+            self._tell_soon()
+
+    def committed(self, kind: str, changes: int, seconds: float) -> None:
+        """A commit extended the log."""
+        self._commits.labels(kind).inc()
+        self._changes.inc(changes)
+        self._commit_seconds.observe(seconds)
+
+    def lost(self) -> None:
+        """Somebody else extended the log first."""
+        self._conflicts.inc()
+
+    def decided_again(self, hints: int, kept: int) -> None:
+        """A request was decided anew."""
+        self._decided_again.inc()
+        self._revalidations.inc(hints)
+        self._replans.inc(hints - kept)
+
+    def executed(self, executions: Sequence[Execution]) -> None:
+        """Plugins were timed for one pod."""
+        for each in executions:
+            series = self._plugins.labels(each.plugin, each.extension_point, each.status)
+            series.observe(each.seconds)
+
+    def evicted(self, rule: str) -> None:
+        """A pod was marked as to be stopped."""
+        self._evictions.labels(rule).inc()
+
+    def events_dropped(self, events: int) -> None:
+        """Events will never be stored."""
+        self._events_dropped.inc(events)
+
+    def vitals(self, vitals: Vitals) -> None:
+        """The present state of this process."""
+        for queue in QUEUES:
+            self._pending.labels(queue).set(vitals.pending.get(queue, 0))
+        self._inbox.set(vitals.inbox)
+        self._watches.set(vitals.watches)
+        self._lag_revisions.set(vitals.lag_revisions)
+        self._lag_seconds.set(vitals.lag_seconds)
+        self._log.set(vitals.log_changes)
+
+    # Scrapes
+
+    def text(self) -> bytes:
+        """Everything, in Prometheus' text format."""
+        self._tell()
+        return exposition(self._registry, self._directory)
+
+    def _tell_soon(self) -> None:
+        """Put what was gathered into the histograms: once for all of one turn of the event loop.
+
+        Each observation there is two writes to a file that other processes read.
+        """
+        if self._is_telling:
+            return
+        try:
+            asyncio.get_running_loop().call_soon(self._tell)
+        except RuntimeError:  # no event loop: nothing will come together
+            self._tell()
+        else:
+            self._is_telling = True
+
+    def _tell(self) -> None:
+        self._is_telling = False
+        answered, placed = self._answered, self._placed
+        self._answered, self._placed = defaultdict(list), Tally()
+        for (operation, status), seconds in answered.items():
+            self._requests.labels(operation, str(status)).observe_all(Tally(seconds))
+        if placed:
+            self._placements.observe_all(placed)
+
+    def _profile_label(self, profile: str) -> str:
+        if profile not in self._profiles:
+            if len(self._profiles) >= PROFILES_MAX:
+                return "other"
+            self._profiles.add(profile)
+        return profile
+
+
+class BulkHistogram(Histogram):
+    """A histogram that takes many observations at the price of one for each bucket they are in."""
+
+    def observe_all(self, amounts: Tally[float]) -> None:
+        """As `observe`, for each amount as often as it was there."""
+        buckets: Tally[int] = Tally()
+        for amount, count in amounts.items():
+            buckets[bisect_left(self._upper_bounds, amount)] += count
+        self._sum.inc(sum(amount * count for amount, count in amounts.items()))
+        for bucket, count in buckets.items():
+            self._buckets[bucket].inc(count)

@@ -1,0 +1,217 @@
+"""Ranks that depend on the node alone, cached per rules and repaired node by node.
+
+`ranks` combines what is final: score above tie-break, negative where a filter fails. After a placement
+one entry changes; everything else stays.
+"""
+
+import numpy as np
+
+from service.engine.pipeline import Pipeline
+from service.engine.plugin import Scale
+from service.engine.ranking.affinity_ranks import AffinityRanks
+from service.engine.ranking.best_node_tree import Tournament
+from service.engine.ranking.static_rows import SiteRows
+from service.engine.state.columns import ALL, Ints, Mask, Rows, at
+from service.engine.state.nodes import NodeTable
+from service.engine.state.ranks import TIE_BITS, VETO
+from service.engine.state.rules import NodeRules
+from service.engine.state.topology import TopologyKey
+from service.engine.state.views import Weighed
+
+PASSES_BEFORE = 8
+"""To look at all nodes so many times costs what a `Tournament` costs."""
+SCALARS_MAX = 32
+"""Up to so many nodes plain integers are quicker than short arrays."""
+AFFINITIES_KEPT = 8
+"""Sets of affinity terms, the least recently used going first."""
+REBUILD_SHARE = 8
+"""With more than a eighth of the nodes dirty, rebuilding whole is cheaper than repairing."""
+
+
+class RowCache:
+    """One `NodeRules` under one `Pipeline`."""
+
+    __slots__ = (
+        "_affinities",
+        "_cells",
+        "_feasible",
+        "_filters",
+        "_fit",
+        "_nodes",
+        "_nodes_seen",
+        "_passes",
+        "_ports",
+        "_rules",
+        "_scores",
+        "_site",
+        "_static",
+        "_tournaments",
+        "_usage_seen",
+        "bytes_counted",
+        "constant",
+        "ranks",
+        "raw",
+        "size_in_bytes",
+    )
+
+    def __init__(
+        self, nodes: NodeTable, rules: NodeRules, pipeline: Pipeline, site: SiteRows
+    ) -> None:
+        self._nodes = nodes
+        self._rules = rules
+        self._site = site
+        self._filters = [each for each in pipeline.usage_filters if each.applies(rules)]
+        filters = pipeline.filters
+        self._fit = pipeline.resources_fit if "NodeResourcesFit" in filters else None
+        self._ports = pipeline.node_ports if rules.needs.ports and "NodePorts" in filters else None
+        self._scores = [each for each in pipeline.node_scores if each[0].applies(rules)]
+        self._static = site.mask.data
+        self.ranks: Ints = np.zeros(0, dtype=np.int64)
+        """Shape (nodes,): local score << TIE_BITS | tie hash, or `VETO`."""
+        self._cells = self.ranks.data
+        self._feasible: dict[TopologyKey, tuple[int, list[int]]] = {}
+        """Per key, and its version: the feasible nodes of each domain, last of those without."""
+        self._passes = 0
+        """How often all nodes were looked at since the ranks were made."""
+        self._tournaments: dict[TopologyKey | None, Tournament] = {}
+        self._affinities: dict[tuple[Weighed, ...], AffinityRanks] = {}
+        self.raw = site.raw
+        """Shape (nodes,): scores still to be normalised, for those that are not 0 everywhere."""
+        self.constant = 0
+        """What the scores that are 0 on every node add once normalised."""
+        self.size_in_bytes = 0
+        """With what it shares with the rules of the same site."""
+        self.bytes_counted = 0
+        """Of these, by whoever keeps many of them."""
+        self._nodes_seen = -1
+        self._usage_seen = -1
+
+    def refresh(self) -> None:
+        """Bring everything up to the present state of the nodes."""
+        nodes = self._nodes
+        usage = nodes.usage_log.position
+        if nodes.version != self._nodes_seen:
+            self._rebuild()
+        elif usage != self._usage_seen:
+            self._repair_since(self._usage_seen)
+        self._nodes_seen, self._usage_seen = nodes.version, usage
+
+    def _repair_since(self, position: int) -> None:
+        """The nodes whose pods changed since then."""
+        nodes = self._nodes
+        last = nodes.usage_log.since(position)
+        if last is not None and len(last) <= SCALARS_MAX:
+            for slot in set(last):
+                self._repair(slot)
+            return
+        rows = nodes.used_since(position)
+        if len(rows) * REBUILD_SHARE > nodes.size + REBUILD_SHARE:
+            self._rebuild()
+        elif len(rows) <= SCALARS_MAX:
+            for slot in rows.tolist():
+                self._repair(slot)
+        else:
+            self._forget()
+            self.ranks[rows] = self._ranks_of(rows)
+            self._measure()
+
+    def feasible_in(self, key: TopologyKey) -> list[int]:
+        """Feasible nodes per domain of a key of few; the last entry is of nodes without it."""
+        found = self._feasible.get(key)
+        if found is None or found[0] != key.version:
+            domains = key.domain_of[self.ranks >= 0] + 1
+            counts = np.bincount(domains, minlength=key.capacity + 1).tolist()
+            found = self._feasible[key] = (key.version, [*counts[1:], counts[0]])
+        return found[1]
+
+    def tournament(self, key: TopologyKey | None) -> Tournament | None:
+        """Over all nodes, or per domain of a key of few; None while looking at all nodes is cheaper."""
+        found = self._tournaments.get(key)
+        if found is None or (key is not None and found.layout.version != key.version):
+            self._passes += 1
+            if self._passes <= PASSES_BEFORE:
+                return None
+            found = self._tournaments[key] = Tournament(self._nodes.layout(key), self.ranks)
+            self._measure()
+        return found
+
+    def best_by_affinity(
+        self, terms: tuple[Weighed, ...], scale: Scale, tie: int
+    ) -> tuple[int, int] | None:
+        """As `Candidates.best`, where affinity terms of one key are all that is added to the ranks.
+
+        None where looking at all nodes is cheaper. `scale` has to be the same for equal terms.
+        """
+        found = self._affinities.pop(terms, None) or AffinityRanks(self._nodes, terms, scale)
+        self._affinities[terms] = found
+        if len(self._affinities) > AFFINITIES_KEPT:
+            del self._affinities[next(iter(self._affinities))]
+        size = found.size_in_bytes
+        best = found.best(self.ranks, tie, lambda: self.tournament(None))
+        if found.size_in_bytes != size:
+            self._measure()
+        return best
+
+    def _forget(self) -> None:
+        """What follows from the ranks of all nodes, because many change."""
+        self._affinities.clear()
+        self._feasible.clear()
+        self._tournaments.clear()
+        self._passes = 0
+
+    def _rebuild(self) -> None:
+        self._forget()
+        site = self._site
+        site.refresh()
+        self._static, self.raw, self.constant = site.mask.data, site.raw, site.constant
+        self.ranks = self._ranks_of(ALL)
+        self._cells = self.ranks.data
+        self._measure()
+
+    def _measure(self) -> None:
+        ordered = sum(each.size_in_bytes for each in self._tournaments.values())
+        ordered += sum(each.size_in_bytes for each in self._affinities.values())
+        self.size_in_bytes = int(self.ranks.nbytes) + self._site.size_in_bytes + ordered
+
+    def _ranks_of(self, rows: Rows) -> Ints:
+        """Shape (rows,)."""
+        nodes, rules, images = self._nodes, self._rules, self._site.images
+        mask: Mask = at(self._site.mask, rows)
+        for plugin in self._filters:
+            mask = mask & plugin.admits(nodes, rules, rows)
+        ranks: Ints = np.zeros(len(mask), dtype=np.int64)
+        if images is not None:
+            ranks += at(images, rows)
+        for score, weight in self._scores:
+            scores = score.scores(nodes, rules, rows)
+            ranks += scores if weight == 1 else weight * scores
+        ranks <<= TIE_BITS
+        ranks |= at(nodes.tie, rows)
+        np.putmask(ranks, ~mask, VETO)
+        return ranks
+
+    def _repair(self, slot: int) -> None:
+        """One node whose pods changed, in plain integers."""
+        before = self._cells[slot]
+        after = self._rank_at(slot)
+        self._cells[slot] = after
+        for each in self._tournaments.values():
+            each.repair(slot)
+        if (before < 0) != (after < 0):
+            for key, (_, counts) in self._feasible.items():
+                counts[key.cells[slot]] += 1 if before < 0 else -1
+
+    def _rank_at(self, slot: int) -> int:
+        nodes, rules, images = self._nodes, self._rules, self._site.images
+        if not self._static[slot] or not self._fits(slot):
+            return VETO
+        total = 0 if images is None else int(images[slot])
+        for score, weight in self._scores:
+            total += weight * score.score(nodes, rules, slot)
+        return (total << TIE_BITS) | nodes.tie_at(slot)
+
+    def _fits(self, slot: int) -> bool:
+        nodes, rules = self._nodes, self._rules
+        if self._fit is not None and not self._fit.admits_one(nodes, rules, slot):
+            return False
+        return self._ports is None or self._ports.admits_one(nodes, rules, slot)

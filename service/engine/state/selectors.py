@@ -1,0 +1,81 @@
+"""Node selectors evaluated over columns: one table look-up per requirement, for all nodes at once."""
+
+import numpy as np
+
+from service.engine.state.columns import Mask, Rows, at
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rules import RequiredNodes, names_in
+from service.engine.state.topology import TopologyKey
+from service.model.objects import NodeSelectorRequirement, NodeSelectorTerm
+from service.model.selectors import is_parsable, requirement_matches
+
+
+def required_mask(nodes: NodeTable, required: RequiredNodes, rows: Rows) -> Mask:
+    """Shape (rows,): nodes that nodeSelector and every required node affinity let in."""
+    mask = np.ones(len(at(nodes.alive, rows)), dtype=np.bool_)
+    for name, value in required.selector:
+        key = nodes.key(name)
+        mask &= at(key.domain_of, rows) == key.values.ids.get(value, -2)
+    for affinity in required.affinities:
+        any_term = np.zeros(len(mask), dtype=np.bool_)
+        for term in affinity.node_selector_terms:
+            any_term |= term_mask(nodes, term, rows, empty=required.empty_term_matches_all)
+        mask &= any_term
+    return mask
+
+
+def term_mask(nodes: NodeTable, term: NodeSelectorTerm | None, rows: Rows, *, empty: bool) -> Mask:
+    """Shape (rows,): nodes that all requirements of a term hold on; `empty` for an empty term."""
+    count = len(at(nodes.alive, rows))
+    if term is None or not (term.match_expressions or term.match_fields):
+        return np.full(count, empty and term is not None, dtype=np.bool_)
+    expressions = term.match_expressions or ()
+    mask = np.full(count, all(is_parsable(each) for each in expressions), dtype=np.bool_)
+    for requirement in expressions:
+        key = nodes.key(requirement.key)
+        mask &= _holds_by_value(requirement, key).take(at(key.domain_of, rows))
+    for requirement in term.match_fields or ():
+        mask &= _name_mask(nodes, requirement, rows)
+    return mask
+
+
+def _holds_by_value(requirement: NodeSelectorRequirement, key: TopologyKey) -> Mask:
+    """Shape (values + 1,): whether each value satisfies it; the last entry is "no such label"."""
+    table = np.zeros(len(key.values) + 1, dtype=np.bool_)
+    for value, index in key.values.items():
+        table[index] = requirement_matches(requirement, {requirement.key: value})
+    table[-1] = requirement_matches(requirement, {})
+    return table
+
+
+def _name_mask(nodes: NodeTable, requirement: NodeSelectorRequirement, rows: Rows) -> Mask:
+    mask = np.zeros(nodes.size, dtype=np.bool_)
+    for name in requirement.values or ():
+        slot = nodes.slots.get(name)
+        if slot is not None:
+            mask[slot] = True
+    return (mask if requirement.operator == "In" else ~mask)[rows]
+
+
+def named_nodes(required: RequiredNodes) -> frozenset[str] | None:
+    """The only nodes that `metadata.name` requirements leave, None if they don't narrow.
+
+    Narrows only where every term of an affinity has such a requirement with In: then the union
+    over its terms of the intersection within the term. Source: NodeAffinity's PreFilter.
+    """
+    narrowed: frozenset[str] | None = None
+    for affinity in required.affinities:
+        names = _union_of_names(affinity.node_selector_terms)
+        if names is not None:
+            narrowed = names if narrowed is None else narrowed & names
+    return narrowed
+
+
+def _union_of_names(terms: tuple[NodeSelectorTerm | None, ...]) -> frozenset[str] | None:
+    union: frozenset[str] = frozenset()
+    for term in terms:
+        names = names_in(term)
+        if names is None:
+            return None
+        union |= names
+    return union

@@ -1,0 +1,50 @@
+"""Tolerations against taints, and against the interned taint sets of all nodes at once."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from service.engine.state.columns import Ints, Mask, Rows, at
+from service.engine.state.nodes import NodeTable
+from service.model.objects import Taint, Toleration
+
+HARD_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Kubernetes' `ToleratesTaint`; Lt and Gt (an alpha gate) tolerate nothing."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Exists":
+            return True
+        case _:
+            return False
+
+
+def untolerated_hard(nodes: NodeTable, tolerations: Iterable[Toleration], rows: Rows) -> Mask:
+    """Shape (rows,): nodes with a NoSchedule or NoExecute taint that nothing tolerates."""
+    tolerations = tuple(tolerations)
+    table = np.zeros(len(nodes.taint_sets), dtype=np.bool_)
+    for taints, index in nodes.taint_sets.items():
+        table[index] = any(
+            taint.effect in HARD_EFFECTS and not any(tolerates(t, taint) for t in tolerations)
+            for taint in taints
+        )
+    return table.take(at(nodes.taint_set, rows))
+
+
+def untolerated_soft(nodes: NodeTable, tolerations: Iterable[Toleration], rows: Rows) -> Ints:
+    """Shape (rows,): how many PreferNoSchedule taints nothing tolerates."""
+    soft = [each for each in tolerations if each.effect in ("", "PreferNoSchedule")]
+    table = np.zeros(len(nodes.taint_sets), dtype=np.int64)
+    for taints, index in nodes.taint_sets.items():
+        table[index] = sum(
+            taint.effect == "PreferNoSchedule" and not any(tolerates(t, taint) for t in soft)
+            for taint in taints
+        )
+    return table.take(at(nodes.taint_set, rows))

@@ -1,0 +1,160 @@
+"""One value per node that follows from the counts of its domain, repaired as these change.
+
+For keys of many domains (the hostname, mostly), where asking every node anew costs more than all
+else. Bounded: the views used least recently are forgotten.
+"""
+
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from typing_extensions import override
+
+from service.engine.state.columns import Ints
+from service.engine.state.counters import DomainCounter
+from service.engine.state.ranks import VETO
+
+REPAIRS_MAX = 64
+"""More changed domains than this are cheaper to read anew."""
+VIEWS_BYTES_MAX = 64 * 1024 * 1024
+
+
+class NodeView(ABC):
+    """A view of counters of one key."""
+
+    __slots__ = ("_counters", "_key", "_key_version", "_seen", "_values")
+
+    def __init__(self, counters: Sequence[DomainCounter]) -> None:
+        self._counters = counters
+        self._key = counters[0].key
+        self._key_version = -1
+        self._seen = [0] * len(counters)
+        self._values: Ints = np.zeros(0, dtype=np.int64)
+
+    def values(self) -> Ints:
+        """Shape (nodes,), read-only."""
+        self.repair()
+        return self._values
+
+    def repair(self) -> set[int] | None:
+        """Bring the values up to date; the domains that changed, None if they may be all."""
+        changed = self._changed()
+        if changed is None or self._key_version != self._key.version:
+            self._values = self._key.on_nodes(self._per_domain())
+            self._key_version = self._key.version
+            return None
+        for domain in changed:
+            self._key.write(self._values, domain, self._in_domain(domain))
+        return changed
+
+    @property
+    def size_in_bytes(self) -> int:
+        return int(self._values.nbytes)
+
+    def at(self, slot: int) -> int:
+        """The value of one node, as it was repaired last."""
+        return self._values.data[slot]
+
+    def _changed(self) -> set[int] | None:
+        """The domains whose counts changed since the last call; None if they are many."""
+        changed: set[int] = set()
+        missed = False
+        for index, counter in enumerate(self._counters):
+            domains = counter.changed.since(self._seen[index])
+            self._seen[index] = counter.changed.position
+            if domains is None:
+                missed = True
+            else:
+                changed.update(domains)
+        return None if missed or len(changed) > REPAIRS_MAX else changed
+
+    @abstractmethod
+    def _per_domain(self) -> Ints:
+        """Shape (capacity + 1,): the value of each domain; last, of nodes without the key."""
+
+    @abstractmethod
+    def _in_domain(self, domain: int) -> int: ...
+
+
+class Held(NodeView):
+    """`VETO` where the node's domain holds any pod that is counted, else 0."""
+
+    __slots__ = ("_counter",)
+
+    def __init__(self, counter: DomainCounter) -> None:
+        super().__init__((counter,))
+        self._counter = counter
+
+    @override
+    def _per_domain(self) -> Ints:
+        return np.minimum(self._counter.counts, 1) * VETO
+
+    @override
+    def _in_domain(self, domain: int) -> int:
+        return VETO if self._counter.in_domain(domain) else 0
+
+
+class Weighed(NamedTuple):
+    """What one term adds to the score of a domain."""
+
+    counter: DomainCounter
+    weight: int
+    """Negative for anti-affinity."""
+    once: bool
+    """Whether any number of pods counts as one."""
+
+    def per_domain(self) -> Ints:
+        """Shape (capacity + 1,)."""
+        counts = self.counter.counts
+        return self.weight * (np.minimum(counts, 1) if self.once else counts)
+
+    def in_domain(self, domain: int) -> int:
+        """The same of one domain."""
+        pods = self.counter.in_domain(domain)
+        return self.weight * (min(pods, 1) if self.once else pods)
+
+
+class WeighedSum(NodeView):
+    """The sum of terms of one key."""
+
+    __slots__ = ("_terms",)
+
+    def __init__(self, terms: Sequence[Weighed]) -> None:
+        super().__init__([each.counter for each in terms])
+        self._terms = terms
+
+    @override
+    def _per_domain(self) -> Ints:
+        per_domain = [each.per_domain() for each in self._terms]
+        return sum(per_domain[1:], per_domain[0])
+
+    @override
+    def _in_domain(self, domain: int) -> int:
+        return sum(each.in_domain(domain) for each in self._terms)
+
+
+class NodeViews:
+    """The views of one cluster."""
+
+    def __init__(self) -> None:
+        self._views: OrderedDict[object, NodeView] = OrderedDict()
+
+    def held(self, counter: DomainCounter) -> Ints:
+        """Shape (nodes,), read-only: `VETO` where the domain holds any pod, else 0."""
+        view = self._views.get(counter)
+        return self._values(counter, view or Held(counter))
+
+    def weighed(self, terms: tuple[Weighed, ...]) -> Ints:
+        """Shape (nodes,), read-only: the sum of the terms, which share their key."""
+        view = self._views.get(terms)
+        return self._values(terms, view or WeighedSum(terms))
+
+    def _values(self, name: object, view: NodeView) -> Ints:
+        self._views[name] = view
+        self._views.move_to_end(name)
+        values = view.values()
+        while len(self._views) > max(1, VIEWS_BYTES_MAX // max(1, values.nbytes)):
+            self._views.popitem(last=False)
+        return values

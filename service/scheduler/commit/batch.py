@@ -1,0 +1,127 @@
+"""A batch: requests decided one on top of the other, whose changes are one commit."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from service.model.audit import AuditEntry
+from service.model.events import Event
+from service.model.log import Change, CommitRequest, IdempotencyRecord
+from service.model.manifest import PodManifest
+from service.scheduler.commit.tickets import Outcome, Ticket
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.replica.replica import Entry, Mark, Stored
+
+
+class Batch:
+    """Decided requests with their answers, and the changes that the answers rest on."""
+
+    def __init__(self, start: Mark, now: str) -> None:
+        self.start = start
+        """The replica's moment before the batch's first change."""
+        self.now = now
+        self.decided: list[tuple[Ticket, Outcome]] = []
+        self.changes: list[Change] = []
+        self.records: list[IdempotencyRecord] = []
+        self.events: list[Event] = []
+        self.audit: list[AuditEntry] = []
+        """Who asked for the changes: one entry a request."""
+        self.not_before: datetime | None = None
+        """When the latest of the times has come that the decisions act on."""
+        self._bytes = 0
+
+    @property
+    def tickets(self) -> list[Ticket]:
+        """The requests, in the order in which they were decided."""
+        return [ticket for ticket, _ in self.decided]
+
+    @property
+    def last_revision(self) -> int:
+        """The revision that the batch's answers rest on."""
+        return self.start.revision + len(self.changes)
+
+    def full(self, limits: Limits) -> bool:
+        """Whether no further request should join (P6)."""
+        return (
+            len(self.changes) >= limits.batch_changes_max
+            or self._bytes >= limits.batch_bytes_max
+            or len(self.decided) >= limits.batch_requests_max
+        )
+
+    def add(self, ticket: Ticket, outcome: Outcome, entries: list[Entry]) -> None:
+        """A decided request with what it changed."""
+        self.decided.append((ticket, outcome))
+        changes = [change_of(entry) for entry in entries]
+        self.changes += changes
+        if changes:
+            self.audit.append(AuditEntry(caller=ticket.caller, revision=changes[-1].revision))
+        self._bytes += sum([len(change.body) for change in changes])
+        record = ticket.record(outcome)
+        if record is not None:
+            self.records.append(record)
+
+    def hold_until(self, not_before: datetime | None) -> None:
+        """A decision of this batch acts on a time, before which it must not be committed (P16)."""
+        if not_before is not None:
+            self.not_before = max(self.not_before or not_before, not_before)
+
+    def request(self, commit_id: UUID, expected_tip: UUID) -> CommitRequest:
+        """The commit of all its changes."""
+        return CommitRequest(
+            commit_id=commit_id,
+            expected_revision=self.start.revision,
+            expected_tip=expected_tip,
+            planned_at=min(ticket.planned_at or self.start.revision for ticket in self.tickets),
+            kind=self._kind,
+            changes=self.changes,
+            idempotency=self.records,
+            not_before=self.not_before,
+            events=[event for event in self.events if event.audit],
+            audit=self.audit,
+        )
+
+    def release(self) -> None:
+        """Give out the answers: what they rest on is committed (P8)."""
+        for ticket, outcome in self.decided:
+            ticket.answer(outcome)
+
+    def fail(self, error: Exception) -> None:
+        """Answer all requests with this error."""
+        for ticket, _ in self.decided:
+            ticket.answer(error)
+
+    @property
+    def _kind(self) -> str:
+        """What the commit is for: the intent, or `Batch` where there are several kinds."""
+        kinds = {type(ticket.intent).__name__ for ticket in self.tickets}
+        return kinds.pop() if len(kinds) == 1 else "Batch"
+
+
+def change_of(entry: Entry) -> Change:
+    """An entry of the replica's journal as the log has it."""
+    namespace, name = entry.key
+    present = entry.after or entry.before
+    assert present is not None
+    manifest = present.manifest
+    pod = manifest.pod if isinstance(manifest, PodManifest) else None
+    return Change(
+        revision=entry.revision,
+        verb="Put" if entry.after else "Delete",
+        kind=entry.kind,
+        namespace=namespace,
+        name=name,
+        uid=manifest.uid,
+        body=manifest.render(),
+        created=entry.after is not None and entry.before is None,
+        node_name=None if pod is None else pod.node_name,
+        labels_before=_labels_before(entry.before, entry.after)
+        if entry.before and entry.after
+        else None,
+    )
+
+
+def _labels_before(before: Stored, after: Stored) -> bytes | None:
+    """The labels before a Put that changed them, for watchers that select by labels."""
+    labels = before.manifest.labels
+    return None if labels == after.manifest.labels else msgspec.json.encode(labels)

@@ -1,0 +1,138 @@
+"""Making a batch durable, whatever happens on the way."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
+from service.model.log import (
+    Behind,
+    CommitRequest,
+    CommitResult,
+    Committed,
+    Diverged,
+    Head,
+    LogPage,
+    Lost,
+    ReplicaMismatch,
+)
+from service.scheduler.commit.batch import Batch
+from service.scheduler.commit.metrics import Meter
+from service.scheduler.commit.rivalry import Rivalry
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock, DecideLocked, Ids, Store
+
+_log = logging.getLogger(__name__)
+
+Announce = Callable[[int], None]
+"""Told the cluster's number as soon as its log has grown."""
+
+Result = TypeVar("Result")
+
+_DEFINITE = (StorageUnavailable, ReplicaMismatch, NotFound)
+"""Whatever else a commit raises means that its outcome is unknown, never that it failed (P4)."""
+
+
+class Committer:
+    """Commits batches of one cluster; every attempt has an id of its own."""
+
+    def __init__(
+        self,
+        cluster_id: int,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        announce: Announce,
+        meter: Meter,
+    ) -> None:
+        self._announce = announce
+        self._meter = meter
+        self._cluster_id = cluster_id
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._limits = limits
+        self.rivalry = Rivalry()
+
+    def request(self, batch: Batch, head: Head) -> CommitRequest:
+        """A new attempt to commit a batch on top of a head."""
+        return batch.request(self._ids.commit_id(), head.tip)
+
+    async def publish(self, batch: Batch, head: Head) -> CommitResult:
+        """Put the batch's answers on committed ground: `head`, and its own changes (P8).
+
+        Without changes that takes one look at the head, begun now, after every request of the
+        batch arrived.
+
+        Raises:
+            StorageUnavailable, ReplicaMismatch, NotFound: nothing was committed.
+            OutcomeUnknown: that cannot be said.
+        """
+        if batch.changes:
+            request, asked = self.request(batch, head), self._clock.monotonic()
+            result = await self._commit(request)
+            self.rivalry.count(lost=isinstance(result, Lost))
+            return self._concluded(result, [request], asked)
+        if batch.records:
+            return await self._store.record_answers(self._cluster_id, head, batch.records)
+        present = await self._store.head(self._cluster_id)
+        same = (present.revision, present.tip) == (head.revision, head.tip)
+        return Committed(present) if same else Lost(present)
+
+    async def publish_locked(
+        self, head: Head, decide: DecideLocked
+    ) -> CommitResult | Behind | Diverged | None:
+        """Lock the head before deciding (P6); None if nothing had to be committed.
+
+        Raises what `publish` raises.
+        """
+        requests: list[CommitRequest] = []
+
+        def remembering(page: LogPage) -> CommitRequest | None:
+            request = decide(page)
+            requests.extend([request] if request else [])
+            return request
+
+        store, after, tip, asked = self._store, head.revision, head.tip, self._clock.monotonic()
+        try:
+            result = await store.commit_locked(self._cluster_id, after, tip, remembering)
+            return self._concluded(result, requests, asked)
+        except _DEFINITE:
+            raise
+        except Exception as error:
+            if not requests:
+                raise
+            return self._concluded(await self.settle(requests[0], error), requests, asked)
+
+    def _concluded(self, result: Result, requests: Sequence[CommitRequest], asked: float) -> Result:
+        if isinstance(result, Committed):
+            self._announce(self._cluster_id)
+            for request in requests:
+                seconds = self._clock.monotonic() - asked
+                self._meter.committed(request.kind, len(request.changes), seconds)
+        elif isinstance(result, Lost):
+            self._meter.lost()
+        return result
+
+    async def _commit(self, request: CommitRequest) -> CommitResult:
+        try:
+            return await self._store.commit(self._cluster_id, request)
+        except _DEFINITE:
+            raise
+        except Exception as error:  # noqa: BLE001 - drivers raise anything (see _DEFINITE)
+            return await self.settle(request, error)
+
+    async def settle(self, request: CommitRequest, cause: Exception) -> Committed | Lost:
+        """Find out what became of an attempt that ended with `cause` (P4).
+
+        Raises:
+            OutcomeUnknown: it could not be found out.
+        """
+        _log.warning("Commit %s: outcome unknown.", request.commit_id, exc_info=cause)
+        for _ in range(self._limits.settle_attempts_max):
+            try:
+                return await self._store.settle_unknown(self._cluster_id, request)
+            except (StorageUnavailable, OutcomeUnknown):
+                await self._clock.sleep(self._limits.settle_pause_seconds)
+        raise OutcomeUnknown("It could not be found out whether the change was committed.")

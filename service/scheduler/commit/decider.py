@@ -1,0 +1,115 @@
+"""Deciding requests one on top of the other, in slices that leave the event loop responsive."""
+
+from collections.abc import Callable, Generator
+from datetime import UTC
+
+from service.model.errors import Denied, MoorageError
+from service.model.manifest import TemplateCache
+from service.scheduler.commit.batch import Batch
+from service.scheduler.commit.metrics import Meter, PluginTimer
+from service.scheduler.commit.tickets import Outcome, Ticket
+from service.scheduler.decide import decide
+from service.scheduler.decide.context import Desk, kept_of
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock, Ids
+from service.scheduler.replica.replica import Replica
+
+TakeTicket = Callable[[], Ticket | None]
+"""The next request that waits, if there is one."""
+
+
+class Decider:
+    """Decides tickets on a replica. It awaits nothing but the clock."""
+
+    def __init__(
+        self, clock: Clock, ids: Ids, limits: Limits, templates: TemplateCache, meter: Meter
+    ) -> None:
+        self._clock = clock
+        self._meter = meter
+        self._timer = PluginTimer(meter, clock)
+        self._templates = templates
+        self._ids = ids
+        self._limits = limits
+
+    def batch(self, replica: Replica) -> Batch:
+        """A new batch on the replica's present, tentative state."""
+        now = self._clock.now().astimezone(UTC)
+        return Batch(replica.mark(), now.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+    async def decide(
+        self,
+        replica: Replica,
+        batch: Batch,
+        ticket: Ticket,
+        end: float,
+        between: Callable[[], None],
+    ) -> float:
+        """Decide one request; where it outlasts the slice's `end`, let others run in between.
+
+        `between` is called after each such pause; it may settle what was there before the batch.
+        Returns the end of the slice that the decision finished in. Whatever it raises leaves the
+        replica unusable.
+        """
+        for _ in self._steps(replica, batch, ticket):
+            if self._clock.monotonic() >= end:
+                await self._clock.sleep(0)
+                between()
+                end = self._clock.monotonic() + self._limits.slice_seconds
+        return end
+
+    def decide_locked(self, replica: Replica, batch: Batch, take: TakeTicket) -> None:
+        """Decide one request or more without letting anybody else run; raises as `decide`."""
+        end = self._clock.monotonic() + self._limits.locked_slice_seconds
+        while not batch.full(self._limits) and (ticket := take()) is not None:
+            try:
+                for _ in self._steps(replica, batch, ticket):
+                    pass
+            except Exception as error:
+                ticket.answer(error)
+                raise
+            if self._clock.monotonic() >= end:
+                break
+
+    def _refuse_growth(self, replica: Replica, before: int) -> None:
+        """See that a decision leaves no more objects than there may be, unless it has not made them more."""
+        most = self._limits.objects_max
+        if most < replica.object_count > before:
+            raise Denied(
+                "TooManyObjects",
+                f"The cluster would have {replica.object_count} objects, over the limit (objects_max) of {most}.",
+            )
+
+    def _deadline(self) -> Callable[[], bool]:
+        end = self._clock.monotonic() + self._limits.pending_slice_seconds
+        return lambda: self._clock.monotonic() >= end
+
+    def _steps(self, replica: Replica, batch: Batch, ticket: Ticket) -> Generator[None, None, None]:
+        ticket.attempts += 1
+        ticket.plan_on(replica)
+        desk = Desk(
+            replica=replica,
+            now=batch.now,
+            templates=self._templates,
+            ids=self._ids,
+            limits=self._limits,
+            attempts=ticket.attempts,
+            hints=ticket.hints,
+            is_late=self._deadline(),
+        )
+        mark, hints = replica.mark(), dict(ticket.hints)
+        objects = replica.object_count
+        outcome: Outcome
+        try:
+            outcome = yield from decide(desk, ticket.intent)
+            self._refuse_growth(replica, objects)
+        except MoorageError as error:
+            replica.undo(mark)
+            desk.events.clear()
+            # The frames of its traceback have the whole request, and this error.
+            outcome = error.with_traceback(None)
+        if ticket.attempts > 1:
+            self._meter.decided_again(len(hints), kept_of(hints, ticket.hints))
+        self._timer.sample(replica, outcome)
+        batch.add(ticket, outcome, replica.since(mark))
+        batch.hold_until(desk.not_before)
+        batch.events += desk.events

@@ -1,0 +1,428 @@
+"""One task per cluster: inbox → decide → commit → answer.
+
+While one batch is being committed, the next is decided on top of it (P7). If the commit fails,
+both are undone, the log is read up to its end, and all their requests are decided again, in their
+order (P9). This task alone touches the replica. An answer leaves only once the ground that it
+stands on is committed (P8).
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from service.model.errors import NotFound, OutcomeUnknown, Overloaded, StorageUnavailable
+from service.model.log import (
+    CommitResult,
+    Committed,
+    DuplicateKey,
+    Head,
+    IdempotencyRecord,
+    Lost,
+    NotYet,
+    ReplicaState,
+)
+from service.model.manifest import TemplateCache
+from service.scheduler.commit.batch import Batch
+from service.scheduler.commit.committer import Announce, Committer
+from service.scheduler.commit.decider import Decider
+from service.scheduler.commit.event_recorder import Record
+from service.scheduler.commit.locked_round import LockedRound, NotCaughtUp
+from service.scheduler.commit.metrics import Meter, measure
+from service.scheduler.commit.tickets import Ticket
+from service.scheduler.decide import is_advisory
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock, Ids, Store
+from service.scheduler.replica.follower import Follower, Observer
+from service.scheduler.replica.lag import Lag
+from service.scheduler.replica.replica import Mark
+
+_log = logging.getLogger(__name__)
+
+
+class ClusterGone(Exception):  # noqa: N818 - a fact, not a failure
+    """The cluster that a loop served is no more; another may have its name now."""
+
+
+class Publication(NamedTuple):
+    """A batch whose commit is under way."""
+
+    batch: Batch
+    end: Mark
+    """The replica's moment after the batch's last change."""
+    task: asyncio.Task[CommitResult]
+
+
+class ClusterLoop:
+    """Serves one cluster. `enqueue`, `hear` and `stop` are called from outside, once `run` runs."""
+
+    def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
+        self,
+        cluster_id: int,
+        *,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        limits: Limits,
+        templates: TemplateCache,
+        announce: Announce,
+        observer: Observer,
+        meter: Meter,
+        record: Record,
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.last_used = clock.monotonic()
+        self._clock = clock
+        self._limits = limits
+        self._follower = Follower(
+            cluster_id,
+            store=store,
+            clock=clock,
+            templates=templates,
+            limits=limits,
+            observer=observer,
+        )
+        self._meter = meter
+        self._record = record
+        self._decider = Decider(clock, ids, limits, templates, meter)
+        self._committer = Committer(cluster_id, store, clock, ids, limits, announce, meter)
+        self._inbox: deque[Ticket] = deque()
+        self._wake = asyncio.Event()
+        self._open: Batch | None = None
+        """Decided, but not yet on its way."""
+        self._publication: Publication | None = None
+        self._behind = True
+        """Whether the log has to be read before anything else is decided."""
+        self._lag = Lag()
+        self._outrun = False
+        """Whether the log had grown too far to catch up with it under the lock."""
+        self._stopping = self._gone = False
+
+    # From outside
+
+    def enqueue(self, ticket: Ticket) -> None:
+        """Put a request into the inbox.
+
+        Raises:
+            ClusterGone: the loop has ended.
+            Overloaded: too many are waiting.
+        """
+        if self.ended:
+            raise ClusterGone
+        if len(self._inbox) >= self._limits.inbox_requests_max:
+            raise Overloaded("Too many requests of this cluster are waiting.")
+        self.last_used = self._clock.monotonic()
+        self._inbox.append(ticket)
+        self._wake.set()
+
+    def hear(self, head: Head | None) -> bool:
+        """Follow the log if its head, which is None if the cluster is gone, is news; whether it is.
+
+        While there is work, that finds it out by itself.
+        """
+        replica = self._follower.replica
+        if head is not None and replica is not None:
+            self._lag.hear(head.revision, replica.committed_revision, self._clock.monotonic())
+        if not self.idle or head == self._follower.head:
+            return False
+        self._behind = True
+        self._wake.set()
+        return True
+
+    def stop(self) -> None:
+        """End once everything that was asked is answered."""
+        self._stopping = True
+        self._wake.set()
+
+    @property
+    def ended(self) -> bool:
+        """Whether it takes no more requests."""
+        return self._gone or self._stopping
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is waiting, decided or on its way."""
+        return not self._inbox and self._open is None and self._publication is None
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the inbox."""
+        return len(self._inbox)
+
+    def lag(self) -> tuple[int, float]:
+        """How far the replica is behind, in revisions and seconds; nothing where there is none."""
+        replica = self._follower.replica
+        if replica is None:
+            return 0, 0.0
+        revision = replica.committed_revision
+        return self._lag.revisions(revision), self._lag.seconds(revision, self._clock.monotonic())
+
+    @property
+    def state(self) -> ReplicaState | None:
+        """The replica's revision and digest; None where there is none, or a tentative one."""
+        replica = self._follower.replica
+        if replica is None or self._open is not None or self._publication is not None:
+            return None
+        return ReplicaState(replica.revision, replica.digest())
+
+    # The task
+
+    async def run(self) -> None:
+        """Serve until stopped, or until the cluster is gone."""
+        reason: Exception = Overloaded("The server is shutting down.")
+        try:
+            while not (self._stopping and self.idle):
+                await self._wake.wait()
+                self._wake.clear()
+                await self._work()
+        except NotFound:
+            reason = ClusterGone()
+        finally:
+            self._gone = True
+            self._abandon(reason)
+
+    def _abandon(self, error: Exception) -> None:
+        published = self._publication.batch.tickets if self._publication else []
+        for ticket in [*published, *self._take_open(), *self._inbox]:
+            ticket.answer(error)
+        self._inbox.clear()
+
+    async def _work(self) -> None:
+        """Do all that can be done without waiting for a request or a commit."""
+        while True:
+            publication = self._publication
+            if publication is not None and publication.task.done():
+                self._finish(publication)
+            elif publication is None and self._open is not None:
+                self._publish(self._open)
+            elif publication is None and self._must_follow:
+                await self._follow()
+            elif publication is None and self._inbox and self._is_starving:
+                await self._decide_locked()
+            elif self._inbox and self._follower.replica is not None and not self._is_full:
+                await self._decide_slice()
+            else:
+                return
+
+    @property
+    def _must_follow(self) -> bool:
+        return self._behind or (bool(self._inbox) and self._follower.replica is None)
+
+    @property
+    def _is_full(self) -> bool:
+        return self._open is not None and self._open.full(self._limits)
+
+    @property
+    def _is_starving(self) -> bool:
+        """Whether the request that waits longest has been decided in vain too often (P6).
+
+        Where most races are lost anyway, once is too often: whoever tries again without the lock
+        most likely loses again, and keeps others from winning with what was decided for nothing.
+        What the front of the inbox has is the most of all: batches take from there, and give back.
+        So every request is committed under the lock at the latest, however few of them fit into
+        one round of it.
+        """
+        contended = self._committer.rivalry.lost_share >= self._limits.contended_share
+        patience = 1 if contended else self._limits.attempts_before_lock
+        return self._inbox[0].attempts >= patience and not self._outrun
+
+    # Following
+
+    async def _follow(self) -> None:
+        """Catch up with the log; where that cannot be done now, `hear` tries again."""
+        self._behind = False
+        try:
+            await self._follower.catch_up()
+        except StorageUnavailable as error:
+            self._refuse_waiting(error)
+        except NotFound:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it was, a new replica may do
+            _log.exception("Cluster %s: the replica could not follow the log.", self.cluster_id)
+            self._follower.drop()
+            self._refuse_waiting(StorageUnavailable(f"The log could not be read: {error}"))
+
+    def _refuse_waiting(self, error: Exception) -> None:
+        """Refuse what needs the database; the rest can go on from the replica."""
+        waiting, can_go_on = list(self._inbox), self._follower.replica is not None
+        self._inbox.clear()
+        for ticket in waiting:
+            if can_go_on and is_advisory(ticket.intent):
+                self._inbox.append(ticket)
+            else:
+                ticket.answer(error)
+
+    def _drop_replica(self) -> None:
+        """Whatever was decided on it but is not yet on its way has to be decided again (P7)."""
+        self._follower.drop()
+        self._behind = True
+        self._requeue(self._take_open())
+
+    # Deciding
+
+    async def _decide_slice(self) -> None:
+        """Decide requests until the slice is over, none is left, or the batch is full."""
+        self._outrun = False
+        end = self._clock.monotonic() + self._limits.slice_seconds
+        while self._inbox and self._follower.replica is not None and not self._is_full:
+            ticket = self._inbox.popleft()
+            if not self._is_given_up(ticket):
+                end = await self._decide(ticket, end)
+            if self._clock.monotonic() >= end:
+                break
+        await self._clock.sleep(0)
+
+    async def _decide(self, ticket: Ticket, end: float) -> float:
+        replica = self._follower.replica
+        assert replica is not None
+        if self._open is None:
+            self._open = self._decider.batch(replica)
+        try:
+            return await self._decider.decide(
+                replica, self._open, ticket, end, self._release_committed
+            )
+        except Exception as error:  # noqa: BLE001 - a bug must not end the loop
+            self._fail(ticket, error)
+            return end
+
+    def _release_committed(self) -> None:
+        """Don't let answers that are committed wait for a long decision on top of them."""
+        publication = self._publication
+        if publication is None or not publication.task.done() or publication.task.exception():
+            return
+        if isinstance(publication.task.result(), Committed):
+            self._finish(publication)
+
+    def _fail(self, ticket: Ticket, error: Exception) -> None:
+        """A bug: the request that showed it is refused, and the replica is not trusted."""
+        _log.error("Cluster %s: a decision failed.", self.cluster_id, exc_info=error)
+        ticket.answer(error)
+        self._drop_replica()
+
+    def _is_given_up(self, ticket: Ticket) -> bool:
+        """Whether a request is not to be decided: nobody waits, or its time is up."""
+        late = self._clock.monotonic() >= ticket.deadline
+        if late or ticket.attempts >= self._limits.attempts_max:
+            ticket.answer(Overloaded("The request could not be committed in time."))
+        return ticket.abandoned
+
+    async def _decide_locked(self) -> None:
+        """Decide and commit with the head locked, so that the race cannot be lost again (P6)."""
+        locked = LockedRound(self._follower, self._decider, self._committer, self._take)
+        task = asyncio.create_task(locked.run())
+        await asyncio.wait({task})
+        if locked.batch is not None and locked.end is not None:
+            self._finish(Publication(locked.batch, locked.end, task))
+            return
+        self._behind = True
+        error = task.exception()
+        if isinstance(error, StorageUnavailable):
+            self._refuse_waiting(error)
+        elif isinstance(error, NotFound):
+            raise error
+        elif isinstance(error, NotCaughtUp):
+            self._outrun = True
+        else:
+            self._drop_replica()
+
+    def _take(self) -> Ticket | None:
+        while self._inbox:
+            ticket = self._inbox.popleft()
+            if not self._is_given_up(ticket):
+                return ticket
+        return None
+
+    # Publishing
+
+    def _publish(self, batch: Batch) -> None:
+        """Send a batch on its way. Its task is never cancelled, not even with this one."""
+        replica, head = self._follower.replica, self._follower.head
+        assert replica is not None
+        assert head is not None
+        task = asyncio.create_task(self._committer.publish(batch, head))
+        task.add_done_callback(lambda _: self._wake.set())
+        self._publication = Publication(batch, replica.mark(), task)
+        self._open = None
+
+    def _finish(self, publication: Publication) -> None:
+        """Do what the outcome of a batch asks for."""
+        self._publication = None
+        batch = publication.batch
+        try:
+            result = publication.task.result()
+        except StorageUnavailable as error:
+            self._withdraw(batch)
+            self._answer_without_storage(batch, error)
+        except OutcomeUnknown as error:
+            self._drop_replica()
+            batch.fail(error)
+        except NotFound:
+            self._requeue(batch.tickets)
+            raise
+        except Exception:  # noqa: BLE001 - a bug must not end the loop
+            _log.exception("Cluster %s: a commit failed; loading anew.", self.cluster_id)
+            self._drop_replica()
+            self._requeue(batch.tickets)
+        else:
+            self._conclude(publication, result)
+
+    def _conclude(self, publication: Publication, result: CommitResult) -> None:
+        batch = publication.batch
+        match result:
+            case Committed(head):
+                self._follower.settle(publication.end, head)
+                batch.release()
+                measure(self._meter, batch, self._follower.replica, self._clock.monotonic())
+                self._record(self.cluster_id, batch.events)
+            case DuplicateKey(records):
+                self._withdraw(batch)
+                self._requeue(_answer_from(records, batch.tickets, batch.start.revision))
+            case Lost() | NotYet():
+                self._withdraw(batch)
+                self._requeue(batch.tickets)
+            case _:
+                raise AssertionError(result)
+
+    def _withdraw(self, batch: Batch) -> None:
+        """Undo a batch, and before it the one that was decided on top of it (P7)."""
+        self._requeue(self._take_open())
+        self._behind = True
+        replica = self._follower.replica
+        if replica is None:
+            return
+        try:
+            replica.undo(batch.start)
+        except Exception:  # noqa: BLE001 - whatever it was, a new replica will do (P7)
+            _log.exception("Cluster %s: undoing failed; loading anew.", self.cluster_id)
+            self._follower.drop()
+
+    def _answer_without_storage(self, batch: Batch, error: StorageUnavailable) -> None:
+        """What only tells may still be told, from the replica; the rest is refused."""
+        for ticket, outcome in batch.decided:
+            told = is_advisory(ticket.intent) and not batch.changes
+            ticket.answer(outcome if told else error)
+
+    def _take_open(self) -> list[Ticket]:
+        tickets = self._open.tickets if self._open else []
+        self._open = None
+        return tickets
+
+    def _requeue(self, tickets: Sequence[Ticket]) -> None:
+        """Decide these again, before all others, in their order."""
+        self._inbox.extendleft(reversed(tickets))
+
+
+def _answer_from(
+    records: Iterable[IdempotencyRecord], tickets: Sequence[Ticket], revision: int
+) -> list[Ticket]:
+    """Answer the requests whose keys have an answer already (P11); the others."""
+    found = {record.id: record for record in records}
+    rest = []
+    for ticket in tickets:
+        record = found.get(ticket.key) if ticket.key else None
+        if record is None:
+            rest.append(ticket)
+        else:
+            ticket.answer_from(record, revision)
+    return rest

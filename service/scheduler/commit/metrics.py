@@ -1,0 +1,215 @@
+"""What the scheduler tells of its own work, for operators; nothing is decided by it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from service.engine import Execution, time_plugins
+from service.model.objects import Pod
+from service.scheduler.commit.batch import Batch
+from service.scheduler.commit.tickets import Outcome
+from service.scheduler.protocol.answers import PendingAnswer
+from service.scheduler.protocol.intents import Intent, PlacePending, PlacePods
+from service.scheduler.protocol.placements import PlacementAnswer
+from service.scheduler.protocol.ports import Clock
+from service.scheduler.replica.replica import Key, Replica
+
+Result = Literal["scheduled", "unschedulable", "error"]
+Attempts = Mapping[tuple[str, Result], int]
+"""Pods tried, by profile and result."""
+
+SAMPLE_SECONDS = 1.0
+"""Least time between two pods for which the plugins are timed."""
+SAMPLE_SHARE = 0.002
+"""Timing plugins takes at most this share of the time."""
+
+
+class Vitals(msgspec.Struct, frozen=True, kw_only=True):
+    """The present state of one process."""
+
+    inbox: int
+    """Requests that wait for a decision."""
+    pending: Mapping[str, int]
+    """Pods that this process looks after, by the queue that they wait in."""
+    watches: int
+    """Watches under way."""
+    lag_revisions: int
+    """How far the replica that is furthest behind is behind its log."""
+    lag_seconds: float
+    """For how long the log has had what that replica lacks."""
+    log_changes: int
+    """Changes kept in the logs that this process compacts."""
+
+
+class Meter(Protocol):
+    """Counts. It raises nothing, and returns at once."""
+
+    def attempted(self, attempts: Attempts) -> None:
+        """Pods were tried, and the outcome is certain."""
+        ...
+
+    def scheduled(self, pods: int, seconds: float) -> None:
+        """Pods that a client asked to be placed were, and that is certain, so long after."""
+        ...
+
+    def committed(self, kind: str, changes: int, seconds: float) -> None:
+        """A commit extended the log; `kind` is what it was for, one of few words."""
+        ...
+
+    def lost(self) -> None:
+        """Somebody else extended the log first."""
+        ...
+
+    def decided_again(self, hints: int, kept: int) -> None:
+        """A request was decided anew, with so many nodes from before, of which so many were kept."""
+        ...
+
+    def executed(self, executions: Sequence[Execution]) -> None:
+        """Plugins were timed for one pod."""
+        ...
+
+    def evicted(self, rule: str) -> None:
+        """A pod was marked as to be stopped, for one kind of rule, or because a client asked."""
+        ...
+
+    def events_dropped(self, events: int) -> None:
+        """So many events will never be stored: there were too many, or no database for long."""
+        ...
+
+    def vitals(self, vitals: Vitals) -> None:
+        """The present state, told every now and then."""
+        ...
+
+
+class NoMeter:
+    """Counts nothing."""
+
+    def attempted(self, attempts: Attempts) -> None:
+        """See `Meter`."""
+
+    def scheduled(self, pods: int, seconds: float) -> None:
+        """See `Meter`."""
+
+    def committed(self, kind: str, changes: int, seconds: float) -> None:
+        """See `Meter`."""
+
+    def lost(self) -> None:
+        """See `Meter`."""
+
+    def decided_again(self, hints: int, kept: int) -> None:
+        """See `Meter`."""
+
+    def executed(self, executions: Sequence[Execution]) -> None:
+        """See `Meter`."""
+
+    def evicted(self, rule: str) -> None:
+        """See `Meter`."""
+
+    def events_dropped(self, events: int) -> None:
+        """See `Meter`."""
+
+    def vitals(self, vitals: Vitals) -> None:
+        """See `Meter`."""
+
+
+_RESULTS: Mapping[str, Result] = {
+    "Placed": "scheduled",
+    "Queued": "unschedulable",
+    "Unschedulable": "unschedulable",
+    "Denied": "unschedulable",
+    "GroupRefused": "unschedulable",
+}
+"""A pod that is AlreadyPlaced was not tried."""
+
+UNKNOWN_PROFILE = ""
+
+
+def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> None:
+    """Tell of the pods that a batch tried, now that its answers are certain."""
+    attempts: dict[tuple[str, Result], int] = {}
+    for ticket, outcome in batch.decided:
+        intent = ticket.intent
+        tried: Iterable[tuple[str, Result]] = ()
+        if isinstance(intent, PlacePods) and isinstance(outcome, PlacementAnswer):
+            if not intent.dry_run:
+                tried = _asked(intent, outcome, replica)
+                placed = sum(result.outcome == "Placed" for result in outcome.results)
+                meter.scheduled(placed, now - ticket.asked)
+        elif isinstance(intent, PlacePending) and isinstance(outcome, PendingAnswer):
+            tried = _found_due(outcome, replica)
+        for attempt in tried:
+            attempts[attempt] = attempts.get(attempt, 0) + 1
+    if attempts:
+        meter.attempted(_of_known_profiles(attempts, replica))
+
+
+def _of_known_profiles(attempts: Attempts, replica: Replica | None) -> Attempts:
+    """With the names of schedulers that are none of the cluster's profiles left out."""
+    known: dict[tuple[str, Result], int] = {}
+    for (name, result), pods in attempts.items():
+        is_known = replica is not None and replica.cluster.pipeline(name) is not None
+        attempt = name if is_known else UNKNOWN_PROFILE, result
+        known[attempt] = known.get(attempt, 0) + pods
+    return known
+
+
+def failed_attempts(intent: Intent[Any]) -> Attempts:
+    """The pods that a request tried which ended in an error: overload, trouble with storage, a bug."""
+    if not isinstance(intent, PlacePods) or intent.dry_run:
+        return {}
+    sent = Counter(pod.pod.spec.scheduler_name for pod in intent.pods)
+    sent[UNKNOWN_PROFILE] += len(intent.pod_refs)
+    return {(profile, "error"): pods for profile, pods in sent.items() if pods}
+
+
+def _asked(
+    intent: PlacePods, answer: PlacementAnswer, replica: Replica | None
+) -> list[tuple[str, Result]]:
+    if intent.pods:
+        profiles = [manifest.pod.spec.scheduler_name for manifest in intent.pods]
+    else:
+        profiles = [_profile(replica, (ref.namespace, ref.name)) for ref in intent.pod_refs]
+    return [
+        (profile, _RESULTS[result.outcome])
+        for profile, result in zip(profiles, answer.results, strict=False)
+        if result.outcome in _RESULTS
+    ]
+
+
+def _found_due(answer: PendingAnswer, replica: Replica | None) -> list[tuple[str, Result]]:
+    placed: list[tuple[str, Result]] = [
+        (_profile(replica, key), "scheduled") for key in answer.placed
+    ]
+    return placed + [(_profile(replica, key), "unschedulable") for key in answer.refused]
+
+
+def _profile(replica: Replica | None, key: Key) -> str:
+    manifest = replica.pod(*key) if replica else None
+    return manifest.pod.spec.scheduler_name if manifest else UNKNOWN_PROFILE
+
+
+class PluginTimer:
+    """Times the plugins for a pod now and then, so rarely that it costs nothing that matters."""
+
+    def __init__(self, meter: Meter, clock: Clock) -> None:
+        self._meter = meter
+        self._clock = clock
+        self._due = clock.monotonic()
+
+    def sample(self, replica: Replica, outcome: Outcome) -> None:
+        """Perhaps time the plugins for the first pod that an answer has placed."""
+        started = self._clock.monotonic()
+        if started < self._due or not isinstance(outcome, PlacementAnswer):
+            return
+        for result in outcome.results:
+            manifest = replica.pod(result.namespace, result.name)
+            if result.outcome == "Placed" and manifest is not None:
+                self._time(replica, manifest.pod, started)
+                return
+
+    def _time(self, replica: Replica, pod: Pod, started: float) -> None:
+        now = self._clock.monotonic
+        self._meter.executed(time_plugins(replica.cluster, pod, now))
+        self._due = started + max(SAMPLE_SECONDS, (now() - started) / SAMPLE_SHARE)

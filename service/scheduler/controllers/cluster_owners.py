@@ -1,0 +1,153 @@
+"""Which worker decides a cluster's requests, so that those of one server need not race (P19)."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from service.model.errors import MoorageError, StorageUnavailable
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock, Store
+
+LEASE = "requests@"
+"""Followed by the server's name: workers of another one cannot be reached from here."""
+
+_log = logging.getLogger(__name__)
+
+
+def _lives(_worker: str) -> bool:
+    """Where nothing is known of workers, leases end by themselves."""
+    return True
+
+
+class Homes:
+    """What is known of who holds the clusters' leases. A hint: the swap of the head is what guards.
+
+    A worker that is asked of a cluster whose lease is free takes it, and prolongs it while it has
+    the cluster in memory. What is known grows old after a third of a lease, and is then asked for
+    again in the background; only who knows nothing waits for the database. The lease of a worker
+    that is known to be dead is as good as free.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        limits: Limits,
+        *,
+        server: str,
+        own: str,
+        lives: Callable[[str], bool] = _lives,
+    ) -> None:
+        """`lives` tells of a worker of this server whether it is running."""
+        self.own = own
+        """This worker, as others find it."""
+        self._name = LEASE + server
+        self._store = store
+        self._clock = clock
+        self._lives = lives
+        self._seconds = limits.home_lease_seconds
+        self._known: dict[str, _Home] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._closed = False
+
+    async def elsewhere(self, cluster: str) -> str | None:
+        """The worker that holds the cluster's lease; None if that is this one, or none is known."""
+        home, now = self._known.get(cluster), self._clock.monotonic()
+        if home is None or now >= home.asked + self._seconds:
+            await asyncio.shield(self._ask(cluster))
+            home = self._known.get(cluster)
+        elif now >= home.asked + self._seconds / 3:
+            _ = self._ask(cluster)
+        return None if home is None or home.holder == self.own else home.holder
+
+    def is_elsewhere(self, cluster_id: int) -> bool:
+        """Whether, as far as is known, another worker of this server holds the cluster's lease."""
+        return any(
+            home.cluster_id == cluster_id and home.holder != self.own and self._lives(home.holder)
+            for home in self._known.values()
+        )
+
+    def not_reached(self, worker: str) -> None:
+        """A worker did not answer: if it is dead, whoever is asked next takes its place."""
+        if not self._lives(worker):
+            self._known = {
+                name: home for name, home in self._known.items() if home.holder != worker
+            }
+
+    def tick(self, in_memory: Iterable[str]) -> None:
+        """Called every now and then, with the clusters that this worker has in memory."""
+        now = self._clock.monotonic()
+        for cluster in in_memory:
+            home = self._known.get(cluster)
+            if home is None or now >= home.asked + self._seconds / 3:
+                _ = self._ask(cluster)
+        old = now - self._seconds
+        self._known = {name: home for name, home in self._known.items() if home.asked >= old}
+
+    async def close(self) -> None:
+        """Leave all clusters to others; raises nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        for task in list(self._asking.values()):
+            await asyncio.wait({task})
+        try:
+            for home in self._known.values():
+                if home.holder == self.own:
+                    await self._store.release_lease(home.cluster_id, self._name, self.own)
+        except MoorageError:
+            _log.debug("Leases end by themselves.", exc_info=True)
+
+    def _ask(self, cluster: str) -> asyncio.Task[None]:
+        """Ask whose the lease is, taking or prolonging it if it can be ours; once at a time."""
+        task = self._asking.get(cluster)
+        if task is None:
+            task = self._asking[cluster] = asyncio.create_task(self._asked(cluster))
+            task.add_done_callback(lambda _: self._asking.pop(cluster))
+        return task
+
+    async def _asked(self, cluster: str) -> None:
+        asked = self._clock.monotonic()
+        try:
+            if not self._closed:
+                self._known[cluster] = await self._claim(cluster, asked)
+        except StorageUnavailable:
+            _log.debug("The lease could not be asked for.", exc_info=True)
+            if (home := self._known.get(cluster)) is not None:
+                home.asked = asked  # as good a guess as before
+        except MoorageError:
+            self._known.pop(cluster, None)
+
+    async def _claim(self, cluster: str, asked: float) -> "_Home":
+        cluster_id = await self._store.find_cluster(cluster)
+        claimed = cluster_id, self._name, self.own, self._seconds
+        lease = await self._store.claim_lease(*claimed)
+        if lease is not None and lease.holder != self.own and not self._lives(lease.holder):
+            await self._store.release_lease(cluster_id, self._name, lease.holder)
+            lease = await self._store.claim_lease(*claimed)
+        return _Home(cluster_id, lease.holder if lease else self.own, asked)
+
+
+class _Home:
+    """Who held a cluster's lease when that was asked."""
+
+    __slots__ = ("asked", "cluster_id", "holder")
+
+    def __init__(self, cluster_id: int, holder: str, asked: float) -> None:
+        self.cluster_id = cluster_id
+        self.holder = holder
+        self.asked = asked
+
+
+class NoHomes:
+    """For a worker that hands nothing over: all clusters are at home here."""
+
+    def is_elsewhere(self, cluster_id: int) -> bool:  # noqa: ARG002
+        """See `Homes`."""
+        return False
+
+    def tick(self, in_memory: Iterable[str]) -> None:
+        """See `Homes`."""
+
+    async def close(self) -> None:
+        """See `Homes`."""

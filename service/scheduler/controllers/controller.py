@@ -1,0 +1,263 @@
+"""Work on a cluster that is nobody's request, and that one worker at a time should do.
+
+A duty listens to the cluster's replica, and does its work as requests among those of clients in the
+cluster's inbox. A lease in the database keeps workers from doing it all at once; that nothing is
+done twice, or in vain, is seen to where it is decided.
+"""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from service.model.audit import ITSELF
+from service.model.errors import MoorageError
+from service.scheduler.commit.loop import ClusterGone
+from service.scheduler.commit.tickets import Ticket
+from service.scheduler.controllers.leases import HeldLease
+from service.scheduler.protocol.answers import Answer
+from service.scheduler.protocol.intents import Intent
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.replica.follower import Observer
+from service.scheduler.replica.replica import Entry, Replica
+
+PAUSE_SECONDS = 1.0
+"""After work that failed; requests of clients are told to come back no sooner either."""
+
+_log = logging.getLogger(__name__)
+Spawn = Callable[[Coroutine[Any, Any, None]], None]
+
+
+class Observers:
+    """Several observers as one."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def loaded(self, replica: Replica) -> None:
+        """See `Observer`."""
+        for each in self._observers:
+            each.loaded(replica)
+
+    def settled(self, entries: Sequence[Entry]) -> None:
+        """See `Observer`."""
+        for each in self._observers:
+            each.settled(entries)
+
+
+class Duty(ABC):
+    """A duty toward one cluster, as far as this process is concerned."""
+
+    def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
+        self._lease = lease
+        self._clock = clock
+        self._limits = limits
+        self._spawn = spawn
+        self._enqueue: Callable[[Ticket], None] | None = None
+        self._asking = False
+        """Whether the lease is being asked for."""
+        self._closed = False
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the cluster has to stay in memory for this."""
+        return self._lease.held and self._is_to_be_done
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is, or may soon be, anything to do, or a lease to look after."""
+        return self._lease.held or self._is_to_be_done
+
+    def serve(self, enqueue: Callable[[Ticket], None]) -> None:
+        """Begin: `enqueue` puts a ticket into the inbox of the cluster's loop."""
+        self._enqueue = enqueue
+
+    def tick(self) -> None:
+        """Look after the lease, and at times that have come. Called every now and then."""
+        if self._lease.held:
+            self._ask(self._renew)
+        self._advance()
+
+    async def close(self) -> None:
+        """Do no more, and leave the lease to others; raises nothing."""
+        self._closed = True
+        try:
+            await self._lease.hand_over()
+        except MoorageError:
+            _log.debug("The lease ends by itself.", exc_info=True)
+
+    @property
+    @abstractmethod
+    def _is_to_be_done(self) -> bool:
+        """Whether there is, or may soon be, anything to do: the lease is kept for it."""
+
+    @abstractmethod
+    def _advance(self) -> None:
+        """Do what there is to do now, if it is ours to do."""
+
+    @abstractmethod
+    def _begin_anew(self) -> None:
+        """The lease is ours now, and what was done before is not known."""
+
+    def _may(self) -> bool:
+        """Whether it is ours to do; if it may become ours, the lease is asked for."""
+        if not self._lease.held:
+            self._ask(self._acquire)
+        return self._lease.held
+
+    def _submit(
+        self, intent: Intent[Any], conclude: Callable[[asyncio.Future[Answer]], None]
+    ) -> None:
+        """Have something decided; `conclude` is told what came of it, always later."""
+        assert self._enqueue is not None
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        deadline = self._clock.monotonic() + self._limits.request_seconds_max
+        try:
+            caller = msgspec.structs.replace(ITSELF, operation=type(intent).__name__)
+            self._enqueue(Ticket(intent, deadline, None, future, caller=caller))
+        except (MoorageError, ClusterGone) as error:
+            future.set_exception(error)
+        future.add_done_callback(conclude)
+
+    # The lease
+
+    def _ask(self, work: Callable[[], Awaitable[None]]) -> None:
+        if self._lease.due and not self._asking:
+            self._asking = True
+            self._spawn(self._asked(work))
+
+    async def _asked(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
+        except MoorageError:
+            _log.debug("The lease could not be asked for.", exc_info=True)
+        finally:
+            self._asking = False
+        self._advance()
+
+    async def _acquire(self) -> None:
+        if await self._lease.acquire():
+            self._begin_anew()
+
+    async def _renew(self) -> None:
+        if self._is_to_be_done:
+            await self._lease.acquire()
+        else:
+            await self._lease.release()
+
+
+D = TypeVar("D", bound=Duty)
+
+
+class Duties(ABC, Generic[D]):
+    """One kind of duty, toward all clusters that this process has to do with."""
+
+    _name: str
+    """Of the leases."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        limits: Limits,
+        holder: str,
+        spawn: Spawn,
+        is_elsewhere: Callable[[int], bool],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+        self._holder = holder
+        self._spawn = spawn
+        self._is_elsewhere = is_elsewhere
+        self._by_cluster: dict[int, D] = {}
+        self._adopted: dict[int, HeldLease] = {}
+        """Of clusters that are about to be loaded."""
+
+    def of(self, cluster_id: int) -> D:
+        """The duty toward a cluster whose replica is to be loaded."""
+        lease = self._adopted.pop(cluster_id, None) or self._lease(cluster_id)
+        made = self._by_cluster[cluster_id] = self._duty(lease)
+        return made
+
+    def are_needed(self, cluster_id: int) -> bool:
+        """Whether the cluster has to stay in memory for it."""
+        duty = self._by_cluster.get(cluster_id)
+        return duty is not None and duty.is_needed
+
+    def tick(self, cluster_id: int) -> bool:
+        """Look after a cluster in memory; whether that is to be done again soon."""
+        duty = self._by_cluster[cluster_id]
+        duty.tick()
+        return duty.has_work
+
+    def drop(self, cluster_id: int) -> None:
+        """A cluster is not in memory any more."""
+        self._by_cluster.pop(cluster_id, None)
+
+    async def adopt(self, serve: Callable[[str], Awaitable[object]]) -> None:
+        """Find clusters toward which nobody does this duty any more, and serve them, for ever.
+
+        A lease that ran out is left by a worker that died or stopped. Where the cluster is in
+        memory its duty asks for the lease itself.
+        """
+        names = self._neglected_at_start
+        while True:
+            try:
+                for name in await names():
+                    cluster_id = await self._store.find_cluster(name)
+                    if cluster_id not in self._by_cluster:
+                        await self._adopt(cluster_id, name, serve)
+                names = self._neglected
+            except MoorageError:
+                _log.debug("Abandoned leases could not be looked for.", exc_info=True)
+            except Exception:  # noqa: BLE001 - a bug here must not end all adopting
+                _log.exception("Looking for abandoned leases failed; it will be tried again.")
+            await self._clock.sleep(self._lease_seconds / 3)
+
+    async def close(self) -> None:
+        """Leave all to others; raises nothing."""
+        for duty in self._by_cluster.values():
+            await duty.close()
+
+    async def _adopt(
+        self, cluster_id: int, name: str, serve: Callable[[str], Awaitable[object]]
+    ) -> None:
+        lease = self._lease(cluster_id)
+        if await lease.acquire():
+            self._adopted[cluster_id] = lease
+            try:
+                await serve(name)
+            finally:
+                self._adopted.pop(cluster_id, None)
+
+    @property
+    @abstractmethod
+    def _lease_seconds(self) -> float:
+        """How soon another worker takes over from one that died."""
+
+    @abstractmethod
+    def _duty(self, lease: HeldLease) -> D:
+        """The duty toward the cluster that a lease is for."""
+
+    async def _neglected(self) -> list[str]:
+        return await self._store.expired_leases(self._name)
+
+    async def _neglected_at_start(self) -> list[str]:
+        return await self._neglected()
+
+    def _lease(self, cluster_id: int) -> HeldLease:
+        return HeldLease(
+            self._store,
+            self._clock,
+            cluster_id,
+            name=self._name,
+            holder=self._holder,
+            seconds=self._lease_seconds,
+            is_elsewhere=self._is_elsewhere,
+        )

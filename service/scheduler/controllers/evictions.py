@@ -1,0 +1,143 @@
+"""Having pods evicted whose rules that are required during execution do not hold any more.
+
+Clusters without such rules cost one look at a flag for each commit.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+
+from typing_extensions import override
+
+from service.model.manifest import PodManifest
+from service.scheduler.controllers.controller import PAUSE_SECONDS, Duties, Duty, Spawn
+from service.scheduler.controllers.leases import HeldLease
+from service.scheduler.decide.evicting.evicting import eviction_state, watches
+from service.scheduler.protocol.answers import Answer, EvictionsAnswer
+from service.scheduler.protocol.intents import EvictViolating
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock
+from service.scheduler.replica.kinds import EvictionState
+from service.scheduler.replica.replica import Entry, Replica
+
+_RULE = b"SchedulingRequiredDuringExecution"
+
+
+class Evictions(Duty):
+    """The evictions of one cluster, as far as this process is concerned.
+
+    After each commit that can have made a rule false all rules are looked at once more, in a
+    request among those of clients: a sweep. That no pod is evicted twice, or in vain, is seen to where it is
+    decided (`decide.evicting`).
+    """
+
+    def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
+        super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
+        self._replica: Replica | None = None
+        self._changed = False
+        """Whether anything that matters was committed since the last sweep began."""
+        self._due: datetime | None = None
+        """When to look again although nothing has changed."""
+        self._sweeping = False
+        self._not_before = clock.monotonic()
+
+    # What the replica tells
+
+    def loaded(self, replica: Replica) -> None:
+        """There is a new replica, of which nothing is tentative."""
+        self._replica = replica
+        self._changed = True
+        self._advance()
+
+    def settled(self, entries: Sequence[Entry]) -> None:
+        """These changes of the replica are in the log."""
+        self._changed = self._changed or not all(map(_only_evicts, entries))
+        self._advance()
+
+    # Sweeps
+
+    @property
+    @override
+    def _is_to_be_done(self) -> bool:
+        replica = self._replica
+        return replica is not None and watches(replica.cluster, eviction_state(replica))
+
+    @override
+    def _begin_anew(self) -> None:
+        self._changed = True
+
+    @override
+    def _advance(self) -> None:
+        """Sweep, if there may be anything to do and it is ours to do."""
+        if self._closed or self._sweeping or not (self._changed or self._due):
+            return
+        if self._clock.monotonic() < self._not_before or not self._is_to_be_done:
+            return
+        if self._may() and (self._changed or self._is_due):
+            self._sweep()
+
+    @property
+    def _is_due(self) -> bool:
+        return self._due is not None and self._lease.database_time() >= self._due
+
+    def _sweep(self) -> None:
+        self._sweeping, self._changed = True, False
+        began = self._clock.monotonic()
+        intent = EvictViolating(clock=self._lease.database_time)
+        self._submit(intent, lambda done: self._conclude(done, began))
+
+    def _conclude(self, future: asyncio.Future[Answer], began: float) -> None:
+        """Go on no sooner than it took, so that sweeps leave room for requests."""
+        now = self._clock.monotonic()
+        self._sweeping = False
+        error = future.exception()
+        if error is None:
+            answer = future.result()
+            assert isinstance(answer, EvictionsAnswer)
+            self._due = answer.due
+            self._not_before = now + min(now - began, PAUSE_SECONDS)
+        else:
+            self._changed = True
+            self._not_before = now + PAUSE_SECONDS
+        self._advance()
+
+
+def _only_evicts(entry: Entry) -> bool:
+    """Whether a change is no more than a mark on a pod, as sweeps make: it breaks no rule.
+
+    Pods that are marked stay where they are, and count for all rules that last.
+    """
+    before = entry.before.manifest if entry.before else None
+    after = entry.after.manifest if entry.after else None
+    if isinstance(after, EvictionState):
+        return True
+    if not isinstance(before, PodManifest) or not isinstance(after, PodManifest):
+        return False
+    old, new = before.pod, after.pod
+    return (
+        new.terminating
+        and not new.finished
+        and new.spec is old.spec
+        and (new.node_name, new.labels) == (old.node_name, old.labels)
+    )
+
+
+class AllEvictions(Duties[Evictions]):
+    """The evictions of all clusters that this process has to do with."""
+
+    _name = "evictions"
+
+    @property
+    @override
+    def _lease_seconds(self) -> float:
+        return self._limits.evictions_lease_seconds
+
+    @override
+    def _duty(self, lease: HeldLease) -> Evictions:
+        return Evictions(lease=lease, clock=self._clock, limits=self._limits, spawn=self._spawn)
+
+    @override
+    async def _neglected_at_start(self) -> list[str]:
+        """All pods are looked through: the last worker may have died before it took a lease."""
+        unattended = await self._store.unattended(self._name, _RULE)
+        return unattended + await self._neglected()

@@ -1,0 +1,139 @@
+"""Keeping logs, idempotency records, events and the audit within bounds, in the background."""
+
+import logging
+from typing import NamedTuple
+
+from service.model.errors import NotFound, StorageUnavailable
+from service.model.log import Head
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock, Store
+
+LEASE = "upkeep"
+_log = logging.getLogger(__name__)
+
+
+class _Look(NamedTuple):
+    """When a cluster was last looked after, or its lease was found to be taken."""
+
+    head: Head
+    at: float
+    pause: float
+    """How long it is left alone, unless it changes."""
+
+
+class Upkeep:
+    """Compacts logs, sweeps old answers and events of all clusters.
+
+    Each cluster is looked after by whoever holds its lease, so that not every process does it;
+    two of them by mistake do no harm.
+    """
+
+    def __init__(self, store: Store, clock: Clock, holder: str, limits: Limits) -> None:
+        self._store = store
+        self._clock = clock
+        self._holder = holder
+        self._limits = limits
+        self._floors: dict[int, int] = {}
+        """Of the clusters whose lease is held, the revision up to which their logs are gone."""
+        self.log_changes = 0
+        """Changes in the logs of those clusters, at the end of the last round."""
+        self._looks: dict[int, _Look] = {}
+        self._audit_due = clock.monotonic()
+
+    async def run(self) -> None:
+        """Do a round every now and then, for ever."""
+        while True:
+            await self._clock.sleep(self._limits.upkeep_seconds)
+            try:
+                await self.round()
+            except StorageUnavailable:
+                _log.debug("The database cannot be reached.", exc_info=True)
+            except Exception:  # noqa: BLE001 - a bug here must not end all upkeep
+                _log.exception("Compacting logs failed; it will be tried again.")
+
+    async def round(self) -> None:
+        """Look after each cluster whose lease is free or held already."""
+        heads = await self._store.heads(await self._store.cluster_ids())
+        self._floors = {each: floor for each, floor in self._floors.items() if each in heads}
+        self._looks = {each: look for each, look in self._looks.items() if each in heads}
+        for cluster_id, head in heads.items():
+            if self._is_due(cluster_id, head):
+                pause = self._pause(cluster_id, head)
+                self._looks[cluster_id] = _Look(head, self._clock.monotonic(), pause)
+                if await self._has_lease(cluster_id, pause):
+                    await self._look_after(cluster_id)
+        self.log_changes = sum(heads[each].revision - floor for each, floor in self._floors.items())
+        await self._sweep_audit()
+
+    def _is_due(self, cluster_id: int, head: Head) -> bool:
+        """Where nothing changes, or another worker does it, a look now and then will do."""
+        look = self._looks.get(cluster_id)
+        if look is None or (cluster_id in self._floors and look.head != head):
+            return True
+        pause = look.pause if look.head == head else self._limits.upkeep_lease_seconds / 2
+        return self._clock.monotonic() >= look.at + pause
+
+    def _pause(self, cluster_id: int, head: Head) -> float:
+        """Twice as long each time that nothing has changed: there may be thousands of such clusters."""
+        least = self._limits.upkeep_lease_seconds / 2
+        look = self._looks.get(cluster_id)
+        if look is None or look.head != head:
+            return least
+        return min(2 * look.pause, max(least, self._limits.upkeep_pause_seconds_max))
+
+    async def release(self) -> None:
+        """Give all leases back, so that others need not wait for their end."""
+        try:
+            for cluster_id in self._floors:
+                await self._store.release_lease(cluster_id, LEASE, self._holder)
+        except StorageUnavailable:
+            _log.debug("Leases end by themselves.", exc_info=True)
+
+    async def _look_after(self, cluster_id: int) -> None:
+        try:
+            await self._compact(cluster_id)
+            await self._sweep(cluster_id)
+            await self._sweep_events(cluster_id)
+        except NotFound:
+            self._floors.pop(cluster_id, None)  # deleted meanwhile
+
+    async def _has_lease(self, cluster_id: int, pause: float) -> bool:
+        seconds = 2 * pause
+        lease = await self._store.acquire_lease(cluster_id, LEASE, self._holder, seconds)
+        if lease is None:
+            self._floors.pop(cluster_id, None)
+        else:
+            self._floors.setdefault(cluster_id, 0)
+        return lease is not None
+
+    async def _compact(self, cluster_id: int) -> None:
+        """Small steps, each a transaction of its own: nobody waits for long (P12)."""
+        limits, rose = self._limits, True
+        while rose:
+            self._floors[cluster_id], rose = await self._store.compact(
+                cluster_id,
+                keep_changes=limits.log_keep_changes,
+                keep_seconds=limits.log_keep_seconds,
+            )
+            await self._clock.sleep(0)
+
+    async def _sweep(self, cluster_id: int) -> None:
+        seconds = self._limits.answers_keep_seconds
+        while await self._store.sweep_answers(cluster_id, keep_seconds=seconds):
+            await self._clock.sleep(0)
+
+    async def _sweep_events(self, cluster_id: int) -> None:
+        limits = self._limits
+        while await self._store.sweep_events(
+            cluster_id, keep_seconds=limits.events_keep_seconds, keep_rows=limits.events_keep
+        ):
+            await self._clock.sleep(0)
+
+    async def _sweep_audit(self) -> None:
+        """Of all chains, also those of deleted clusters, which nobody has a lease of."""
+        limits, now = self._limits, self._clock.monotonic()
+        if now < self._audit_due:
+            return
+        self._audit_due = now + limits.audit_sweep_seconds
+        while await self._store.sweep_audit(keep_seconds=limits.audit_keep_seconds):
+            await self._clock.sleep(0)

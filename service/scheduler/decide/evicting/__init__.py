@@ -1,0 +1,1 @@
+"""Decides which pods are evicted, and which placed pods violate a rule."""

@@ -1,0 +1,189 @@
+"""Evicting placed pods whose rules that are required during execution do not hold.
+
+Decided like every request, on the state with all earlier ones applied, and again after every lost
+race. What has to be remembered, since when a rule of pod affinity does not hold and how many pods
+were evicted in the last minute, is an object of its own that changes in the same commit.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from service.engine import Cluster
+from service.engine.cluster import PodKey
+from service.engine.questions.violations import Inspection, Violation, key_of
+from service.model.errors import Overloaded
+from service.scheduler.decide.conditions import evicted
+from service.scheduler.decide.context import Decision, Desk
+from service.scheduler.decide.events import Rule, tell_evicted
+from service.scheduler.decide.evicting.victims import Cause, Conflicts
+from service.scheduler.protocol.answers import EvictionsAnswer
+from service.scheduler.protocol.intents import EvictViolating
+from service.scheduler.replica.kinds import EvictionsAt, EvictionState, ViolationTimer
+from service.scheduler.replica.replica import Replica
+
+_STEP_CLASSES = 100
+"""Classes looked at between two looks at the clock."""
+_ATTEMPTS_MAX = 10
+"""After so many lost races it is tried anew, at a later time."""
+_EVICTIONS_MAX = 500
+"""Evictions of one commit; what is left follows in the next."""
+_MINUTE = timedelta(minutes=1)
+
+
+def eviction_state(replica: Replica) -> EvictionState:
+    """What is remembered; empty where nothing is stored."""
+    stored = replica.get(EvictionState.kind, EvictionState.namespace, EvictionState.name)
+    if stored is None:
+        return EvictionState()
+    assert isinstance(stored.manifest, EvictionState)
+    return stored.manifest
+
+
+def evict_violating(desk: Desk, intent: EvictViolating) -> Decision[EvictionsAnswer]:
+    """Evict as many as may be evicted now, start and stop timers, say when to look again.
+
+    Raises:
+        Overloaded: too many races were lost.
+    """
+    if desk.attempts > _ATTEMPTS_MAX:
+        raise Overloaded("Pods could not be evicted in time.")
+    now, inspection = intent.clock(), Inspection(desk.replica.cluster)
+    broken: list[Violation] = []
+    enduring = (each for each in desk.replica.cluster.enduring_classes() if not each.terminating)
+    for index, pod_class in enumerate(inspection.suspects(enduring)):
+        broken += [v for v in inspection.of(pod_class) if v.breach.rule.execution == "Required"]
+        if index % _STEP_CLASSES == _STEP_CLASSES - 1:
+            yield
+    sweep = _Sweep(desk, now, inspection, broken)
+    sweep.run()
+    return EvictionsAnswer(revision=desk.replica.revision, due=sweep.due())
+
+
+class _Sweep:
+    """One look at all rules, at one time."""
+
+    def __init__(
+        self, desk: Desk, now: datetime, inspection: Inspection, broken: list[Violation]
+    ) -> None:
+        self._desk = desk
+        self._config = desk.replica.config
+        self._now = now
+        self._broken = broken
+        self._state = eviction_state(desk.replica)
+        self._recent = [each for each in self._state.recent if each.at > now - _MINUTE]
+        left = self._config.evictions_per_minute - sum(each.pods for each in self._recent)
+        self._allowed = min(left, _EVICTIONS_MAX)
+        self._gone: set[PodKey] = set()
+        self._held_back = False
+        """Whether there are victims beyond what is allowed now."""
+        self._conflicts = Conflicts(self._config, inspection)
+        self._timers = {key_of_timer(each): each for each in self._running_timers()}
+
+    def run(self) -> None:
+        """Evict, and remember what changed."""
+        for key, cause in self._victims():
+            if key in self._gone:
+                continue
+            if len(self._gone) >= self._allowed:
+                self._held_back = True
+                break
+            self._evict(key, cause)
+        self._remember()
+
+    def due(self) -> datetime | None:
+        """When a timer ends, or the next eviction is allowed."""
+        grace = self._grace
+        ends = [timer.since + grace for timer in self._timers.values()]
+        times = [end for end in ends if end > self._now]
+        if self._held_back and len(self._gone) == _EVICTIONS_MAX:
+            return self._now
+        if self._held_back and self._recent:
+            times.append(self._recent[0].at + _MINUTE)
+        return min(times, default=None)
+
+    @property
+    def _grace(self) -> timedelta:
+        return timedelta(seconds=self._config.affinity_violation_grace_seconds)
+
+    def _victims(self) -> Iterator[tuple[PodKey, Cause]]:
+        """Node affinity before anti-affinity before affinity, each on what the former leave."""
+        for violation in self._broken:
+            if violation.breach.rule.plugin == "NodeAffinity":
+                yield key_of(violation.pod), _cause("NodeAffinity", violation)
+        for violation in self._broken:
+            if violation.breach.crowd is not None:
+                self._conflicts.add(violation)
+        for key in self._gone:
+            self._conflicts.leave(key)
+        yield from self._conflicts.victims()
+        yield from self._overdue()
+
+    def _overdue(self) -> Iterator[tuple[PodKey, Cause]]:
+        late = [each for each in self._timers.values() if each.since + self._grace <= self._now]
+        reasons = {timer_key(v): v for v in self._broken if _is_affinity(v)}
+        for timer in sorted(late, key=lambda each: each.since):
+            violation = reasons[key_of_timer(timer)]
+            self._act_on(timer.since + self._grace)
+            yield key_of(violation.pod), _cause("PodAffinity", violation)
+
+    def _act_on(self, time: datetime) -> None:
+        """What is decided from here on rests on that time having come (P16)."""
+        self._desk.not_before = max(self._desk.not_before or time, time)
+
+    def _evict(self, key: PodKey, cause: Cause) -> None:
+        manifest = self._desk.replica.pod(*key)
+        assert manifest is not None
+        self._desk.replica.put(evicted(self._desk, manifest, cause.reason, cause.message))
+        tell_evicted(self._desk, manifest, cause.rule, cause.message)
+        self._gone.add(key)
+
+    def _running_timers(self) -> Iterator[ViolationTimer]:
+        """Those of rules that still don't hold, and new ones of rules that no longer do."""
+        before = {key_of_timer(each): each for each in self._state.timers}
+        for violation in sorted(self._broken, key=timer_key):
+            if _is_affinity(violation):
+                key = timer_key(violation)
+                namespace, name, uid, rule = key
+                yield before.get(key) or ViolationTimer(
+                    namespace=namespace, name=name, uid=uid, rule=rule, since=self._now
+                )
+
+    def _remember(self) -> None:
+        """Timers of pods that are being evicted have done their work."""
+        self._timers = {k: t for k, t in self._timers.items() if k[:2] not in self._gone}
+        if self._gone:
+            self._recent.append(EvictionsAt(at=self._now, pods=len(self._gone)))
+        timers = tuple(self._timers.values())
+        if self._gone or timers != self._state.timers:
+            state = EvictionState(timers=timers, recent=tuple(self._recent))
+            self._desk.replica.put(state)
+
+
+TimerKey = tuple[str, str, str, str]
+"""Namespace, name and uid of a pod, and the rule."""
+
+
+def key_of_timer(timer: ViolationTimer) -> TimerKey:
+    """What it is the timer of."""
+    return timer.namespace, timer.name, timer.uid, timer.rule
+
+
+def timer_key(violation: Violation) -> TimerKey:
+    """What tells the timer of a violation from all others."""
+    pod = violation.pod
+    return pod.namespace, pod.name, pod.uid, violation.breach.rule.path
+
+
+def _is_affinity(violation: Violation) -> bool:
+    breach = violation.breach
+    return breach.rule.plugin == "InterPodAffinity" and breach.crowd is None
+
+
+def _cause(rule: Rule, violation: Violation) -> Cause:
+    path = violation.breach.rule.path
+    return Cause(rule, f"{path} does not hold on node {violation.pod.node_name}.")
+
+
+def watches(cluster: Cluster, state: EvictionState) -> bool:
+    """Whether a cluster's evictions have to be looked after at all."""
+    return cluster.endures or bool(state.timers)

@@ -1,0 +1,66 @@
+"""Telling which placed pods break which required rule."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import islice
+
+from service.engine.questions.violations import Inspection, Violation, key_of
+from service.scheduler.decide.context import Decision, Desk
+from service.scheduler.decide.evicting.evicting import (
+    TimerKey,
+    eviction_state,
+    key_of_timer,
+    timer_key,
+)
+from service.scheduler.protocol.answers import PodName, ViolationItem, ViolationsAnswer
+from service.scheduler.protocol.intents import ReadViolations
+
+_STEP_CLASSES = 100
+"""Classes looked at between two looks at the clock."""
+CONFLICTS_MAX = 100
+"""Pods named as conflicting with one; all pods of a zone may conflict with each other."""
+
+
+def read_violations(desk: Desk, _: ReadViolations) -> Decision[ViolationsAnswer]:
+    """Every required rule that a placed pod breaks, seen with the pod itself taken out."""
+    inspection = Inspection(desk.replica.cluster)
+    since = {key_of_timer(each): each.since for each in eviction_state(desk.replica).timers}
+    items: list[ViolationItem] = []
+    suspects = inspection.suspects(desk.replica.cluster.placed_classes())
+    for index, pod_class in enumerate(suspects):
+        items.extend(_item(inspection, each, since) for each in inspection.of(pod_class))
+        if index % _STEP_CLASSES == _STEP_CLASSES - 1:
+            yield
+    items.sort(key=lambda item: (item.namespace, item.name, item.rule))
+    return ViolationsAnswer(revision=desk.replica.revision, items=items)
+
+
+def _item(
+    inspection: Inspection, violation: Violation, since: Mapping[TimerKey, datetime]
+) -> ViolationItem:
+    pod, breach = violation.pod, violation.breach
+    assert pod.node_name is not None
+    return ViolationItem(
+        namespace=pod.namespace,
+        name=pod.name,
+        node_name=pod.node_name,
+        plugin=breach.rule.plugin,
+        rule=breach.rule.path,
+        execution=breach.rule.execution,
+        reason=breach.reason,
+        conflicts_with=_conflicts(inspection, violation),
+        skew=breach.skew,
+        since=since.get(timer_key(violation)),
+    )
+
+
+def _conflicts(inspection: Inspection, violation: Violation) -> list[PodName]:
+    crowd = violation.breach.crowd
+    if crowd is None:
+        return []
+    others = (
+        key_of(pod) for pod, _ in inspection.members(crowd) if key_of(pod) != key_of(violation.pod)
+    )
+    return [
+        PodName(namespace=namespace, name=name) for namespace, name in islice(others, CONFLICTS_MAX)
+    ]

@@ -1,0 +1,1 @@
+"""Decides where pods run: one by one, all or none, in groups, and those that wait."""

@@ -1,0 +1,204 @@
+"""Placing a group: all of its pods in one commit, or none."""
+
+from msgspec.structs import replace
+
+from service.engine import GroupRefusal, Placement, placing_group
+from service.scheduler.decide.conditions import GATED_REASON
+from service.scheduler.decide.context import Decision, Desk, Steps
+from service.scheduler.decide.events import tell_failed
+from service.scheduler.decide.membership import members_of, shortage
+from service.scheduler.decide.placing.gangs import denials
+from service.scheduler.decide.placing.one_pod import (
+    Candidate,
+    already_placed,
+    bind,
+    explained_without,
+    explanation_of,
+    keep_waiting,
+    result_of,
+)
+from service.scheduler.decide.references import reference
+from service.scheduler.decide.waiting_groups import wait_together
+from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.placements import (
+    GroupFailure,
+    Outcome,
+    PlacementAnswer,
+    PlacementResult,
+    PodRef,
+)
+from service.scheduler.replica.pod_groups import group_of
+from service.scheduler.replica.replica import Key
+
+
+def place_as_group(
+    desk: Desk, intent: PlacePods, candidates: list[Candidate]
+) -> Decision[PlacementAnswer]:
+    """AllOrNothing: members that have a node are fixed, all others are placed together.
+
+    After a lost race the nodes chosen before are checked as a whole, and kept if they still
+    hold (P10).
+    """
+    group = _Group(desk, intent, candidates)
+    group.refuse_at_once()
+    yield
+    if not group.failed:
+        placements = yield from group.search()
+        if placements is not None:
+            group.bind(placements)
+            return group.answer([group.placed(candidate) for candidate in candidates])
+    results = [group.refused(candidate) for candidate in candidates]
+    group.keep_together()
+    return group.answer(results)
+
+
+class _Group:
+    """One attempt to place a group."""
+
+    def __init__(self, desk: Desk, intent: PlacePods, candidates: list[Candidate]) -> None:
+        self._desk = desk
+        self._intent = intent
+        self._fresh = [candidate for candidate in candidates if not candidate.is_placed]
+        self._planned = desk.replica.revision
+        self._placed: dict[Key, tuple[Placement, str]] = {}
+        """Of each member that got a node: that, and its uid."""
+        self.failed: dict[Key, PlacementResult] = {}
+        self._failure: GroupFailure | None = None
+
+    def refuse_at_once(self) -> None:
+        """Find the members that may not be placed, wherever there is room."""
+        denied = denials(self._desk, self._fresh)
+        for candidate in self._fresh:
+            refused = denied.get(candidate.key)
+            if refused is None:
+                continue
+            if refused.reason == GATED_REASON:
+                self._fail(candidate, "Unschedulable", refused.detail)
+            else:
+                self._fail(candidate, "Denied", refused.detail, reason=refused.reason)
+        for candidate in self._fresh:
+            told = self._misses_members(candidate)
+            if told is not None and candidate.key not in self.failed:
+                self._fail(candidate, "Unschedulable", told)
+
+    def search(self) -> Steps[list[Placement] | None]:
+        """Nodes for all members that have none; None, and why, if there are none."""
+        desk = self._desk
+        pods = [candidate.pod for candidate in self._fresh]
+        if not pods:
+            return []
+        hints = [desk.hint(pod.namespace, pod.name) for pod in pods]
+        found = yield from placing_group(desk.replica.cluster, pods, hints)
+        if not isinstance(found, GroupRefusal):
+            return list(found.placements)
+        self._fail_search(found)
+        return None
+
+    def bind(self, placements: list[Placement]) -> None:
+        """Store all members where they were placed."""
+        for candidate, placement in zip(self._fresh, placements, strict=True):
+            uid = bind(self._desk, candidate, placement.node_name)
+            self._placed[candidate.key] = placement, uid
+
+    def placed(self, candidate: Candidate) -> PlacementResult:
+        """The result of a member of a group that was placed; the whole group is in place."""
+        if candidate.is_placed:
+            return already_placed(self._desk, self._intent, candidate)
+        placement, uid = self._placed[candidate.key]
+        return PlacementResult(
+            namespace=candidate.pod.namespace,
+            name=candidate.pod.name,
+            uid=None if self._intent.dry_run else uid,
+            outcome="Placed",
+            node_name=placement.node_name,
+            score=placement.score,
+            planned_revision=self._planned,
+            explanation=explained_without(self._desk, self._intent, candidate.pod),
+        )
+
+    def refused(self, candidate: Candidate) -> PlacementResult:
+        """The result of a member of a group that was refused, kept waiting if that is wanted."""
+        if candidate.is_placed:
+            return already_placed(self._desk, self._intent, candidate)
+        assert self._failure is not None
+        result = self.failed.get(candidate.key)
+        if result is None:
+            result = self._result(candidate, "GroupRefused", self._told(candidate))
+        if not self._intent.queue or result.outcome == "Denied":
+            if candidate.stored is not None and result.outcome != "Denied":
+                tell_failed(self._desk, candidate.stored, self._told(candidate))
+            return result
+        gated = candidate.pod.spec.scheduling_gates
+        uid = keep_waiting(
+            self._desk,
+            candidate,
+            result.message or self._told(candidate),
+            GATED_REASON if gated else "Unschedulable",
+        )
+        return replace(result, uid=None if self._intent.dry_run else uid)
+
+    def _told(self, candidate: Candidate) -> str:
+        """Why a member gets no node; where one of another namespace fails, which that is."""
+        assert self._failure is not None
+        failed = self._failure.failed[0]
+        if failed.namespace == candidate.key[0]:
+            return self._failure.message
+        at = reference("Pod", failed.namespace, failed.name, self._failure.message)
+        return f"the group fails at {at}"
+
+    def keep_together(self) -> None:
+        """If members are kept waiting, have them wait for each other."""
+        if self._intent.queue:
+            wait_together(
+                self._desk, [each.key for each in self._fresh if not group_of(each.manifest)]
+            )
+
+    def answer(self, results: list[PlacementResult]) -> PlacementAnswer:
+        """The answer with these results."""
+        return PlacementAnswer(
+            revision=self._desk.replica.revision,
+            committed=False,
+            attempts=self._desk.attempts,
+            results=results,
+            group=self._failure,
+        )
+
+    def _fail(
+        self,
+        candidate: Candidate,
+        outcome: Outcome,
+        message: str,
+        *,
+        reason: str | None = None,
+        plugin: str | None = None,
+    ) -> None:
+        self.failed[candidate.key] = self._result(candidate, outcome, message, reason)
+        refs = [PodRef(namespace=namespace, name=name) for namespace, name in self.failed]
+        first = next(iter(self.failed.values()))
+        self._failure = GroupFailure(failed=refs, plugin=plugin, message=first.message or "")
+
+    def _result(
+        self, candidate: Candidate, outcome: Outcome, message: str, reason: str | None = None
+    ) -> PlacementResult:
+        """The result of a member without a node, explained by itself: nobody else is placed."""
+        return result_of(
+            self._desk,
+            candidate,
+            outcome,
+            reason=reason,
+            message=message,
+            explanation=explanation_of(self._desk, self._intent, candidate.pod),
+        )
+
+    def _fail_search(self, refused: GroupRefusal) -> None:
+        candidate = self._fresh[refused.failed]
+        plugin = min(refused.refusal.plugins, default=None)
+        self._fail(candidate, "Unschedulable", refused.message, plugin=plugin)
+
+    def _misses_members(self, candidate: Candidate) -> str | None:
+        """What a member's PodGroup lacks, with the group that is to be placed and without others."""
+        group = None if self._intent.without_groups else group_of(candidate.manifest)
+        if group is None:
+            return None
+        joining = sum(group_of(each.manifest) == group for each in self._fresh)
+        return shortage(members_of(self._desk.replica, group), joining, 0)

@@ -1,0 +1,167 @@
+"""Placing the members of a group together, as soon as enough of them are there."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from service.engine import GroupRefusal, Placement, Refusal, placing_group
+from service.model.errors import Denied
+from service.model.objects import Pod
+from service.scheduler.decide.conditions import GATED, GATED_REASON
+from service.scheduler.decide.context import Desk, Steps
+from service.scheduler.decide.membership import Members, shortage
+from service.scheduler.decide.placing.one_pod import Candidate, bind, refusal_of
+from service.scheduler.decide.references import reference
+from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
+from service.scheduler.replica.pod_groups import Key
+
+_EXCHANGES_MAX = 8
+"""Searches in which another member takes the place of one that failed."""
+
+
+class Gang:
+    """One attempt to place a group that has to have `min_member` of its members on nodes.
+
+    Where not all that wait find a place together, the first `min_member` do, by priority and age,
+    with those that fail exchanged for others; the rest may then be placed each for itself.
+    """
+
+    def __init__(self, desk: Desk, members: Members, candidates: Sequence[Candidate]) -> None:
+        """`candidates` are all members without a node, stored or not, in their order."""
+        self._desk = desk
+        self._members = members
+        self._candidates = candidates
+        self.denied: dict[Key, Denied] = {}
+        """Members that may not be placed at all, or not yet."""
+        self.placed: dict[Key, tuple[Placement, str]] = {}
+        """Members that got a node together, with their uids."""
+        self.alone: list[Candidate] = []
+        """Members that the group can do without: each is to be placed for itself."""
+        self.refusal: Refusal | None = None
+        """Why none of the others was placed."""
+        self.steps = 0
+        """Of all searches that found nothing."""
+
+    def assemble(self, beside: Pod | None = None) -> Steps[None]:
+        """Place the members that have to be placed together; `beside` is there, and is nobody."""
+        self.denied = denials(self._desk, self._candidates)
+        ready = [each for each in self._candidates if each.key not in self.denied]
+        need = self._members.min_member - self._members.scheduled
+        if self._members.min_member == 0 or need > len(ready):
+            self.refusal = self._too_few()
+        elif need <= 0:
+            self.alone = ready
+        else:
+            yield from self._place(ready, need, beside)
+
+    def seconds_left(self) -> float | None:
+        """Until the group has waited too long; None if it has, or cannot."""
+        deadline = self._members.deadline()
+        if deadline is None:
+            return None
+        left = (deadline - datetime.fromisoformat(self._desk.now)).total_seconds()
+        return left if left > 0 else None
+
+    def told(self, message: str) -> str:
+        """A message, with the word that the time is over where it is."""
+        if self._members.deadline() is None or self.seconds_left() is not None:
+            return message
+        seconds = self._members.timeout_seconds
+        return f"{message.rstrip('.')}; timed out after {seconds} s (scheduleTimeoutSeconds)"
+
+    def _place(self, ready: list[Candidate], need: int, beside: Pod | None) -> Steps[None]:
+        cluster = self._desk.replica.cluster
+        mark = cluster.mark()
+        if beside is not None:
+            cluster.put_pod(beside)
+        found = yield from self._search(ready, need)
+        cluster.undo(mark)
+        if isinstance(found, Refusal):
+            self.refusal = found
+            return
+        for candidate, placement in found:
+            uid = bind(self._desk, candidate, placement.node_name)
+            self.placed[candidate.key] = placement, uid
+        self.alone = [each for each in ready if each.key not in self.placed]
+
+    def _search(
+        self, ready: list[Candidate], need: int
+    ) -> Steps[list[tuple[Candidate, Placement]] | Refusal]:
+        found = yield from self._together(ready)
+        if not isinstance(found, GroupRefusal):
+            return found
+        if need == len(ready):
+            return self._refused(ready, found)
+        chosen, spare = ready[:need], ready[need:]
+        for _ in range(_EXCHANGES_MAX):
+            found = yield from self._together(chosen)
+            if not isinstance(found, GroupRefusal):
+                return found
+            failed = self._desk.replica.cluster.class_of(chosen[found.failed].pod)
+            spare = [
+                each
+                for each in spare
+                if self._desk.replica.cluster.class_of(each.pod) is not failed
+            ]
+            if not spare or found.exhausted:
+                break
+            chosen[found.failed] = spare.pop(0)
+        return self._refused(chosen, found)
+
+    def _together(
+        self, candidates: list[Candidate]
+    ) -> Steps[list[tuple[Candidate, Placement]] | GroupRefusal]:
+        pods = [each.pod for each in candidates]
+        hints = [self._desk.hint(pod.namespace, pod.name) for pod in pods]
+        found = yield from placing_group(self._desk.replica.cluster, pods, hints)
+        if isinstance(found, GroupRefusal):
+            self.steps += found.steps
+            return found
+        return list(zip(candidates, found.placements, strict=True))
+
+    def _refused(self, candidates: list[Candidate], found: GroupRefusal) -> Refusal:
+        key = candidates[found.failed].key
+        if self._is_of_one_namespace:
+            message = f"{found.message.rstrip('.')}; so {self._members.title} fails at {key[1]}"
+        else:
+            message = self._fails_at(key, found.message)
+        return Refusal(message, found.refusal.reasons)
+
+    def _too_few(self) -> Refusal:
+        gated = sum(denied.reason == GATED_REASON for denied in self.denied.values())
+        told = shortage(self._members, len(self._candidates), gated)
+        if told is not None:
+            return Refusal(told, {MEMBERS: {told: 1}})
+        key, denied = next(
+            (key, each) for key, each in self.denied.items() if each.reason != GATED_REASON
+        )
+        return Refusal(self._fails_at(key, denied.detail), {ADMISSION: {denied.reason: 1}})
+
+    @property
+    def _is_of_one_namespace(self) -> bool:
+        """Whether who reads what is told of one member may read of all."""
+        return len(self._members.namespaces) == 1
+
+    def _fails_at(self, key: Key, why: str) -> str:
+        """At which member the group fails, and what keeps that one from being placed."""
+        failed = f"{key[1]}: {why}" if self._is_of_one_namespace else reference("Pod", *key, why)
+        return f"{self._members.title} fails at {failed}"
+
+
+def denials(desk: Desk, candidates: Sequence[Candidate]) -> dict[Key, Denied]:
+    """The members that may not be placed, wherever there is room.
+
+    Quotas have to hold all of them together, so each is reserved while the next is judged.
+    """
+    ledger, reserved, answer = desk.replica.ledger, list[Pod](), dict[Key, Denied]()
+    for candidate in candidates:
+        denied = refusal_of(desk, candidate)
+        if denied is None and candidate.pod.spec.scheduling_gates:
+            answer[candidate.key] = Denied(GATED_REASON, GATED)
+        elif denied is not None:
+            answer[candidate.key] = denied
+        if denied is None and candidate.stored is None:
+            ledger.move(None, candidate.pod)
+            reserved.append(candidate.pod)
+    for pod in reversed(reserved):
+        ledger.move(pod, None)
+    return answer

@@ -1,0 +1,118 @@
+"""Placing pods for themselves, but members of a PodGroup only together with enough others."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from service.engine import Explanation, Placement, Refusal, Summary
+from service.scheduler.decide.conditions import GATED_REASON
+from service.scheduler.decide.context import Decision, Desk, Steps
+from service.scheduler.decide.membership import members_of
+from service.scheduler.decide.placing.gangs import Gang
+from service.scheduler.decide.placing.one_pod import (
+    Candidate,
+    already_placed,
+    denied,
+    explanation_of,
+    left_waiting,
+    place_pod,
+)
+from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.placements import PlacementAnswer, PlacementResult
+from service.scheduler.replica.pod_groups import GroupRef, Key, group_of
+
+_STEP_PODS = 8
+"""Pods placed between two looks at the clock."""
+
+
+def place_one_by_one(
+    desk: Desk, intent: PlacePods, candidates: list[Candidate]
+) -> Decision[PlacementAnswer]:
+    """BestEffort: each pod for itself, seeing those before it.
+
+    The members of a PodGroup are placed where the first of them stands, together with those that
+    wait for them already.
+    """
+    results: dict[Key, PlacementResult] = {}
+    for index, candidate in enumerate(candidates):
+        key = candidate.key
+        group = None if intent.without_groups else group_of(candidate.manifest)
+        if candidate.is_placed or group is None:
+            results[key] = place_pod(desk, intent, candidate)
+        elif key not in results:
+            asked = [each for each in candidates if group_of(each.manifest) == group]
+            results.update((yield from _place_members(desk, intent, group, asked)))
+        if index % _STEP_PODS == _STEP_PODS - 1:
+            yield
+    return PlacementAnswer(
+        revision=desk.replica.revision,
+        committed=False,
+        attempts=desk.attempts,
+        results=[results[candidate.key] for candidate in candidates],
+    )
+
+
+class _Before(NamedTuple):
+    """What is known of a pod before anything is placed."""
+
+    revision: int
+    explanation: Explanation | Summary | None
+
+
+def _place_members(
+    desk: Desk, intent: PlacePods, group: GroupRef, asked: Sequence[Candidate]
+) -> Steps[dict[Key, PlacementResult]]:
+    """Place the members that are asked for; others that wait may be placed with them."""
+    members = members_of(desk.replica, group)
+    fresh = [each for each in asked if not each.is_placed]
+    known = {each.key for each in fresh}
+    others = [Candidate(each, each) for each in members.waiting]
+    waiting = [each for each in others if each.key not in known]
+    before = {
+        each.key: _Before(desk.replica.revision, explanation_of(desk, intent, each.pod))
+        for each in fresh
+    }
+    gang = Gang(desk, members, [*fresh, *waiting])
+    yield from gang.assemble()
+    alone = {each.key for each in gang.alone}
+    results = {}
+    for each in asked:
+        if each.is_placed:
+            results[each.key] = already_placed(desk, intent, each)
+        elif each.key in alone:
+            results[each.key] = place_pod(desk, intent, each)
+        else:
+            results[each.key] = _result(desk, intent, gang, each, before[each.key])
+    return results
+
+
+def _result(
+    desk: Desk, intent: PlacePods, gang: Gang, candidate: Candidate, before: _Before
+) -> PlacementResult:
+    refused = gang.denied.get(candidate.key)
+    if candidate.key in gang.placed:
+        return _placed(intent, candidate, *gang.placed[candidate.key], before)
+    if refused is not None and refused.reason != GATED_REASON:
+        return denied(desk, candidate, refused, before.explanation)
+    if refused is not None:
+        message = refused.detail
+        return left_waiting(
+            desk, intent, candidate, message, before.explanation, reason=GATED_REASON
+        )
+    assert isinstance(gang.refusal, Refusal)
+    message = gang.told(gang.refusal.message)
+    return left_waiting(desk, intent, candidate, message, before.explanation)
+
+
+def _placed(
+    intent: PlacePods, candidate: Candidate, placement: Placement, uid: str, before: _Before
+) -> PlacementResult:
+    return PlacementResult(
+        namespace=candidate.pod.namespace,
+        name=candidate.pod.name,
+        uid=None if intent.dry_run else uid,
+        outcome="Placed",
+        node_name=placement.node_name,
+        score=placement.score,
+        planned_revision=before.revision,
+        explanation=before.explanation,
+    )

@@ -1,0 +1,308 @@
+"""Placing pods one by one: the main job."""
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from service.engine import Cluster, Explanation, Refusal, Summary, explain, place, summarize
+from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest, PodDiffers
+from service.model.manifest import PodManifest
+from service.model.objects import Pod
+from service.scheduler.decide.admission import admit, knows_scheduler, prioritized
+from service.scheduler.decide.audit_facts import authorize_status
+from service.scheduler.decide.conditions import GATED, GATED_REASON, bound, waiting
+from service.scheduler.decide.context import Desk
+from service.scheduler.decide.events import tell_failed, tell_scheduled
+from service.scheduler.decide.stored_objects import missing
+from service.scheduler.decide.waiting_groups import end_waiting
+from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.placements import Outcome, PlacementResult
+from service.scheduler.replica.replica import Key
+
+UNKNOWN_SCHEDULER = "UnknownScheduler"
+
+
+class Candidate(NamedTuple):
+    """A pod to place; `stored` is the same pod where it is stored already."""
+
+    manifest: PodManifest
+    stored: PodManifest | None
+
+    @property
+    def pod(self) -> Pod:
+        """What the engine sees of it."""
+        return self.manifest.pod
+
+    @property
+    def key(self) -> Key:
+        """Its namespace and name."""
+        return self.manifest.pod.namespace, self.manifest.pod.name
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it has a node already."""
+        return self.stored is not None and self.stored.pod.node_name is not None
+
+
+def candidates_of(desk: Desk, intent: PlacePods) -> list[Candidate]:
+    """The pods that an intent means, stored or new.
+
+    Raises:
+        InvalidManifest: a pod is named twice, or may not be created with its labels.
+        NotFound: a `podRef` names no pod.
+        PodDiffers: another pod is stored under the same name.
+        Forbidden: a new pod comes with a status that the caller may not state.
+    """
+    names = [(ref.namespace, ref.name) for ref in intent.pod_refs]
+    names += [(manifest.namespace, manifest.name) for manifest in intent.pods]
+    _refuse_repeated(intent, names)
+    if intent.pod_refs:
+        return [_referred(desk, *name) for name in names]
+    return [_sent(desk, intent, index) for index in range(len(intent.pods))]
+
+
+def _referred(desk: Desk, namespace: str, name: str) -> Candidate:
+    stored = desk.replica.pod(namespace, name)
+    if stored is None:
+        raise missing("Pod", namespace, name)
+    return Candidate(stored, stored)
+
+
+def _sent(desk: Desk, intent: PlacePods, index: int) -> Candidate:
+    sent = intent.pods[index]
+    stored = desk.replica.pod(sent.namespace, sent.name)
+    try:
+        sent = prioritized(desk, _with_terms(desk, sent, stored), stored)
+    except InvalidManifest as error:
+        raise error.under(intent.place_of(index)) from None
+    if stored is None:
+        _authorize_status(intent, index)
+        return Candidate(sent, None)
+    if not _is_same(sent, stored):
+        raise PodDiffers(
+            f"{intent.place_of(index)}: another pod is stored as {sent.namespace}/{sent.name}."
+        )
+    return Candidate(stored, stored)
+
+
+def _authorize_status(intent: PlacePods, index: int) -> None:
+    try:
+        authorize_status(intent.caller, intent.pods[index])
+    except Forbidden as forbidden:
+        raise forbidden.under(intent.place_of(index)) from None
+
+
+def _with_terms(desk: Desk, sent: PodManifest, stored: PodManifest | None) -> PodManifest:
+    """The pod with its label keys merged, by its creation now or by that of the stored one."""
+    if stored is None:
+        return sent.created_now(desk.templates)
+    return sent.keeping_terms(stored, desk.templates)
+
+
+def _is_same(sent: PodManifest, stored: PodManifest) -> bool:
+    wanted, uid = sent.pod.required_node_name, sent.uid
+    node_names = (None, stored.pod.node_name or stored.pod.required_node_name)
+    return wanted in node_names and uid in ("", stored.uid) and sent.same_pod(stored)
+
+
+def _refuse_repeated(intent: PlacePods, names: list[tuple[str, str]]) -> None:
+    if len(set(names)) == len(names):
+        return
+    errors = [
+        FieldError(intent.place_of(index), "is the same pod as one before it", "/".join(name))
+        for index, name in enumerate(names)
+        if names.index(name) < index
+    ]
+    raise InvalidManifest(errors)
+
+
+def place_pod(desk: Desk, intent: PlacePods, candidate: Candidate) -> PlacementResult:
+    """Place one pod, or say why it cannot be placed, and keep it waiting if that is wanted."""
+    if candidate.is_placed:
+        return already_placed(desk, intent, candidate)
+    cluster, pod = desk.replica.cluster, candidate.pod
+    refused = refusal_of(desk, candidate)
+    explanation = _saying(explanation_of(desk, intent, pod), _held_back(refused, pod))
+    if refused is not None:
+        return denied(desk, candidate, refused, explanation)
+    if pod.spec.scheduling_gates:
+        return left_waiting(desk, intent, candidate, GATED, explanation, reason=GATED_REASON)
+    found = place(cluster, pod, desk.hint(pod.namespace, pod.name))
+    if isinstance(found, Refusal):
+        return left_waiting(desk, intent, candidate, found.message, explanation)
+    planned = desk.replica.revision
+    uid = bind(desk, candidate, found.node_name)
+    return PlacementResult(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=None if intent.dry_run else uid,
+        outcome="Placed",
+        node_name=found.node_name,
+        score=found.score,
+        planned_revision=planned,
+        explanation=explanation,
+    )
+
+
+def held_back_by(desk: Desk, candidate: Candidate) -> str | None:
+    """Why a pod is not even tried, whatever the nodes: admission, a quota, or its gates."""
+    return _held_back(refusal_of(desk, candidate), candidate.pod)
+
+
+def _held_back(refused: Denied | None, pod: Pod) -> str | None:
+    if refused is not None:
+        return refused.detail
+    return GATED if pod.spec.scheduling_gates else None
+
+
+def _saying(
+    explanation: Explanation | Summary | None, message: str | None
+) -> Explanation | Summary | None:
+    """The explanation with another message, where there is one."""
+    if explanation is None or message is None:
+        return explanation
+    return replace(explanation, message=message)
+
+
+def refusal_of(desk: Desk, candidate: Candidate) -> Denied | None:
+    """Why a pod may not be placed at all, if so."""
+    pod = candidate.pod
+    if not pod.wants_node:
+        return Denied("PodNotActive", "The pod is being deleted, or has ended: it gets no node.")
+    if not knows_scheduler(desk.replica.cluster, pod):
+        return unknown_scheduler(desk.replica.cluster, pod)
+    try:
+        admit(desk.replica, pod, candidate.stored.pod if candidate.stored else None)
+    except Denied as denied:
+        return denied
+    return None
+
+
+def denied(
+    desk: Desk, candidate: Candidate, refused: Denied, explanation: Explanation | Summary | None
+) -> PlacementResult:
+    """The result of a pod that may not be placed."""
+    return result_of(
+        desk,
+        candidate,
+        "Denied",
+        reason=refused.reason,
+        message=refused.detail,
+        explanation=explanation,
+    )
+
+
+def unknown_scheduler(cluster: Cluster, pod: Pod) -> Denied:
+    """The refusal of a pod whose `schedulerName` is no profile."""
+    known = ", ".join(sorted(cluster.config.scheduler_profiles()))
+    return Denied(
+        UNKNOWN_SCHEDULER,
+        f"spec.schedulerName: {pod.spec.scheduler_name} is no profile; known are {known}.",
+    )
+
+
+def bind(desk: Desk, candidate: Candidate, node_name: str) -> str:
+    """Store a pod as placed on a node; its uid."""
+    pod = candidate.pod
+    uid = pod.uid or desk.ids.uid()
+    desk.replica.put(bound(desk, candidate.manifest, node_name, uid))
+    desk.remember(pod.namespace, pod.name, node_name)
+    end_waiting(desk.replica, candidate.key)
+    tell_scheduled(desk, candidate.manifest, node_name, uid)
+    return uid
+
+
+def left_waiting(
+    desk: Desk,
+    intent: PlacePods,
+    candidate: Candidate,
+    message: str,
+    explanation: Explanation | Summary | None = None,
+    *,
+    reason: str = "Unschedulable",
+) -> PlacementResult:
+    """Keep a pod that has no node as a pending one, if that is wanted."""
+    planned, uid = desk.replica.revision, candidate.pod.uid or None
+    if intent.queue:
+        uid = keep_waiting(desk, candidate, message, reason)
+    elif candidate.stored is not None:
+        tell_failed(desk, candidate.stored, message)
+    result = result_of(
+        desk,
+        candidate,
+        "Queued" if intent.queue else "Unschedulable",
+        message=message,
+        explanation=explanation,
+    )
+    return replace(result, uid=None if intent.dry_run else uid, planned_revision=planned)
+
+
+def keep_waiting(
+    desk: Desk, candidate: Candidate, message: str, reason: str = "Unschedulable"
+) -> str:
+    """Store a pod as pending, with the condition that says why; its uid."""
+    manifest = candidate.manifest
+    if candidate.stored is None:
+        created = manifest.created or desk.now
+        manifest = manifest.with_identity(manifest.uid or desk.ids.uid(), created)
+    kept = waiting(desk, manifest, reason, message)
+    if kept is not candidate.stored:
+        desk.replica.put(kept)
+    tell_failed(desk, kept, message)
+    return kept.uid
+
+
+def already_placed(desk: Desk, intent: PlacePods, candidate: Candidate) -> PlacementResult:
+    """A pod that has its node, explained as if it were to be placed again."""
+    pod = candidate.pod
+    explanation = explained_without(desk, intent, pod)
+    return result_of(
+        desk, candidate, "AlreadyPlaced", node_name=pod.node_name, explanation=explanation
+    )
+
+
+def explained_without(desk: Desk, intent: PlacePods, pod: Pod) -> Explanation | Summary | None:
+    """The explanation that an intent asks for, of a placed pod that is taken out for it."""
+    if intent.explain == "None":
+        return None
+    cluster = desk.replica.cluster
+    mark = cluster.mark()
+    cluster.delete_pod(pod.namespace, pod.name)
+    explanation = explanation_of(desk, intent, pod)
+    cluster.undo(mark)
+    return explanation
+
+
+def explanation_of(desk: Desk, intent: PlacePods, pod: Pod) -> Explanation | Summary | None:
+    """The explanation that an intent asks for, of a pod that is not placed.
+
+    There is none for a pod that no profile would place.
+    """
+    cluster = desk.replica.cluster
+    if intent.explain == "None" or not knows_scheduler(cluster, pod):
+        return None
+    return explain(cluster, pod) if intent.explain == "Full" else summarize(cluster, pod)
+
+
+def result_of(
+    desk: Desk,
+    candidate: Candidate,
+    outcome: Outcome,
+    *,
+    node_name: str | None = None,
+    reason: str | None = None,
+    message: str | None = None,
+    explanation: Explanation | Summary | None = None,
+) -> PlacementResult:
+    """What became of a pod that got no node by this call."""
+    return PlacementResult(
+        namespace=candidate.pod.namespace,
+        name=candidate.pod.name,
+        uid=candidate.stored.uid if candidate.stored else None,
+        outcome=outcome,
+        node_name=node_name,
+        planned_revision=desk.replica.revision,
+        reason=reason,
+        message=message,
+        explanation=explanation,
+    )

@@ -1,0 +1,1 @@
+"""Decides what callers are told who change nothing."""

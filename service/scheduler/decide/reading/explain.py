@@ -1,0 +1,115 @@
+"""Answers that only tell: explanations and topology."""
+
+from collections import Counter, defaultdict
+
+from msgspec.structs import replace
+
+from service.engine import Cluster, explain
+from service.model.objects import Node
+from service.model.quantity import format_quantity
+from service.scheduler.decide.admission import knows_scheduler
+from service.scheduler.decide.context import Decision, Desk
+from service.scheduler.decide.membership import waits_for_members
+from service.scheduler.decide.placing.one_pod import Candidate, held_back_by, unknown_scheduler
+from service.scheduler.decide.stored_objects import missing
+from service.scheduler.protocol.answers import TopologyAnswer, TopologyDomain
+from service.scheduler.protocol.intents import ExplainPod, ReadTopology
+from service.scheduler.protocol.placements import ExplanationAnswer
+
+_STEP_NODES = 200
+"""Nodes counted between two looks at the clock."""
+_NANOS_PER_MILLI = 1_000_000
+_NANOS_PER_UNIT = 1_000_000_000
+
+
+def explain_pod(desk: Desk, intent: ExplainPod) -> ExplanationAnswer:
+    """What every plugin says of every node for a stored pod, with the pod itself taken out.
+
+    Of a waiting pod that is not tried at all, because of its gates, admission or a quota, the
+    message says so, whatever nodes would be feasible.
+
+    Raises:
+        NotFound: no such pod.
+        Denied: its `schedulerName` is no profile, so there is nothing to tell.
+    """
+    manifest = desk.replica.pod(intent.namespace, intent.name)
+    if manifest is None:
+        raise missing("Pod", intent.namespace, intent.name)
+    cluster = desk.replica.cluster
+    if not knows_scheduler(cluster, manifest.pod):
+        raise unknown_scheduler(cluster, manifest.pod)
+    mark = cluster.mark()
+    cluster.delete_pod(intent.namespace, intent.name)
+    explanation = explain(cluster, manifest.pod)
+    cluster.undo(mark)
+    if manifest.pod.node_name is None:
+        told = held_back_by(desk, Candidate(manifest, manifest))
+        told = told or waits_for_members(desk.replica, manifest)
+        explanation = replace(explanation, message=told or explanation.message)
+    return ExplanationAnswer(revision=desk.replica.revision, explanation=explanation)
+
+
+def read_topology(desk: Desk, intent: ReadTopology) -> Decision[TopologyAnswer]:
+    """The domains of a topology key with what is on them and what is left."""
+    cluster = desk.replica.cluster
+    domains: defaultdict[str, _Domain] = defaultdict(_Domain)
+    without: list[str] = []
+    for index, (_, name) in enumerate(desk.replica.keys("Node")):
+        node = cluster.node(name)
+        assert node is not None
+        value = node.labels.get(intent.key)
+        if value is None:
+            without.append(name)
+        else:
+            domains[value].add(cluster, node, intent.namespaces)
+        if index % _STEP_NODES == _STEP_NODES - 1:
+            yield
+    return TopologyAnswer(
+        revision=desk.replica.revision,
+        key=intent.key,
+        domains=[domains[value].told(value) for value in sorted(domains)],
+        nodes_without_key=sorted(without),
+    )
+
+
+class _Domain:
+    """The nodes of one domain, added up."""
+
+    def __init__(self) -> None:
+        self._nodes: list[str] = []
+        self._pods = 0
+        self._free: Counter[str] = Counter()
+
+    def add(self, cluster: Cluster, node: Node, namespaces: frozenset[str] | None) -> None:
+        self._nodes.append(node.name)
+        table = cluster.nodes
+        slot = table.slots[node.name]
+        pods = int(table.pods[slot])
+        self._pods += pods if namespaces is None else _pods_of(cluster, slot, namespaces)
+        for resource in node.allocatable:
+            if resource == "pods":
+                self._free[resource] += int(table.allowed_pods[slot]) - pods
+            else:
+                free = table.allocatable(resource)[slot] - table.requested(resource)[slot]
+                self._free[resource] += int(free)
+
+    def told(self, value: str) -> TopologyDomain:
+        return TopologyDomain(
+            value=value,
+            nodes=sorted(self._nodes),
+            pods=self._pods,
+            free={
+                resource: _quantity(resource, self._free[resource])
+                for resource in sorted(self._free)
+            },
+        )
+
+
+def _pods_of(cluster: Cluster, slot: int, namespaces: frozenset[str]) -> int:
+    """How many of the pods on a node are in these namespaces."""
+    classes = cluster.classes_on(slot).items()
+    return sum(pods for pod_class, pods in classes if pod_class.namespace in namespaces)
+
+
+def _quantity(resource: str, amount: int) -> str:
+    return format_quantity(amount * (_NANOS_PER_MILLI if resource == "cpu" else _NANOS_PER_UNIT))

@@ -1,0 +1,241 @@
+"""Creating, replacing and deleting single objects: what all writes have in common."""
+
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from service.model.errors import NotFound, PreconditionFailed, RevisionConflict
+from service.model.manifest import (
+    DEFAULT_NAMESPACE,
+    AnyManifest,
+    NamespaceManifest,
+    NodeManifest,
+    PodGroupManifest,
+    PodManifest,
+    QuotaManifest,
+    parse_namespace,
+)
+from service.scheduler.decide.admission import admit, admit_charge, prioritized
+from service.scheduler.decide.audit_facts import authorize_change, authorize_removal
+from service.scheduler.decide.computed_status import shown
+from service.scheduler.decide.context import Desk
+from service.scheduler.decide.pod_updates import check_update
+from service.scheduler.decide.waiting_groups import leave_waiting
+from service.scheduler.protocol.answers import ObjectAnswer
+from service.scheduler.protocol.callers import Caller
+from service.scheduler.protocol.intents import DeleteObject, Preconditions, PutObject
+from service.scheduler.replica.replica import Stored
+
+Effect = Literal["Created", "Changed", "Unchanged"]
+
+
+class Written(msgspec.Struct, frozen=True, gc=False):
+    """What a write did, and the object as it is stored now."""
+
+    effect: Effect
+    stored: Stored
+    replaced: bool = False
+    """Whether another object was deleted for it."""
+
+
+def put_object(desk: Desk, intent: PutObject) -> ObjectAnswer:
+    """Create or replace an object.
+
+    Raises:
+        RevisionConflict: resourceVersion or uid is another one.
+        PreconditionFailed: If-Match does not hold.
+        InvalidManifest: a placed pod's spec may not change so.
+        Denied: admission refuses the pod.
+        Forbidden: the caller may not say that of the pod.
+    """
+    sent = intent.manifest
+    stored = desk.replica.get(sent.kind, sent.namespace, sent.name)
+    check_preconditions(intent.preconditions, stored)
+    return replace_object(desk, sent, stored, intent.caller)
+
+
+def replace_object(
+    desk: Desk, sent: AnyManifest, stored: Stored | None, caller: Caller, *, patched: bool = False
+) -> ObjectAnswer:
+    """Put an object where its own resourceVersion and uid are those stored."""
+    own = Preconditions(resource_version=sent.resource_version or None, uid=sent.uid or None)
+    if stored is not None or own.resource_version:
+        check_preconditions(own, stored)
+    written = upsert(desk, sent, caller, patched=patched)
+    return answer_with(desk, written.stored, created=written.effect == "Created")
+
+
+def delete_object(desk: Desk, intent: DeleteObject) -> ObjectAnswer:
+    """Remove an object; with a namespace, all that is in it, in the same commit.
+
+    Raises:
+        NotFound: there is none.
+        RevisionConflict, PreconditionFailed: it is not the one that was meant.
+        Forbidden: it is a pod, and the caller may not delete this one.
+    """
+    stored = desk.replica.get(intent.kind, intent.namespace, intent.name)
+    if stored is None and (intent.kind, intent.name) == ("Namespace", DEFAULT_NAMESPACE):
+        stored = _unstored_default(desk)
+    if stored is None:
+        raise missing(intent.kind, intent.namespace, intent.name)
+    check_preconditions(intent.preconditions, stored)
+    last = answer_with(desk, stored)
+    remove(desk, stored, intent.caller)
+    return replace(last, revision=desk.replica.revision)
+
+
+def remove(desk: Desk, stored: Stored, caller: Caller) -> int:
+    """Delete an object and, with a namespace, all that is in it; how many objects that were.
+
+    The namespace `default` itself stays: it is only emptied. That a namespace is gone is a fact, and
+    what was in it is gone with it, whoever might have deleted it by itself.
+
+    Raises:
+        Forbidden: it is a pod, and the caller may not delete this one.
+    """
+    manifest, replica = stored.manifest, desk.replica
+    if isinstance(manifest, PodManifest):
+        authorize_removal(caller, manifest)
+    keys = [(manifest.kind, (manifest.namespace, manifest.name))]
+    if isinstance(manifest, NamespaceManifest):
+        emptied = replica.in_namespace(manifest.name)
+        keys = emptied if manifest.name == DEFAULT_NAMESPACE else [*emptied, *keys]
+    for kind, key in keys:
+        if kind == PodManifest.kind:
+            leave_waiting(replica, key)
+        replica.delete(kind, *key)
+    return len(keys)
+
+
+def upsert(
+    desk: Desk,
+    sent: AnyManifest,
+    caller: Caller,
+    *,
+    replaces_uid: bool = False,
+    patched: bool = False,
+) -> Written:
+    """Create an object or bring the stored one to what was sent; nothing, where it is so already.
+
+    With `replaces_uid` a different uid means a new object under the old name: the old one is
+    deleted and the new one created. Of a `patched` pod the node is not an observation: it is
+    only the one that the patch has left alone.
+
+    Raises:
+        InvalidManifest, Denied, Forbidden: as `put_object`.
+    """
+    stored = desk.replica.get(sent.kind, sent.namespace, sent.name)
+    if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
+        if isinstance(stored.manifest, PodManifest):
+            authorize_removal(caller, stored.manifest)
+        desk.replica.delete(sent.kind, sent.namespace, sent.name)
+        return replace(_create(desk, sent, caller), replaced=True)
+    if stored is None:
+        return _create(desk, sent, caller)
+    updated = _updated(desk, sent, stored)
+    old = stored.manifest
+    if same_object(updated, old):
+        return Written("Unchanged", stored)
+    if isinstance(updated, PodManifest) and isinstance(old, PodManifest):
+        authorize_change(caller, updated, old)
+        check_update(old, updated)
+        told = sent.pod.node_name if isinstance(sent, PodManifest) else None
+        _admit_update(desk, updated, old, is_fact=told is not None and not patched)
+    return Written("Changed", _put(desk, updated))
+
+
+def same_object(one: AnyManifest, other: object) -> bool:
+    """Whether two manifests say the same, whatever the order of their fields."""
+    assert isinstance(other, type(one))
+    if (
+        isinstance(one, PodManifest)
+        and isinstance(other, PodManifest)
+        and one.has_other_status(other)  # most updates are reports of a status
+    ):
+        return False
+    mine, theirs = one.render(), other.render()
+    return mine == theirs or msgspec.json.decode(mine) == msgspec.json.decode(theirs)
+
+
+def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> None:
+    """Refuse a write to an object that is not the one that was meant.
+
+    Raises:
+        PreconditionFailed: If-Match or If-None-Match does not hold.
+        RevisionConflict: resourceVersion or uid is another one.
+    """
+    revision = None if stored is None else str(stored.revision)
+    tags = preconditions.if_match
+    if tags is not None and (revision is None or not {"*", revision}.intersection(tags)):
+        raise PreconditionFailed(f"The object's entity tag is {_tag(revision)}.")
+    unwanted = preconditions.if_none_match
+    if unwanted is not None and revision is not None and {"*", revision}.intersection(unwanted):
+        raise PreconditionFailed(f"The object is there; its entity tag is {_tag(revision)}.")
+    if preconditions.resource_version not in (None, revision):
+        raise RevisionConflict(
+            f"metadata.resourceVersion is {revision or 'none: there is no such object'}, "
+            f"not {preconditions.resource_version}."
+        )
+    uid = None if stored is None else stored.manifest.uid
+    if preconditions.uid not in (None, uid):
+        raise RevisionConflict(f"metadata.uid is {uid}, not {preconditions.uid}.")
+
+
+def answer_with(desk: Desk, stored: Stored, *, created: bool = False) -> ObjectAnswer:
+    """The answer that shows an object as it is, or was, stored."""
+    return ObjectAnswer(
+        revision=desk.replica.revision,
+        body=shown(desk.replica, stored.manifest),
+        resource_version=stored.revision,
+        created=created,
+    )
+
+
+def missing(kind: str, namespace: str, name: str) -> NotFound:
+    """The error that says that an object does not exist."""
+    return NotFound(f"There is no {kind} {f'{namespace}/' if namespace else ''}{name}.")
+
+
+def _create(desk: Desk, sent: AnyManifest, caller: Caller) -> Written:
+    if isinstance(sent, PodManifest):
+        authorize_change(caller, sent)
+        sent = prioritized(desk, sent.created_now(desk.templates), None)
+        if sent.pod.node_name is None:
+            # A pod with a node is a fact: only observers can state it, and nobody can refuse it.
+            admit(desk.replica, sent.pod)
+    manifest = sent.with_identity(sent.uid or desk.ids.uid(), sent.created or desk.now)
+    return Written("Created", _put(desk, manifest))
+
+
+def _updated(desk: Desk, sent: AnyManifest, stored: Stored) -> AnyManifest:
+    old = stored.manifest
+    if isinstance(sent, PodManifest):
+        assert isinstance(old, PodManifest)
+        return prioritized(desk, sent.keeping_terms(old, desk.templates).updating(old), old)
+    assert isinstance(old, NodeManifest | NamespaceManifest | QuotaManifest | PodGroupManifest)
+    return sent.with_identity(sent.uid or old.uid, old.created or sent.created)
+
+
+def _admit_update(desk: Desk, updated: PodManifest, old: PodManifest, *, is_fact: bool) -> None:
+    """Judge the change of a pod: what waits as if it came anew, what is placed by its charge."""
+    if updated.pod.node_name is None:
+        admit(desk.replica, updated.pod, old.pod)
+    elif old.pod.node_name == updated.pod.node_name and not is_fact:
+        admit_charge(desk.replica, updated.pod, old.pod)
+
+
+def _put(desk: Desk, manifest: AnyManifest) -> Stored:
+    entry = desk.replica.put(manifest)
+    assert entry.after is not None
+    return entry.after
+
+
+def _unstored_default(desk: Desk) -> Stored | None:
+    """`default` exists without being stored; None where there is nothing in it to empty."""
+    manifest = parse_namespace({"metadata": {"name": DEFAULT_NAMESPACE}})
+    return Stored(manifest, desk.replica.revision)
+
+
+def _tag(revision: str | None) -> str:
+    return f'"{revision}"' if revision else "none: there is no such object"

@@ -1,0 +1,95 @@
+"""Binding a pod to a named node, and marking one as to be stopped."""
+
+from service.engine import check
+from service.model.errors import BindingRefused, Conflict
+from service.model.manifest import PodManifest
+from service.scheduler.decide.admission import admit, knows_scheduler
+from service.scheduler.decide.conditions import GATED, bound, evicted
+from service.scheduler.decide.context import Desk
+from service.scheduler.decide.events import tell_evicted, tell_forced, tell_scheduled
+from service.scheduler.decide.placing.one_pod import unknown_scheduler
+from service.scheduler.decide.stored_objects import answer_with, check_preconditions, missing
+from service.scheduler.protocol.answers import ObjectAnswer
+from service.scheduler.protocol.intents import BindPod, EvictPod, Preconditions
+from service.scheduler.replica.replica import Stored
+
+EVICTION_REASON = "EvictionByEvictionAPI"
+EVICTION_MESSAGE = "Eviction API: evicting"
+"""kube-apiserver's own words for the same."""
+
+
+def bind_pod(desk: Desk, intent: BindPod) -> ObjectAnswer:
+    """Place a pending pod on a node; a pod that is there already stays as it is.
+
+    Raises:
+        NotFound: no such pod, or no such node.
+        RevisionConflict: the pod has another uid.
+        Conflict: it is placed on another node, or is being deleted.
+        BindingRefused: filters fail there, and it is not forced.
+        Denied: admission refuses the pod.
+    """
+    stored, manifest = _stored_pod(desk, intent.namespace, intent.name, intent.uid)
+    if manifest.pod.node_name == intent.node_name:
+        return answer_with(desk, stored)
+    if manifest.pod.node_name is not None:
+        raise Conflict(f"The pod is placed on {manifest.pod.node_name}.")
+    if not manifest.pod.wants_node:
+        raise Conflict("The pod is being deleted, or has ended, so it cannot be bound.")
+    if desk.replica.get("Node", "", intent.node_name) is None:
+        raise missing("Node", "", intent.node_name)
+    admit(desk.replica, manifest.pod, manifest.pod)
+    reasons = _reasons(desk, manifest, intent)
+    answer = _put(desk, bound(desk, manifest, intent.node_name, manifest.uid))
+    tell_scheduled(desk, manifest, intent.node_name, manifest.uid)
+    if reasons:
+        tell_forced(desk, manifest, intent.node_name, reasons)
+    return answer
+
+
+def evict_pod(desk: Desk, intent: EvictPod) -> ObjectAnswer:
+    """Mark a pod as terminating; one that is so already stays as it is.
+
+    Raises:
+        NotFound: no such pod.
+        RevisionConflict: it has another uid or resourceVersion.
+    """
+    stored, manifest = _stored_pod(desk, intent.namespace, intent.name, intent.uid)
+    check_preconditions(Preconditions(resource_version=intent.resource_version), stored)
+    if manifest.pod.terminating:
+        return answer_with(desk, stored)
+    answer = _put(desk, evicted(desk, manifest, EVICTION_REASON, EVICTION_MESSAGE))
+    tell_evicted(desk, manifest, "EvictionAPI", EVICTION_MESSAGE)
+    return answer
+
+
+def _stored_pod(
+    desk: Desk, namespace: str, name: str, uid: str | None
+) -> tuple[Stored, PodManifest]:
+    stored = desk.replica.get("Pod", namespace, name)
+    if stored is None:
+        raise missing("Pod", namespace, name)
+    assert isinstance(stored.manifest, PodManifest)
+    check_preconditions(Preconditions(uid=uid), stored)
+    return stored, stored.manifest
+
+
+def _reasons(desk: Desk, manifest: PodManifest, intent: BindPod) -> dict[str, list[str]]:
+    """What the filters have against it, which only force overrules."""
+    pod, cluster = manifest.pod, desk.replica.cluster
+    if not knows_scheduler(cluster, pod):
+        if intent.force:
+            return {"SchedulerName": [f"{pod.spec.scheduler_name} is no profile"]}
+        raise unknown_scheduler(cluster, pod)
+    reasons = check(cluster, pod, intent.node_name)
+    if pod.spec.scheduling_gates:
+        reasons["SchedulingGates"] = [GATED]
+    if reasons and not intent.force:
+        told = ", ".join(reason for each in reasons.values() for reason in each)
+        raise BindingRefused(f"{intent.node_name} does not fit the pod: {told}.", reasons)
+    return reasons
+
+
+def _put(desk: Desk, manifest: PodManifest) -> ObjectAnswer:
+    entry = desk.replica.put(manifest)
+    assert entry.after is not None
+    return answer_with(desk, entry.after)

@@ -1,0 +1,60 @@
+"""Changing a cluster's configuration, which is a revision like any other."""
+
+import msgspec
+from msgspec.structs import replace
+
+from service.model.config import ClusterConfig, parse_config
+from service.model.log import CLUSTER_KIND, CLUSTER_NAME
+from service.model.manifest import PriorityClassManifest
+from service.model.patches import apply_patch
+from service.scheduler.decide.context import Desk
+from service.scheduler.decide.stored_objects import Written, check_preconditions
+from service.scheduler.protocol.answers import ConfigAnswer
+from service.scheduler.protocol.intents import PatchConfig, Preconditions, PutConfig
+from service.scheduler.replica.kinds import ConfigManifest
+from service.scheduler.replica.replica import Stored
+
+
+def put_config(desk: Desk, intent: PutConfig) -> ConfigAnswer:
+    """Replace the whole configuration.
+
+    Raises:
+        InvalidManifest: an unknown setting, or a wrong value; paths are below `config`.
+        PreconditionFailed: If-Match does not hold.
+    """
+    return _set(desk, intent.config, intent.if_match)
+
+
+def patch_config(desk: Desk, intent: PatchConfig) -> ConfigAnswer:
+    """Change single settings; raises as `put_config`."""
+    present = msgspec.json.decode(msgspec.json.encode(desk.replica.config))
+    patched = apply_patch(intent.patch_type, present, intent.patch)
+    return _set(desk, patched, intent.if_match)
+
+
+def set_priority_class(desk: Desk, sent: PriorityClassManifest) -> Written:
+    """Bring an entry of the setting `priorityClasses` to what a PriorityClass says."""
+    config, stored = desk.replica.config, desk.replica.get(CLUSTER_KIND, "", CLUSTER_NAME)
+    assert stored is not None
+    present = config.priority_of(sent.name)
+    if present == sent.value:
+        return Written("Unchanged", stored)
+    classes = config.priority_classes | {sent.name: sent.value}
+    stored = _store(desk, replace(config, priority_classes=classes))
+    return Written("Created" if present is None else "Changed", stored)
+
+
+def _set(desk: Desk, settings: object, if_match: tuple[str, ...] | None) -> ConfigAnswer:
+    stored = desk.replica.get(CLUSTER_KIND, "", CLUSTER_NAME)
+    check_preconditions(Preconditions(if_match=if_match), stored)
+    config = parse_config(settings)
+    if config != desk.replica.config:
+        _store(desk, config)
+    return ConfigAnswer(revision=desk.replica.revision, config=msgspec.json.encode(config))
+
+
+def _store(desk: Desk, config: ClusterConfig) -> Stored:
+    manifest = ConfigManifest(config=config, body=msgspec.json.encode(config))
+    entry = desk.replica.put(manifest)
+    assert entry.after is not None
+    return entry.after

@@ -1,0 +1,163 @@
+"""What each intent is answered: frozen values, camelCase on the wire where a client sees them.
+
+`revision` of every answer is the one that it belongs to: that of its own commit, or the head that
+it was decided on. No answer is given out before that revision is committed (P8).
+"""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from service.model.errors import FieldError
+from service.scheduler.protocol.attempts import Refused
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of all answers."""
+
+    revision: int
+
+
+class ObjectAnswer(Answer, frozen=True, kw_only=True):
+    """The object as it is stored now; after a delete, as it was last.
+
+    `body` is the manifest without its resourceVersion, which is `resource_version`.
+    """
+
+    body: bytes
+    resource_version: int
+    created: bool = False
+
+
+class ConfigAnswer(Answer, frozen=True, kw_only=True):
+    """The cluster's configuration as JSON; `created`: the cluster itself is new."""
+
+    config: bytes
+    created: bool = False
+
+
+class ApplyAnswer(Answer, frozen=True, kw_only=True):
+    """What a `List` changed."""
+
+    created: int
+    changed: int
+    unchanged: int
+    deleted: int
+
+
+LineOutcome = Literal["Created", "Changed", "Unchanged", "Invalid", "Denied", "Forbidden"]
+
+
+class LineResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What became of one line of an NDJSON `apply`; lines count from 1."""
+
+    line: int
+    kind: str | None
+    namespace: str | None
+    name: str | None
+    result: LineOutcome
+    revision: int | None
+    """The line's own change, or the revision at which it was found unchanged."""
+    errors: list[FieldError] = []
+
+
+class LinesAnswer(Answer, frozen=True, kw_only=True):
+    """What became of some lines of an NDJSON `apply`, in their order."""
+
+    results: list[LineResult]
+
+
+class TopologyDomain(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One value of a topology key."""
+
+    value: str
+    nodes: list[str]
+    pods: int
+    """Pods placed on these nodes that count; those that the caller may read."""
+    free: dict[str, str]
+    """Allocatable less requested, by resource, as quantities; negative where over-committed."""
+
+
+class TopologyAnswer(Answer, frozen=True, kw_only=True):
+    """The domains of one topology key, by value."""
+
+    key: str
+    domains: list[TopologyDomain]
+    nodes_without_key: list[str]
+
+
+class ShownObject(msgspec.Struct, frozen=True, kw_only=True):
+    """One object with its `status` as of the answer's revision."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: int
+    body: bytes
+    """The manifest without its resourceVersion."""
+
+
+class ComputedAnswer(Answer, frozen=True, kw_only=True):
+    """Objects of one kind by namespace and name."""
+
+    objects: list[ShownObject]
+
+
+class PodName(msgspec.Struct, frozen=True, kw_only=True):
+    """Names a stored pod."""
+
+    namespace: str
+    name: str
+
+
+class ViolationItem(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One required rule that one placed pod breaks."""
+
+    namespace: str
+    name: str
+    node_name: str
+    """Where the pod is."""
+    plugin: str
+    """The filter that would refuse the pod there."""
+    rule: str
+    """Where the pod's manifest has the rule; default constraints are the configuration's."""
+    execution: Literal["Ignored", "Required"]
+    """Whether the rule only bound scheduling, or is required during execution, too."""
+    reason: str
+    """In kube-scheduler's words."""
+    conflicts_with: list[PodName]
+    """The first of the pods that anti-affinity matches, by namespace and name."""
+    skew: int | None
+    """How far the pod's domain is above the least one, where a spread constraint is broken."""
+    since: datetime | None
+    """When it broke; known only of pod affinity that is required during execution."""
+
+
+class ViolationsAnswer(Answer, frozen=True, kw_only=True):
+    """All violations, by namespace, name and rule."""
+
+    items: list[ViolationItem]
+
+
+class PendingAnswer(Answer, frozen=True, kw_only=True):
+    """What became of pending pods: those in neither are gone, or were not tried."""
+
+    refused: dict[tuple[str, str], Refused]
+    """By namespace and name."""
+    placed: tuple[tuple[str, str], ...] = ()
+
+
+class EvictionsAnswer(Answer, frozen=True, kw_only=True):
+    """When it is time to look again although nothing has changed; None: never."""
+
+    due: datetime | None
+
+
+class RecordedAnswer(Answer, frozen=True, kw_only=True):
+    """The first answer to an idempotency key, as it was recorded (P11).
+
+    `revision` is the head at which the record was found.
+    """
+
+    answer: bytes

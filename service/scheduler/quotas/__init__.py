@@ -1,6 +1,0 @@
-"""Resource quotas: what is used of each, and whether a pod may still come in."""
-
-from service.scheduler.quotas.ledger import Ledger, Usage
-from service.scheduler.quotas.refusals import refusal
-
-__all__ = ["Ledger", "Usage", "refusal"]

@@ -1,0 +1,131 @@
+"""A replica that follows its cluster's log."""
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+from service.model.errors import StorageUnavailable
+from service.model.log import Diverged, Head, LogPage
+from service.model.manifest import TemplateCache
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.replica.loading import Loading
+from service.scheduler.replica.replica import Entry, Mark, Replica
+
+_log = logging.getLogger(__name__)
+
+
+class Observer(Protocol):
+    """Whoever wants to know what the replica holds for certain. It raises nothing."""
+
+    def loaded(self, replica: Replica) -> None:
+        """There is a new replica, of which nothing is tentative."""
+        ...
+
+    def settled(self, entries: Sequence[Entry]) -> None:
+        """These changes of the replica are in the log."""
+        ...
+
+
+class Follower:
+    """The replica of one cluster and the committed head that it stands on.
+
+    Both are None while there is no replica. Tentative changes of the replica are its owner's
+    business; it must have undone them before the log is read (P7).
+    """
+
+    def __init__(
+        self,
+        cluster_id: int,
+        *,
+        store: Store,
+        clock: Clock,
+        templates: TemplateCache,
+        limits: Limits,
+        observer: Observer,
+    ) -> None:
+        self._cluster_id = cluster_id
+        self._store = store
+        self._clock = clock
+        self._templates = templates
+        self._limits = limits
+        self._observer = observer
+        self._loading: Loading[Replica] | None = None
+        """A load that could not go on for a while."""
+        self.replica: Replica | None = None
+        self.head: Head | None = None
+
+    def drop(self) -> None:
+        """Give the replica up; the next `catch_up` loads a new one."""
+        self.replica = self.head = self._loading = None
+
+    def settle(self, end: Mark, head: Head) -> None:
+        """The replica's changes up to `end` are committed, and made this head."""
+        if self.replica is not None:
+            assert head.revision == end.revision
+            self.head = head
+            self.replica.settle(end)
+
+    async def catch_up(self) -> None:
+        """Bring the replica to the log's end; load it if there is none or it has diverged.
+
+        Raises:
+            StorageUnavailable: nothing was read; the replica is as it was.
+            NotFound: the cluster is gone.
+            Exception: applying failed, and the replica was dropped.
+        """
+        more = True
+        while more:
+            if self.replica is None:
+                await self._load()
+            more = await self._read_page()
+            await self._clock.sleep(0)
+
+    def apply(self, page: LogPage) -> None:
+        """Apply whole commits that continue the log where the replica stands (P12)."""
+        assert self.replica is not None
+        try:
+            for change in page.changes:
+                self.replica.apply(change)
+            self.replica.settle_all()
+        except Exception:
+            self.drop()
+            raise
+        assert self.replica.revision == page.revision
+        if page.tip is not None:
+            self.head = Head(page.revision, page.tip, page.head.at)
+
+    async def _load(self) -> None:
+        loading = self._loading or self._new_loading()
+        self._loading = None
+        try:
+            replica, head = await loading.run()
+        except StorageUnavailable:
+            self._loading = loading
+            raise
+        self.replica, self.head = replica, head
+        replica.on_settled = self._observer.settled
+        self._observer.loaded(replica)
+
+    def _new_loading(self) -> Loading[Replica]:
+        return Loading(
+            self._cluster_id,
+            source=self._store,
+            new_target=partial(Replica, self._templates),
+            limits=self._limits,
+        )
+
+    async def _read_page(self) -> bool:
+        """Apply the next page of the log; whether there is more to do."""
+        assert self.head is not None
+        after, tip = self.head.revision, self.head.tip
+        page = await self._store.read_log(
+            self._cluster_id, after, tip, self._limits.log_page_changes
+        )
+        if isinstance(page, Diverged):
+            _log.warning("Cluster %s: %s does not continue %s.", self._cluster_id, page, tip)
+            self.drop()
+            return True
+        self.apply(page)
+        return page.revision < page.head.revision

@@ -1,0 +1,86 @@
+"""Which stored pods belong together: the members of pod groups, and of placements that wait.
+
+The index follows the replica change by change, tentative changes included; undoing a change is
+the opposite change. Like the ledger of quotas it holds nothing that the objects do not say.
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from service.model.manifest import PodManifest
+from service.model.pod_group import pod_group_of
+from service.scheduler.replica.kinds import StoredManifest, WaitingGroup
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+
+class GroupRef(NamedTuple):
+    """A group: a PodGroup, or (with no namespace) a `WaitingGroup`."""
+
+    namespace: str
+    name: str
+
+
+class Groups:
+    """The members of all groups of one cluster."""
+
+    def __init__(self) -> None:
+        self._labelled: dict[GroupRef, dict[Key, None]] = {}
+        self._waiting: dict[Key, WaitingGroup] = {}
+
+    def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
+        """One object is now another, or there, or gone."""
+        match after or before:
+            case PodManifest():
+                old, new = _labelled(before), _labelled(after)
+                if old != new:
+                    self._relabel(old, new)
+            case WaitingGroup():
+                self._rewait(before, after)
+            case _:
+                pass
+
+    def members(self, group: GroupRef) -> Collection[Key]:
+        """The stored pods that have a group's label."""
+        return self._labelled.get(group, {}).keys()
+
+    def waiting_with(self, key: Key) -> WaitingGroup | None:
+        """The placement that a pod waits for together with others."""
+        return self._waiting.get(key)
+
+    def all_waiting(self) -> list[WaitingGroup]:
+        """All placements that wait."""
+        return list({each.name: each for each in self._waiting.values()}.values())
+
+    def _rewait(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
+        if isinstance(before, WaitingGroup):
+            for key in before.members:
+                if self._waiting.get(key) is before:
+                    del self._waiting[key]
+        if isinstance(after, WaitingGroup):
+            self._waiting.update(dict.fromkeys(after.members, after))
+
+    def _relabel(self, old: tuple[GroupRef, Key] | None, new: tuple[GroupRef, Key] | None) -> None:
+        if old is not None:
+            group, key = old
+            members = self._labelled[group]
+            del members[key]
+            if not members:
+                del self._labelled[group]
+        if new is not None:
+            group, key = new
+            self._labelled.setdefault(group, {})[key] = None
+
+
+def group_of(manifest: PodManifest) -> GroupRef | None:
+    """The PodGroup that a pod is a member of, stored or not."""
+    name = pod_group_of(manifest.pod.labels)
+    return GroupRef(manifest.namespace, name) if name else None
+
+
+def _labelled(manifest: StoredManifest | None) -> tuple[GroupRef, Key] | None:
+    if not isinstance(manifest, PodManifest):
+        return None
+    group = group_of(manifest)
+    return (group, (manifest.namespace, manifest.name)) if group else None

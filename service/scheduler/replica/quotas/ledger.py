@@ -1,0 +1,181 @@
+"""The ledger of resource quotas: what is used of each, kept up to date change by change.
+
+A pod that comes or goes adds or takes back its charge, and undoing a change is the opposite
+change. So the sums follow the replica, tentative changes included. They are counted anew only
+when a quota or the configuration changes or, for opportunity cost, the nodes: then when they are
+next asked for.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from service.engine import Cluster
+from service.model.manifest import NodeManifest, PodManifest, QuotaManifest
+from service.model.objects import Pod
+from service.model.quota import ResourceQuota
+from service.scheduler.replica.kinds import ConfigManifest, StoredManifest
+from service.scheduler.replica.quotas.charges import Nanos, Tariff
+
+
+class Usage(NamedTuple):
+    """A quota with what is used of each resource that it limits."""
+
+    quota: ResourceQuota
+    used: Nanos
+
+
+class _Account:
+    """One quota with what is used of it; None where that has to be counted first."""
+
+    def __init__(self, quota: ResourceQuota) -> None:
+        self.quota = quota
+        self.used: Nanos | None = None
+        """All but opportunity cost."""
+        self.opportunity: Nanos | None = None
+
+    def charge(self, tariff: Tariff, pod: Pod, sign: int) -> None:
+        """Charge a pod (1), or give back what it was charged (-1)."""
+        if self.used is not None:
+            self.add(self.used, tariff.amounts(self.quota, pod), sign)
+        if self.opportunity is not None:
+            self.add(self.opportunity, tariff.opportunity(self.quota, pod), sign)
+
+    def add(self, used: Nanos, amounts: Mapping[str, int], sign: int = 1) -> None:
+        """Add to the sums, or take from them, what the quota limits."""
+        if not amounts:
+            return
+        for resource in self.quota.hard:
+            if resource in amounts:
+                used[resource] = used.get(resource, 0) + sign * amounts[resource]
+
+
+class _Residents:
+    """The pods of one namespace, and those among them that keep out all others."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, Pod] = {}
+        self.exclusive: dict[str, Pod] = {}
+
+
+class Ledger:
+    """The quotas of one cluster. Whoever changes the cluster tells it right after."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.tariff = Tariff(cluster)
+        self._cluster = cluster
+        self._accounts: dict[str, dict[str, _Account]] = {}
+        self._residents: dict[str, _Residents] | None = None
+        """By namespace; only while there are quotas, and None until somebody asks."""
+
+    # What happens
+
+    def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
+        """An object came (None before), changed, or went (None after)."""
+        match after or before:
+            case PodManifest():
+                if self._accounts:
+                    self.move(_pod_of(before), _pod_of(after))
+            case NodeManifest():
+                if _shape_of(before) != _shape_of(after):
+                    self._forget_costs()
+            case QuotaManifest():
+                self._swap(before, after)
+            case ConfigManifest():
+                self._forget_all()
+            case _:
+                pass
+
+    def move(self, before: Pod | None, after: Pod | None) -> None:
+        """A pod came, changed, or went. By itself it is a reservation, until the opposite move."""
+        if not self._accounts:
+            return
+        pod = after or before
+        assert pod is not None
+        for account in self._accounts.get(pod.namespace, {}).values():
+            if before is not None:
+                account.charge(self.tariff, before, -1)
+            if after is not None:
+                account.charge(self.tariff, after, 1)
+        if self._residents is not None:
+            self._settle(self._residents, pod, after)
+
+    def _settle(self, residents: dict[str, _Residents], pod: Pod, after: Pod | None) -> None:
+        here = residents.setdefault(pod.namespace, _Residents())
+        here.pods.pop(pod.name, None)
+        here.exclusive.pop(pod.name, None)
+        if after is None:
+            return
+        here.pods[pod.name] = after
+        if self.tariff.exclusive_keys(after):
+            here.exclusive[pod.name] = after
+
+    def _swap(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
+        if isinstance(before, QuotaManifest):
+            accounts = self._accounts[before.namespace]
+            del accounts[before.name]
+            if not accounts:
+                del self._accounts[before.namespace]
+        if isinstance(after, QuotaManifest):
+            self._accounts.setdefault(after.namespace, {})[after.name] = _Account(after.quota)
+        if not self._accounts:
+            self._residents = None
+
+    def _forget_all(self) -> None:
+        """Another configuration: what scopes and costs mean may be different."""
+        self._residents = None
+        self._forget_costs()
+        for account in self._all():
+            account.used = None
+
+    def _forget_costs(self) -> None:
+        self.tariff.forget_costs()
+        for account in self._all():
+            account.opportunity = None
+
+    def _all(self) -> Iterator[_Account]:
+        return (each for accounts in self._accounts.values() for each in accounts.values())
+
+    # What is used
+
+    def quotas(self, namespace: str) -> list[ResourceQuota]:
+        """The quotas of a namespace, by name."""
+        accounts = self._accounts.get(namespace)
+        return [accounts[name].quota for name in sorted(accounts)] if accounts else []
+
+    def usage(self, namespace: str, name: str) -> Usage:
+        """What is used of a quota; KeyError if there is none."""
+        account = self._accounts[namespace][name]
+        used = self._used(account) | self._opportunity(account)
+        return Usage(account.quota, {each: used.get(each, 0) for each in account.quota.hard})
+
+    def _used(self, account: _Account) -> Nanos:
+        if account.used is None:
+            account.used = {}
+            for pod in self._in(account.quota.namespace).pods.values():
+                account.add(account.used, self.tariff.amounts(account.quota, pod))
+        return account.used
+
+    def _opportunity(self, account: _Account) -> Nanos:
+        if account.opportunity is None:
+            account.opportunity = {}
+            for pod in self._in(account.quota.namespace).exclusive.values():
+                account.add(account.opportunity, self.tariff.opportunity(account.quota, pod))
+        return account.opportunity
+
+    def _in(self, namespace: str) -> _Residents:
+        if self._residents is None:
+            self._residents = {}
+            for pod in self._cluster.pods():
+                self._settle(self._residents, pod, pod)
+        return self._residents.get(namespace) or _Residents()
+
+
+def _pod_of(manifest: StoredManifest | None) -> Pod | None:
+    return manifest.pod if isinstance(manifest, PodManifest) else None
+
+
+def _shape_of(manifest: StoredManifest | None) -> tuple[Mapping[str, str], object] | None:
+    """What opportunity cost reads of a node."""
+    if not isinstance(manifest, NodeManifest):
+        return None
+    return manifest.node.labels, manifest.node.allocatable

@@ -1,0 +1,124 @@
+"""Whether quotas let a pod in, in Kubernetes' words where they don't.
+
+Source: `CheckRequest` of the ResourceQuota admission controller, v1.35. Only what a change adds is
+looked at, so a pod can always become smaller.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from service.model.config import ClusterConfig, LimitedResource, MatchScope
+from service.model.objects import Pod
+from service.model.quota import ResourceQuota, format_amount, shipped_scope
+from service.scheduler.replica.quotas.charges import Nanos
+from service.scheduler.replica.quotas.ledger import Ledger
+
+_PODS = "pods"
+
+
+def refusal(
+    ledger: Ledger, config: ClusterConfig, after: Pod, before: Pod | None = None
+) -> str | None:
+    """Why a pod may not come in, or become another; None if it may."""
+    quotas, limited = ledger.quotas(after.namespace), config.limited_resources
+    if after.finished or not (quotas or limited):
+        return None
+    asked = _Asked(ledger, config, after, before)
+    if asked.nothing_new(quotas):
+        return None
+    covering = [quota for quota in quotas if ledger.tariff.covers(quota, after)]
+    return (
+        _first(asked.unspecified(quota) for quota in covering)
+        or _first(asked.uncovered(each, covering) for each in limited)
+        or _first(asked.exceeded(quota) for quota in covering)
+    )
+
+
+def _first(reasons: Iterable[str | None]) -> str | None:
+    return next(filter(None, reasons), None)
+
+
+class _Asked:
+    """A pod that asks to come in, or to become another."""
+
+    def __init__(
+        self, ledger: Ledger, config: ClusterConfig, after: Pod, before: Pod | None
+    ) -> None:
+        self._ledger = ledger
+        self._tariff = ledger.tariff
+        self._config = config
+        self._after = after
+        self._before = before if before is not None and not before.finished else None
+
+    def nothing_new(self, quotas: Sequence[ResourceQuota]) -> bool:
+        """Whether the pod is charged already for all that it is."""
+        if self._before is None:
+            return False
+        same = self._tariff.charge(self._before) == self._tariff.charge(self._after)
+        return same and not any(map(self._added, quotas))
+
+    def unspecified(self, quota: ResourceQuota) -> str | None:
+        """Containers have to say how much they need of what a quota limits."""
+        silent = self._tariff.charge(self._after).silent
+        missing = sorted(quota.hard.keys() & silent.keys())
+        if not missing:
+            return None
+        told = "; ".join(f"{resource} for: {','.join(silent[resource])}" for resource in missing)
+        return f"failed quota: {quota.name}: must specify {told}"
+
+    def uncovered(self, limited: LimitedResource, covering: Sequence[ResourceQuota]) -> str | None:
+        """What is limited may be used only where a quota covers it."""
+        scopes = [scope for scope in limited.match_scopes if self._is_in(scope)]
+        if limited.match_scopes and not scopes:
+            return None
+        if limited.resource == _PODS and scopes:
+            bare = [scope for scope in scopes if not _names_scope(covering, scope)]
+            told = " ".join(map(_scope_text, bare))
+            return f"insufficient quota to match these scopes: [{told}]" if bare else None
+        used = self._tariff.charge(self._after).amounts.get(limited.resource)
+        if not used or any(limited.resource in quota.hard for quota in covering):
+            return None
+        return f"insufficient quota to consume: {limited.resource}"
+
+    def exceeded(self, quota: ResourceQuota) -> str | None:
+        """What is used and what is asked for have to be within the limits."""
+        added = self._added(quota)
+        if not added:
+            return None
+        used = self._ledger.usage(quota.namespace, quota.name).used
+        over = [name for name in sorted(added) if used[name] + added[name] > quota.hard[name]]
+        if not over:
+            return None
+        requested, taken, limits = (_told(over, amounts) for amounts in (added, used, quota.hard))
+        return (
+            f"exceeded quota: {quota.name}, requested: {requested}, used: {taken}, "
+            f"limited: {limits}"
+        )
+
+    def _added(self, quota: ResourceQuota) -> Nanos:
+        """By how much the pod's charge grows, of what the quota limits."""
+        before = self._charged(quota, self._before) if self._before is not None else {}
+        after = self._charged(quota, self._after)
+        grown = {name: after.get(name, 0) - before.get(name, 0) for name in quota.hard}
+        return {name: nanos for name, nanos in grown.items() if nanos > 0}
+
+    def _charged(self, quota: ResourceQuota, pod: Pod) -> Mapping[str, int]:
+        amounts = self._tariff.amounts(quota, pod)
+        costs = self._tariff.opportunity(quota, pod)
+        return {**amounts, **costs} if costs else amounts
+
+    def _is_in(self, scope: MatchScope) -> bool:
+        means_all = self._config.empty_namespaces_mean_all
+        return self._tariff.charge(self._after).is_in(scope, empty_list_means_all=means_all)
+
+
+def _names_scope(quotas: Sequence[ResourceQuota], scope: MatchScope) -> bool:
+    wanted = shipped_scope(scope.scope_name)
+    return any(each.scope_name == wanted for quota in quotas for each in quota.scopes)
+
+
+def _scope_text(scope: MatchScope) -> str:
+    return f"{{{shipped_scope(scope.scope_name)} {scope.operator} [{' '.join(scope.values)}]}}"
+
+
+def _told(resources: Sequence[str], amounts: Mapping[str, int]) -> str:
+    return ",".join(f"{name}={format_amount(name, amounts[name])}" for name in resources)

@@ -1,0 +1,460 @@
+"""The pending queue alone: it loses no pod, and leaves none waiting that fits somewhere."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from service.engine import Refusal, place
+from service.model.manifest import PodManifest, TemplateCache, parse_any
+from service.scheduler.decide import decide
+from service.scheduler.decide.context import Desk
+from service.scheduler.pending.equivalence_classes import State
+from service.scheduler.pending.queue import PendingQueue
+from service.scheduler.protocol.answers import PendingAnswer
+from service.scheduler.protocol.attempts import Turn
+from service.scheduler.protocol.intents import PlacePending
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.replica.kinds import ConfigManifest
+from service.scheduler.replica.replica import Replica
+from tests import strategies
+from tests.builders import matching, node, pod
+from tests.engine import objects
+from tests.scheduler.world import CountedIds, encoded, kinded
+from tests.seeds import examples
+
+LIMITS = Limits(pending_pods_per_turn=3, pending_failures_max=3, pending_early_tries=0)
+
+
+class Shop:
+    """A replica and the queue that follows it."""
+
+    def __init__(self, config: dict[str, Any] | None = None) -> None:
+        self.templates = TemplateCache()
+        self.replica = Replica(self.templates)
+        self.queue = PendingQueue(LIMITS)
+        self.replica.on_settled = self.queue.observe
+        self.now = 0.0
+        self.ids = CountedIds(1)
+        self.configure(config or {})
+
+    def configure(self, config: dict[str, Any]) -> None:
+        self.replica.put(ConfigManifest(config=objects.config(config), body=b"{}"))
+        self.replica.settle_all()
+
+    def put(self, *manifests: Any) -> None:
+        for manifest in manifests:
+            self.replica.put(parse_any(encoded(kinded(manifest)), self.templates))
+        self.replica.settle_all()
+
+    def delete(self, kind: str, name: str, namespace: str = "default") -> None:
+        self.replica.delete(kind, namespace if kind == "Pod" else "", name)
+        self.replica.settle_all()
+
+    def take(self) -> Turn:
+        return self.queue.take(LIMITS.pending_pods_per_turn, self.now)
+
+    def decide(self, turn: Turn) -> PendingAnswer:
+        """What the turn leads to; the log has it at once."""
+        desk = Desk(
+            replica=self.replica,
+            now="2026-01-01T00:00:00Z",
+            templates=self.templates,
+            ids=self.ids,
+            limits=LIMITS,
+            attempts=1,
+            hints={},
+        )
+        steps = decide(desk, PlacePending(turn=turn))
+        while True:
+            try:
+                next(steps)
+            except StopIteration as stop:
+                self.replica.settle_all()
+                return stop.value
+
+    def work(self) -> None:
+        """All turns that there are to take now."""
+        while self.queue.has_work(self.now):
+            turn = self.take()
+            if not turn.tries and not turn.tells:
+                break
+            self.queue.conclude(turn, self.decide(turn).refused, self.now)
+
+    def waiting(self) -> set[tuple[str, str]]:
+        return {(each.namespace, each.name) for each in self.replica.pending_pods()}
+
+
+def small(name: str) -> Any:
+    """A pod of a class of its own."""
+    return pod(name).label(own=name)
+
+
+def tries(shop: Shop) -> list[str]:
+    return [name for _, name in shop.take().tries]
+
+
+def states(shop: Shop) -> dict[str, int]:
+    return {state: pods for state, pods in shop.queue.counts().items() if pods}
+
+
+def test_pods_leave_in_the_order_of_priority_age_and_name():
+    shop = Shop()
+    for name, priority, second in (("d", 0, 1), ("b", 0, 0), ("c", 0, 0), ("a", 7, 5)):
+        each = small(name)
+        each["spec"]["priority"] = priority
+        each["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:0{second}Z"
+        shop.put(each)
+    turn = shop.queue.take(10, 0.0)
+    assert [name for _, name in turn.tries] == ["a", "b", "c", "d"]
+
+
+def test_a_class_of_priority_counts_and_changes_with_the_configuration():
+    shop = Shop({"priorityClasses": {"gold": 5}})
+    gold = small("z")
+    gold["spec"]["priorityClassName"] = "gold"
+    shop.put(small("a"), gold)
+    shop.configure({"priorityClasses": {"gold": -5}})
+    assert tries(shop) == ["a", "z"]
+
+
+def test_a_lot_goes_on_without_its_first_pod():
+    shop = Shop()
+    shop.put(pod("a"), pod("b"))
+    shop.delete("Pod", "a")
+    assert tries(shop) == ["b"]
+
+
+def test_what_is_being_tried_is_not_given_out_again():
+    shop = Shop()
+    shop.put(small("a"), small("b"), small("c"), small("d"))
+    turn = shop.take()
+    assert len(turn.tries) == 3
+    with pytest.raises(AssertionError):
+        shop.take()
+    shop.queue.give_back(turn, 0.0)
+    assert shop.queue.take(9, 0.0).tries[:3] == turn.tries
+
+
+def test_back_off_begins_with_the_second_refusal_and_doubles_to_ten_seconds():
+    shop = Shop()
+    shop.put(node("n").cordon(), pod("p"))
+    shop.work()
+    waits = []
+    for _ in range(7):
+        shop.put(node("n").cordon().taint(f"t{len(waits)}"))
+        began = shop.now
+        while states(shop) != {"unschedulable": 1} or shop.now == began:
+            shop.work()
+            if states(shop) == {"unschedulable": 1}:
+                break
+            shop.now += 0.5
+        waits.append(shop.now - began)
+    assert waits == [0, 1, 2, 4, 8, 10, 10]
+
+
+def test_some_are_tried_in_spite_of_their_back_off_the_first_ones_first():
+    shop = Shop()
+    shop.queue = PendingQueue(Limits(pending_early_tries=2))
+    shop.replica.on_settled = shop.queue.observe
+    shop.put(*(small(name) for name in "dcba"))
+    for number in range(2):
+        shop.put(node("n").cordon().taint(f"t{number}"))
+        shop.work()
+    assert states(shop) == {"unschedulable": 4}
+    shop.put(node("n").cordon().taint("x"))
+    assert [name for _, name in shop.queue.take(9, shop.now).tries] == ["a", "b"]
+
+
+def test_a_change_while_a_pod_is_being_tried_is_not_missed():
+    shop = Shop()
+    shop.put(node("n").cordon(), pod("p"))
+    turn = shop.take()
+    answer = shop.decide(turn)
+    assert answer.refused
+    shop.put(node("n"))
+    shop.queue.conclude(turn, answer.refused, shop.now)
+    assert states(shop) == {"active": 1}
+
+
+def test_a_change_that_the_decision_saw_does_not_wake():
+    shop = Shop()
+    shop.put(node("n").cordon(), pod("p"))
+    turn = shop.take()
+    shop.put(node("n2").cordon())
+    shop.queue.conclude(turn, shop.decide(turn).refused, shop.now)
+    assert states(shop) == {"unschedulable": 1}
+
+
+def test_conditions_that_are_rewritten_wake_nobody():
+    """P18."""
+    shop = Shop()
+    shop.put(pod("p"))
+    tried = []
+    while shop.queue.has_work(shop.now) and len(tried) < 2:
+        turn = shop.take()
+        tried += turn.tries
+        shop.queue.conclude(turn, shop.decide(turn).refused, shop.now)
+    assert tried == [("default", "p")]
+    assert shop.replica.pod("default", "p").status is not None
+    assert not shop.queue.has_work(shop.now)
+
+
+def test_a_freed_resource_wakes_only_who_lacks_it():
+    shop = Shop()
+    shop.put(node("n").allocatable(cpu="2", memory="1Gi", pods="9"))
+    shop.put(pod("cpu").request(cpu="2").on("n"))
+    shop.put(pod("memory").request(memory="1Gi").on("n"))
+    shop.put(pod("wants-cpu").request(cpu="1"), pod("wants-memory").request(memory="1Gi"))
+    shop.work()
+    shop.delete("Pod", "memory")
+    assert tries(shop) == ["wants-memory"]
+
+
+NODE_TERMS: dict[str, list[Any]] = {
+    "a value": [{"matchExpressions": [{"key": "disk", "operator": "In", "values": ["a", "b"]}]}],
+    "a key": [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}],
+    "a number": [{"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["8"]}]}],
+    "no key": [{"matchExpressions": [{"key": "old", "operator": "DoesNotExist"}]}],
+    "not a value": [{"matchExpressions": [{"key": "old", "operator": "NotIn", "values": ["x"]}]}],
+    "a name": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["m"]}]}],
+}
+ADMITTED = {"disk": "b", "cores": "16"}
+
+
+@pytest.mark.parametrize("asked", NODE_TERMS)
+@pytest.mark.parametrize("comes", [False, True])
+@pytest.mark.parametrize("variant", ["IgnoredDuringExecution", "RequiredDuringExecution"])
+def test_node_affinity_wakes_for_a_node_that_it_admits(asked: str, variant: str, *, comes: bool):
+    shop = Shop()
+    waiting = pod("p")
+    required = {f"requiredDuringScheduling{variant}": {"nodeSelectorTerms": NODE_TERMS[asked]}}
+    waiting["spec"]["affinity"] = {"nodeAffinity": required}
+    name = "m" if comes or asked == "a name" else "n"
+    shop.put(node("n").label(old="x", cores="8"))
+    shop.put(waiting)
+    shop.work()
+    assert states(shop) == {"unschedulable": 1}
+    shop.put(node(name).label(**ADMITTED))
+    assert states(shop) == {"active": 1}
+
+
+def test_a_relabelled_node_wakes_only_those_whom_it_admits_now():
+    shop = Shop()
+    shop.put(node("n").label(zone="z"), node("m").label(zone="z", wanted="none"))
+    for number in range(5):
+        shop.put(small(f"p{number}").node_selector(wanted=str(number), zone="z"))
+    shop.work()
+    shop.put(node("n").label(zone="z", wanted="3", other="label"))
+    assert tries(shop) == ["p3"]
+
+
+def test_a_node_wakes_nobody_by_labels_that_it_had_before_or_that_are_not_enough():
+    shop = Shop()
+    shop.put(node("full").label(disk="ssd").allocatable(cpu="1", pods="0"))
+    shop.put(node("n"), small("p").node_selector(disk="ssd"))
+    shop.put(small("q").node_selector(disk="nvme", zone="z"))
+    shop.work()
+    shop.put(node("full").label(disk="ssd", more="label").allocatable(cpu="1", pods="0"))
+    shop.put(node("n").label(disk="nvme"), node("n").label(zone="z"))
+    assert states(shop) == {"unschedulable": 2}
+
+
+def test_node_affinity_that_the_profile_adds_wakes_whatever_the_pod_asks_for():
+    term = {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["x"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    arguments = {"name": "NodeAffinity", "args": {"addedAffinity": required}}
+    profile = {"schedulerName": "default-scheduler", "pluginConfig": [arguments]}
+    shop = Shop({"profiles": [profile]})
+    shop.put(node("n").label(disk="ssd"), pod("p").node_selector(disk="ssd"))
+    shop.work()
+    shop.put(node("n").label(disk="ssd", pool="x"))
+    assert states(shop) == {"active": 1}
+
+
+def test_very_many_changes_while_pods_are_being_tried_wake_whoever_was_refused():
+    shop = Shop()
+    shop.put(node("n"), pod("p").node_selector(disk="ssd"))
+    turn = shop.take()
+    answer = shop.decide(turn)
+    shop.put(*(node("n").label(number=str(number)) for number in range(1_100)))
+    shop.queue.conclude(turn, answer.refused, shop.now)
+    assert states(shop) == {"active": 1}
+
+
+def test_affinity_wakes_for_pods_that_its_terms_may_match_and_for_no_others():
+    shop = Shop()
+    shop.put(node("n").label(zone="z"))
+    shop.put(pod("a").require_affinity("zone", matching(app="b", tier="x")))
+    shop.work()
+    shop.put(pod("other").label(app="c").on("n"), pod("half").label(app="b").on("n"))
+    shop.put(pod("elsewhere", "shop").label(app="b", tier="x").on("n"))
+    assert states(shop) == {"unschedulable": 1}
+    shop.put(pod("b").label(app="b", tier="x").on("n"))
+    assert states(shop) == {"active": 1}
+
+
+def test_the_departure_of_a_pod_that_kept_others_out_wakes_them():
+    shop = Shop()
+    shop.put(node("n").label(zone="z"))
+    shop.put(pod("alone").require_anti_affinity("zone", matching(app="x")).on("n"))
+    shop.put(pod("p").label(app="x"))
+    shop.work()
+    assert states(shop) == {"unschedulable": 1}
+    shop.delete("Pod", "alone")
+    assert states(shop) == {"active": 1}
+
+
+def test_what_was_not_tried_for_very_long_is_tried_again():
+    shop = Shop()
+    shop.put(pod("p"))
+    shop.work()
+    shop.queue.sweep(shop.now + LIMITS.pending_retry_seconds - 1)
+    assert states(shop) == {"unschedulable": 1}
+    shop.queue.sweep(shop.now + LIMITS.pending_retry_seconds)
+    assert states(shop) == {"active": 1}
+
+
+def test_equal_pods_are_tried_once():
+    shop = Shop()
+    shop.put(node("n"), *(pod(f"p{i}").request(cpu="99") for i in range(20)))
+    turn = shop.take()
+    assert len(turn.tries) == 3
+    shop.queue.conclude(turn, shop.decide(turn).refused, shop.now)
+    turn = shop.take()
+    assert (len(turn.tries), len(turn.tells)) == (0, 3)
+    assert states(shop) == {"unschedulable": 20}
+
+
+def test_the_starving_pod_is_named_and_those_behind_it():
+    shop = Shop()
+    shop.put(node("n").allocatable(cpu="2", pods="9"), pod("full").request(cpu="2").on("n"))
+    first, big, last = (small(name).request(cpu="2") for name in ("first", "big", "last"))
+    first["spec"]["priority"] = 9
+    big["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    last["metadata"]["creationTimestamp"] = "2026-01-01T00:00:01Z"
+    shop.put(big)
+    for number in range(4):
+        shop.work()
+        shop.put(node("n").allocatable(cpu="2", pods=str(20 + number)))
+        shop.now += 20
+    shop.work()
+    shop.put(first, last)
+    turn = shop.take()
+    assert turn.starving == ("default", "big")
+    assert [name for _, name in turn.tries] == ["first", "last"]
+    assert turn.behind == 1
+
+
+class Queue(RuleBasedStateMachine):
+    """Objects come, change and go; turns are taken; changes come between a turn and its end."""
+
+    @initialize(data=st.data())
+    def start(self, data: st.DataObject) -> None:
+        self.world = data.draw(strategies.worlds())
+        config = data.draw(strategies.configs(self.world))
+        config["restrictAllNamespacesAntiAffinity"] = False
+        self.shop = Shop(config)
+        self.turn: tuple[Turn, PendingAnswer] | None = None
+        for name in strategies.NODES[:2]:
+            self.shop.put(self.node(data, st.just(name)))
+
+    def node(self, data: st.DataObject, names: Any = strategies.NODE_NAMES) -> Any:
+        return {"kind": "Node"} | data.draw(strategies.nodes(self.world, names))
+
+    @rule(data=st.data())
+    def put_node(self, data: st.DataObject) -> None:
+        self.shop.put(self.node(data))
+
+    @precondition(lambda self: self.shop.replica.keys("Node"))
+    @rule(data=st.data())
+    def delete_node(self, data: st.DataObject) -> None:
+        names = sorted(name for _, name in self.shop.replica.keys("Node"))
+        self.shop.delete("Node", data.draw(st.sampled_from(names)))
+
+    @rule(data=st.data())
+    def put_namespace(self, data: st.DataObject) -> None:
+        if self.world.stored:
+            self.shop.put({"kind": "Namespace"} | data.draw(strategies.namespaces(self.world)))
+
+    @rule(data=st.data(), number=st.integers(0, 9), placed=st.booleans())
+    def put_pod(self, data: st.DataObject, number: int, *, placed: bool) -> None:
+        manifest = {"kind": "Pod"} | data.draw(strategies.pods(self.world, f"p{number}"))
+        if placed:
+            manifest["spec"]["nodeName"] = data.draw(strategies.NODE_NAMES)
+        self.shop.put(manifest)
+
+    @precondition(lambda self: self.shop.replica.keys("Pod"))
+    @rule(data=st.data(), relabel=st.booleans())
+    def change_pod(self, data: st.DataObject, *, relabel: bool) -> None:
+        namespace, name = data.draw(st.sampled_from(sorted(self.shop.replica.keys("Pod"))))
+        if not relabel:
+            self.shop.delete("Pod", name, namespace)
+            return
+        stored = self.shop.replica.pod(namespace, name)
+        assert stored is not None
+        manifest = msgspec.json.decode(stored.render())
+        manifest["metadata"]["labels"] = data.draw(strategies.pod_labels(self.world))
+        self.shop.put(manifest)
+
+    @rule(seconds=st.sampled_from((0.3, 1.0, 5.0, 20.0)))
+    def time_passes(self, seconds: float) -> None:
+        self.shop.now += seconds
+
+    @precondition(lambda self: self.turn is None)
+    @rule()
+    def begin_turn(self) -> None:
+        turn = self.shop.take()
+        self.turn = turn, self.shop.decide(turn)
+
+    @precondition(lambda self: self.turn is not None)
+    @rule(lost=st.booleans())
+    def end_turn(self, *, lost: bool) -> None:
+        assert self.turn is not None
+        turn, answer = self.turn
+        self.turn = None
+        if lost:
+            self.shop.queue.give_back(turn, self.shop.now)
+        else:
+            self.shop.queue.conclude(turn, answer.refused, self.shop.now)
+
+    @invariant()
+    def no_pod_is_lost(self) -> None:
+        if hasattr(self, "shop"):
+            assert set(self.shop.queue._lot_of) == self.shop.waiting()
+            assert sum(len(lot.members) for lot in self.shop.queue._lots.values()) == len(
+                self.shop.queue
+            )
+
+    @invariant()
+    def nothing_waits_for_a_change_that_fits_already(self) -> None:
+        """Every hint that could be missing would show here."""
+        if not hasattr(self, "shop"):
+            return
+        for lot in self.shop.queue._lots.values():
+            if lot.state is State.UNSCHEDULABLE:
+                for key in lot.members:
+                    manifest = self.shop.replica.pod(*key)
+                    assert isinstance(manifest, PodManifest)
+                    found = place(self.shop.replica.cluster, manifest.pod)
+                    assert isinstance(found, Refusal), (key, lot.refused, found)
+
+    def teardown(self) -> None:
+        """Left to itself, the queue places what can be placed, one after another."""
+        if not hasattr(self, "shop"):
+            return
+        if self.turn is not None:
+            self.end_turn(lost=False)
+        for _ in range(30):
+            self.shop.work()
+            self.shop.now += 10.0
+        counts = self.shop.queue.counts()
+        assert (counts["active"], counts["backoff"]) == (0, 0)
+        self.no_pod_is_lost()
+        self.nothing_waits_for_a_change_that_fits_already()
+
+
+TestQueue = Queue.TestCase
+TestQueue.settings = settings(max_examples=examples(60), stateful_step_count=30)
