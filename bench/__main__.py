@@ -232,7 +232,7 @@ def all_figures(
     ] = 600.0,
     lines: Lines = None,
 ) -> None:
-    """Measure what bench/RESULTS.md tells, and write it there; about a quarter of an hour."""
+    """Measure what bench/RESULTS.md condition_updates, and write it there; about a quarter of an hour."""
     names = _known(sections, report.SECTIONS)
     if folder is None:
         names = [name for name in names if name != "trace"]

@@ -42,7 +42,7 @@ from service.api.services import Services
 from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
 from service.model.templates import TemplateCache
-from service.scheduler.controllers.cluster_owners import Homes
+from service.scheduler.controllers.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.reporting import Reporter
@@ -182,8 +182,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     metrics = Metrics(settings.metrics_dir)
     budget = Budget(settings.bytes_in_flight_max)
     neighbours = _neighbours(settings, store, clock, limits, metrics, budget)
-    homes = neighbours.homes if neighbours else None
-    scheduler = Scheduler(store, clock, RandomIds(), limits, templates, metrics, homes)
+    cluster_owners = neighbours.cluster_owners if neighbours else None
+    scheduler = Scheduler(store, clock, RandomIds(), limits, templates, metrics, cluster_owners)
 
     reads = ClusterReads(store, settings.revision_wait_seconds)
     is_ready = partial(check_ready, reads, scheduler, settings.ready_lag_seconds_max)
@@ -243,8 +243,10 @@ def _neighbours(
         return None
     presence = Presence(path.parent, own)
     server = f"{socket.gethostname()}:{settings.port}"
-    homes = Homes(store, clock, limits, server=server, own=own, lives=presence.lives)
-    return _Neighbours(settings, homes, presence, path, clock, metrics, budget)
+    cluster_owners = ClusterOwners(
+        store, clock, limits, server=server, own=own, lives=presence.lives
+    )
+    return _Neighbours(settings, cluster_owners, presence, path, clock, metrics, budget)
 
 
 class _Neighbours:
@@ -253,14 +255,14 @@ class _Neighbours:
     def __init__(
         self,
         settings: Settings,
-        homes: Homes,
+        cluster_owners: ClusterOwners,
         presence: Presence,
         path: Path,
         clock: Clock,
         metrics: Metrics,
         budget: Budget,
     ) -> None:
-        self.homes = homes
+        self.cluster_owners = cluster_owners
         self._budget = budget
         self._presence = presence
         self._path = path
@@ -271,7 +273,7 @@ class _Neighbours:
             budget=budget,
         )
         bodies = BodyReader(settings, clock.monotonic)
-        self.middleware = HandOver(homes, self._peers, bodies, metrics)
+        self.middleware = HandOver(cluster_owners, self._peers, bodies, metrics)
 
     async def start(self, app: ASGIApp) -> None:
         """Listen to the others."""

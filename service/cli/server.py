@@ -62,18 +62,18 @@ def run_server(settings: Settings) -> None:
         claimed_port(settings.host, settings.port) as port,
         suppress(StopSignal),
         raised_stop_signals(),
-        database(settings) as access,
+        database(settings) as urls,
         ExitStack() as folders,
     ):
-        migrate(access)
-        if run_until_stopped(asks_who_calls(settings, access.serving)):
+        migrate(urls)
+        if run_until_stopped(asks_who_calls(settings, urls.serving)):
             settings = with_audit(settings)
         else:
             refuse_open_door(settings)
         settings = msgspec.structs.replace(
             settings,
             port=port,
-            database_url=access.serving,
+            database_url=urls.serving,
             migration_url=None,  # no business of the workers
             metrics_dir=folders.enter_context(private_folder("metrics")),
             hand_over_dir=folders.enter_context(private_folder("workers")),
@@ -118,8 +118,8 @@ def run_migration(settings: Settings) -> None:
         Stopped: a signal came. The tables are as they were, or as this version needs them.
     """
     try:
-        with raised_stop_signals(), database(settings) as access:
-            migrate(access)
+        with raised_stop_signals(), database(settings) as urls:
+            migrate(urls)
     except StopSignal as stopped:
         raise Stopped(
             stopped.number,
@@ -138,9 +138,9 @@ def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
         Stopped: a signal came. Some may be lifted; to lift them again does no harm.
     """
     try:
-        with raised_stop_signals(), database(settings) as access:
-            migrate(access)
-            return run_until_stopped(_lift(access.serving, clusters))
+        with raised_stop_signals(), database(settings) as urls:
+            migrate(urls)
+            return run_until_stopped(_lift(urls.serving, clusters))
     except StopSignal as stopped:
         raise Stopped(stopped.number, "Stopped before all were lifted.") from None
     except NotFound as error:
@@ -162,7 +162,7 @@ async def _lift(url: str, clusters: Sequence[str]) -> dict[str, int]:
     return {name: heads[cluster_id].revision for name, cluster_id in numbers.items()}
 
 
-class Access(NamedTuple):
+class DatabaseUrls(NamedTuple):
     """The URLs of a database: that by which servers use it, and that of whoever may change its tables."""
 
     serving: str
@@ -170,7 +170,7 @@ class Access(NamedTuple):
     is_embedded: bool
 
 
-def migrate(access: Access) -> None:
+def migrate(urls: DatabaseUrls) -> None:
     """Apply the migrations that a database lacks; a database that is still starting is waited for.
 
     Raises:
@@ -179,9 +179,9 @@ def migrate(access: Access) -> None:
     deadline = time.monotonic() + DATABASE_SECONDS_MAX
     while True:
         try:
-            run_until_stopped(upgrade_async(access.migrating))
-            if access.is_embedded:
-                run_until_stopped(admit_servers(access.migrating))
+            run_until_stopped(upgrade_async(urls.migrating))
+            if urls.is_embedded:
+                run_until_stopped(admit_servers(urls.migrating))
         except StorageUnavailable as error:
             if time.monotonic() > deadline:
                 raise Unavailable(f"The database cannot be reached: {error}") from None
@@ -191,17 +191,17 @@ def migrate(access: Access) -> None:
 
 
 @contextmanager
-def database(settings: Settings) -> Iterator[Access]:
+def database(settings: Settings) -> Iterator[DatabaseUrls]:
     """A running database: the given one, or an embedded one for as long as this lasts."""
     url = settings.database_url
     if url:
-        yield Access(url, settings.migration_url or url, is_embedded=False)
+        yield DatabaseUrls(url, settings.migration_url or url, is_embedded=False)
         return
     try:
         embedded = EmbeddedPostgres(Path(settings.data_dir))
         try:
             owner = embedded.start()
-            yield Access(embedded.serving_url, owner, is_embedded=True)
+            yield DatabaseUrls(embedded.serving_url, owner, is_embedded=True)
         finally:
             embedded.stop()
     except EmbeddedPostgresError as error:

@@ -7,13 +7,13 @@ from typing import TypeVar
 from service.engine.pipeline import Pipeline
 from service.engine.profiles import pipelines_of
 from service.engine.ranking.rank_cache import RowCache
-from service.engine.ranking.static_rows import SiteRows
+from service.engine.ranking.static_rows import StaticRows
 from service.engine.state.classes import Acquaintance, PodClass
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules, Use
 from service.engine.state.templates import Compiler, Eligibilities
 from service.model.config import ClusterConfig
-from service.model.objects import Namespace, Node, Pod
+from service.model.objects import Namespace, Node, ObjectName, Pod
 
 ROW_CACHE_BYTES_MAX = 64 * 1024 * 1024
 """Cached masks and scores; the least recently used go first."""
@@ -21,7 +21,6 @@ ROW_CACHE_BYTES_MAX = 64 * 1024 * 1024
 SITES_KEPT = 32
 """For rules that come; those that are there keep theirs. The least recently asked for go first."""
 
-PodKey = tuple[str, str]
 """Namespace and name."""
 
 
@@ -51,8 +50,8 @@ class Cluster:
         self._undo: list[Callable[[], object]] = []
         self._settled = 0
         self._recording = True
-        self._pods: dict[PodKey, Resident] = {}
-        self._by_node: dict[str, dict[PodKey, Resident]] = {}
+        self._pods: dict[ObjectName, Resident] = {}
+        self._by_node: dict[str, dict[ObjectName, Resident]] = {}
         self._namespaces: dict[str, Namespace] = {}
         self._start(())
 
@@ -66,7 +65,7 @@ class Cluster:
         self._classes_on: list[dict[PodClass, int]] = []
         self._row_caches: OrderedDict[tuple[NodeRules, Pipeline], RowCache] = OrderedDict()
         self._row_cache_bytes = 0
-        self._sites: OrderedDict[tuple[Hashable, Pipeline], SiteRows] = OrderedDict()
+        self._sites: OrderedDict[tuple[Hashable, Pipeline], StaticRows] = OrderedDict()
         for namespace in self._namespaces.values():
             self._acquaintance.relabel_namespace(namespace.name, dict(namespace.labels))
         for node in nodes:
@@ -222,7 +221,7 @@ class Cluster:
             if not resident.pod.finished:
                 yield resident.pod, resident.pod_class
 
-    def put_pod(self, pod: Pod) -> PodKey:
+    def put_pod(self, pod: Pod) -> ObjectName:
         """Add or replace the pod of that namespace and name; it counts where it is bound.
 
         Its key is returned, so that whoever keeps pods by theirs need not have one more.
@@ -244,7 +243,7 @@ class Cluster:
         self._record(lambda: self.put_pod(before))
         self._remove_pod((namespace, name))
 
-    def _insert_pod(self, pod: Pod, key: PodKey) -> None:
+    def _insert_pod(self, pod: Pod, key: ObjectName) -> None:
         pod_class = self.class_of(pod)
         self._compiler.hold(pod_class)
         resident = Resident(pod, pod_class)
@@ -258,7 +257,7 @@ class Cluster:
         if slot is not None:
             self._attach(resident, slot)
 
-    def _remove_pod(self, key: PodKey) -> None:
+    def _remove_pod(self, key: ObjectName) -> None:
         resident = self._pods.pop(key)
         node_name = resident.pod.node_name
         if node_name is not None:
@@ -320,11 +319,11 @@ class Cluster:
             self._evict_rows()
         return cache
 
-    def _site(self, rules: NodeRules, pipeline: Pipeline) -> SiteRows:
+    def _site(self, rules: NodeRules, pipeline: Pipeline) -> StaticRows:
         key = (rules.site, pipeline)
         site = self._sites.get(key)
         if site is None:
-            site = self._sites[key] = SiteRows(self.nodes, rules, pipeline)
+            site = self._sites[key] = StaticRows(self.nodes, rules, pipeline)
             if len(self._sites) > SITES_KEPT:
                 self._sites.popitem(last=False)
         else:

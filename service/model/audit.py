@@ -22,7 +22,7 @@ def told_at(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-class Caller(msgspec.Struct, frozen=True):
+class AuditedCaller(msgspec.Struct, frozen=True):
     """Who made a request, as far as an audit tells it."""
 
     principal: str
@@ -31,14 +31,14 @@ class Caller(msgspec.Struct, frozen=True):
     request_id: str = ""
 
 
-ITSELF = Caller("moorage")
+ITSELF = AuditedCaller("moorage")
 """Who asks for what nobody asked for from outside."""
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One row that is to be written; the database numbers it, and says when."""
 
-    caller: Caller
+    caller: AuditedCaller
     cluster: str | None = None
     """The name of the cluster; None: the one whose chain it is."""
     revision: int | None = None

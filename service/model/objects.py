@@ -8,9 +8,12 @@ between all pods of one template, so identity is a cheap key for work done once 
 # ruff: noqa: D101 - what a type means is said by Kubernetes' API reference, under the same name
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
+
+ObjectName: TypeAlias = tuple[str, str]
+"""Namespace and name of an object; the namespace of a cluster-scoped one is empty."""
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

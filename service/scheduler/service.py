@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast, overload
 
 import msgspec
 
-from service.model.audit import ITSELF, Caller
+from service.model.audit import ITSELF, AuditedCaller
 from service.model.config import parse_config
 from service.model.errors import (
     Conflict,
@@ -29,8 +29,8 @@ from service.scheduler.commit.loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, Vitals, failed_attempts
 from service.scheduler.commit.tickets import Ticket, key_reused
-from service.scheduler.controllers.cluster_owners import Homes, NoHomes
-from service.scheduler.controllers.controller import Duties, Observers
+from service.scheduler.controllers.cluster_owners import ClusterOwners, NoClusterOwners
+from service.scheduler.controllers.controller import Controllers, Observers
 from service.scheduler.controllers.evictions import AllEvictions
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.upkeep import Upkeep
@@ -44,7 +44,7 @@ from service.scheduler.watching import Watching
 
 _log = logging.getLogger(__name__)
 
-D = TypeVar("D", bound=Duties[Any])
+D = TypeVar("D", bound=Controllers[Any])
 
 
 class Scheduler:
@@ -62,7 +62,7 @@ class Scheduler:
         limits: Limits | None = None,
         templates: TemplateCache | None = None,
         meter: Meter | None = None,
-        homes: Homes | None = None,
+        cluster_owners: ClusterOwners | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -75,7 +75,7 @@ class Scheduler:
         """Following the logs of clusters."""
         holder = ids.uid()
         self._upkeep = Upkeep(store, clock, holder, self._limits)
-        self._homes = homes or NoHomes()
+        self._cluster_owners = cluster_owners or NoClusterOwners()
         self._pending = self._duties(AllPendingPods, holder)
         self._evictions = self._duties(AllEvictions, holder)
         self._events = EventRecorder(store, clock, self._limits, self._meter)
@@ -96,7 +96,7 @@ class Scheduler:
             limits=self._limits,
             holder=holder,
             spawn=self._spawn,
-            is_elsewhere=self._homes.is_elsewhere,
+            is_elsewhere=self._cluster_owners.is_elsewhere,
         )
 
     async def start(self) -> None:
@@ -109,7 +109,7 @@ class Scheduler:
     async def stop(self) -> None:
         """Answer what was asked, then end."""
         self.watching.close()
-        await self._homes.close()
+        await self._cluster_owners.close()
         for task in (*self._background, *self._deletions.values()):
             task.cancel()
         for loop in self._loops.values():
@@ -128,7 +128,9 @@ class Scheduler:
         return self._pulse_task is not None and not self._pulse_task.done()
 
     @overload
-    async def submit(self, cluster: str, intent: Intent[A], *, caller: Caller = ...) -> A: ...
+    async def submit(
+        self, cluster: str, intent: Intent[A], *, caller: AuditedCaller = ...
+    ) -> A: ...
     @overload
     async def submit(
         self,
@@ -136,7 +138,7 @@ class Scheduler:
         intent: Intent[A],
         idempotency: Idempotency[A] | None,
         *,
-        caller: Caller = ...,
+        caller: AuditedCaller = ...,
     ) -> A | RecordedAnswer: ...
 
     async def submit(
@@ -145,7 +147,7 @@ class Scheduler:
         intent: Intent[A],
         idempotency: Idempotency[A] | None = None,
         *,
-        caller: Caller = ITSELF,
+        caller: AuditedCaller = ITSELF,
     ) -> A | RecordedAnswer:
         """Have an intent decided and committed, as asked by a caller.
 
@@ -164,7 +166,7 @@ class Scheduler:
         return cast("A", await self._ask(cluster, intent, None, caller))
 
     async def _submit_keyed(
-        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A], caller: Caller
+        self, cluster: str, intent: Intent[A], idempotency: Idempotency[A], caller: AuditedCaller
     ) -> A | RecordedAnswer:
         key = IdempotencyKey(idempotency.operation, idempotency.key, idempotency.chunk)
         running = self._running_keys.get((cluster, key))
@@ -180,7 +182,7 @@ class Scheduler:
         task.add_done_callback(lambda _: self._running_keys.pop((cluster, key)))
         return await asyncio.shield(task)
 
-    async def delete_cluster(self, cluster: str, caller: Caller = ITSELF) -> None:
+    async def delete_cluster(self, cluster: str, caller: AuditedCaller = ITSELF) -> None:
         """Delete a cluster with everything in it.
 
         Once begun this goes on, also when the caller is cancelled, and whoever asks for the same meanwhile waits for it, too.
@@ -200,7 +202,7 @@ class Scheduler:
             raise OutcomeUnknown(f"The server was stopped while it deleted the cluster {cluster}.")
         deletion.result()
 
-    async def _delete_cluster(self, cluster: str, caller: Caller) -> None:
+    async def _delete_cluster(self, cluster: str, caller: AuditedCaller) -> None:
         cluster_id = await self._store.find_cluster(cluster)
         if not await self._store.delete_cluster(cluster_id, caller):
             raise NotFound(f"There is no cluster {cluster}.")
@@ -274,7 +276,7 @@ class Scheduler:
         cluster: str,
         intent: Intent[A],
         idempotency: Idempotency[A] | None,
-        caller: Caller,
+        caller: AuditedCaller,
     ) -> Answer:
         asked = self._clock.monotonic()
         deadline = asked + self._limits.request_seconds_max
@@ -298,7 +300,9 @@ class Scheduler:
             finally:
                 del future  # it has the error, and the error this frame, with the whole request
 
-    async def _put_config(self, cluster: str, intent: PutConfig, caller: Caller) -> ConfigAnswer:
+    async def _put_config(
+        self, cluster: str, intent: PutConfig, caller: AuditedCaller
+    ) -> ConfigAnswer:
         """Configure a cluster, or create it."""
         try:
             return cast("ConfigAnswer", await self._ask(cluster, intent, None, caller))
@@ -327,7 +331,7 @@ class Scheduler:
         intent: Intent[A],
         idempotency: Idempotency[A],
         key: IdempotencyKey,
-        caller: Caller,
+        caller: AuditedCaller,
     ) -> A | RecordedAnswer:
         """Decide; a key that has an answer already shows when this one is to be recorded.
 
@@ -420,7 +424,7 @@ class Scheduler:
             due = self._loops.due()
             self._drop_unused(due)
             alive = {name: loop for name, loop in due.items() if name in self._loops}
-            self._homes.tick(alive)
+            self._cluster_owners.tick(alive)
             for name, loop in alive.items():
                 self._look_after(name, loop)
             await self._look(
@@ -430,8 +434,8 @@ class Scheduler:
 
     def _look_after(self, name: str, loop: ClusterLoop) -> None:
         """Do what time asks for in a cluster; it may sleep once there is nothing left."""
-        duties = (self._pending, self._evictions)
-        busy = [each.tick(loop.cluster_id) for each in duties]
+        controllers = (self._pending, self._evictions)
+        busy = [each.tick(loop.cluster_id) for each in controllers]
         used = loop.last_used + AWAKE_SECONDS > self._clock.monotonic()
         if loop.idle and not used and not any(busy):
             self._loops.sleep(name)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import asyncpg
 
-from service.model.audit import ITSELF, Caller
+from service.model.audit import ITSELF, AuditedCaller
 from service.model.errors import Conflict, NotFound
 from service.model.log import (
     ClusterRow,
@@ -78,7 +78,9 @@ class Clusters:
             raise _unknown(name)
         return cluster_id
 
-    async def create_cluster(self, name: str, config: bytes, caller: Caller = ITSELF) -> ClusterRow:
+    async def create_cluster(
+        self, name: str, config: bytes, caller: AuditedCaller = ITSELF
+    ) -> ClusterRow:
         """A new cluster, with its configuration as its one object, at revision 1.
 
         Raises:
@@ -93,7 +95,7 @@ class Clusters:
                 raise Conflict(f"There is a cluster {name!r} already.") from error
         return await self.get_cluster(name)
 
-    async def delete_cluster(self, cluster_id: int, caller: Caller = ITSELF) -> bool:
+    async def delete_cluster(self, cluster_id: int, caller: AuditedCaller = ITSELF) -> bool:
         """Delete a cluster with everything that it has; False if it was gone already."""
         told = self._told(caller)
         statement = _DELETE_AUDITED if told else _DELETE
@@ -102,7 +104,7 @@ class Clusters:
             deleted: bool = await connection.fetchval(statement, cluster_id, *told)
         return deleted
 
-    def _told(self, caller: Caller) -> tuple[str, ...]:
+    def _told(self, caller: AuditedCaller) -> tuple[str, ...]:
         """What the audit keeps of a caller, where there is one."""
         if not self._audits.of([caller]):
             return ()

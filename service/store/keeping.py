@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from service.model.audit import ITSELF, Caller
+from service.model.audit import ITSELF, AuditedCaller
 from service.model.principals import EVERYBODY
 
 _NOBODY = frozenset({EVERYBODY.name, ITSELF.principal, ""})
@@ -22,7 +22,7 @@ class Keeping:
         """Somebody is known from now on."""
         self.on = self.on or self.may_begin
 
-    def of(self, callers: Iterable[Caller]) -> bool:
+    def of(self, callers: Iterable[AuditedCaller]) -> bool:
         """Whether it is kept what these asked for; one who is known has it begun, whoever else has not heard of it yet."""
         if not self.on and any(each.principal not in _NOBODY for each in callers):
             self.begin()

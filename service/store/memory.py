@@ -13,9 +13,9 @@ from uuid import UUID
 from service.model.audit import (
     ITSELF,
     SERVER_CHAIN,
+    AuditedCaller,
     AuditEntry,
     AuditRow,
-    Caller,
 )
 from service.model.errors import Conflict, NotFound, OutcomeUnknown
 from service.model.events import Event, EventRow
@@ -112,7 +112,9 @@ class MemoryStore(MemoryPrincipals):
         """Only the number of the cluster that has this name now, or NotFound."""
         return self._named(name).cluster_id
 
-    async def create_cluster(self, name: str, config: bytes, caller: Caller = ITSELF) -> ClusterRow:
+    async def create_cluster(
+        self, name: str, config: bytes, caller: AuditedCaller = ITSELF
+    ) -> ClusterRow:
         """A new cluster at revision 1, or Conflict."""
         if any(own.name == name for own in self._clusters.values()):
             raise Conflict(f"There is a cluster {name!r} already.")
@@ -120,7 +122,7 @@ class MemoryStore(MemoryPrincipals):
         self._record(AuditEntry(caller=caller, cluster=name, revision=1), own.cluster_id)
         return own.row()
 
-    async def delete_cluster(self, cluster_id: int, caller: Caller = ITSELF) -> bool:
+    async def delete_cluster(self, cluster_id: int, caller: AuditedCaller = ITSELF) -> bool:
         """Delete a cluster with everything that it has; False if it was gone already."""
         own = self._clusters.pop(cluster_id, None)
         if own is None:

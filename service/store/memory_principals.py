@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from service.model.audit import ITSELF, AuditEntry, Caller
+from service.model.audit import ITSELF, AuditedCaller, AuditEntry
 from service.model.errors import NoAdminLeft, NotFound
 from service.model.principals import (
     AccessState,
@@ -57,7 +57,7 @@ class MemoryPrincipals:
         grants: Sequence[Grant],
         *,
         keep_admin: bool,
-        caller: Caller = ITSELF,
+        caller: AuditedCaller = ITSELF,
         precondition: Precondition | None = None,
     ) -> bool:
         """Make a principal, or give one other grants, unless the precondition stands against it; whether it is new."""
@@ -80,7 +80,7 @@ class MemoryPrincipals:
         name: str,
         *,
         keep_admin: bool,
-        caller: Caller = ITSELF,
+        caller: AuditedCaller = ITSELF,
         precondition: Precondition | None = None,
     ) -> bool:
         """Delete a principal with its tokens, unless the precondition stands against it; False if there was none."""
@@ -103,7 +103,7 @@ class MemoryPrincipals:
         description: str,
         expires_in: timedelta | None,
         keep_admin: bool,
-        caller: Caller = ITSELF,
+        caller: AuditedCaller = ITSELF,
     ) -> TokenRow:
         """Give a user one more token, or NotFound."""
         if ("User", principal) not in self._principals:
@@ -122,7 +122,7 @@ class MemoryPrincipals:
         return row
 
     async def delete_token(
-        self, token_id: str, *, keep_admin: bool, caller: Caller = ITSELF
+        self, token_id: str, *, keep_admin: bool, caller: AuditedCaller = ITSELF
     ) -> bool:
         """Revoke a token; False if there was none."""
         tokens = copy(self._tokens)
@@ -142,7 +142,7 @@ class MemoryPrincipals:
         self,
         principals: dict[_Key, PrincipalRow],
         tokens: dict[str, TokenRow],
-        caller: Caller,
+        caller: AuditedCaller,
         *,
         keep_admin: bool,
     ) -> None:

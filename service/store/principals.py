@@ -8,7 +8,7 @@ from functools import partial
 import asyncpg
 import msgspec
 
-from service.model.audit import ITSELF, AuditEntry, Caller
+from service.model.audit import ITSELF, AuditedCaller, AuditEntry
 from service.model.errors import NoAdminLeft, NotFound
 from service.model.principals import (
     ADMIN,
@@ -85,7 +85,7 @@ class Principals:
         grants: Sequence[Grant],
         *,
         keep_admin: bool,
-        caller: Caller = ITSELF,
+        caller: AuditedCaller = ITSELF,
         precondition: Precondition | None = None,
     ) -> bool:
         """Make a principal, or give one other grants, unless the precondition stands against it; whether it is new."""
@@ -100,7 +100,7 @@ class Principals:
         name: str,
         *,
         keep_admin: bool,
-        caller: Caller = ITSELF,
+        caller: AuditedCaller = ITSELF,
         precondition: Precondition | None = None,
     ) -> bool:
         """Delete a principal with its tokens, unless the precondition stands against it; False if there was none."""
@@ -116,7 +116,7 @@ class Principals:
         description: str,
         expires_in: timedelta | None,
         keep_admin: bool,
-        caller: Caller = ITSELF,
+        caller: AuditedCaller = ITSELF,
     ) -> TokenRow:
         """Give a user one more token, or NotFound."""
         values = (token_id, principal, secret_hash, description, expires_in, keep_admin)
@@ -133,7 +133,7 @@ class Principals:
         )
 
     async def delete_token(
-        self, token_id: str, *, keep_admin: bool, caller: Caller = ITSELF
+        self, token_id: str, *, keep_admin: bool, caller: AuditedCaller = ITSELF
     ) -> bool:
         """Revoke a token; False if there was none."""
         return bool((await self._changed(caller, _REVOKE, token_id, keep_admin))[0])
@@ -150,7 +150,7 @@ class Principals:
                 await connection.execute(_NOTE_USE, *values)
 
     async def _changed(
-        self, caller: Caller, statement: str, *values: object, check: _Check | None = None
+        self, caller: AuditedCaller, statement: str, *values: object, check: _Check | None = None
     ) -> asyncpg.Record:
         """The one row of a statement that changes something, and a row of the audit if it did.
 

@@ -6,11 +6,11 @@ import httpx
 import msgspec
 import pytest
 
-from service.model.audit import AuditEntry, AuditRow, Caller
+from service.model.audit import AuditedCaller, AuditEntry, AuditRow
 from service.store.memory_audit import AuditLog
 
 AT = datetime(2026, 5, 4, tzinfo=UTC)
-ALICE = Caller("alice ü", "192.0.2.1", "putNode", "r")
+ALICE = AuditedCaller("alice ü", "192.0.2.1", "putNode", "r")
 
 
 @pytest.fixture

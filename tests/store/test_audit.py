@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from service.model.audit import (
     ITSELF,
     SERVER_CHAIN,
+    AuditedCaller,
     AuditEntry,
     AuditRow,
     Broken,
-    Caller,
     Verifier,
 )
 from service.model.errors import NoAdminLeft
@@ -35,8 +35,8 @@ from tests.store.history import (
     ticking_clock,
 )
 
-ALICE = Caller("alice", "192.0.2.1", "placePods", "request-1")
-ODD = Caller('bob "the\\ \u2028 Ü"', "2001:db8::1", "putPod", "\t{}[],'\x7f")
+ALICE = AuditedCaller("alice", "192.0.2.1", "placePods", "request-1")
+ODD = AuditedCaller('bob "the\\ \u2028 Ü"', "2001:db8::1", "putPod", "\t{}[],'\x7f")
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ async def later(store_url: str | None) -> AsyncIterator[AnyStore]:
     await opened.close()
 
 
-def entry(caller: Caller = ALICE, revision: int = 2) -> AuditEntry:
+def entry(caller: AuditedCaller = ALICE, revision: int = 2) -> AuditEntry:
     return AuditEntry(caller=caller, revision=revision)
 
 
@@ -81,7 +81,7 @@ async def test_a_commit_leaves_a_row_for_each_request(store: AnyStore, cluster_i
     first, second = await rows(store)
     assert (first.chain, first.number, first.cluster_id) == (cluster_id, 1, cluster_id)
     assert (first.cluster, first.revision, first.status, first.requests) == ("default", 2, 200, 1)
-    assert Caller(first.principal, first.address, first.operation, first.request_id) == ALICE
+    assert AuditedCaller(first.principal, first.address, first.operation, first.request_id) == ALICE
     assert (second.principal, second.request_id) == (ODD.principal, ODD.request_id)
     assert (second.number, second.previous_hash) == (2, first.hash)
     assert datetime.fromisoformat(second.at) == head.at
@@ -139,7 +139,7 @@ async def test_who_makes_and_deletes_clusters_is_told_of_the_server(store: AnySt
 async def test_refusals_are_added_to_the_chain_of_the_server(store: AnyStore):
     refused = [
         AuditEntry(caller=ALICE, cluster="default", status=403),
-        AuditEntry(caller=Caller(""), cluster="", status=401, requests=1234),
+        AuditEntry(caller=AuditedCaller(""), cluster="", status=401, requests=1234),
     ]
     await store.add_refusals(refused)
     told = [(row.chain, row.status, row.cluster, row.requests) for row in await rows(store)]
@@ -278,7 +278,7 @@ async def test_a_change_of_principals_that_is_refused_leaves_no_row(store: AnySt
 # From when on it is kept
 
 
-EVERYBODYS = Caller(EVERYBODY.name, "127.0.0.1", "createToken", "request-2")
+EVERYBODYS = AuditedCaller(EVERYBODY.name, "127.0.0.1", "createToken", "request-2")
 
 
 async def test_nothing_is_kept_while_nobody_is_known(later: AnyStore):

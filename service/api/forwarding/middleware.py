@@ -18,7 +18,7 @@ from service.api.openapi.access import identify, principal_of
 from service.api.openapi.operations import NDJSON, Operation
 from service.api.security.callers import address_of, name_request, request_id_of
 from service.api.telemetry.metrics import Metrics
-from service.scheduler.controllers.cluster_owners import Homes
+from service.scheduler.controllers.cluster_owners import ClusterOwners
 
 HANDED_BYTES_MAX = 16 * 1024 * 1024
 """Larger bodies are decided where they arrive."""
@@ -32,9 +32,13 @@ class HandOver:
     """Litestar middleware. What streams (NDJSON, watches) or is read from the tables stays."""
 
     def __init__(
-        self, homes: Homes, peers: SocketPeers, bodies: BodyReader, metrics: Metrics
+        self,
+        cluster_owners: ClusterOwners,
+        peers: SocketPeers,
+        bodies: BodyReader,
+        metrics: Metrics,
     ) -> None:
-        self._homes = homes
+        self._cluster_owners = cluster_owners
         self._peers = peers
         self._bodies = bodies
         self._metrics = metrics
@@ -45,7 +49,7 @@ class HandOver:
         async def handing_over(scope: Scope, receive: Receive, send: Send) -> None:
             holder = None
             if scope["type"] == ScopeType.HTTP and _may_be_handed_over(scope):
-                holder = await self._homes.elsewhere(scope["path_params"]["cluster"])
+                holder = await self._cluster_owners.elsewhere(scope["path_params"]["cluster"])
             if holder is None:
                 await app(scope, receive, send)
                 return
@@ -81,11 +85,11 @@ class HandOver:
             answer = await self._peers.ask(holder, request, repeat)
         except Unreachable:
             self._metrics.handed_over("unreachable")
-            self._homes.not_reached(holder)
+            self._cluster_owners.not_reached(holder)
             raise
         except AnswerLost:
             self._metrics.handed_over("lost")
-            self._homes.not_reached(holder)
+            self._cluster_owners.not_reached(holder)
             raise
         self._metrics.handed_over("answered")
         return answer

@@ -27,6 +27,7 @@ from service.api.problems import MalformedRequest
 from service.api.security.authentication import NewToken, new_token
 from service.api.security.callers import told_caller
 from service.api.services import Services
+from service.model.audit import ITSELF
 from service.model.errors import (
     FieldError,
     InvalidManifest,
@@ -55,9 +56,7 @@ from service.model.strict_json import decode_strict
 SECONDS_MAX = 100 * 366 * 24 * 3600
 GRANTS_MAX = 1000
 
-SERVER_NAME = "moorage"
-"""Who does what the server does by itself."""
-RESERVED_NAMES = frozenset({BOOTSTRAP.name, EVERYBODY.name, SERVER_NAME})
+RESERVED_NAMES = frozenset({BOOTSTRAP.name, EVERYBODY.name, ITSELF.principal})
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:/@+-]{0,126}[A-Za-z0-9])?")
 _ESCAPES = re.compile(r"~[01]")

@@ -15,7 +15,7 @@ from secrets import token_hex, token_urlsafe
 from typing import NamedTuple, Protocol
 
 from service.api.security.identities import IdentityProvider
-from service.model.audit import Caller
+from service.model.audit import AuditedCaller
 from service.model.errors import StorageUnavailable
 from service.model.principals import (
     BOOTSTRAP,
@@ -69,7 +69,7 @@ class PrincipalStore(Protocol):
         grants: Sequence[Grant],
         *,
         keep_admin: bool,
-        caller: Caller,
+        caller: AuditedCaller,
         precondition: Precondition | None = None,
     ) -> bool:
         """Make a principal, or give one other grants, unless the precondition stands against it; whether it is new."""
@@ -81,7 +81,7 @@ class PrincipalStore(Protocol):
         name: str,
         *,
         keep_admin: bool,
-        caller: Caller,
+        caller: AuditedCaller,
         precondition: Precondition | None = None,
     ) -> bool:
         """Delete a principal with its tokens, unless the precondition stands against it; False if there was none."""
@@ -96,12 +96,12 @@ class PrincipalStore(Protocol):
         description: str,
         expires_in: timedelta | None,
         keep_admin: bool,
-        caller: Caller,
+        caller: AuditedCaller,
     ) -> TokenRow:
         """Give a user one more token, or NotFound."""
         ...
 
-    async def delete_token(self, token_id: str, *, keep_admin: bool, caller: Caller) -> bool:
+    async def delete_token(self, token_id: str, *, keep_admin: bool, caller: AuditedCaller) -> bool:
         """Revoke a token; False if there was none."""
         ...
 

@@ -10,7 +10,7 @@ from litestar.types import Scope
 from service.api.bodies.requests import AnyRequest
 from service.api.openapi.access import principal_of
 from service.api.openapi.operations import Operation
-from service.model.audit import Caller
+from service.model.audit import AuditedCaller
 from service.settings import IPAddress
 
 REQUEST_ID_HEADER = b"x-request-id"
@@ -22,15 +22,15 @@ _GIVEN = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
 _TRACE = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}.*")
 
 
-def told_caller(request: AnyRequest) -> Caller:
+def told_caller(request: AnyRequest) -> AuditedCaller:
     """Who makes a request that was routed."""
     return caller_in(request.scope)
 
 
-def caller_in(scope: Scope) -> Caller:
+def caller_in(scope: Scope) -> AuditedCaller:
     """Who makes the request of a scope; nobody has an empty name."""
     principal = principal_of(scope)
-    return Caller(
+    return AuditedCaller(
         principal=_printable(principal.name) if principal else "",
         address=_printable(address_of(scope)),
         operation=operation_id_of(scope),

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 from litestar.types import HTTPScope, Scope
 
 from service.api.security.callers import caller_in
-from service.model.audit import AuditEntry, Caller
+from service.model.audit import AuditedCaller, AuditEntry
 from service.model.errors import StorageUnavailable
 from service.scheduler.protocol.ports import Clock
 
@@ -81,7 +81,7 @@ class Refusals:
         told, others = self._told, self._others
         self._told, self._others = [], Counter()
         counted = [
-            AuditEntry(caller=Caller(""), cluster="", status=status, requests=requests)
+            AuditEntry(caller=AuditedCaller(""), cluster="", status=status, requests=requests)
             for status, requests in sorted(others.items())
         ]
         if not told and not counted:

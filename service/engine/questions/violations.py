@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from service.engine.cluster import Cluster, PodKey
+from service.engine.cluster import Cluster
 from service.engine.plugins import (
     inter_pod_affinity as relations,
     node_affinity as selection,
@@ -25,7 +25,14 @@ from service.engine.state.rules import NodeRules, RequiredNodes
 from service.engine.state.selectors import required_mask
 from service.engine.state.spread import SpreadRule
 from service.engine.state.topology import NO_DOMAIN, TopologyKey
-from service.model.objects import NodeSelector, Pod, PodAffinity, PodAffinityTerm, PodSpec
+from service.model.objects import (
+    NodeSelector,
+    ObjectName,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    PodSpec,
+)
 
 Execution = Literal["Ignored", "Required"]
 _IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -252,7 +259,7 @@ class _TemplateRules(NamedTuple):
     spread: "tuple[_RuledSpread, ...]"
 
 
-def key_of(pod: Pod) -> PodKey:
+def key_of(pod: Pod) -> ObjectName:
     """A pod's namespace and name."""
     return pod.namespace, pod.name
 

@@ -3,7 +3,7 @@
 InterPodAffinity scores a node by where its sum of weights lies between the least and the greatest of the feasible
 nodes. Where all nodes but a few have the least, these few are looked at, and the best of the others is known without
 affinity. As long as the bounds stay, a placement changes the ranks of the nodes of one domain only, and the best node
-is found from the root of a `Tournament`.
+is found from the root of a `BestNodeTree`.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from service.engine.plugin import Scale, bounds_of
-from service.engine.ranking.best_node_tree import Tournament
+from service.engine.ranking.best_node_tree import BestNodeTree
 from service.engine.ranking.outliers import Outliers
 from service.engine.state.columns import Ints
 from service.engine.state.nodes import NodeTable
@@ -33,6 +33,7 @@ class AffinityRanks:
 
     __slots__ = (
         "_added",
+        "_best_node_tree",
         "_bounds",
         "_cells",
         "_key",
@@ -43,7 +44,6 @@ class AffinityRanks:
         "_scale",
         "_served",
         "_sums",
-        "_tournament",
         "_usage_seen",
         "_view",
         "_waited",
@@ -66,7 +66,7 @@ class AffinityRanks:
         """The least and the greatest of these sums when that was looked at last."""
         self._added: list[int] = []
         """To the rank at each distance from the least."""
-        self._tournament: Tournament | None = None
+        self._best_node_tree: BestNodeTree | None = None
         """None while the bounds are not known to last."""
         self._served = self._waited = 0
         self._patience = PATIENCE
@@ -74,34 +74,36 @@ class AffinityRanks:
     @property
     def size_in_bytes(self) -> int:
         size = self._view.size_in_bytes
-        if self._tournament is not None:
-            size += 2 * self._sums.nbytes + self._tournament.size_in_bytes
+        if self._best_node_tree is not None:
+            size += 2 * self._sums.nbytes + self._best_node_tree.size_in_bytes
         return size
 
     def best(
-        self, ranks: Ints, tie: int, without_affinity: Callable[[], Tournament | None]
+        self, ranks: Ints, tie: int, without_affinity: Callable[[], BestNodeTree | None]
     ) -> tuple[int, int] | None:
         """The slot of the greatest rank, and that rank.
 
         None where looking at all nodes is cheaper, and where no node is feasible. `ranks`, shape (nodes,), and the
-        tournament, which is asked for only where it helps, are those without affinity.
+        best_node_tree, which is asked for only where it helps, are those without affinity.
         """
         if self._waited == 0:  # terms that only one pod has are not looked into
             self._waited = 1
             return None
         moved = self._moved()
-        if self._tournament is not None and not self._repair(ranks, self._tournament, moved):
+        if self._best_node_tree is not None and not self._repair(
+            ranks, self._best_node_tree, moved
+        ):
             self._drop()
-        if self._tournament is None:
+        if self._best_node_tree is None:
             self._outliers.follow(moved)
             found = self._outliers.best(ranks, tie, without_affinity)
             if found is not None:
                 return found
             self._wait(ranks)
-        if self._tournament is None:
+        if self._best_node_tree is None:
             return None
         self._served += 1
-        slot = self._tournament.find(0, tie, ())
+        slot = self._best_node_tree.find(0, tie, ())
         return slot, self._cells[slot]
 
     def _moved(self) -> set[int] | None:
@@ -118,17 +120,17 @@ class AffinityRanks:
         if self._waited == SEEN_AGAIN:
             self._outliers.find()
         if self._waited > self._patience:
-            self._tournament = self._build(ranks)
+            self._best_node_tree = self._build(ranks)
 
     def _drop(self) -> None:
         """The bounds did not last; the sooner they changed, the longer is waited before the next try."""
         lasted = self._served >= self._patience
         self._patience = PATIENCE if lasted else min(2 * self._patience, PATIENCE_MAX)
-        self._tournament = None
+        self._best_node_tree = None
         self._served = self._waited = 0
         self._outliers.follow(None)
 
-    def _build(self, ranks: Ints) -> Tournament | None:
+    def _build(self, ranks: Ints) -> BestNodeTree | None:
         """Put all nodes in order; None where the bounds have changed of late, or lie too far apart."""
         sums = self._view.values()
         bounds = bounds_of(sums, ranks)
@@ -144,9 +146,9 @@ class AffinityRanks:
         raised = ranks + added.take(above)
         self._sums, self._cells = sums.copy().data, raised.data
         self._usage_seen = self._nodes.usage_log.position
-        return Tournament(self._nodes.layout(None), raised)
+        return BestNodeTree(self._nodes.layout(None), raised)
 
-    def _repair(self, ranks: Ints, tournament: Tournament, moved: set[int] | None) -> bool:
+    def _repair(self, ranks: Ints, best_node_tree: BestNodeTree, moved: set[int] | None) -> bool:
         """Bring up to date the nodes whose sum or pods changed; False where the bounds are others now."""
         used = self._nodes.usage_log.since(self._usage_seen)
         if used is None or moved is None or len(used) > REPAIRS_MAX:
@@ -156,7 +158,7 @@ class AffinityRanks:
         sums, cells = self._view.values().data, ranks.data
         for slot in changed:
             self._move(slot, sums[slot], cells[slot])
-            tournament.repair(slot)
+            best_node_tree.repair(slot)
         return self._bounds == _bounds_of(self._population)
 
     def _move(self, slot: int, total: int, rank: int) -> None:

@@ -18,7 +18,7 @@ DISAPPOINTMENTS_MAX = 32
 """After so many leaves of the greatest score whose nodes are all excluded, all nodes are looked at."""
 
 
-class Tournament:
+class BestNodeTree:
     """The greatest score below each branch, repaired leaf by leaf; negative where there is none."""
 
     __slots__ = (

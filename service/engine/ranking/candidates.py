@@ -72,7 +72,7 @@ class Candidates:
         """
         if self._only is not None:
             return self._best_of(self._only, scores, tie)
-        found = self._best_of_tournament(scores, tie)
+        found = self._best_of_tree(scores, tie)
         if found is not None:
             return found
         totals = self.ranks
@@ -116,7 +116,7 @@ class Candidates:
             rank |= each.at(slot)
         return rank
 
-    def _best_of_tournament(
+    def _best_of_tree(
         self, scores: Sequence[DomainScores | Ints], tie: int
     ) -> tuple[int, int] | None:
         """The same from the roots; None where it is not known there, or looking at all is cheaper."""
@@ -124,19 +124,19 @@ class Candidates:
         key = by_domain[0].key if by_domain else self._excluding_key()
         if len(by_domain) < len(scores) or any(each.key is not key for each in by_domain):
             return None
-        tournament = self.rows.tournament(key)
-        if tournament is None:
+        best_node_tree = self.rows.best_node_tree(key)
+        if best_node_tree is None:
             return None
         if key is None:
-            tops, offsets, vetoes = [tournament.top(0)], [0], self._vetoes
+            tops, offsets, vetoes = [best_node_tree.top(0)], [0], self._vetoes
         else:
             vetoes = [each for each in self._vetoes if each.key is not key or not each.by_domain]
             offsets = self._offsets(key, by_domain)
-            tops = [tournament.top(tree) + offsets[tree] for tree in range(key.capacity + 1)]
+            tops = [best_node_tree.top(tree) + offsets[tree] for tree in range(key.capacity + 1)]
         promised, best, greatest = max(tops), 0, VETO
         for tree in range(len(tops)) if promised >= 0 else ():
             if tops[tree] == promised:
-                slot = tournament.find(tree, tie, vetoes)
+                slot = best_node_tree.find(tree, tie, vetoes)
                 if slot < 0:
                     return None
                 rank = int(self.rows.ranks[slot]) + (offsets[tree] << TIE_BITS)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from service.engine.plugin import Scale
-from service.engine.ranking.best_node_tree import Tournament
+from service.engine.ranking.best_node_tree import BestNodeTree
 from service.engine.state.columns import Ints
 from service.engine.state.views import WeighedSum
 
@@ -64,7 +64,7 @@ class Outliers:
             sums.pop(slot, None)
 
     def best(
-        self, ranks: Ints, tie: int, without_affinity: Callable[[], Tournament | None]
+        self, ranks: Ints, tie: int, without_affinity: Callable[[], BestNodeTree | None]
     ) -> tuple[int, int] | None:
         """As `AffinityRanks.best`; None where it is not known, as when an outlier has less than all others."""
         sums, cells = self._sums, ranks.data
@@ -74,10 +74,10 @@ class Outliers:
         if any(total < self._common for _, total in present):
             return None
         most = max((total for _, total in present), default=self._common)
-        added, tournament = self._scale(most - self._common), without_affinity()
-        if added is None or tournament is None or tournament.top(0) < 0:
+        added, best_node_tree = self._scale(most - self._common), without_affinity()
+        if added is None or best_node_tree is None or best_node_tree.top(0) < 0:
             return None
-        best = tournament.find(0, tie, ())
+        best = best_node_tree.find(0, tie, ())
         if best in sums and not self._is_common_feasible(sums, ranks):
             return None
         # Where the best without affinity is an outlier itself, all that are none are worse.

@@ -9,8 +9,8 @@ import numpy as np
 from service.engine.pipeline import Pipeline
 from service.engine.plugin import Scale
 from service.engine.ranking.affinity_ranks import AffinityRanks
-from service.engine.ranking.best_node_tree import Tournament
-from service.engine.ranking.static_rows import SiteRows
+from service.engine.ranking.best_node_tree import BestNodeTree
+from service.engine.ranking.static_rows import StaticRows
 from service.engine.state.columns import ALL, Ints, Mask, Rows, at
 from service.engine.state.nodes import NodeTable
 from service.engine.state.ranks import TIE_BITS, VETO
@@ -19,7 +19,7 @@ from service.engine.state.topology import TopologyKey
 from service.engine.state.views import Weighed
 
 PASSES_BEFORE = 8
-"""To look at all nodes so many times costs what a `Tournament` costs."""
+"""To look at all nodes so many times costs what a `BestNodeTree` costs."""
 SCALARS_MAX = 32
 """Up to so many nodes plain integers are quicker than short arrays."""
 AFFINITIES_KEPT = 8
@@ -45,7 +45,7 @@ class RowCache:
         "_scores",
         "_site",
         "_static",
-        "_tournaments",
+        "_trees",
         "_usage_seen",
         "bytes_counted",
         "constant",
@@ -55,7 +55,7 @@ class RowCache:
     )
 
     def __init__(
-        self, nodes: NodeTable, rules: NodeRules, pipeline: Pipeline, site: SiteRows
+        self, nodes: NodeTable, rules: NodeRules, pipeline: Pipeline, site: StaticRows
     ) -> None:
         self._nodes = nodes
         self._rules = rules
@@ -73,7 +73,7 @@ class RowCache:
         """Per key, and its version: the feasible nodes of each domain, last of those without."""
         self._passes = 0
         """How often all nodes were looked at since the ranks were made."""
-        self._tournaments: dict[TopologyKey | None, Tournament] = {}
+        self._trees: dict[TopologyKey | None, BestNodeTree] = {}
         self._affinities: dict[tuple[Weighed, ...], AffinityRanks] = {}
         self.raw = site.raw
         """Shape (nodes,): scores still to be normalised, for those that are not 0 everywhere."""
@@ -124,14 +124,14 @@ class RowCache:
             found = self._feasible[key] = (key.version, [*counts[1:], counts[0]])
         return found[1]
 
-    def tournament(self, key: TopologyKey | None) -> Tournament | None:
+    def best_node_tree(self, key: TopologyKey | None) -> BestNodeTree | None:
         """Over all nodes, or per domain of a key of few; None while looking at all nodes is cheaper."""
-        found = self._tournaments.get(key)
+        found = self._trees.get(key)
         if found is None or (key is not None and found.layout.version != key.version):
             self._passes += 1
             if self._passes <= PASSES_BEFORE:
                 return None
-            found = self._tournaments[key] = Tournament(self._nodes.layout(key), self.ranks)
+            found = self._trees[key] = BestNodeTree(self._nodes.layout(key), self.ranks)
             self._measure()
         return found
 
@@ -147,7 +147,7 @@ class RowCache:
         if len(self._affinities) > AFFINITIES_KEPT:
             del self._affinities[next(iter(self._affinities))]
         size = found.size_in_bytes
-        best = found.best(self.ranks, tie, lambda: self.tournament(None))
+        best = found.best(self.ranks, tie, lambda: self.best_node_tree(None))
         if found.size_in_bytes != size:
             self._measure()
         return best
@@ -156,7 +156,7 @@ class RowCache:
         """What follows from the ranks of all nodes, because many change."""
         self._affinities.clear()
         self._feasible.clear()
-        self._tournaments.clear()
+        self._trees.clear()
         self._passes = 0
 
     def _rebuild(self) -> None:
@@ -169,7 +169,7 @@ class RowCache:
         self._measure()
 
     def _measure(self) -> None:
-        ordered = sum(each.size_in_bytes for each in self._tournaments.values())
+        ordered = sum(each.size_in_bytes for each in self._trees.values())
         ordered += sum(each.size_in_bytes for each in self._affinities.values())
         self.size_in_bytes = int(self.ranks.nbytes) + self._site.size_in_bytes + ordered
 
@@ -195,7 +195,7 @@ class RowCache:
         before = self._cells[slot]
         after = self._rank_at(slot)
         self._cells[slot] = after
-        for each in self._tournaments.values():
+        for each in self._trees.values():
             each.repair(slot)
         if (before < 0) != (after < 0):
             for key, (_, counts) in self._feasible.items():

@@ -12,7 +12,7 @@ from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules
 
 
-class SiteRows:
+class StaticRows:
     """One `NodeRules.site` under one `Pipeline`."""
 
     __slots__ = (

@@ -9,7 +9,7 @@ from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.metrics import Meter, PluginTimer
 from service.scheduler.commit.tickets import Outcome, Ticket
 from service.scheduler.decide import decide
-from service.scheduler.decide.context import Desk, kept_of
+from service.scheduler.decide.context import DecisionContext, kept_of
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Ids
 from service.scheduler.replica.replica import Replica
@@ -86,7 +86,7 @@ class Decider:
     def _steps(self, replica: Replica, batch: Batch, ticket: Ticket) -> Generator[None, None, None]:
         ticket.attempts += 1
         ticket.plan_on(replica)
-        desk = Desk(
+        context = DecisionContext(
             replica=replica,
             now=batch.now,
             templates=self._templates,
@@ -100,16 +100,16 @@ class Decider:
         objects = replica.object_count
         outcome: Outcome
         try:
-            outcome = yield from decide(desk, ticket.intent)
+            outcome = yield from decide(context, ticket.intent)
             self._refuse_growth(replica, objects)
         except MoorageError as error:
             replica.undo(mark)
-            desk.events.clear()
+            context.events.clear()
             # The frames of its traceback have the whole request, and this error.
             outcome = error.with_traceback(None)
         if ticket.attempts > 1:
             self._meter.decided_again(len(hints), kept_of(hints, ticket.hints))
         self._timer.sample(replica, outcome)
         batch.add(ticket, outcome, replica.since(mark))
-        batch.hold_until(desk.not_before)
-        batch.events += desk.events
+        batch.hold_until(context.not_before)
+        batch.events += context.events

@@ -7,14 +7,14 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from service.engine import Execution, time_plugins
-from service.model.objects import Pod
+from service.model.objects import ObjectName, Pod
 from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.tickets import Outcome
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import Intent, PlacePending, PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.protocol.ports import Clock
-from service.scheduler.replica.replica import Key, Replica
+from service.scheduler.replica.replica import Replica
 
 Result = Literal["scheduled", "unschedulable", "error"]
 Attempts = Mapping[tuple[str, Result], int]
@@ -185,7 +185,7 @@ def _found_due(answer: PendingAnswer, replica: Replica | None) -> list[tuple[str
     return placed + [(_profile(replica, key), "unschedulable") for key in answer.refused]
 
 
-def _profile(replica: Replica | None, key: Key) -> str:
+def _profile(replica: Replica | None, key: ObjectName) -> str:
     manifest = replica.pod(*key) if replica else None
     return manifest.pod.spec.scheduler_name if manifest else UNKNOWN_PROFILE
 

@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from service.model.audit import ITSELF, Caller
+from service.model.audit import ITSELF, AuditedCaller
 from service.model.errors import IdempotencyKeyReused
 from service.model.log import IdempotencyKey, IdempotencyRecord
 from service.scheduler.decide.context import Hints
@@ -40,7 +40,7 @@ class Ticket:
         future: asyncio.Future[Answer],
         *,
         asked: float = 0.0,
-        caller: Caller = ITSELF,
+        caller: AuditedCaller = ITSELF,
     ) -> None:
         self.intent = intent
         self.deadline = deadline

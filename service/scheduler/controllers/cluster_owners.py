@@ -19,7 +19,7 @@ def _lives(_worker: str) -> bool:
     return True
 
 
-class Homes:
+class ClusterOwners:
     """What is known of who holds the clusters' leases. A hint: the swap of the head is what guards.
 
     A worker that is asked of a cluster whose lease is free takes it, and prolongs it while it has
@@ -139,15 +139,15 @@ class _Home:
         self.asked = asked
 
 
-class NoHomes:
+class NoClusterOwners:
     """For a worker that hands nothing over: all clusters are at home here."""
 
     def is_elsewhere(self, cluster_id: int) -> bool:  # noqa: ARG002
-        """See `Homes`."""
+        """See `ClusterOwners`."""
         return False
 
     def tick(self, in_memory: Iterable[str]) -> None:
-        """See `Homes`."""
+        """See `ClusterOwners`."""
 
     async def close(self) -> None:
-        """See `Homes`."""
+        """See `ClusterOwners`."""

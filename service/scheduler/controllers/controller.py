@@ -1,6 +1,6 @@
 """Work on a cluster that is nobody's request, and that one worker at a time should do.
 
-A duty listens to the cluster's replica, and does its work as requests among those of clients in the
+A controller listens to the cluster's replica, and does its work as requests among those of clients in the
 cluster's inbox. A lease in the database keeps workers from doing it all at once; that nothing is
 done twice, or in vain, is seen to where it is decided.
 """
@@ -49,8 +49,8 @@ class Observers:
             each.settled(entries)
 
 
-class Duty(ABC):
-    """A duty toward one cluster, as far as this process is concerned."""
+class Controller(ABC):
+    """Does one kind of work for one cluster, as far as this process is concerned."""
 
     def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
         self._lease = lease
@@ -150,11 +150,11 @@ class Duty(ABC):
             await self._lease.release()
 
 
-D = TypeVar("D", bound=Duty)
+D = TypeVar("D", bound=Controller)
 
 
-class Duties(ABC, Generic[D]):
-    """One kind of duty, toward all clusters that this process has to do with."""
+class Controllers(ABC, Generic[D]):
+    """The controllers of one kind, of all clusters that this process has to do with."""
 
     _name: str
     """Of the leases."""
@@ -180,31 +180,31 @@ class Duties(ABC, Generic[D]):
         """Of clusters that are about to be loaded."""
 
     def of(self, cluster_id: int) -> D:
-        """The duty toward a cluster whose replica is to be loaded."""
+        """The controller of a cluster whose replica is to be loaded."""
         lease = self._adopted.pop(cluster_id, None) or self._lease(cluster_id)
         made = self._by_cluster[cluster_id] = self._duty(lease)
         return made
 
     def are_needed(self, cluster_id: int) -> bool:
         """Whether the cluster has to stay in memory for it."""
-        duty = self._by_cluster.get(cluster_id)
-        return duty is not None and duty.is_needed
+        controller = self._by_cluster.get(cluster_id)
+        return controller is not None and controller.is_needed
 
     def tick(self, cluster_id: int) -> bool:
         """Look after a cluster in memory; whether that is to be done again soon."""
-        duty = self._by_cluster[cluster_id]
-        duty.tick()
-        return duty.has_work
+        controller = self._by_cluster[cluster_id]
+        controller.tick()
+        return controller.has_work
 
     def drop(self, cluster_id: int) -> None:
         """A cluster is not in memory any more."""
         self._by_cluster.pop(cluster_id, None)
 
     async def adopt(self, serve: Callable[[str], Awaitable[object]]) -> None:
-        """Find clusters toward which nobody does this duty any more, and serve them, for ever.
+        """Find clusters for which nobody does this work any more, and serve them, for ever.
 
         A lease that ran out is left by a worker that died or stopped. Where the cluster is in
-        memory its duty asks for the lease itself.
+        memory its controller asks for the lease itself.
         """
         names = self._neglected_at_start
         while True:
@@ -222,8 +222,8 @@ class Duties(ABC, Generic[D]):
 
     async def close(self) -> None:
         """Leave all to others; raises nothing."""
-        for duty in self._by_cluster.values():
-            await duty.close()
+        for controller in self._by_cluster.values():
+            await controller.close()
 
     async def _adopt(
         self, cluster_id: int, name: str, serve: Callable[[str], Awaitable[object]]
@@ -243,7 +243,7 @@ class Duties(ABC, Generic[D]):
 
     @abstractmethod
     def _duty(self, lease: HeldLease) -> D:
-        """The duty toward the cluster that a lease is for."""
+        """The controller of the cluster that a lease is for."""
 
     async def _neglected(self) -> list[str]:
         return await self._store.expired_leases(self._name)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing_extensions import override
 
 from service.model.manifest import PodManifest
-from service.scheduler.controllers.controller import PAUSE_SECONDS, Duties, Duty, Spawn
+from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.decide.evicting.evicting import eviction_state, watches
 from service.scheduler.protocol.answers import Answer, EvictionsAnswer
@@ -23,7 +23,7 @@ from service.scheduler.replica.replica import Entry, Replica
 _RULE = b"SchedulingRequiredDuringExecution"
 
 
-class Evictions(Duty):
+class Evictions(Controller):
     """The evictions of one cluster, as far as this process is concerned.
 
     After each commit that can have made a rule false all rules are looked at once more, in a
@@ -122,7 +122,7 @@ def _only_evicts(entry: Entry) -> bool:
     )
 
 
-class AllEvictions(Duties[Evictions]):
+class AllEvictions(Controllers[Evictions]):
     """The evictions of all clusters that this process has to do with."""
 
     _name = "evictions"

@@ -8,11 +8,11 @@ import msgspec
 from typing_extensions import override
 
 from service.model.config import parse_config
-from service.scheduler.controllers.controller import PAUSE_SECONDS, Duties, Duty, Spawn
+from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.pending.queue import PendingQueue
 from service.scheduler.protocol.answers import Answer, PendingAnswer
-from service.scheduler.protocol.attempts import Turn
+from service.scheduler.protocol.attempts import Attempts
 from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock
@@ -24,7 +24,7 @@ SWEEP_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
-class PendingPods(Duty):
+class PendingPods(Controller):
     """The pending pods of one cluster, as far as this process is concerned.
 
     The queue follows the log at any time. Turns are taken only while the lease is held, one at a
@@ -35,7 +35,7 @@ class PendingPods(Duty):
     def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self.queue = PendingQueue(limits)
-        self._turn: Turn | None = None
+        self._attempts: Attempts | None = None
         """The turn that the loop is deciding."""
         self._not_before = self._swept = clock.monotonic()
 
@@ -84,33 +84,33 @@ class PendingPods(Duty):
     def _advance(self) -> None:
         """Take the next turn, if there is one and it is ours to take."""
         now = self._clock.monotonic()
-        if self._closed or self._turn is not None or now < self._not_before:
+        if self._closed or self._attempts is not None or now < self._not_before:
             return
         if self.queue.has_work(now) and self._may():
             self._take_turn(now)
 
     def _take_turn(self, now: float) -> None:
-        turn = self.queue.take(self._limits.pending_pods_per_turn, now)
-        if turn.tries or turn.tells:
-            self._turn = turn
-            self._submit(PlacePending(turn=turn), self._conclude)
+        attempts = self.queue.take(self._limits.pending_pods_per_turn, now)
+        if attempts.tries or attempts.condition_updates:
+            self._attempts = attempts
+            self._submit(PlacePending(attempts=attempts), self._conclude)
 
     def _conclude(self, future: asyncio.Future[Answer]) -> None:
-        turn, now = self._turn, self._clock.monotonic()
-        assert turn is not None
-        self._turn = None
+        attempts, now = self._attempts, self._clock.monotonic()
+        assert attempts is not None
+        self._attempts = None
         error = future.exception()
         if error is None:
             answer = future.result()
             assert isinstance(answer, PendingAnswer)
-            self.queue.conclude(turn, answer.refused, now)
+            self.queue.conclude(attempts, answer.refused, now)
         else:
-            self.queue.give_back(turn, now)
+            self.queue.give_back(attempts, now)
             self._not_before = now + PAUSE_SECONDS
         self._advance()
 
 
-class AllPendingPods(Duties[PendingPods]):
+class AllPendingPods(Controllers[PendingPods]):
     """The pending pods of all clusters that this process has to do with."""
 
     _name = "pending"

@@ -1,14 +1,14 @@
 """Decisions: pure functions from an intent and a replica to an answer and tentative changes.
 
 Each is a generator of steps (see `service.scheduler.decide.context.Decision`): nothing in here waits, and
-whatever it needs of the world lies on the desk.
+whatever it needs of the world lies on the context.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from service.scheduler.decide.computed_status import read_computed
-from service.scheduler.decide.context import Decision, Desk, at_once
+from service.scheduler.decide.context import Decision, DecisionContext, at_once
 from service.scheduler.decide.evicting.evicting import evict_violating
 from service.scheduler.decide.evicting.violations import read_violations
 from service.scheduler.decide.placing.pending import place_pending
@@ -42,7 +42,7 @@ from service.scheduler.protocol.intents import (
 
 __all__ = ["decide", "is_advisory"]
 
-_DECIDE: dict[type[Intent[Any]], Callable[[Desk, Any], Decision[Any]]] = {
+_DECIDE: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any]]] = {
     PutObject: at_once(put_object),
     PatchObject: at_once(patch_object),
     DeleteObject: at_once(delete_object),
@@ -62,13 +62,13 @@ _DECIDE: dict[type[Intent[Any]], Callable[[Desk, Any], Decision[Any]]] = {
 }
 
 
-def decide(desk: Desk, intent: Intent[Any]) -> Decision[Answer]:
-    """The steps of deciding an intent; changes go to the desk's replica.
+def decide(context: DecisionContext, intent: Intent[Any]) -> Decision[Answer]:
+    """The steps of deciding an intent; changes go to the context's replica.
 
     Raises:
         MoorageError: the intent is refused; what it changed has to be undone.
     """
-    return _DECIDE[type(intent)](desk, intent)
+    return _DECIDE[type(intent)](context, intent)
 
 
 def is_advisory(intent: Intent[Any]) -> bool:

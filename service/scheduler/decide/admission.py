@@ -11,7 +11,7 @@ from service.model.errors import Denied
 from service.model.manifest import PodManifest
 from service.model.objects import Pod, PodAffinityTerm
 from service.model.selectors import matches
-from service.scheduler.decide.context import Desk
+from service.scheduler.decide.context import DecisionContext
 from service.scheduler.replica.quotas import refusal
 from service.scheduler.replica.replica import Replica
 
@@ -21,7 +21,9 @@ PRIORITY_DIFFERS = "PriorityDiffers"
 QUOTA_EXCEEDED = "QuotaExceeded"
 
 
-def prioritized(desk: Desk, manifest: PodManifest, stored: PodManifest | None) -> PodManifest:
+def prioritized(
+    context: DecisionContext, manifest: PodManifest, stored: PodManifest | None
+) -> PodManifest:
     """The pod with the `spec.priority` that its class gives it, where it doesn't say it itself.
 
     A pod keeps the priority that it was created with while it keeps its class, whatever becomes
@@ -31,7 +33,7 @@ def prioritized(desk: Desk, manifest: PodManifest, stored: PodManifest | None) -
     name = spec.priority_class_name
     if not name:
         return manifest
-    priority = desk.replica.config.priority_of(name)
+    priority = context.replica.config.priority_of(name)
     stale = False
     if old is not None and old.priority is not None:
         kept = old.priority_class_name == name
@@ -39,7 +41,7 @@ def prioritized(desk: Desk, manifest: PodManifest, stored: PodManifest | None) -
         stale = not kept and spec.priority == old.priority
     if priority is None or not (spec.priority is None or stale):
         return manifest
-    return manifest.with_priority(priority, desk.templates)
+    return manifest.with_priority(priority, context.templates)
 
 
 def admit(replica: Replica, pod: Pod, stored: Pod | None = None) -> None:

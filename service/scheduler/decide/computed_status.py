@@ -4,7 +4,7 @@ import msgspec
 
 from service.model.manifest import PodGroupManifest, QuotaManifest
 from service.model.quota import format_amount
-from service.scheduler.decide.context import Desk
+from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.membership import status_of
 from service.scheduler.protocol.answers import ComputedAnswer, ShownObject
 from service.scheduler.protocol.intents import ReadComputed
@@ -24,9 +24,9 @@ def shown(replica: Replica, manifest: StoredManifest) -> bytes:
             return body
 
 
-def read_computed(desk: Desk, intent: ReadComputed) -> ComputedAnswer:
+def read_computed(context: DecisionContext, intent: ReadComputed) -> ComputedAnswer:
     """The objects that are asked for, by namespace and name."""
-    replica = desk.replica
+    replica = context.replica
     return ComputedAnswer(
         revision=replica.revision,
         objects=[

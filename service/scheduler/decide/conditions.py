@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.manifest import PodCondition, PodManifest
-from service.scheduler.decide.context import Desk
+from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.references import BEGIN, END
 
 GATED = "Scheduling is blocked due to non-empty scheduling gates"
@@ -16,24 +16,24 @@ GATED = "Scheduling is blocked due to non-empty scheduling gates"
 GATED_REASON = "SchedulingGated"
 
 
-def bound(desk: Desk, manifest: PodManifest, node_name: str, uid: str) -> PodManifest:
+def bound(context: DecisionContext, manifest: PodManifest, node_name: str, uid: str) -> PodManifest:
     """The pod placed on a node now, with condition PodScheduled=True."""
     pod = manifest.pod
     placed = replace(
         manifest,
-        created=manifest.created or desk.now,
+        created=manifest.created or context.now,
         pod=replace(
             pod,
             uid=uid,
-            created=pod.created or desk.now,
+            created=pod.created or context.now,
             node_name=node_name,
             required_node_name=None,
         ),
     )
     if manifest.status is None:
         # The hot path: a new pod has no status that the condition could have to be merged into.
-        return replace(placed, status=_scheduled_alone(desk.now))
-    return placed.with_condition(_scheduled(desk.now))
+        return replace(placed, status=_scheduled_alone(context.now))
+    return placed.with_condition(_scheduled(context.now))
 
 
 def _scheduled(now: str) -> PodCondition:
@@ -46,7 +46,9 @@ def _scheduled_alone(now: str) -> bytes:
     return b'{"conditions":[%b]}' % msgspec.json.encode(_scheduled(now))
 
 
-def waiting(desk: Desk, manifest: PodManifest, reason: str, message: str) -> PodManifest:
+def waiting(
+    context: DecisionContext, manifest: PodManifest, reason: str, message: str
+) -> PodManifest:
     """The pod with condition PodScheduled=False; itself where it says that already (P18)."""
     old = _condition(manifest, "PodScheduled")
     said = (old.status, old.reason, reasons_in(old.message)) if old else None
@@ -58,21 +60,23 @@ def waiting(desk: Desk, manifest: PodManifest, reason: str, message: str) -> Pod
             status="False",
             reason=reason,
             message=message,
-            last_transition_time=desk.now,
+            last_transition_time=context.now,
         )
     )
 
 
-def evicted(desk: Desk, manifest: PodManifest, reason: str, message: str) -> PodManifest:
+def evicted(
+    context: DecisionContext, manifest: PodManifest, reason: str, message: str
+) -> PodManifest:
     """The pod marked as to be stopped, with condition DisruptionTarget."""
     condition = PodCondition(
         type="DisruptionTarget",
         status="True",
         reason=reason,
         message=message,
-        last_transition_time=desk.now,
+        last_transition_time=context.now,
     )
-    return manifest.with_deletion(desk.now).with_condition(condition)
+    return manifest.with_deletion(context.now).with_condition(condition)
 
 
 def reasons_in(message: str) -> frozenset[str]:

@@ -47,7 +47,7 @@ def _never() -> bool:
     return False
 
 
-class Desk(msgspec.Struct, kw_only=True):
+class DecisionContext(msgspec.Struct, kw_only=True):
     """Everything that deciding one intent may look at. Changes go to `replica` at once."""
 
     replica: Replica
@@ -81,11 +81,13 @@ class Desk(msgspec.Struct, kw_only=True):
         self.hints[namespace, name] = Hint(node_name, node.manifest.uid)
 
 
-def at_once(decide: Callable[[Desk, T], A]) -> Callable[[Desk, T], Decision[A]]:
+def at_once(
+    decide: Callable[[DecisionContext, T], A],
+) -> Callable[[DecisionContext, T], Decision[A]]:
     """A decision that is made in one step."""
 
-    def steps(desk: Desk, intent: T) -> Decision[A]:
+    def steps(context: DecisionContext, intent: T) -> Decision[A]:
         yield from ()
-        return decide(desk, intent)
+        return decide(context, intent)
 
     return steps

@@ -6,44 +6,49 @@ from typing import Literal
 from service.model.events import Event, EventReason, EventType
 from service.model.manifest import PodManifest
 from service.scheduler.decide.conditions import GATED, reasons_in
-from service.scheduler.decide.context import Desk
+from service.scheduler.decide.context import DecisionContext
 
 Rule = Literal["NodeAffinity", "PodAffinity", "PodAntiAffinity", "EvictionAPI"]
 
 
-def tell_scheduled(desk: Desk, manifest: PodManifest, node_name: str, uid: str) -> None:
+def tell_scheduled(
+    context: DecisionContext, manifest: PodManifest, node_name: str, uid: str
+) -> None:
     """A pod was placed on a node."""
     pod = manifest.pod
     message = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
-    _tell(desk, manifest, "Normal", "Scheduled", message, uid=uid)
+    _tell(context, manifest, "Normal", "Scheduled", message, uid=uid)
 
 
-def tell_failed(desk: Desk, manifest: PodManifest, message: str) -> None:
+def tell_failed(context: DecisionContext, manifest: PodManifest, message: str) -> None:
     """A stored pod was tried and found no node; not told of gates, which are no failure.
 
     That more or fewer nodes have the same reasons makes it no other event.
     """
     if message != GATED:
         words = "\n".join(sorted(reasons_in(message)))
-        _tell(desk, manifest, "Warning", "FailedScheduling", message, words=words)
+        _tell(context, manifest, "Warning", "FailedScheduling", message, words=words)
 
 
 def tell_forced(
-    desk: Desk, manifest: PodManifest, node_name: str, reasons: Mapping[str, Sequence[str]]
+    context: DecisionContext,
+    manifest: PodManifest,
+    node_name: str,
+    reasons: Mapping[str, Sequence[str]],
 ) -> None:
     """A pod was bound to a node although filters refuse it there."""
     told = ", ".join(f"{plugin}: {each}" for plugin, found in reasons.items() for each in found)
     message = f"Bound to {node_name} by force, where it does not fit: {told}."
-    _tell(desk, manifest, "Warning", "BindingForced", message, audit=True)
+    _tell(context, manifest, "Warning", "BindingForced", message, audit=True)
 
 
-def tell_evicted(desk: Desk, manifest: PodManifest, rule: Rule, message: str) -> None:
+def tell_evicted(context: DecisionContext, manifest: PodManifest, rule: Rule, message: str) -> None:
     """A pod is to be stopped; the message says why."""
-    _tell(desk, manifest, "Warning", "Evicted", message, words=rule, audit=True, rule=rule)
+    _tell(context, manifest, "Warning", "Evicted", message, words=rule, audit=True, rule=rule)
 
 
 def _tell(  # noqa: PLR0913 - all that an event says, by name
-    desk: Desk,
+    context: DecisionContext,
     manifest: PodManifest,
     type_: EventType,
     reason: EventReason,
@@ -63,10 +68,10 @@ def _tell(  # noqa: PLR0913 - all that an event says, by name
         reason=reason,
         message=message,
         words=words,
-        revision=desk.replica.revision,
-        first=desk.now,
-        last=desk.now,
+        revision=context.replica.revision,
+        first=context.now,
+        last=context.now,
         audit=audit,
         rule=rule,
     )
-    desk.events.append(event)
+    context.events.append(event)

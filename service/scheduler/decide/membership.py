@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from service.model.manifest import PodGroupManifest, PodManifest
+from service.model.objects import ObjectName
 from service.model.pod_group import PodGroupStatus, phase_of
 from service.scheduler.decide.references import pod_named
 from service.scheduler.replica.kinds import WaitingGroup
-from service.scheduler.replica.pod_groups import GroupRef, Key, group_of
+from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Replica
 
 
@@ -130,7 +131,7 @@ def _of_waiting(replica: Replica, name: str) -> Members:
     )
 
 
-def _stored(replica: Replica, keys: Iterable[Key]) -> list[PodManifest]:
+def _stored(replica: Replica, keys: Iterable[ObjectName]) -> list[PodManifest]:
     return [pod for key in keys if (pod := replica.pod(*key)) is not None]
 
 

@@ -9,7 +9,7 @@ from service.model.config import ClusterConfig
 from service.model.errors import InvalidManifest
 from service.model.manifest import NamespaceManifest, NodeManifest, PodManifest, TemplateCache
 from service.scheduler.decide import decide
-from service.scheduler.decide.context import Decision, Desk
+from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PlacementAnswer
@@ -51,7 +51,7 @@ def simulating(
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
             yield
     replica.settle_all()
-    desk = Desk(
+    context = DecisionContext(
         replica=replica,
         now=now,
         templates=templates,
@@ -68,7 +68,7 @@ def simulating(
         explain="Full",
         without_groups=True,
     )
-    answer = yield from decide(desk, intent)
+    answer = yield from decide(context, intent)
     assert isinstance(answer, PlacementAnswer)
     return answer
 

@@ -19,7 +19,7 @@ from service.model.manifest import (
 from service.scheduler.decide.admission import admit, admit_charge, prioritized
 from service.scheduler.decide.audit_facts import authorize_change, authorize_removal
 from service.scheduler.decide.computed_status import shown
-from service.scheduler.decide.context import Desk
+from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.pod_updates import check_update
 from service.scheduler.decide.waiting_groups import leave_waiting
 from service.scheduler.protocol.answers import ObjectAnswer
@@ -39,7 +39,7 @@ class Written(msgspec.Struct, frozen=True, gc=False):
     """Whether another object was deleted for it."""
 
 
-def put_object(desk: Desk, intent: PutObject) -> ObjectAnswer:
+def put_object(context: DecisionContext, intent: PutObject) -> ObjectAnswer:
     """Create or replace an object.
 
     Raises:
@@ -50,23 +50,28 @@ def put_object(desk: Desk, intent: PutObject) -> ObjectAnswer:
         Forbidden: the caller may not say that of the pod.
     """
     sent = intent.manifest
-    stored = desk.replica.get(sent.kind, sent.namespace, sent.name)
+    stored = context.replica.get(sent.kind, sent.namespace, sent.name)
     check_preconditions(intent.preconditions, stored)
-    return replace_object(desk, sent, stored, intent.caller)
+    return replace_object(context, sent, stored, intent.caller)
 
 
 def replace_object(
-    desk: Desk, sent: AnyManifest, stored: Stored | None, caller: Caller, *, patched: bool = False
+    context: DecisionContext,
+    sent: AnyManifest,
+    stored: Stored | None,
+    caller: Caller,
+    *,
+    patched: bool = False,
 ) -> ObjectAnswer:
     """Put an object where its own resourceVersion and uid are those stored."""
     own = Preconditions(resource_version=sent.resource_version or None, uid=sent.uid or None)
     if stored is not None or own.resource_version:
         check_preconditions(own, stored)
-    written = upsert(desk, sent, caller, patched=patched)
-    return answer_with(desk, written.stored, created=written.effect == "Created")
+    written = upsert(context, sent, caller, patched=patched)
+    return answer_with(context, written.stored, created=written.effect == "Created")
 
 
-def delete_object(desk: Desk, intent: DeleteObject) -> ObjectAnswer:
+def delete_object(context: DecisionContext, intent: DeleteObject) -> ObjectAnswer:
     """Remove an object; with a namespace, all that is in it, in the same commit.
 
     Raises:
@@ -74,18 +79,18 @@ def delete_object(desk: Desk, intent: DeleteObject) -> ObjectAnswer:
         RevisionConflict, PreconditionFailed: it is not the one that was meant.
         Forbidden: it is a pod, and the caller may not delete this one.
     """
-    stored = desk.replica.get(intent.kind, intent.namespace, intent.name)
+    stored = context.replica.get(intent.kind, intent.namespace, intent.name)
     if stored is None and (intent.kind, intent.name) == ("Namespace", DEFAULT_NAMESPACE):
-        stored = _unstored_default(desk)
+        stored = _unstored_default(context)
     if stored is None:
         raise missing(intent.kind, intent.namespace, intent.name)
     check_preconditions(intent.preconditions, stored)
-    last = answer_with(desk, stored)
-    remove(desk, stored, intent.caller)
-    return replace(last, revision=desk.replica.revision)
+    last = answer_with(context, stored)
+    remove(context, stored, intent.caller)
+    return replace(last, revision=context.replica.revision)
 
 
-def remove(desk: Desk, stored: Stored, caller: Caller) -> int:
+def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:
     """Delete an object and, with a namespace, all that is in it; how many objects that were.
 
     The namespace `default` itself stays: it is only emptied. That a namespace is gone is a fact, and
@@ -94,7 +99,7 @@ def remove(desk: Desk, stored: Stored, caller: Caller) -> int:
     Raises:
         Forbidden: it is a pod, and the caller may not delete this one.
     """
-    manifest, replica = stored.manifest, desk.replica
+    manifest, replica = stored.manifest, context.replica
     if isinstance(manifest, PodManifest):
         authorize_removal(caller, manifest)
     keys = [(manifest.kind, (manifest.namespace, manifest.name))]
@@ -109,7 +114,7 @@ def remove(desk: Desk, stored: Stored, caller: Caller) -> int:
 
 
 def upsert(
-    desk: Desk,
+    context: DecisionContext,
     sent: AnyManifest,
     caller: Caller,
     *,
@@ -125,15 +130,15 @@ def upsert(
     Raises:
         InvalidManifest, Denied, Forbidden: as `put_object`.
     """
-    stored = desk.replica.get(sent.kind, sent.namespace, sent.name)
+    stored = context.replica.get(sent.kind, sent.namespace, sent.name)
     if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
         if isinstance(stored.manifest, PodManifest):
             authorize_removal(caller, stored.manifest)
-        desk.replica.delete(sent.kind, sent.namespace, sent.name)
-        return replace(_create(desk, sent, caller), replaced=True)
+        context.replica.delete(sent.kind, sent.namespace, sent.name)
+        return replace(_create(context, sent, caller), replaced=True)
     if stored is None:
-        return _create(desk, sent, caller)
-    updated = _updated(desk, sent, stored)
+        return _create(context, sent, caller)
+    updated = _updated(context, sent, stored)
     old = stored.manifest
     if same_object(updated, old):
         return Written("Unchanged", stored)
@@ -141,8 +146,8 @@ def upsert(
         authorize_change(caller, updated, old)
         check_update(old, updated)
         told = sent.pod.node_name if isinstance(sent, PodManifest) else None
-        _admit_update(desk, updated, old, is_fact=told is not None and not patched)
-    return Written("Changed", _put(desk, updated))
+        _admit_update(context, updated, old, is_fact=told is not None and not patched)
+    return Written("Changed", _put(context, updated))
 
 
 def same_object(one: AnyManifest, other: object) -> bool:
@@ -182,11 +187,11 @@ def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> 
         raise RevisionConflict(f"metadata.uid is {uid}, not {preconditions.uid}.")
 
 
-def answer_with(desk: Desk, stored: Stored, *, created: bool = False) -> ObjectAnswer:
+def answer_with(context: DecisionContext, stored: Stored, *, created: bool = False) -> ObjectAnswer:
     """The answer that shows an object as it is, or was, stored."""
     return ObjectAnswer(
-        revision=desk.replica.revision,
-        body=shown(desk.replica, stored.manifest),
+        revision=context.replica.revision,
+        body=shown(context.replica, stored.manifest),
         resource_version=stored.revision,
         created=created,
     )
@@ -197,44 +202,46 @@ def missing(kind: str, namespace: str, name: str) -> NotFound:
     return NotFound(f"There is no {kind} {f'{namespace}/' if namespace else ''}{name}.")
 
 
-def _create(desk: Desk, sent: AnyManifest, caller: Caller) -> Written:
+def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Written:
     if isinstance(sent, PodManifest):
         authorize_change(caller, sent)
-        sent = prioritized(desk, sent.created_now(desk.templates), None)
+        sent = prioritized(context, sent.created_now(context.templates), None)
         if sent.pod.node_name is None:
             # A pod with a node is a fact: only observers can state it, and nobody can refuse it.
-            admit(desk.replica, sent.pod)
-    manifest = sent.with_identity(sent.uid or desk.ids.uid(), sent.created or desk.now)
-    return Written("Created", _put(desk, manifest))
+            admit(context.replica, sent.pod)
+    manifest = sent.with_identity(sent.uid or context.ids.uid(), sent.created or context.now)
+    return Written("Created", _put(context, manifest))
 
 
-def _updated(desk: Desk, sent: AnyManifest, stored: Stored) -> AnyManifest:
+def _updated(context: DecisionContext, sent: AnyManifest, stored: Stored) -> AnyManifest:
     old = stored.manifest
     if isinstance(sent, PodManifest):
         assert isinstance(old, PodManifest)
-        return prioritized(desk, sent.keeping_terms(old, desk.templates).updating(old), old)
+        return prioritized(context, sent.keeping_terms(old, context.templates).updating(old), old)
     assert isinstance(old, NodeManifest | NamespaceManifest | QuotaManifest | PodGroupManifest)
     return sent.with_identity(sent.uid or old.uid, old.created or sent.created)
 
 
-def _admit_update(desk: Desk, updated: PodManifest, old: PodManifest, *, is_fact: bool) -> None:
+def _admit_update(
+    context: DecisionContext, updated: PodManifest, old: PodManifest, *, is_fact: bool
+) -> None:
     """Judge the change of a pod: what waits as if it came anew, what is placed by its charge."""
     if updated.pod.node_name is None:
-        admit(desk.replica, updated.pod, old.pod)
+        admit(context.replica, updated.pod, old.pod)
     elif old.pod.node_name == updated.pod.node_name and not is_fact:
-        admit_charge(desk.replica, updated.pod, old.pod)
+        admit_charge(context.replica, updated.pod, old.pod)
 
 
-def _put(desk: Desk, manifest: AnyManifest) -> Stored:
-    entry = desk.replica.put(manifest)
+def _put(context: DecisionContext, manifest: AnyManifest) -> Stored:
+    entry = context.replica.put(manifest)
     assert entry.after is not None
     return entry.after
 
 
-def _unstored_default(desk: Desk) -> Stored | None:
+def _unstored_default(context: DecisionContext) -> Stored | None:
     """`default` exists without being stored; None where there is nothing in it to empty."""
     manifest = parse_namespace({"metadata": {"name": DEFAULT_NAMESPACE}})
-    return Stored(manifest, desk.replica.revision)
+    return Stored(manifest, context.replica.revision)
 
 
 def _tag(revision: str | None) -> str:

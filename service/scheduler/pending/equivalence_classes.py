@@ -3,11 +3,10 @@
 from collections.abc import Collection, Iterable
 from enum import Enum
 
-from service.model.objects import Pod
+from service.model.objects import ObjectName, Pod
 from service.scheduler.pending.queueing_hints import FIT, Pair, topics
 from service.scheduler.protocol.attempts import Refused
 from service.scheduler.replica.pod_groups import GroupRef
-from service.scheduler.replica.replica import Key
 
 Order = tuple[int, str, str, str]
 """Highest priority first, then oldest, then by namespace and name."""
@@ -16,11 +15,11 @@ Order = tuple[int, str, str, str]
 Topic = tuple[str, Pair | None]
 """A plugin that rejected, with a label of pods, or a node, that it is about; None: of any."""
 ALL: Pair = ("", "")
-"""With this in place of a label: every lot that the plugin rejected."""
+"""With this in place of a label: every equivalence class that the plugin rejected."""
 
 
 class State(Enum):
-    """What a lot is waiting for."""
+    """What an equivalence class is waiting for."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -29,7 +28,7 @@ class State(Enum):
     UNKNOWN = "unknown scheduler"
 
 
-class Lot:
+class EquivalenceClass:
     """Pending pods that are equal for every rule."""
 
     __slots__ = (
@@ -55,13 +54,13 @@ class Lot:
     def __init__(self, identity: object, pod: Pod, group: GroupRef | None) -> None:
         self.identity = identity
         self.group = group
-        """Members of a group are one lot however they differ: they are tried together."""
+        """Members of a group are one equivalence class however they differ: they are tried together."""
         self.changed = 0
         """The last revision at which something of the group itself was another."""
         self.pod = pod
         """Any of them."""
         self.state = State.ACTIVE
-        self.members: dict[Key, Order] = {}
+        self.members: dict[ObjectName, Order] = {}
         self.heap: list[Order] = []
         """Members in order, with some that are gone or being tried."""
         self.refused: Refused | None = None
@@ -72,9 +71,9 @@ class Lot:
         self.topics: frozenset[Topic] = frozenset()
         self.told: frozenset[str] = frozenset()
         """The reasons that members were told."""
-        self.new: dict[Key, None] = {}
+        self.new: dict[ObjectName, None] = {}
         """Members that were told nothing yet."""
-        self.stale: dict[Key, None] = {}
+        self.stale: dict[ObjectName, None] = {}
         """Members that were told other reasons; it is their turn at `stale_due` (P18)."""
         self.stale_due = 0.0
         self.told_at: float | None = None

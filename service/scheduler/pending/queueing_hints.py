@@ -67,7 +67,7 @@ ANY_VALUE = "*"
 """As a pair's value: whatever value the key has, or none; no label has this one."""
 
 
-class Event(NamedTuple):
+class ClusterEvent(NamedTuple):
     """Something that happened to nodes, namespaces or placed pods."""
 
     plugins: frozenset[str] | None
@@ -102,10 +102,10 @@ class Event(NamedTuple):
         return any(True for pod in self.pods for _ in _terms(pod, "pod_anti_affinity"))
 
 
-EVERYTHING = Event(None)
+EVERYTHING = ClusterEvent(None)
 
 
-def events_of(entry: Entry) -> list[Event]:
+def events_of(entry: Entry) -> list[ClusterEvent]:
     """What a committed change may mean for pods that wait; nothing for most changes."""
     before = entry.before.manifest if entry.before else None
     after = entry.after.manifest if entry.after else None
@@ -141,7 +141,7 @@ def topics(plugin: str, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] |
             return None
 
 
-def helps(event: Event, plugin: str, pod: Pod, reasons: Collection[str]) -> bool:
+def helps(event: ClusterEvent, plugin: str, pod: Pod, reasons: Collection[str]) -> bool:
     """Whether an event can turn this plugin's verdict on a pod."""
     if event.plugins is None:
         return True
@@ -174,20 +174,20 @@ def _concerns(plugin: str, pod: Pod, other: Pod) -> bool:
             return True
 
 
-def _of(plugins: frozenset[str]) -> list[Event]:
-    return [Event(plugins)] if plugins else []
+def _of(plugins: frozenset[str]) -> list[ClusterEvent]:
+    return [ClusterEvent(plugins)] if plugins else []
 
 
-def _node_events(before: Node | None, after: Node | None) -> list[Event]:
+def _node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
     if after is None:
         return _of(_RELATIONS)
-    labelled = Event(_NODE_AFFINITY, node=(before, after))
+    labelled = ClusterEvent(_NODE_AFFINITY, node=(before, after))
     if before is None:
-        return [Event(_NODE_ADDED), labelled]
+        return [ClusterEvent(_NODE_ADDED), labelled]
     events = _of(_other_changes(before, after))
     if before.labels != after.labels:
         keys = _differing(before.labels, after.labels)
-        events += [Event(_RELATIONS, relabelled=keys), labelled]
+        events += [ClusterEvent(_RELATIONS, relabelled=keys), labelled]
     return events
 
 
@@ -235,24 +235,24 @@ def _counting(manifest: object) -> Pod | None:
     return None if pod.node_name is None or pod.finished else pod
 
 
-def _pod_events(before: Pod | None, after: Pod | None) -> list[Event]:
+def _pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
     if before is None or after is None:
-        arrived = [Event(_RELATIONS, (after,))] if after else []
+        arrived = [ClusterEvent(_RELATIONS, (after,))] if after else []
         return [_leaving(before)] if before else arrived
     if before.node_name != after.node_name:
-        return [_leaving(before), Event(_RELATIONS, (after,))]
+        return [_leaving(before), ClusterEvent(_RELATIONS, (after,))]
     events = []
     if before.labels != after.labels or before.terminating != after.terminating:
-        events.append(Event(_RELATIONS, (before, after)))
+        events.append(ClusterEvent(_RELATIONS, (before, after)))
     if before.resize != after.resize or before.spec != after.spec:
-        events.append(Event(frozenset({FIT})))
+        events.append(ClusterEvent(frozenset({FIT})))
     return events
 
 
-def _leaving(pod: Pod) -> Event:
+def _leaving(pod: Pod) -> ClusterEvent:
     amounts = placed_requests(pod.spec, pod.resize).amounts
     freed = frozenset(name for name, amount in amounts.items() if amount)
-    return Event(_POD_LEFT, (pod,), freed)
+    return ClusterEvent(_POD_LEFT, (pod,), freed)
 
 
 def _identity(pod: Pod) -> object:

@@ -5,7 +5,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-Key = tuple[str, str]
+from service.model.objects import ObjectName
+
 WaitReason = Literal["Unschedulable", "SchedulingGated"]
 
 
@@ -23,20 +24,20 @@ class Refused(msgspec.Struct, frozen=True):
     """Seconds after which something else is to be told, though nothing has changed."""
 
 
-class Tell(NamedTuple):
+class ConditionUpdate(NamedTuple):
     """A pod of which the condition should say why it waits; it is not tried."""
 
-    key: Key
+    key: ObjectName
     reason: WaitReason
     message: str
 
 
-class Turn(NamedTuple):
+class Attempts(NamedTuple):
     """What to do with some pending pods, in this order."""
 
-    tries: tuple[Key, ...] = ()
-    tells: tuple[Tell, ...] = ()
-    starving: Key | None = None
+    tries: tuple[ObjectName, ...] = ()
+    condition_updates: tuple[ConditionUpdate, ...] = ()
+    starving: ObjectName | None = None
     """The first pod that was refused so often that the node nearest to it is kept free for it."""
     behind: int = 0
     """The tries from this index on come after the starving pod, and may not take its node."""

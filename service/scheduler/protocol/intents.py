@@ -25,7 +25,7 @@ from service.scheduler.protocol.answers import (
     TopologyAnswer,
     ViolationsAnswer,
 )
-from service.scheduler.protocol.attempts import Turn
+from service.scheduler.protocol.attempts import Attempts
 from service.scheduler.protocol.callers import ANYBODY, Caller
 from service.scheduler.protocol.placements import ExplanationAnswer, PlacementAnswer, PodRef
 
@@ -152,7 +152,7 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
 class PlacePending(Intent[PendingAnswer], frozen=True, kw_only=True):
     """Place stored pods that wait; nobody asked for it, the pending queue found them due."""
 
-    turn: Turn
+    attempts: Attempts
 
 
 class BindPod(Intent[ObjectAnswer], frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from service.model.audit import Caller
+from service.model.audit import AuditedCaller
 from service.model.events import Event
 from service.model.log import (
     Behind,
@@ -51,11 +51,11 @@ class Store(Protocol):
         """The number of the cluster that has this name now."""
         ...
 
-    async def create_cluster(self, name: str, config: bytes, caller: Caller) -> ClusterRow:
+    async def create_cluster(self, name: str, config: bytes, caller: AuditedCaller) -> ClusterRow:
         """A new cluster; if the name is taken meanwhile, Conflict is raised."""
         ...
 
-    async def delete_cluster(self, cluster_id: int, caller: Caller) -> bool:
+    async def delete_cluster(self, cluster_id: int, caller: AuditedCaller) -> bool:
         """Delete a cluster with everything in it; False if it was gone already."""
         ...
 

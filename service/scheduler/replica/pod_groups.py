@@ -8,10 +8,10 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from service.model.manifest import PodManifest
+from service.model.objects import ObjectName
 from service.model.pod_group import pod_group_of
 from service.scheduler.replica.kinds import StoredManifest, WaitingGroup
 
-Key = tuple[str, str]
 """Namespace and name."""
 
 
@@ -26,8 +26,8 @@ class Groups:
     """The members of all groups of one cluster."""
 
     def __init__(self) -> None:
-        self._labelled: dict[GroupRef, dict[Key, None]] = {}
-        self._waiting: dict[Key, WaitingGroup] = {}
+        self._labelled: dict[GroupRef, dict[ObjectName, None]] = {}
+        self._waiting: dict[ObjectName, WaitingGroup] = {}
 
     def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
         """One object is now another, or there, or gone."""
@@ -41,11 +41,11 @@ class Groups:
             case _:
                 pass
 
-    def members(self, group: GroupRef) -> Collection[Key]:
+    def members(self, group: GroupRef) -> Collection[ObjectName]:
         """The stored pods that have a group's label."""
         return self._labelled.get(group, {}).keys()
 
-    def waiting_with(self, key: Key) -> WaitingGroup | None:
+    def waiting_with(self, key: ObjectName) -> WaitingGroup | None:
         """The placement that a pod waits for together with others."""
         return self._waiting.get(key)
 
@@ -61,7 +61,9 @@ class Groups:
         if isinstance(after, WaitingGroup):
             self._waiting.update(dict.fromkeys(after.members, after))
 
-    def _relabel(self, old: tuple[GroupRef, Key] | None, new: tuple[GroupRef, Key] | None) -> None:
+    def _relabel(
+        self, old: tuple[GroupRef, ObjectName] | None, new: tuple[GroupRef, ObjectName] | None
+    ) -> None:
         if old is not None:
             group, key = old
             members = self._labelled[group]
@@ -79,7 +81,7 @@ def group_of(manifest: PodManifest) -> GroupRef | None:
     return GroupRef(manifest.namespace, name) if name else None
 
 
-def _labelled(manifest: StoredManifest | None) -> tuple[GroupRef, Key] | None:
+def _labelled(manifest: StoredManifest | None) -> tuple[GroupRef, ObjectName] | None:
     if not isinstance(manifest, PodManifest):
         return None
     group = group_of(manifest)

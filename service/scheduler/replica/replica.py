@@ -22,6 +22,7 @@ from service.model.manifest import (
     QuotaManifest,
     TemplateCache,
 )
+from service.model.objects import ObjectName
 from service.scheduler.replica.kinds import (
     ConfigManifest,
     EvictionState,
@@ -32,7 +33,6 @@ from service.scheduler.replica.kinds import (
 from service.scheduler.replica.pod_groups import Groups
 from service.scheduler.replica.quotas import Ledger
 
-Key = tuple[str, str]
 """Namespace and name; the namespace is "" where the kind has none."""
 
 
@@ -51,7 +51,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
     revision: int
     kind: str
-    key: Key
+    key: ObjectName
     before: Stored | None
     after: Stored | None
 
@@ -73,7 +73,7 @@ class Replica:
         self.groups = Groups()
         self.revision = 0
         self._templates = templates
-        self._objects: dict[str, dict[Key, Stored]] = {}
+        self._objects: dict[str, dict[ObjectName, Stored]] = {}
         self._journal: list[Entry] = []
         self._digested: tuple[int, str] | None = None
         """The last digest and its revision."""
@@ -109,7 +109,7 @@ class Replica:
         assert isinstance(stored.manifest, PodManifest)
         return stored.manifest
 
-    def keys(self, kind: str) -> Sequence[Key]:
+    def keys(self, kind: str) -> Sequence[ObjectName]:
         """Namespace and name of all objects of a kind, in no order."""
         return tuple(self._objects.get(kind, ()))
 
@@ -119,7 +119,7 @@ class Replica:
             if isinstance(stored.manifest, PodManifest) and stored.manifest.pod.node_name is None:
                 yield stored.manifest
 
-    def in_namespace(self, namespace: str) -> list[tuple[str, Key]]:
+    def in_namespace(self, namespace: str) -> list[tuple[str, ObjectName]]:
         """Kind and key of all objects in a namespace, in their order."""
         if not namespace:
             return []
@@ -255,7 +255,7 @@ class Replica:
         self.ledger.change(old, new)
         self.groups.change(old, new)
 
-    def _enter(self, manifest: StoredManifest) -> Key:
+    def _enter(self, manifest: StoredManifest) -> ObjectName:
         """Let the engine know of an object; the object's key, one for all who keep pods by it."""
         match manifest:
             case PodManifest():

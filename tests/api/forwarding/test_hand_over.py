@@ -21,7 +21,7 @@ from service.api.telemetry.metrics import Metrics
 from service.app import RandomIds, SystemClock, create_app
 from service.model.errors import OutcomeUnknown
 from service.model.principals import BOOTSTRAP, EVERYBODY
-from service.scheduler.controllers.cluster_owners import Homes
+from service.scheduler.controllers.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.service import Scheduler
 from service.settings import Settings
@@ -40,8 +40,12 @@ class Worker:
         self.settings = Settings(**settings)
         self.presence = Presence(folder, name)
         lives = self.presence.lives
-        self.homes = Homes(store, CLOCK, Limits(), server="s", own=name, lives=lives)
-        self.scheduler = Scheduler(store, CLOCK, RandomIds(), Limits(), homes=self.homes)
+        self.cluster_owners = ClusterOwners(
+            store, CLOCK, Limits(), server="s", own=name, lives=lives
+        )
+        self.scheduler = Scheduler(
+            store, CLOCK, RandomIds(), Limits(), cluster_owners=self.cluster_owners
+        )
         self.budget = Budget(self.settings.bytes_in_flight_max)
         self.peers = SocketPeers(folder, answer_seconds_max=10, budget=self.budget)
         bodies = BodyReader(self.settings, CLOCK.monotonic)
@@ -53,7 +57,7 @@ class Worker:
             clock=CLOCK,
             metrics=metrics,
             budget=self.budget,
-            middleware=[HandOver(self.homes, self.peers, bodies, metrics)],
+            middleware=[HandOver(self.cluster_owners, self.peers, bodies, metrics)],
         )
         self.handed = []
         """What others handed to it."""
@@ -288,12 +292,12 @@ async def test_p19_what_nobody_known_has_asked_is_refused_by_whoever_decides(hom
 async def test_p19_nothing_is_handed_over_twice(home, other, start_worker):
     """A worker that is handed a request decides it, whatever it knows of leases by then."""
     third = await start_worker("third")
-    other.homes._known["default"] = third.homes._known["default"] = None
-    del other.homes._known["default"], third.homes._known["default"]
-    await third.homes.elsewhere("default")
-    other.homes._known["default"] = third.homes._known["default"]
-    other.homes._known["default"].holder = "third"
-    third.homes._known["default"] = type(other.homes._known["default"])(
+    other.cluster_owners._known["default"] = third.cluster_owners._known["default"] = None
+    del other.cluster_owners._known["default"], third.cluster_owners._known["default"]
+    await third.cluster_owners.elsewhere("default")
+    other.cluster_owners._known["default"] = third.cluster_owners._known["default"]
+    other.cluster_owners._known["default"].holder = "third"
+    third.cluster_owners._known["default"] = type(other.cluster_owners._known["default"])(
         1, "home", CLOCK.monotonic()
     )
     answer = await other.client.post(f"{CLUSTER}/placements", json=placing("p"))

@@ -3,7 +3,7 @@
 import msgspec
 
 from service.scheduler.decide.placing.one_pod import one_pod
-from service.scheduler.replica.quotas.charges import Tariff
+from service.scheduler.replica.quotas.charges import Charges
 from service.scheduler.replica.quotas.ledger import Ledger, _Account
 from service.scheduler.replica.replica import Replica
 from service.scheduler.replica.replica.quotas import refusals
@@ -13,7 +13,7 @@ from tests.concurrency.planted.registry import bug
 @bug("A2", "_Account.charge")
 def nothing_charged(patch):
     """What is used is what was used when somebody looked first."""
-    patch.setattr(_Account, "charge", lambda self, tariff, pod, sign: None)
+    patch.setattr(_Account, "charge", lambda self, charges, pod, sign: None)
 
 
 @bug("A13", "_Account.charge")
@@ -21,9 +21,9 @@ def nothing_given_back(patch):
     """Pods that are gone are still charged."""
     charge = _Account.charge
 
-    def only_charge(self, tariff, pod, sign):
+    def only_charge(self, charges, pod, sign):
         if sign > 0:
-            charge(self, tariff, pod, sign)
+            charge(self, charges, pod, sign)
 
     patch.setattr(_Account, "charge", only_charge)
 
@@ -69,18 +69,18 @@ def quota_not_asked_again(patch):
     """After a lost race quotas are not looked at again."""
     refusal_of = one_pod.refusal_of
 
-    def only_at_first(desk, candidate):
-        refused = refusal_of(desk, candidate)
-        late = desk.attempts > 1 and refused is not None and refused.reason == "QuotaExceeded"
+    def only_at_first(context, candidate):
+        refused = refusal_of(context, candidate)
+        late = context.attempts > 1 and refused is not None and refused.reason == "QuotaExceeded"
         return None if late else refused
 
     patch.setattr(one_pod, "refusal_of", only_at_first)
 
 
-@bug("A2", "Tariff.covers")
+@bug("A2", "Charges.covers")
 def scopes_ignored(patch):
     """A quota is for all pods of its namespace."""
-    patch.setattr(Tariff, "covers", lambda self, quota, pod: True)
+    patch.setattr(Charges, "covers", lambda self, quota, pod: True)
 
 
 @bug("A13", "Ledger._swap")
@@ -109,21 +109,21 @@ def one_too_many(patch):
     patch.setattr(refusals._Asked, "exceeded", exceeded_by_far)
 
 
-@bug("A13", "Tariff.forget_costs")
+@bug("A13", "Charges.forget_costs")
 def costs_of_old_nodes(patch):
     """Opportunity costs stay what they were when nodes come, go or change."""
-    patch.setattr(Tariff, "forget_costs", lambda self: None)
+    patch.setattr(Charges, "forget_costs", lambda self: None)
 
 
-@bug("A13", "Tariff.opportunity")
+@bug("A13", "Charges.opportunity")
 def costs_as_before_placement(patch):
     """A placed pod goes on costing what it could have taken."""
-    opportunity = Tariff.opportunity
+    opportunity = Charges.opportunity
 
     def wherever_it_may_be(self, quota, pod):
         return opportunity(self, quota, msgspec.structs.replace(pod, node_name=None))
 
-    patch.setattr(Tariff, "opportunity", wherever_it_may_be)
+    patch.setattr(Charges, "opportunity", wherever_it_may_be)
 
 
 @bug("A2", "refusals._Asked.exceeded")

@@ -73,18 +73,18 @@ def last_member_left_out(patch):
     def bind_but_one(self, found):
         bind(self, found)
         if len(found) > 1:
-            position = self._desk.replica.mark().position - 1
-            mark = self._desk.replica.mark()
-            engine = self._desk.replica.cluster
+            position = self._context.replica.mark().position - 1
+            mark = self._context.replica.mark()
+            engine = self._context.replica.cluster
             key = self._fresh[-1].key
             engine.delete_pod(*key)
-            entry = self._desk.replica._journal.pop()
-            objects_of = self._desk.replica._objects["Pod"]
+            entry = self._context.replica._journal.pop()
+            objects_of = self._context.replica._objects["Pod"]
             if entry.before is None:
                 del objects_of[key]
             else:
                 objects_of[key] = entry.before
-            self._desk.replica.revision = mark.revision - 1
+            self._context.replica.revision = mark.revision - 1
             assert position >= 0
 
     patch.setattr(all_or_nothing._Group, "bind", bind_but_one)
@@ -123,8 +123,8 @@ def dry_runs_are_stored(patch):
     """A dry run is answered as one, but committed."""
     place_pods = placements.place_pods
 
-    def place_for_real(desk, intent):
-        answer = yield from place_pods(desk, placements.replace(intent, dry_run=False))
+    def place_for_real(context, intent):
+        answer = yield from place_pods(context, placements.replace(intent, dry_run=False))
         return placements.replace(answer, committed=False) if intent.dry_run else answer
 
     patch.setitem(decide_module._DECIDE, placements.PlacePods, place_for_real)

@@ -32,14 +32,14 @@ def victims_not_chosen_again(patch):
     run, chosen = _Sweep.run, {}
 
     def run_as_before(self):
-        known = chosen.get(id(self._desk.hints))
-        if known is not None and self._desk.attempts > 1:
-            there = [each for each in known[1] if self._desk.replica.pod(*each[0]) is not None]
+        known = chosen.get(id(self._context.hints))
+        if known is not None and self._context.attempts > 1:
+            there = [each for each in known[1] if self._context.replica.pod(*each[0]) is not None]
             self._victims = lambda: iter(there)
         else:
             there = list(self._victims())
             self._victims = lambda: iter(there)
-        chosen[id(self._desk.hints)] = (self._desk.hints, there)
+        chosen[id(self._context.hints)] = (self._context.hints, there)
         run(self)
 
     patch.setattr(_Sweep, "run", run_as_before)
@@ -50,16 +50,16 @@ def the_marked_are_evicted_again(patch):
     """Who is being stopped already is told so once more."""
     endures = evicting.evict_violating
 
-    def with_the_marked(desk, intent):
+    def with_the_marked(context, intent):
         marked = [
             pod_class
-            for pod_class in desk.replica.cluster.enduring_classes()
+            for pod_class in context.replica.cluster.enduring_classes()
             if pod_class.terminating
         ]
         for each in marked:
             each.terminating = False
         try:
-            return (yield from endures(desk, intent))
+            return (yield from endures(context, intent))
         finally:
             for each in marked:
                 each.terminating = True

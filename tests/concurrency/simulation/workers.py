@@ -6,7 +6,7 @@ from contextvars import Context
 from functools import partial
 from typing import Any, NamedTuple
 
-from service.scheduler.controllers.cluster_owners import Homes
+from service.scheduler.controllers.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.service import Scheduler
 from tests.concurrency.simulation.choices import ACTOR, Choices
@@ -83,12 +83,14 @@ class Worker:
         self.clock = clock = SimulatedClock(database.loop)
         store = Connection(database, self.process)
         self._peers = peers
-        self._homes = None
+        self._cluster_owners = None
         if peers:
-            self._homes = Homes(store, clock, limits, server="s", own=name, lives=peers.lives)
+            self._cluster_owners = ClusterOwners(
+                store, clock, limits, server="s", own=name, lives=peers.lives
+            )
             peers.add(name, partial(self.ask, here=True), lives=lambda: self.alive)
         self.scheduler = Scheduler(
-            store, clock, CountedIds(owner), limits, TEMPLATES, homes=self._homes
+            store, clock, CountedIds(owner), limits, TEMPLATES, cluster_owners=self._cluster_owners
         )
         self._waiting: dict[asyncio.Future[Any], asyncio.Task[Any] | None] = {}
         self.draining = False
@@ -130,7 +132,7 @@ class Worker:
         return reply
 
     async def _submit(self, cluster: str, intent: Any, idempotency: Any) -> Any:
-        holder = await self._homes.elsewhere(cluster) if self._homes else None
+        holder = await self._cluster_owners.elsewhere(cluster) if self._cluster_owners else None
         submit, request = self.scheduler.submit, Asked(cluster, intent, idempotency)
         if holder is None or self._peers is None:
             return await submit(*request)

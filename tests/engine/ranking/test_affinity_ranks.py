@@ -107,8 +107,8 @@ def test_the_order_is_kept_as_long_as_the_bounds_stay(monkeypatch):
     orders_seen = set()
     for number in range(7):
         assert scene.place(APART.named(f"p{number}"))
-        orders_seen |= {id(each._tournament) for each in orders(scene)}
-    assert orders(scene)[-1]._tournament is not None
+        orders_seen |= {id(each._best_node_tree) for each in orders(scene)}
+    assert orders(scene)[-1]._best_node_tree is not None
     assert len(orders_seen - {id(None)}) == 1
 
 
@@ -144,7 +144,7 @@ def test_bounds_that_never_last_are_looked_at_ever_more_seldom(monkeypatch):
     for number in range(12):
         scene.place(NEAR.named(f"p{number}"))
     (order,) = orders(scene)
-    assert order._tournament is None
+    assert order._best_node_tree is None
     assert order._patience >= 4
 
 

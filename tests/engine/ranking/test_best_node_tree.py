@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given, strategies as st
 
-from service.engine.ranking.best_node_tree import Layout, Tournament
+from service.engine.ranking.best_node_tree import BestNodeTree, Layout
 from service.engine.state.ranks import TIE_BITS, VETO
 from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes
@@ -48,16 +48,16 @@ def test_finds_what_looking_at_all_nodes_finds(given_nodes, seed, tie, by_domain
     count, random = len(ties), np.random.default_rng(seed)
     ranks = np.array([rank_of(random.integers(-1, scores), tie) for tie in ties])
     layout = Layout(key if by_domain else None, ties)
-    tournament = Tournament(layout, ranks)
+    best_node_tree = BestNodeTree(layout, ranks)
     for slot in random.integers(0, count, random.integers(0, FEW)).tolist():
         ranks[slot] = rank_of(random.integers(-1, scores + 1), ties[slot])
-        tournament.repair(slot)
+        best_node_tree.repair(slot)
     excluded = set(random.integers(0, count, random.integers(0, FEW)).tolist())
     vetoes = Vetoes(key, nodes=np.array([VETO if s in excluded else 0 for s in range(count)]))
     for tree in range(layout.trees):
         top, best = best_by_looking(ranks, slots_in(layout.key, tree, count), tie, excluded)
         if top < 0:
-            assert tournament.top(tree) < 0
+            assert best_node_tree.top(tree) < 0
         else:
-            assert tournament.top(tree) == top
-            assert tournament.find(tree, tie, [vetoes]) == best
+            assert best_node_tree.top(tree) == top
+            assert best_node_tree.find(tree, tie, [vetoes]) == best

@@ -6,7 +6,7 @@ import pytest
 
 from service.api.forwarding.policy import AnswerLost, Unreachable, hand_over
 from service.model.errors import OutcomeUnknown, StorageUnavailable
-from service.scheduler.controllers.cluster_owners import Homes
+from service.scheduler.controllers.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from tests.builders import node, pod
 from tests.scheduler.world import StillClock, TroubledStore, world
@@ -18,13 +18,13 @@ class Worker:
     """What one worker knows, with a store and a clock that all share."""
 
     def __init__(self, store, clock, name, server="host:1", dead=()):
-        self.homes = Homes(
+        self.cluster_owners = ClusterOwners(
             store, clock, Limits(), server=server, own=name, lives=lambda each: each not in dead
         )
 
     async def home(self):
         """Where it would have a request decided: None is here."""
-        found = await self.homes.elsewhere("default")
+        found = await self.cluster_owners.elsewhere("default")
         for _ in range(10):
             await asyncio.sleep(0)
         return found
@@ -44,16 +44,16 @@ async def test_p19_who_is_asked_first_holds_the_lease_and_the_others_learn_it(st
     first, second = Worker(store, clock, "w1"), Worker(store, clock, "w2")
     assert await first.home() is None
     assert await second.home() == "w1"
-    assert second.homes.is_elsewhere(1)
-    assert not first.homes.is_elsewhere(1)
+    assert second.cluster_owners.is_elsewhere(1)
+    assert not first.cluster_owners.is_elsewhere(1)
     assert await first.home() is None
     assert await Worker(store, clock, "w3", server="host:2").home() is None
 
 
 async def test_p19_all_that_are_asked_at_once_agree(store, clock):
     workers = [Worker(store, clock, f"w{i}") for i in range(4)]
-    homes = await asyncio.gather(*(worker.home() for worker in workers))
-    assert homes == [None, "w0", "w0", "w0"]
+    cluster_owners = await asyncio.gather(*(worker.home() for worker in workers))
+    assert cluster_owners == [None, "w0", "w0", "w0"]
 
 
 async def test_p19_the_lease_is_prolonged_while_the_cluster_is_in_memory(store, clock):
@@ -61,7 +61,7 @@ async def test_p19_the_lease_is_prolonged_while_the_cluster_is_in_memory(store, 
     await first.home()
     for _ in range(10):
         clock.advance(LEASE_SECONDS / 2)
-        first.homes.tick(["default"])
+        first.cluster_owners.tick(["default"])
         for _ in range(100):  # others prolong it
             await asyncio.sleep(0)
         assert await second.home() == "w1"
@@ -73,7 +73,7 @@ async def test_p19_another_takes_over_once_the_lease_has_ended_or_is_given_back(
     assert await second.home() == "w0"
     clock.advance(LEASE_SECONDS)
     assert await second.home() is None
-    await second.homes.close()
+    await second.cluster_owners.close()
     assert await third.home() is None
     # Who did not hear of it goes by what it knew for a third of a lease.
     clock.advance(LEASE_SECONDS / 3)
@@ -86,12 +86,12 @@ async def test_p19_the_lease_of_one_that_is_known_to_be_dead_is_as_good_as_free(
     first, second, third = (Worker(store, clock, f"w{i}", dead=dead) for i in range(3))
     await first.home()
     assert await second.home() == "w0"
-    second.homes.not_reached("w0")
+    second.cluster_owners.not_reached("w0")
     assert await second.home() == "w0", "it stands still, perhaps"
     dead.add("w0")
-    assert not second.homes.is_elsewhere(1), "what nobody does can be done here"
+    assert not second.cluster_owners.is_elsewhere(1), "what nobody does can be done here"
     assert await third.home() is None
-    second.homes.not_reached("w0")
+    second.cluster_owners.not_reached("w0")
     assert await second.home() == "w2"
 
 
@@ -116,15 +116,17 @@ async def test_p19_an_unknown_cluster_is_nobodys_and_is_forgotten(store, clock):
     await store.delete_cluster(1)
     clock.advance(LEASE_SECONDS)
     assert await worker.home() is None
-    worker.homes.tick([])
-    assert not worker.homes.is_elsewhere(1)
+    worker.cluster_owners.tick([])
+    assert not worker.cluster_owners.is_elsewhere(1)
 
 
 async def test_p19_pending_pods_are_placed_where_the_requests_are_decided():
     """Or else the two would race for the head in normal operation."""
     async with world(workers=2) as w:
-        elsewhere = Homes(w.store, w.clock, Limits(), server="s", own="w0")
-        w.schedulers[1]._homes = own = Homes(w.store, w.clock, Limits(), server="s", own="w1")
+        elsewhere = ClusterOwners(w.store, w.clock, Limits(), server="s", own="w0")
+        w.schedulers[1]._cluster_owners = own = ClusterOwners(
+            w.store, w.clock, Limits(), server="s", own="w1"
+        )
         for kind in (w.schedulers[1]._pending, w.schedulers[1]._evictions):
             kind._is_elsewhere = own.is_elsewhere
         assert await elsewhere.elsewhere("default") is None

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from service.model.log import Lease
-from service.scheduler.controllers.cluster_owners import Homes
+from service.scheduler.controllers.cluster_owners import ClusterOwners
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.protocol.limits import Limits
 from service.store.memory import MemoryStore
@@ -183,15 +183,17 @@ async def test_p16_what_is_known_of_a_home_grows_old_from_when_it_was_asked(
 ) -> None:
     """P19: a worker whose answer was slow asks again before it takes a cluster for its own."""
     limits = Limits()
-    homes = [Homes(store, clock, limits, server="s", own=name) for name in ("one", "two")]
+    cluster_owners = [
+        ClusterOwners(store, clock, limits, server="s", own=name) for name in ("one", "two")
+    ]
     store.way = (0.0, limits.home_lease_seconds - 1)
-    asking = asyncio.create_task(homes[0].elsewhere("default"))
+    asking = asyncio.create_task(cluster_owners[0].elsewhere("default"))
     await others()
     clock.advance(limits.home_lease_seconds - 1)
     assert await asking is None
     store.way = (0.0, 0.0)
     clock.advance(1.5)
-    assert await homes[1].elsewhere("default") is None
-    assert await homes[0].elsewhere("default") == "two"
-    for each in homes:
+    assert await cluster_owners[1].elsewhere("default") is None
+    assert await cluster_owners[0].elsewhere("default") == "two"
+    for each in cluster_owners:
         await each.close()

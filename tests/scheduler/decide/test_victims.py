@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from service.model.manifest import TemplateCache, parse_any
 from service.scheduler.decide import decide
-from service.scheduler.decide.context import Desk
+from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.intents import EvictViolating, PatchConfig
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.replica import Replica
@@ -40,7 +40,7 @@ def placed_pods(draw, name):
 
 
 def desk_of(replica):
-    return Desk(
+    return DecisionContext(
         replica=replica,
         now="2026-01-01T00:00:00Z",
         templates=TemplateCache(),

@@ -10,11 +10,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from service.engine import Refusal, place
 from service.model.manifest import PodManifest, TemplateCache, parse_any
 from service.scheduler.decide import decide
-from service.scheduler.decide.context import Desk
+from service.scheduler.decide.context import DecisionContext
 from service.scheduler.pending.equivalence_classes import State
 from service.scheduler.pending.queue import PendingQueue
 from service.scheduler.protocol.answers import PendingAnswer
-from service.scheduler.protocol.attempts import Turn
+from service.scheduler.protocol.attempts import Attempts
 from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.kinds import ConfigManifest
@@ -53,12 +53,12 @@ class Shop:
         self.replica.delete(kind, namespace if kind == "Pod" else "", name)
         self.replica.settle_all()
 
-    def take(self) -> Turn:
+    def take(self) -> Attempts:
         return self.queue.take(LIMITS.pending_pods_per_turn, self.now)
 
-    def decide(self, turn: Turn) -> PendingAnswer:
+    def decide(self, attempts: Attempts) -> PendingAnswer:
         """What the turn leads to; the log has it at once."""
-        desk = Desk(
+        context = DecisionContext(
             replica=self.replica,
             now="2026-01-01T00:00:00Z",
             templates=self.templates,
@@ -67,7 +67,7 @@ class Shop:
             attempts=1,
             hints={},
         )
-        steps = decide(desk, PlacePending(turn=turn))
+        steps = decide(context, PlacePending(attempts=attempts))
         while True:
             try:
                 next(steps)
@@ -78,10 +78,10 @@ class Shop:
     def work(self) -> None:
         """All turns that there are to take now."""
         while self.queue.has_work(self.now):
-            turn = self.take()
-            if not turn.tries and not turn.tells:
+            attempts = self.take()
+            if not attempts.tries and not attempts.condition_updates:
                 break
-            self.queue.conclude(turn, self.decide(turn).refused, self.now)
+            self.queue.conclude(attempts, self.decide(attempts).refused, self.now)
 
     def waiting(self) -> set[tuple[str, str]]:
         return {(each.namespace, each.name) for each in self.replica.pending_pods()}
@@ -107,8 +107,8 @@ def test_pods_leave_in_the_order_of_priority_age_and_name():
         each["spec"]["priority"] = priority
         each["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:0{second}Z"
         shop.put(each)
-    turn = shop.queue.take(10, 0.0)
-    assert [name for _, name in turn.tries] == ["a", "b", "c", "d"]
+    attempts = shop.queue.take(10, 0.0)
+    assert [name for _, name in attempts.tries] == ["a", "b", "c", "d"]
 
 
 def test_a_class_of_priority_counts_and_changes_with_the_configuration():
@@ -120,7 +120,7 @@ def test_a_class_of_priority_counts_and_changes_with_the_configuration():
     assert tries(shop) == ["a", "z"]
 
 
-def test_a_lot_goes_on_without_its_first_pod():
+def test_a_equivalence_goes_on_without_its_first_pod():
     shop = Shop()
     shop.put(pod("a"), pod("b"))
     shop.delete("Pod", "a")
@@ -130,12 +130,12 @@ def test_a_lot_goes_on_without_its_first_pod():
 def test_what_is_being_tried_is_not_given_out_again():
     shop = Shop()
     shop.put(small("a"), small("b"), small("c"), small("d"))
-    turn = shop.take()
-    assert len(turn.tries) == 3
+    attempts = shop.take()
+    assert len(attempts.tries) == 3
     with pytest.raises(AssertionError):
         shop.take()
-    shop.queue.give_back(turn, 0.0)
-    assert shop.queue.take(9, 0.0).tries[:3] == turn.tries
+    shop.queue.give_back(attempts, 0.0)
+    assert shop.queue.take(9, 0.0).tries[:3] == attempts.tries
 
 
 def test_back_off_begins_with_the_second_refusal_and_doubles_to_ten_seconds():
@@ -171,20 +171,20 @@ def test_some_are_tried_in_spite_of_their_back_off_the_first_ones_first():
 def test_a_change_while_a_pod_is_being_tried_is_not_missed():
     shop = Shop()
     shop.put(node("n").cordon(), pod("p"))
-    turn = shop.take()
-    answer = shop.decide(turn)
+    attempts = shop.take()
+    answer = shop.decide(attempts)
     assert answer.refused
     shop.put(node("n"))
-    shop.queue.conclude(turn, answer.refused, shop.now)
+    shop.queue.conclude(attempts, answer.refused, shop.now)
     assert states(shop) == {"active": 1}
 
 
 def test_a_change_that_the_decision_saw_does_not_wake():
     shop = Shop()
     shop.put(node("n").cordon(), pod("p"))
-    turn = shop.take()
+    attempts = shop.take()
     shop.put(node("n2").cordon())
-    shop.queue.conclude(turn, shop.decide(turn).refused, shop.now)
+    shop.queue.conclude(attempts, shop.decide(attempts).refused, shop.now)
     assert states(shop) == {"unschedulable": 1}
 
 
@@ -194,9 +194,9 @@ def test_conditions_that_are_rewritten_wake_nobody():
     shop.put(pod("p"))
     tried = []
     while shop.queue.has_work(shop.now) and len(tried) < 2:
-        turn = shop.take()
-        tried += turn.tries
-        shop.queue.conclude(turn, shop.decide(turn).refused, shop.now)
+        attempts = shop.take()
+        tried += attempts.tries
+        shop.queue.conclude(attempts, shop.decide(attempts).refused, shop.now)
     assert tried == [("default", "p")]
     assert shop.replica.pod("default", "p").status is not None
     assert not shop.queue.has_work(shop.now)
@@ -277,10 +277,10 @@ def test_node_affinity_that_the_profile_adds_wakes_whatever_the_pod_asks_for():
 def test_very_many_changes_while_pods_are_being_tried_wake_whoever_was_refused():
     shop = Shop()
     shop.put(node("n"), pod("p").node_selector(disk="ssd"))
-    turn = shop.take()
-    answer = shop.decide(turn)
+    attempts = shop.take()
+    answer = shop.decide(attempts)
     shop.put(*(node("n").label(number=str(number)) for number in range(1_100)))
-    shop.queue.conclude(turn, answer.refused, shop.now)
+    shop.queue.conclude(attempts, answer.refused, shop.now)
     assert states(shop) == {"active": 1}
 
 
@@ -320,11 +320,11 @@ def test_what_was_not_tried_for_very_long_is_tried_again():
 def test_equal_pods_are_tried_once():
     shop = Shop()
     shop.put(node("n"), *(pod(f"p{i}").request(cpu="99") for i in range(20)))
-    turn = shop.take()
-    assert len(turn.tries) == 3
-    shop.queue.conclude(turn, shop.decide(turn).refused, shop.now)
-    turn = shop.take()
-    assert (len(turn.tries), len(turn.tells)) == (0, 3)
+    attempts = shop.take()
+    assert len(attempts.tries) == 3
+    shop.queue.conclude(attempts, shop.decide(attempts).refused, shop.now)
+    attempts = shop.take()
+    assert (len(attempts.tries), len(attempts.condition_updates)) == (0, 3)
     assert states(shop) == {"unschedulable": 20}
 
 
@@ -342,10 +342,10 @@ def test_the_starving_pod_is_named_and_those_behind_it():
         shop.now += 20
     shop.work()
     shop.put(first, last)
-    turn = shop.take()
-    assert turn.starving == ("default", "big")
-    assert [name for _, name in turn.tries] == ["first", "last"]
-    assert turn.behind == 1
+    attempts = shop.take()
+    assert attempts.starving == ("default", "big")
+    assert [name for _, name in attempts.tries] == ["first", "last"]
+    assert attempts.behind == 1
 
 
 class Queue(RuleBasedStateMachine):
@@ -357,7 +357,7 @@ class Queue(RuleBasedStateMachine):
         config = data.draw(strategies.configs(self.world))
         config["restrictAllNamespacesAntiAffinity"] = False
         self.shop = Shop(config)
-        self.turn: tuple[Turn, PendingAnswer] | None = None
+        self.attempts: tuple[Attempts, PendingAnswer] | None = None
         for name in strategies.NODES[:2]:
             self.shop.put(self.node(data, st.just(name)))
 
@@ -406,46 +406,46 @@ class Queue(RuleBasedStateMachine):
     @precondition(lambda self: self.turn is None)
     @rule()
     def begin_turn(self) -> None:
-        turn = self.shop.take()
-        self.turn = turn, self.shop.decide(turn)
+        attempts = self.shop.take()
+        self.attempts = attempts, self.shop.decide(attempts)
 
-    @precondition(lambda self: self.turn is not None)
+    @precondition(lambda self: self.attempts is not None)
     @rule(lost=st.booleans())
     def end_turn(self, *, lost: bool) -> None:
-        assert self.turn is not None
-        turn, answer = self.turn
-        self.turn = None
+        assert self.attempts is not None
+        attempts, answer = self.attempts
+        self.attempts = None
         if lost:
-            self.shop.queue.give_back(turn, self.shop.now)
+            self.shop.queue.give_back(attempts, self.shop.now)
         else:
-            self.shop.queue.conclude(turn, answer.refused, self.shop.now)
+            self.shop.queue.conclude(attempts, answer.refused, self.shop.now)
 
     @invariant()
     def no_pod_is_lost(self) -> None:
         if hasattr(self, "shop"):
-            assert set(self.shop.queue._lot_of) == self.shop.waiting()
-            assert sum(len(lot.members) for lot in self.shop.queue._lots.values()) == len(
-                self.shop.queue
-            )
+            assert set(self.shop.queue._equivalence_of) == self.shop.waiting()
+            assert sum(
+                len(equivalence.members) for equivalence in self.shop.queue._equivalences.values()
+            ) == len(self.shop.queue)
 
     @invariant()
     def nothing_waits_for_a_change_that_fits_already(self) -> None:
         """Every hint that could be missing would show here."""
         if not hasattr(self, "shop"):
             return
-        for lot in self.shop.queue._lots.values():
-            if lot.state is State.UNSCHEDULABLE:
-                for key in lot.members:
+        for equivalence in self.shop.queue._equivalences.values():
+            if equivalence.state is State.UNSCHEDULABLE:
+                for key in equivalence.members:
                     manifest = self.shop.replica.pod(*key)
                     assert isinstance(manifest, PodManifest)
                     found = place(self.shop.replica.cluster, manifest.pod)
-                    assert isinstance(found, Refusal), (key, lot.refused, found)
+                    assert isinstance(found, Refusal), (key, equivalence.refused, found)
 
     def teardown(self) -> None:
         """Left to itself, the queue places what can be placed, one after another."""
         if not hasattr(self, "shop"):
             return
-        if self.turn is not None:
+        if self.attempts is not None:
             self.end_turn(lost=False)
         for _ in range(30):
             self.shop.work()

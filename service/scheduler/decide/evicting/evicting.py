@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from service.engine import Cluster
-from service.engine.cluster import PodKey
 from service.engine.questions.violations import Inspection, Violation, key_of
 from service.model.errors import Overloaded
+from service.model.objects import ObjectName
 from service.scheduler.decide.conditions import evicted
-from service.scheduler.decide.context import Decision, Desk
+from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.events import Rule, tell_evicted
 from service.scheduler.decide.evicting.victims import Cause, Conflicts
 from service.scheduler.protocol.answers import EvictionsAnswer
@@ -39,41 +39,45 @@ def eviction_state(replica: Replica) -> EvictionState:
     return stored.manifest
 
 
-def evict_violating(desk: Desk, intent: EvictViolating) -> Decision[EvictionsAnswer]:
+def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decision[EvictionsAnswer]:
     """Evict as many as may be evicted now, start and stop timers, say when to look again.
 
     Raises:
         Overloaded: too many races were lost.
     """
-    if desk.attempts > _ATTEMPTS_MAX:
+    if context.attempts > _ATTEMPTS_MAX:
         raise Overloaded("Pods could not be evicted in time.")
-    now, inspection = intent.clock(), Inspection(desk.replica.cluster)
+    now, inspection = intent.clock(), Inspection(context.replica.cluster)
     broken: list[Violation] = []
-    enduring = (each for each in desk.replica.cluster.enduring_classes() if not each.terminating)
+    enduring = (each for each in context.replica.cluster.enduring_classes() if not each.terminating)
     for index, pod_class in enumerate(inspection.suspects(enduring)):
         broken += [v for v in inspection.of(pod_class) if v.breach.rule.execution == "Required"]
         if index % _STEP_CLASSES == _STEP_CLASSES - 1:
             yield
-    sweep = _Sweep(desk, now, inspection, broken)
+    sweep = _Sweep(context, now, inspection, broken)
     sweep.run()
-    return EvictionsAnswer(revision=desk.replica.revision, due=sweep.due())
+    return EvictionsAnswer(revision=context.replica.revision, due=sweep.due())
 
 
 class _Sweep:
     """One look at all rules, at one time."""
 
     def __init__(
-        self, desk: Desk, now: datetime, inspection: Inspection, broken: list[Violation]
+        self,
+        context: DecisionContext,
+        now: datetime,
+        inspection: Inspection,
+        broken: list[Violation],
     ) -> None:
-        self._desk = desk
-        self._config = desk.replica.config
+        self._context = context
+        self._config = context.replica.config
         self._now = now
         self._broken = broken
-        self._state = eviction_state(desk.replica)
+        self._state = eviction_state(context.replica)
         self._recent = [each for each in self._state.recent if each.at > now - _MINUTE]
         left = self._config.evictions_per_minute - sum(each.pods for each in self._recent)
         self._allowed = min(left, _EVICTIONS_MAX)
-        self._gone: set[PodKey] = set()
+        self._gone: set[ObjectName] = set()
         self._held_back = False
         """Whether there are victims beyond what is allowed now."""
         self._conflicts = Conflicts(self._config, inspection)
@@ -105,7 +109,7 @@ class _Sweep:
     def _grace(self) -> timedelta:
         return timedelta(seconds=self._config.affinity_violation_grace_seconds)
 
-    def _victims(self) -> Iterator[tuple[PodKey, Cause]]:
+    def _victims(self) -> Iterator[tuple[ObjectName, Cause]]:
         """Node affinity before anti-affinity before affinity, each on what the former leave."""
         for violation in self._broken:
             if violation.breach.rule.plugin == "NodeAffinity":
@@ -118,7 +122,7 @@ class _Sweep:
         yield from self._conflicts.victims()
         yield from self._overdue()
 
-    def _overdue(self) -> Iterator[tuple[PodKey, Cause]]:
+    def _overdue(self) -> Iterator[tuple[ObjectName, Cause]]:
         late = [each for each in self._timers.values() if each.since + self._grace <= self._now]
         reasons = {timer_key(v): v for v in self._broken if _is_affinity(v)}
         for timer in sorted(late, key=lambda each: each.since):
@@ -128,13 +132,13 @@ class _Sweep:
 
     def _act_on(self, time: datetime) -> None:
         """What is decided from here on rests on that time having come (P16)."""
-        self._desk.not_before = max(self._desk.not_before or time, time)
+        self._context.not_before = max(self._context.not_before or time, time)
 
-    def _evict(self, key: PodKey, cause: Cause) -> None:
-        manifest = self._desk.replica.pod(*key)
+    def _evict(self, key: ObjectName, cause: Cause) -> None:
+        manifest = self._context.replica.pod(*key)
         assert manifest is not None
-        self._desk.replica.put(evicted(self._desk, manifest, cause.reason, cause.message))
-        tell_evicted(self._desk, manifest, cause.rule, cause.message)
+        self._context.replica.put(evicted(self._context, manifest, cause.reason, cause.message))
+        tell_evicted(self._context, manifest, cause.rule, cause.message)
         self._gone.add(key)
 
     def _running_timers(self) -> Iterator[ViolationTimer]:
@@ -156,7 +160,7 @@ class _Sweep:
         timers = tuple(self._timers.values())
         if self._gone or timers != self._state.timers:
             state = EvictionState(timers=timers, recent=tuple(self._recent))
-            self._desk.replica.put(state)
+            self._context.replica.put(state)
 
 
 TimerKey = tuple[str, str, str, str]

@@ -4,10 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from service.engine.cluster import PodKey
 from service.engine.questions.violations import Crowd, Inspection, Violation, key_of
 from service.model.config import ClusterConfig
-from service.model.objects import Pod
+from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.events import Rule
 from service.scheduler.decide.references import pod_named, reference
 
@@ -27,16 +26,16 @@ class Cause(NamedTuple):
 class _Quarrel:
     """The pods of one domain that a rule matches, and those there that have the rule."""
 
-    def __init__(self, members: set[PodKey]) -> None:
+    def __init__(self, members: set[ObjectName]) -> None:
         self.members = members
-        self.owners: dict[PodKey, str] = {}
+        self.owners: dict[ObjectName, str] = {}
         """Each with the rule's path in its manifest."""
 
-    def others(self, owner: PodKey) -> bool:
+    def others(self, owner: ObjectName) -> bool:
         """Whether the owner is not alone."""
         return len(self.members) > (owner in self.members)
 
-    def other_owners(self, member: PodKey) -> bool:
+    def other_owners(self, member: ObjectName) -> bool:
         """Whether somebody else's rule is against the member."""
         return len(self.owners) > (member in self.owners)
 
@@ -51,10 +50,10 @@ class Conflicts:
     def __init__(self, config: ClusterConfig, inspection: Inspection) -> None:
         self._config = config
         self._inspection = inspection
-        self._pods: dict[PodKey, Pod] = {}
+        self._pods: dict[ObjectName, Pod] = {}
         self._quarrels: dict[Crowd, _Quarrel] = {}
-        self._by_pod: defaultdict[PodKey, list[_Quarrel]] = defaultdict(list)
-        self._owners: dict[PodKey, None] = {}
+        self._by_pod: defaultdict[ObjectName, list[_Quarrel]] = defaultdict(list)
+        self._owners: dict[ObjectName, None] = {}
 
     def add(self, violation: Violation) -> None:
         """A broken rule of anti-affinity."""
@@ -80,13 +79,13 @@ class Conflicts:
                 self._by_pod[key_of(pod)].append(quarrel)
         return quarrel
 
-    def leave(self, key: PodKey) -> None:
+    def leave(self, key: ObjectName) -> None:
         """A pod is as good as gone."""
         for quarrel in self._by_pod.pop(key, ()):
             quarrel.members.discard(key)
             quarrel.owners.pop(key, None)
 
-    def victims(self) -> Iterator[tuple[PodKey, Cause]]:
+    def victims(self) -> Iterator[tuple[ObjectName, Cause]]:
         """One at a time, each as if those before it were gone, until every rule holds."""
         anybody = self._config.anti_affinity_victim == "LowestPriority"
         for key in self._in_order(self._pods if anybody else self._owners):
@@ -95,14 +94,14 @@ class Conflicts:
                 yield key, cause
                 self.leave(key)
 
-    def _in_order(self, keys: Iterable[PodKey]) -> list[PodKey]:
+    def _in_order(self, keys: Iterable[ObjectName]) -> list[ObjectName]:
         """The lowest priority first, the youngest first among equals."""
         ordered = sorted(keys)
         ordered.sort(key=lambda key: self._pods[key].created, reverse=True)
         ordered.sort(key=lambda key: _priority(self._config, self._pods[key]))
         return ordered
 
-    def _cause(self, key: PodKey, *, anybody: bool) -> Cause | None:
+    def _cause(self, key: ObjectName, *, anybody: bool) -> Cause | None:
         for quarrel in self._by_pod.get(key, ()):
             node_name = self._pods[key].node_name
             if key in quarrel.owners and quarrel.others(key):
@@ -118,7 +117,7 @@ class Conflicts:
         return None
 
 
-def _rule_of(owner: PodKey, path: str, *, told_in: str) -> str:
+def _rule_of(owner: ObjectName, path: str, *, told_in: str) -> str:
     namespace, name = owner
     if namespace == told_in:
         return f"{path} of {namespace}/{name}"

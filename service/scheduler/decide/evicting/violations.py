@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import islice
 
 from service.engine.questions.violations import Inspection, Violation, key_of
-from service.scheduler.decide.context import Decision, Desk
+from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.evicting.evicting import (
     TimerKey,
     eviction_state,
@@ -21,18 +21,18 @@ CONFLICTS_MAX = 100
 """Pods named as conflicting with one; all pods of a zone may conflict with each other."""
 
 
-def read_violations(desk: Desk, _: ReadViolations) -> Decision[ViolationsAnswer]:
+def read_violations(context: DecisionContext, _: ReadViolations) -> Decision[ViolationsAnswer]:
     """Every required rule that a placed pod breaks, seen with the pod itself taken out."""
-    inspection = Inspection(desk.replica.cluster)
-    since = {key_of_timer(each): each.since for each in eviction_state(desk.replica).timers}
+    inspection = Inspection(context.replica.cluster)
+    since = {key_of_timer(each): each.since for each in eviction_state(context.replica).timers}
     items: list[ViolationItem] = []
-    suspects = inspection.suspects(desk.replica.cluster.placed_classes())
+    suspects = inspection.suspects(context.replica.cluster.placed_classes())
     for index, pod_class in enumerate(suspects):
         items.extend(_item(inspection, each, since) for each in inspection.of(pod_class))
         if index % _STEP_CLASSES == _STEP_CLASSES - 1:
             yield
     items.sort(key=lambda item: (item.namespace, item.name, item.rule))
-    return ViolationsAnswer(revision=desk.replica.revision, items=items)
+    return ViolationsAnswer(revision=context.replica.revision, items=items)
 
 
 def _item(

@@ -3,8 +3,9 @@
 from msgspec.structs import replace
 
 from service.engine import GroupRefusal, Placement, placing_group
+from service.model.objects import ObjectName
 from service.scheduler.decide.conditions import GATED_REASON
-from service.scheduler.decide.context import Decision, Desk, Steps
+from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.events import tell_failed
 from service.scheduler.decide.membership import members_of, shortage
 from service.scheduler.decide.placing.gangs import denials
@@ -28,18 +29,17 @@ from service.scheduler.protocol.placements import (
     PodRef,
 )
 from service.scheduler.replica.pod_groups import group_of
-from service.scheduler.replica.replica import Key
 
 
 def place_as_group(
-    desk: Desk, intent: PlacePods, candidates: list[Candidate]
+    context: DecisionContext, intent: PlacePods, candidates: list[Candidate]
 ) -> Decision[PlacementAnswer]:
     """AllOrNothing: members that have a node are fixed, all others are placed together.
 
     After a lost race the nodes chosen before are checked as a whole, and kept if they still
     hold (P10).
     """
-    group = _Group(desk, intent, candidates)
+    group = _Group(context, intent, candidates)
     group.refuse_at_once()
     yield
     if not group.failed:
@@ -55,19 +55,21 @@ def place_as_group(
 class _Group:
     """One attempt to place a group."""
 
-    def __init__(self, desk: Desk, intent: PlacePods, candidates: list[Candidate]) -> None:
-        self._desk = desk
+    def __init__(
+        self, context: DecisionContext, intent: PlacePods, candidates: list[Candidate]
+    ) -> None:
+        self._context = context
         self._intent = intent
         self._fresh = [candidate for candidate in candidates if not candidate.is_placed]
-        self._planned = desk.replica.revision
-        self._placed: dict[Key, tuple[Placement, str]] = {}
+        self._planned = context.replica.revision
+        self._placed: dict[ObjectName, tuple[Placement, str]] = {}
         """Of each member that got a node: that, and its uid."""
-        self.failed: dict[Key, PlacementResult] = {}
+        self.failed: dict[ObjectName, PlacementResult] = {}
         self._failure: GroupFailure | None = None
 
     def refuse_at_once(self) -> None:
         """Find the members that may not be placed, wherever there is room."""
-        denied = denials(self._desk, self._fresh)
+        denied = denials(self._context, self._fresh)
         for candidate in self._fresh:
             refused = denied.get(candidate.key)
             if refused is None:
@@ -83,12 +85,12 @@ class _Group:
 
     def search(self) -> Steps[list[Placement] | None]:
         """Nodes for all members that have none; None, and why, if there are none."""
-        desk = self._desk
+        context = self._context
         pods = [candidate.pod for candidate in self._fresh]
         if not pods:
             return []
-        hints = [desk.hint(pod.namespace, pod.name) for pod in pods]
-        found = yield from placing_group(desk.replica.cluster, pods, hints)
+        hints = [context.hint(pod.namespace, pod.name) for pod in pods]
+        found = yield from placing_group(context.replica.cluster, pods, hints)
         if not isinstance(found, GroupRefusal):
             return list(found.placements)
         self._fail_search(found)
@@ -97,13 +99,13 @@ class _Group:
     def bind(self, placements: list[Placement]) -> None:
         """Store all members where they were placed."""
         for candidate, placement in zip(self._fresh, placements, strict=True):
-            uid = bind(self._desk, candidate, placement.node_name)
+            uid = bind(self._context, candidate, placement.node_name)
             self._placed[candidate.key] = placement, uid
 
     def placed(self, candidate: Candidate) -> PlacementResult:
         """The result of a member of a group that was placed; the whole group is in place."""
         if candidate.is_placed:
-            return already_placed(self._desk, self._intent, candidate)
+            return already_placed(self._context, self._intent, candidate)
         placement, uid = self._placed[candidate.key]
         return PlacementResult(
             namespace=candidate.pod.namespace,
@@ -113,24 +115,24 @@ class _Group:
             node_name=placement.node_name,
             score=placement.score,
             planned_revision=self._planned,
-            explanation=explained_without(self._desk, self._intent, candidate.pod),
+            explanation=explained_without(self._context, self._intent, candidate.pod),
         )
 
     def refused(self, candidate: Candidate) -> PlacementResult:
         """The result of a member of a group that was refused, kept waiting if that is wanted."""
         if candidate.is_placed:
-            return already_placed(self._desk, self._intent, candidate)
+            return already_placed(self._context, self._intent, candidate)
         assert self._failure is not None
         result = self.failed.get(candidate.key)
         if result is None:
             result = self._result(candidate, "GroupRefused", self._told(candidate))
         if not self._intent.queue or result.outcome == "Denied":
             if candidate.stored is not None and result.outcome != "Denied":
-                tell_failed(self._desk, candidate.stored, self._told(candidate))
+                tell_failed(self._context, candidate.stored, self._told(candidate))
             return result
         gated = candidate.pod.spec.scheduling_gates
         uid = keep_waiting(
-            self._desk,
+            self._context,
             candidate,
             result.message or self._told(candidate),
             GATED_REASON if gated else "Unschedulable",
@@ -150,15 +152,15 @@ class _Group:
         """If members are kept waiting, have them wait for each other."""
         if self._intent.queue:
             wait_together(
-                self._desk, [each.key for each in self._fresh if not group_of(each.manifest)]
+                self._context, [each.key for each in self._fresh if not group_of(each.manifest)]
             )
 
     def answer(self, results: list[PlacementResult]) -> PlacementAnswer:
         """The answer with these results."""
         return PlacementAnswer(
-            revision=self._desk.replica.revision,
+            revision=self._context.replica.revision,
             committed=False,
-            attempts=self._desk.attempts,
+            attempts=self._context.attempts,
             results=results,
             group=self._failure,
         )
@@ -182,12 +184,12 @@ class _Group:
     ) -> PlacementResult:
         """The result of a member without a node, explained by itself: nobody else is placed."""
         return result_of(
-            self._desk,
+            self._context,
             candidate,
             outcome,
             reason=reason,
             message=message,
-            explanation=explanation_of(self._desk, self._intent, candidate.pod),
+            explanation=explanation_of(self._context, self._intent, candidate.pod),
         )
 
     def _fail_search(self, refused: GroupRefusal) -> None:
@@ -201,4 +203,4 @@ class _Group:
         if group is None:
             return None
         joining = sum(group_of(each.manifest) == group for each in self._fresh)
-        return shortage(members_of(self._desk.replica, group), joining, 0)
+        return shortage(members_of(self._context.replica, group), joining, 0)

@@ -5,14 +5,13 @@ from datetime import datetime
 
 from service.engine import GroupRefusal, Placement, Refusal, placing_group
 from service.model.errors import Denied
-from service.model.objects import Pod
+from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.conditions import GATED, GATED_REASON
-from service.scheduler.decide.context import Desk, Steps
+from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.membership import Members, shortage
 from service.scheduler.decide.placing.one_pod import Candidate, bind, refusal_of
 from service.scheduler.decide.references import reference
 from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
-from service.scheduler.replica.pod_groups import Key
 
 _EXCHANGES_MAX = 8
 """Searches in which another member takes the place of one that failed."""
@@ -25,14 +24,16 @@ class Gang:
     with those that fail exchanged for others; the rest may then be placed each for itself.
     """
 
-    def __init__(self, desk: Desk, members: Members, candidates: Sequence[Candidate]) -> None:
+    def __init__(
+        self, context: DecisionContext, members: Members, candidates: Sequence[Candidate]
+    ) -> None:
         """`candidates` are all members without a node, stored or not, in their order."""
-        self._desk = desk
+        self._context = context
         self._members = members
         self._candidates = candidates
-        self.denied: dict[Key, Denied] = {}
+        self.denied: dict[ObjectName, Denied] = {}
         """Members that may not be placed at all, or not yet."""
-        self.placed: dict[Key, tuple[Placement, str]] = {}
+        self.placed: dict[ObjectName, tuple[Placement, str]] = {}
         """Members that got a node together, with their uids."""
         self.alone: list[Candidate] = []
         """Members that the group can do without: each is to be placed for itself."""
@@ -43,7 +44,7 @@ class Gang:
 
     def assemble(self, beside: Pod | None = None) -> Steps[None]:
         """Place the members that have to be placed together; `beside` is there, and is nobody."""
-        self.denied = denials(self._desk, self._candidates)
+        self.denied = denials(self._context, self._candidates)
         ready = [each for each in self._candidates if each.key not in self.denied]
         need = self._members.min_member - self._members.scheduled
         if self._members.min_member == 0 or need > len(ready):
@@ -58,7 +59,7 @@ class Gang:
         deadline = self._members.deadline()
         if deadline is None:
             return None
-        left = (deadline - datetime.fromisoformat(self._desk.now)).total_seconds()
+        left = (deadline - datetime.fromisoformat(self._context.now)).total_seconds()
         return left if left > 0 else None
 
     def told(self, message: str) -> str:
@@ -69,7 +70,7 @@ class Gang:
         return f"{message.rstrip('.')}; timed out after {seconds} s (scheduleTimeoutSeconds)"
 
     def _place(self, ready: list[Candidate], need: int, beside: Pod | None) -> Steps[None]:
-        cluster = self._desk.replica.cluster
+        cluster = self._context.replica.cluster
         mark = cluster.mark()
         if beside is not None:
             cluster.put_pod(beside)
@@ -79,7 +80,7 @@ class Gang:
             self.refusal = found
             return
         for candidate, placement in found:
-            uid = bind(self._desk, candidate, placement.node_name)
+            uid = bind(self._context, candidate, placement.node_name)
             self.placed[candidate.key] = placement, uid
         self.alone = [each for each in ready if each.key not in self.placed]
 
@@ -96,11 +97,11 @@ class Gang:
             found = yield from self._together(chosen)
             if not isinstance(found, GroupRefusal):
                 return found
-            failed = self._desk.replica.cluster.class_of(chosen[found.failed].pod)
+            failed = self._context.replica.cluster.class_of(chosen[found.failed].pod)
             spare = [
                 each
                 for each in spare
-                if self._desk.replica.cluster.class_of(each.pod) is not failed
+                if self._context.replica.cluster.class_of(each.pod) is not failed
             ]
             if not spare or found.exhausted:
                 break
@@ -111,8 +112,8 @@ class Gang:
         self, candidates: list[Candidate]
     ) -> Steps[list[tuple[Candidate, Placement]] | GroupRefusal]:
         pods = [each.pod for each in candidates]
-        hints = [self._desk.hint(pod.namespace, pod.name) for pod in pods]
-        found = yield from placing_group(self._desk.replica.cluster, pods, hints)
+        hints = [self._context.hint(pod.namespace, pod.name) for pod in pods]
+        found = yield from placing_group(self._context.replica.cluster, pods, hints)
         if isinstance(found, GroupRefusal):
             self.steps += found.steps
             return found
@@ -141,20 +142,20 @@ class Gang:
         """Whether who reads what is told of one member may read of all."""
         return len(self._members.namespaces) == 1
 
-    def _fails_at(self, key: Key, why: str) -> str:
+    def _fails_at(self, key: ObjectName, why: str) -> str:
         """At which member the group fails, and what keeps that one from being placed."""
         failed = f"{key[1]}: {why}" if self._is_of_one_namespace else reference("Pod", *key, why)
         return f"{self._members.title} fails at {failed}"
 
 
-def denials(desk: Desk, candidates: Sequence[Candidate]) -> dict[Key, Denied]:
+def denials(context: DecisionContext, candidates: Sequence[Candidate]) -> dict[ObjectName, Denied]:
     """The members that may not be placed, wherever there is room.
 
     Quotas have to hold all of them together, so each is reserved while the next is judged.
     """
-    ledger, reserved, answer = desk.replica.ledger, list[Pod](), dict[Key, Denied]()
+    ledger, reserved, answer = context.replica.ledger, list[Pod](), dict[ObjectName, Denied]()
     for candidate in candidates:
-        denied = refusal_of(desk, candidate)
+        denied = refusal_of(context, candidate)
         if denied is None and candidate.pod.spec.scheduling_gates:
             answer[candidate.key] = Denied(GATED_REASON, GATED)
         elif denied is not None:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from service.engine import Explanation, Placement, Refusal, Summary
+from service.model.objects import ObjectName
 from service.scheduler.decide.conditions import GATED_REASON
-from service.scheduler.decide.context import Decision, Desk, Steps
+from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.membership import members_of
 from service.scheduler.decide.placing.gangs import Gang
 from service.scheduler.decide.placing.one_pod import (
@@ -18,35 +19,35 @@ from service.scheduler.decide.placing.one_pod import (
 )
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer, PlacementResult
-from service.scheduler.replica.pod_groups import GroupRef, Key, group_of
+from service.scheduler.replica.pod_groups import GroupRef, group_of
 
 _STEP_PODS = 8
 """Pods placed between two looks at the clock."""
 
 
 def place_one_by_one(
-    desk: Desk, intent: PlacePods, candidates: list[Candidate]
+    context: DecisionContext, intent: PlacePods, candidates: list[Candidate]
 ) -> Decision[PlacementAnswer]:
     """BestEffort: each pod for itself, seeing those before it.
 
     The members of a PodGroup are placed where the first of them stands, together with those that
     wait for them already.
     """
-    results: dict[Key, PlacementResult] = {}
+    results: dict[ObjectName, PlacementResult] = {}
     for index, candidate in enumerate(candidates):
         key = candidate.key
         group = None if intent.without_groups else group_of(candidate.manifest)
         if candidate.is_placed or group is None:
-            results[key] = place_pod(desk, intent, candidate)
+            results[key] = place_pod(context, intent, candidate)
         elif key not in results:
             asked = [each for each in candidates if group_of(each.manifest) == group]
-            results.update((yield from _place_members(desk, intent, group, asked)))
+            results.update((yield from _place_members(context, intent, group, asked)))
         if index % _STEP_PODS == _STEP_PODS - 1:
             yield
     return PlacementAnswer(
-        revision=desk.replica.revision,
+        revision=context.replica.revision,
         committed=False,
-        attempts=desk.attempts,
+        attempts=context.attempts,
         results=[results[candidate.key] for candidate in candidates],
     )
 
@@ -59,48 +60,48 @@ class _Before(NamedTuple):
 
 
 def _place_members(
-    desk: Desk, intent: PlacePods, group: GroupRef, asked: Sequence[Candidate]
-) -> Steps[dict[Key, PlacementResult]]:
+    context: DecisionContext, intent: PlacePods, group: GroupRef, asked: Sequence[Candidate]
+) -> Steps[dict[ObjectName, PlacementResult]]:
     """Place the members that are asked for; others that wait may be placed with them."""
-    members = members_of(desk.replica, group)
+    members = members_of(context.replica, group)
     fresh = [each for each in asked if not each.is_placed]
     known = {each.key for each in fresh}
     others = [Candidate(each, each) for each in members.waiting]
     waiting = [each for each in others if each.key not in known]
     before = {
-        each.key: _Before(desk.replica.revision, explanation_of(desk, intent, each.pod))
+        each.key: _Before(context.replica.revision, explanation_of(context, intent, each.pod))
         for each in fresh
     }
-    gang = Gang(desk, members, [*fresh, *waiting])
+    gang = Gang(context, members, [*fresh, *waiting])
     yield from gang.assemble()
     alone = {each.key for each in gang.alone}
     results = {}
     for each in asked:
         if each.is_placed:
-            results[each.key] = already_placed(desk, intent, each)
+            results[each.key] = already_placed(context, intent, each)
         elif each.key in alone:
-            results[each.key] = place_pod(desk, intent, each)
+            results[each.key] = place_pod(context, intent, each)
         else:
-            results[each.key] = _result(desk, intent, gang, each, before[each.key])
+            results[each.key] = _result(context, intent, gang, each, before[each.key])
     return results
 
 
 def _result(
-    desk: Desk, intent: PlacePods, gang: Gang, candidate: Candidate, before: _Before
+    context: DecisionContext, intent: PlacePods, gang: Gang, candidate: Candidate, before: _Before
 ) -> PlacementResult:
     refused = gang.denied.get(candidate.key)
     if candidate.key in gang.placed:
         return _placed(intent, candidate, *gang.placed[candidate.key], before)
     if refused is not None and refused.reason != GATED_REASON:
-        return denied(desk, candidate, refused, before.explanation)
+        return denied(context, candidate, refused, before.explanation)
     if refused is not None:
         message = refused.detail
         return left_waiting(
-            desk, intent, candidate, message, before.explanation, reason=GATED_REASON
+            context, intent, candidate, message, before.explanation, reason=GATED_REASON
         )
     assert isinstance(gang.refusal, Refusal)
     message = gang.told(gang.refusal.message)
-    return left_waiting(desk, intent, candidate, message, before.explanation)
+    return left_waiting(context, intent, candidate, message, before.explanation)
 
 
 def _placed(

@@ -7,17 +7,16 @@ from msgspec.structs import replace
 from service.engine import Cluster, Explanation, Refusal, Summary, explain, place, summarize
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest, PodDiffers
 from service.model.manifest import PodManifest
-from service.model.objects import Pod
+from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.admission import admit, knows_scheduler, prioritized
 from service.scheduler.decide.audit_facts import authorize_status
 from service.scheduler.decide.conditions import GATED, GATED_REASON, bound, waiting
-from service.scheduler.decide.context import Desk
+from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.events import tell_failed, tell_scheduled
 from service.scheduler.decide.stored_objects import missing
 from service.scheduler.decide.waiting_groups import end_waiting
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Outcome, PlacementResult
-from service.scheduler.replica.replica import Key
 
 UNKNOWN_SCHEDULER = "UnknownScheduler"
 
@@ -34,7 +33,7 @@ class Candidate(NamedTuple):
         return self.manifest.pod
 
     @property
-    def key(self) -> Key:
+    def key(self) -> ObjectName:
         """Its namespace and name."""
         return self.manifest.pod.namespace, self.manifest.pod.name
 
@@ -44,7 +43,7 @@ class Candidate(NamedTuple):
         return self.stored is not None and self.stored.pod.node_name is not None
 
 
-def candidates_of(desk: Desk, intent: PlacePods) -> list[Candidate]:
+def candidates_of(context: DecisionContext, intent: PlacePods) -> list[Candidate]:
     """The pods that an intent means, stored or new.
 
     Raises:
@@ -57,22 +56,22 @@ def candidates_of(desk: Desk, intent: PlacePods) -> list[Candidate]:
     names += [(manifest.namespace, manifest.name) for manifest in intent.pods]
     _refuse_repeated(intent, names)
     if intent.pod_refs:
-        return [_referred(desk, *name) for name in names]
-    return [_sent(desk, intent, index) for index in range(len(intent.pods))]
+        return [_referred(context, *name) for name in names]
+    return [_sent(context, intent, index) for index in range(len(intent.pods))]
 
 
-def _referred(desk: Desk, namespace: str, name: str) -> Candidate:
-    stored = desk.replica.pod(namespace, name)
+def _referred(context: DecisionContext, namespace: str, name: str) -> Candidate:
+    stored = context.replica.pod(namespace, name)
     if stored is None:
         raise missing("Pod", namespace, name)
     return Candidate(stored, stored)
 
 
-def _sent(desk: Desk, intent: PlacePods, index: int) -> Candidate:
+def _sent(context: DecisionContext, intent: PlacePods, index: int) -> Candidate:
     sent = intent.pods[index]
-    stored = desk.replica.pod(sent.namespace, sent.name)
+    stored = context.replica.pod(sent.namespace, sent.name)
     try:
-        sent = prioritized(desk, _with_terms(desk, sent, stored), stored)
+        sent = prioritized(context, _with_terms(context, sent, stored), stored)
     except InvalidManifest as error:
         raise error.under(intent.place_of(index)) from None
     if stored is None:
@@ -92,11 +91,13 @@ def _authorize_status(intent: PlacePods, index: int) -> None:
         raise forbidden.under(intent.place_of(index)) from None
 
 
-def _with_terms(desk: Desk, sent: PodManifest, stored: PodManifest | None) -> PodManifest:
+def _with_terms(
+    context: DecisionContext, sent: PodManifest, stored: PodManifest | None
+) -> PodManifest:
     """The pod with its label keys merged, by its creation now or by that of the stored one."""
     if stored is None:
-        return sent.created_now(desk.templates)
-    return sent.keeping_terms(stored, desk.templates)
+        return sent.created_now(context.templates)
+    return sent.keeping_terms(stored, context.templates)
 
 
 def _is_same(sent: PodManifest, stored: PodManifest) -> bool:
@@ -116,22 +117,22 @@ def _refuse_repeated(intent: PlacePods, names: list[tuple[str, str]]) -> None:
     raise InvalidManifest(errors)
 
 
-def place_pod(desk: Desk, intent: PlacePods, candidate: Candidate) -> PlacementResult:
+def place_pod(context: DecisionContext, intent: PlacePods, candidate: Candidate) -> PlacementResult:
     """Place one pod, or say why it cannot be placed, and keep it waiting if that is wanted."""
     if candidate.is_placed:
-        return already_placed(desk, intent, candidate)
-    cluster, pod = desk.replica.cluster, candidate.pod
-    refused = refusal_of(desk, candidate)
-    explanation = _saying(explanation_of(desk, intent, pod), _held_back(refused, pod))
+        return already_placed(context, intent, candidate)
+    cluster, pod = context.replica.cluster, candidate.pod
+    refused = refusal_of(context, candidate)
+    explanation = _saying(explanation_of(context, intent, pod), _held_back(refused, pod))
     if refused is not None:
-        return denied(desk, candidate, refused, explanation)
+        return denied(context, candidate, refused, explanation)
     if pod.spec.scheduling_gates:
-        return left_waiting(desk, intent, candidate, GATED, explanation, reason=GATED_REASON)
-    found = place(cluster, pod, desk.hint(pod.namespace, pod.name))
+        return left_waiting(context, intent, candidate, GATED, explanation, reason=GATED_REASON)
+    found = place(cluster, pod, context.hint(pod.namespace, pod.name))
     if isinstance(found, Refusal):
-        return left_waiting(desk, intent, candidate, found.message, explanation)
-    planned = desk.replica.revision
-    uid = bind(desk, candidate, found.node_name)
+        return left_waiting(context, intent, candidate, found.message, explanation)
+    planned = context.replica.revision
+    uid = bind(context, candidate, found.node_name)
     return PlacementResult(
         namespace=pod.namespace,
         name=pod.name,
@@ -144,9 +145,9 @@ def place_pod(desk: Desk, intent: PlacePods, candidate: Candidate) -> PlacementR
     )
 
 
-def held_back_by(desk: Desk, candidate: Candidate) -> str | None:
+def held_back_by(context: DecisionContext, candidate: Candidate) -> str | None:
     """Why a pod is not even tried, whatever the nodes: admission, a quota, or its gates."""
-    return _held_back(refusal_of(desk, candidate), candidate.pod)
+    return _held_back(refusal_of(context, candidate), candidate.pod)
 
 
 def _held_back(refused: Denied | None, pod: Pod) -> str | None:
@@ -164,26 +165,29 @@ def _saying(
     return replace(explanation, message=message)
 
 
-def refusal_of(desk: Desk, candidate: Candidate) -> Denied | None:
+def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
     """Why a pod may not be placed at all, if so."""
     pod = candidate.pod
     if not pod.wants_node:
         return Denied("PodNotActive", "The pod is being deleted, or has ended: it gets no node.")
-    if not knows_scheduler(desk.replica.cluster, pod):
-        return unknown_scheduler(desk.replica.cluster, pod)
+    if not knows_scheduler(context.replica.cluster, pod):
+        return unknown_scheduler(context.replica.cluster, pod)
     try:
-        admit(desk.replica, pod, candidate.stored.pod if candidate.stored else None)
+        admit(context.replica, pod, candidate.stored.pod if candidate.stored else None)
     except Denied as denied:
         return denied
     return None
 
 
 def denied(
-    desk: Desk, candidate: Candidate, refused: Denied, explanation: Explanation | Summary | None
+    context: DecisionContext,
+    candidate: Candidate,
+    refused: Denied,
+    explanation: Explanation | Summary | None,
 ) -> PlacementResult:
     """The result of a pod that may not be placed."""
     return result_of(
-        desk,
+        context,
         candidate,
         "Denied",
         reason=refused.reason,
@@ -201,19 +205,19 @@ def unknown_scheduler(cluster: Cluster, pod: Pod) -> Denied:
     )
 
 
-def bind(desk: Desk, candidate: Candidate, node_name: str) -> str:
+def bind(context: DecisionContext, candidate: Candidate, node_name: str) -> str:
     """Store a pod as placed on a node; its uid."""
     pod = candidate.pod
-    uid = pod.uid or desk.ids.uid()
-    desk.replica.put(bound(desk, candidate.manifest, node_name, uid))
-    desk.remember(pod.namespace, pod.name, node_name)
-    end_waiting(desk.replica, candidate.key)
-    tell_scheduled(desk, candidate.manifest, node_name, uid)
+    uid = pod.uid or context.ids.uid()
+    context.replica.put(bound(context, candidate.manifest, node_name, uid))
+    context.remember(pod.namespace, pod.name, node_name)
+    end_waiting(context.replica, candidate.key)
+    tell_scheduled(context, candidate.manifest, node_name, uid)
     return uid
 
 
 def left_waiting(
-    desk: Desk,
+    context: DecisionContext,
     intent: PlacePods,
     candidate: Candidate,
     message: str,
@@ -222,13 +226,13 @@ def left_waiting(
     reason: str = "Unschedulable",
 ) -> PlacementResult:
     """Keep a pod that has no node as a pending one, if that is wanted."""
-    planned, uid = desk.replica.revision, candidate.pod.uid or None
+    planned, uid = context.replica.revision, candidate.pod.uid or None
     if intent.queue:
-        uid = keep_waiting(desk, candidate, message, reason)
+        uid = keep_waiting(context, candidate, message, reason)
     elif candidate.stored is not None:
-        tell_failed(desk, candidate.stored, message)
+        tell_failed(context, candidate.stored, message)
     result = result_of(
-        desk,
+        context,
         candidate,
         "Queued" if intent.queue else "Unschedulable",
         message=message,
@@ -238,54 +242,60 @@ def left_waiting(
 
 
 def keep_waiting(
-    desk: Desk, candidate: Candidate, message: str, reason: str = "Unschedulable"
+    context: DecisionContext, candidate: Candidate, message: str, reason: str = "Unschedulable"
 ) -> str:
     """Store a pod as pending, with the condition that says why; its uid."""
     manifest = candidate.manifest
     if candidate.stored is None:
-        created = manifest.created or desk.now
-        manifest = manifest.with_identity(manifest.uid or desk.ids.uid(), created)
-    kept = waiting(desk, manifest, reason, message)
+        created = manifest.created or context.now
+        manifest = manifest.with_identity(manifest.uid or context.ids.uid(), created)
+    kept = waiting(context, manifest, reason, message)
     if kept is not candidate.stored:
-        desk.replica.put(kept)
-    tell_failed(desk, kept, message)
+        context.replica.put(kept)
+    tell_failed(context, kept, message)
     return kept.uid
 
 
-def already_placed(desk: Desk, intent: PlacePods, candidate: Candidate) -> PlacementResult:
+def already_placed(
+    context: DecisionContext, intent: PlacePods, candidate: Candidate
+) -> PlacementResult:
     """A pod that has its node, explained as if it were to be placed again."""
     pod = candidate.pod
-    explanation = explained_without(desk, intent, pod)
+    explanation = explained_without(context, intent, pod)
     return result_of(
-        desk, candidate, "AlreadyPlaced", node_name=pod.node_name, explanation=explanation
+        context, candidate, "AlreadyPlaced", node_name=pod.node_name, explanation=explanation
     )
 
 
-def explained_without(desk: Desk, intent: PlacePods, pod: Pod) -> Explanation | Summary | None:
+def explained_without(
+    context: DecisionContext, intent: PlacePods, pod: Pod
+) -> Explanation | Summary | None:
     """The explanation that an intent asks for, of a placed pod that is taken out for it."""
     if intent.explain == "None":
         return None
-    cluster = desk.replica.cluster
+    cluster = context.replica.cluster
     mark = cluster.mark()
     cluster.delete_pod(pod.namespace, pod.name)
-    explanation = explanation_of(desk, intent, pod)
+    explanation = explanation_of(context, intent, pod)
     cluster.undo(mark)
     return explanation
 
 
-def explanation_of(desk: Desk, intent: PlacePods, pod: Pod) -> Explanation | Summary | None:
+def explanation_of(
+    context: DecisionContext, intent: PlacePods, pod: Pod
+) -> Explanation | Summary | None:
     """The explanation that an intent asks for, of a pod that is not placed.
 
     There is none for a pod that no profile would place.
     """
-    cluster = desk.replica.cluster
+    cluster = context.replica.cluster
     if intent.explain == "None" or not knows_scheduler(cluster, pod):
         return None
     return explain(cluster, pod) if intent.explain == "Full" else summarize(cluster, pod)
 
 
 def result_of(
-    desk: Desk,
+    context: DecisionContext,
     candidate: Candidate,
     outcome: Outcome,
     *,
@@ -301,7 +311,7 @@ def result_of(
         uid=candidate.stored.uid if candidate.stored else None,
         outcome=outcome,
         node_name=node_name,
-        planned_revision=desk.replica.revision,
+        planned_revision=context.replica.revision,
         reason=reason,
         message=message,
         explanation=explanation,

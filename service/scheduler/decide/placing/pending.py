@@ -6,19 +6,18 @@ from service.engine import Placement, Refusal, place
 from service.engine.questions.nearest_fit import nearest_node, verdict_key
 from service.model.errors import Denied
 from service.model.manifest import PodManifest
-from service.model.objects import Pod, PodSpec
+from service.model.objects import ObjectName, Pod, PodSpec
 from service.scheduler.decide.conditions import GATED, GATED_REASON, waiting
-from service.scheduler.decide.context import Decision, Desk, Steps
+from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.events import tell_failed
 from service.scheduler.decide.membership import members_of, waits_with
 from service.scheduler.decide.placing.gangs import Gang
 from service.scheduler.decide.placing.one_pod import UNKNOWN_SCHEDULER, Candidate, bind, refusal_of
 from service.scheduler.pending.queueing_hints import ADMISSION, FIT, NO_NODES
 from service.scheduler.protocol.answers import PendingAnswer
-from service.scheduler.protocol.attempts import Refused, Tell, WaitReason
+from service.scheduler.protocol.attempts import ConditionUpdate, Refused, WaitReason
 from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.replica.pod_groups import GroupRef
-from service.scheduler.replica.replica import Key
 
 _STEP_PODS = 8
 """Pods tried or told between two looks at the clock."""
@@ -26,45 +25,45 @@ _STEPS_CHEAP_MAX = 1_000
 """Steps of a search for a group's places, some fifty milliseconds, that may be made often."""
 
 
-def place_pending(desk: Desk, intent: PlacePending) -> Decision[PendingAnswer]:
+def place_pending(context: DecisionContext, intent: PlacePending) -> Decision[PendingAnswer]:
     """Try pods in their order, each seeing those before; say of the rest why they wait.
 
     It ends early when it takes long: what was not tried is not refused either.
     """
-    turn = _Turn(desk, intent)
-    for index, key in enumerate(intent.turn.tries):
-        if index and desk.is_late():
+    attempts = _Attempts(context, intent)
+    for index, key in enumerate(intent.attempts.tries):
+        if index and context.is_late():
             break
-        yield from turn.try_pod(key, behind=index >= intent.turn.behind)
+        yield from attempts.try_pod(key, behind=index >= intent.attempts.behind)
         if index % _STEP_PODS == _STEP_PODS - 1:
             yield
-    for index, tell in enumerate(intent.turn.tells):
-        turn.tell(tell)
+    for index, update in enumerate(intent.attempts.condition_updates):
+        attempts.tell(update)
         if index % _STEP_PODS == _STEP_PODS - 1:
             yield
     return PendingAnswer(
-        revision=desk.replica.revision, refused=turn.refused, placed=tuple(turn.placed)
+        revision=context.replica.revision, refused=attempts.refused, placed=tuple(attempts.placed)
     )
 
 
-class _Turn:
-    """One turn on one state; made anew when it is decided again."""
+class _Attempts:
+    """The attempts of one request on one state; made anew when it is decided again."""
 
-    def __init__(self, desk: Desk, intent: PlacePending) -> None:
-        self._desk = desk
-        self._starving = intent.turn.starving
+    def __init__(self, context: DecisionContext, intent: PlacePending) -> None:
+        self._context = context
+        self._starving = intent.attempts.starving
         self._stand_in: Pod | None = None
         self._verdicts: dict[Hashable, Refused] = {}
         """What was decided since the last placement, for pods that are equal."""
-        self.refused: dict[Key, Refused] = {}
-        self.placed: list[Key] = []
+        self.refused: dict[ObjectName, Refused] = {}
+        self.placed: list[ObjectName] = []
 
-    def try_pod(self, key: Key, *, behind: bool) -> Steps[None]:
+    def try_pod(self, key: ObjectName, *, behind: bool) -> Steps[None]:
         """Place one pod, or note why it cannot be placed."""
         manifest = self._waiting_pod(key)
         if manifest is None:
             return
-        group = waits_with(self._desk.replica, manifest)
+        group = waits_with(self._context.replica, manifest)
         if group is not None:
             yield from self._try_members(key, group, behind=behind)
         else:
@@ -76,17 +75,17 @@ class _Turn:
         if isinstance(found, Refused):
             self._refuse(key, found)
             return
-        bind(self._desk, Candidate(manifest, manifest), found.node_name)
+        bind(self._context, Candidate(manifest, manifest), found.node_name)
         self.placed.append(key)
         self._verdicts.clear()
 
-    def _try_members(self, key: Key, group: GroupRef, *, behind: bool) -> Steps[None]:
+    def _try_members(self, key: ObjectName, group: GroupRef, *, behind: bool) -> Steps[None]:
         """Place the members of a group that wait, or note for all of them why they go on.
 
         Of those that are refused together only the first is told at once (P18).
         """
-        members = members_of(self._desk.replica, group)
-        gang = Gang(self._desk, members, [Candidate(each, each) for each in members.waiting])
+        members = members_of(self._context.replica, group)
+        gang = Gang(self._context, members, [Candidate(each, each) for each in members.waiting])
         yield from gang.assemble(self._standing_in() if behind else None)
         self.placed.extend(gang.placed)
         if gang.placed:
@@ -95,60 +94,60 @@ class _Turn:
             self._try_alone(candidate.manifest, behind=behind)
         for denied_key, denied in gang.denied.items():
             if denied.reason not in (GATED_REASON, UNKNOWN_SCHEDULER):
-                self._refuse(denied_key, _refused_for(self._desk, denied))
+                self._refuse(denied_key, _refused_for(self._context, denied))
         if gang.refusal is not None and key not in self.refused:
             self._refuse(key, self._refused_together(gang, gang.refusal))
 
-    def _refuse(self, key: Key, refused: Refused) -> None:
+    def _refuse(self, key: ObjectName, refused: Refused) -> None:
         manifest = self._waiting_pod(key)
         if manifest is not None:
             self.refused[key] = refused
             self._write(manifest, "Unschedulable", refused.message)
-            tell_failed(self._desk, manifest, refused.message)
+            tell_failed(self._context, manifest, refused.message)
 
     def _refused_together(self, gang: Gang, refusal: Refusal) -> Refused:
         reasons = {plugin: tuple(each) for plugin, each in refusal.reasons.items()}
         return Refused(
-            self._desk.replica.revision,
+            self._context.replica.revision,
             reasons or {NO_NODES: ()},
             gang.told(refusal.message),
             is_costly=gang.steps > _STEPS_CHEAP_MAX,
             again_after=gang.seconds_left(),
         )
 
-    def tell(self, tell: Tell) -> None:
+    def tell(self, tell: ConditionUpdate) -> None:
         """Have a pod's condition say why it waits."""
         manifest = self._waiting_pod(tell.key)
         if manifest is not None:
             message = tell.message or GATED
             if self._write(manifest, tell.reason, message):
-                tell_failed(self._desk, manifest, message)
+                tell_failed(self._context, manifest, message)
 
-    def _waiting_pod(self, key: Key) -> PodManifest | None:
-        manifest = self._desk.replica.pod(*key)
+    def _waiting_pod(self, key: ObjectName) -> PodManifest | None:
+        manifest = self._context.replica.pod(*key)
         return manifest if manifest is not None and manifest.pod.wants_node else None
 
     def _find(self, manifest: PodManifest, *, behind: bool) -> Placement | Refused:
-        desk, pod = self._desk, manifest.pod
-        denied = refusal_of(desk, Candidate(manifest, manifest))
+        context, pod = self._context, manifest.pod
+        denied = refusal_of(context, Candidate(manifest, manifest))
         if denied is None and pod.spec.scheduling_gates:
             denied = Denied(GATED_REASON, GATED)
         if denied is not None:
-            return _refused_for(desk, denied)
-        known = (verdict_key(desk.replica.cluster, pod), behind)
+            return _refused_for(context, denied)
+        known = (verdict_key(context.replica.cluster, pod), behind)
         if known in self._verdicts:
             return self._verdicts[known]
         found = self._place_behind(pod) if behind else self._place(pod)
         if isinstance(found, Placement):
             return found
         reasons = {plugin: tuple(each) for plugin, each in found.reasons.items()}
-        refused = Refused(desk.replica.revision, reasons or {NO_NODES: ()}, found.message)
+        refused = Refused(context.replica.revision, reasons or {NO_NODES: ()}, found.message)
         self._verdicts[known] = refused
         return refused
 
     def _place(self, pod: Pod, node_name: str | None = None) -> Placement | Refusal:
-        hint = node_name or self._desk.hint(pod.namespace, pod.name)
-        return place(self._desk.replica.cluster, pod, hint)
+        hint = node_name or self._context.hint(pod.namespace, pod.name)
+        return place(self._context.replica.cluster, pod, hint)
 
     def _place_behind(self, pod: Pod) -> Placement | Refusal:
         """Place a pod as if the starving one had the room that it waits for.
@@ -159,7 +158,7 @@ class _Turn:
         stand_in = self._standing_in()
         if stand_in is None:
             return self._place(pod)
-        cluster = self._desk.replica.cluster
+        cluster = self._context.replica.cluster
         mark = cluster.mark()
         cluster.put_pod(stand_in)
         found = self._place(pod)
@@ -179,7 +178,7 @@ class _Turn:
         if starving is None:
             return None
         if self._stand_in is None:
-            node_name = nearest_node(self._desk.replica.cluster, starving.pod)
+            node_name = nearest_node(self._context.replica.cluster, starving.pod)
             spec = starving.pod.spec
             self._stand_in = Pod(
                 namespace="",
@@ -197,14 +196,14 @@ class _Turn:
 
     def _write(self, manifest: PodManifest, reason: WaitReason, message: str) -> bool:
         """Whether the condition said something else before."""
-        told = waiting(self._desk, manifest, reason, message)
+        told = waiting(self._context, manifest, reason, message)
         if told is not manifest:
-            self._desk.replica.put(told)
+            self._context.replica.put(told)
         return told is not manifest
 
 
-def _refused_for(desk: Desk, denied: Denied) -> Refused:
-    return Refused(desk.replica.revision, {ADMISSION: (denied.reason,)}, denied.detail)
+def _refused_for(context: DecisionContext, denied: Denied) -> Refused:
+    return Refused(context.replica.revision, {ADMISSION: (denied.reason,)}, denied.detail)
 
 
 def _kept_free(node_name: str) -> Refusal:

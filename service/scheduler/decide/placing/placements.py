@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from service.model.errors import FieldError, InvalidManifest
-from service.scheduler.decide.context import Decision, Desk
+from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.placing.all_or_nothing import place_as_group
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import candidates_of
@@ -11,32 +11,32 @@ from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer
 
 
-def place_pods(desk: Desk, intent: PlacePods) -> Decision[PlacementAnswer]:
+def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[PlacementAnswer]:
     """Place the pods of an intent.
 
     Raises:
         InvalidManifest: the explanation would be too long.
         InvalidManifest, NotFound, PodDiffers, Forbidden: one of them is not what was meant; nothing is done.
     """
-    _refuse_long_explanation(desk, intent)
-    candidates = candidates_of(desk, intent)
+    _refuse_long_explanation(context, intent)
+    candidates = candidates_of(context, intent)
     place = place_as_group if intent.all_or_nothing else place_one_by_one
-    mark = desk.replica.mark()
-    answer = yield from place(desk, intent, candidates)
+    mark = context.replica.mark()
+    answer = yield from place(context, intent, candidates)
     if intent.dry_run:
-        desk.replica.undo(mark)
-        desk.events.clear()
+        context.replica.undo(mark)
+        context.events.clear()
         results = [replace(result, uid=None) for result in answer.results]
-        return replace(answer, revision=desk.replica.revision, results=results)
-    return replace(answer, committed=desk.replica.revision > mark.revision)
+        return replace(answer, revision=context.replica.revision, results=results)
+    return replace(answer, committed=context.replica.revision > mark.revision)
 
 
-def _refuse_long_explanation(desk: Desk, intent: PlacePods) -> None:
+def _refuse_long_explanation(context: DecisionContext, intent: PlacePods) -> None:
     """A full explanation speaks of each pod on each node, so a short request can have a very long answer."""
     if intent.explain != "Full":
         return
-    pods, nodes = len(intent.pods) + len(intent.pod_refs), len(desk.replica.keys("Node"))
-    most = desk.limits.explained_pairs_max
+    pods, nodes = len(intent.pods) + len(intent.pod_refs), len(context.replica.keys("Node"))
+    most = context.limits.explained_pairs_max
     if pods * nodes > most:
         message = f"a full explanation of {pods} pods on {nodes} nodes has {pods * nodes} verdicts, over the limit of {most}"
         raise InvalidManifest([FieldError(_asked_by(intent), message)])

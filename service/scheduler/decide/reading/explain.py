@@ -8,7 +8,7 @@ from service.engine import Cluster, explain
 from service.model.objects import Node
 from service.model.quantity import format_quantity
 from service.scheduler.decide.admission import knows_scheduler
-from service.scheduler.decide.context import Decision, Desk
+from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.membership import waits_for_members
 from service.scheduler.decide.placing.one_pod import Candidate, held_back_by, unknown_scheduler
 from service.scheduler.decide.stored_objects import missing
@@ -22,7 +22,7 @@ _NANOS_PER_MILLI = 1_000_000
 _NANOS_PER_UNIT = 1_000_000_000
 
 
-def explain_pod(desk: Desk, intent: ExplainPod) -> ExplanationAnswer:
+def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnswer:
     """What every plugin says of every node for a stored pod, with the pod itself taken out.
 
     Of a waiting pod that is not tried at all, because of its gates, admission or a quota, the
@@ -32,10 +32,10 @@ def explain_pod(desk: Desk, intent: ExplainPod) -> ExplanationAnswer:
         NotFound: no such pod.
         Denied: its `schedulerName` is no profile, so there is nothing to tell.
     """
-    manifest = desk.replica.pod(intent.namespace, intent.name)
+    manifest = context.replica.pod(intent.namespace, intent.name)
     if manifest is None:
         raise missing("Pod", intent.namespace, intent.name)
-    cluster = desk.replica.cluster
+    cluster = context.replica.cluster
     if not knows_scheduler(cluster, manifest.pod):
         raise unknown_scheduler(cluster, manifest.pod)
     mark = cluster.mark()
@@ -43,18 +43,18 @@ def explain_pod(desk: Desk, intent: ExplainPod) -> ExplanationAnswer:
     explanation = explain(cluster, manifest.pod)
     cluster.undo(mark)
     if manifest.pod.node_name is None:
-        told = held_back_by(desk, Candidate(manifest, manifest))
-        told = told or waits_for_members(desk.replica, manifest)
+        told = held_back_by(context, Candidate(manifest, manifest))
+        told = told or waits_for_members(context.replica, manifest)
         explanation = replace(explanation, message=told or explanation.message)
-    return ExplanationAnswer(revision=desk.replica.revision, explanation=explanation)
+    return ExplanationAnswer(revision=context.replica.revision, explanation=explanation)
 
 
-def read_topology(desk: Desk, intent: ReadTopology) -> Decision[TopologyAnswer]:
+def read_topology(context: DecisionContext, intent: ReadTopology) -> Decision[TopologyAnswer]:
     """The domains of a topology key with what is on them and what is left."""
-    cluster = desk.replica.cluster
+    cluster = context.replica.cluster
     domains: defaultdict[str, _Domain] = defaultdict(_Domain)
     without: list[str] = []
-    for index, (_, name) in enumerate(desk.replica.keys("Node")):
+    for index, (_, name) in enumerate(context.replica.keys("Node")):
         node = cluster.node(name)
         assert node is not None
         value = node.labels.get(intent.key)
@@ -65,7 +65,7 @@ def read_topology(desk: Desk, intent: ReadTopology) -> Decision[TopologyAnswer]:
         if index % _STEP_NODES == _STEP_NODES - 1:
             yield
     return TopologyAnswer(
-        revision=desk.replica.revision,
+        revision=context.replica.revision,
         key=intent.key,
         domains=[domains[value].told(value) for value in sorted(domains)],
         nodes_without_key=sorted(without),

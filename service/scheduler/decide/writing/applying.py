@@ -4,7 +4,7 @@ from collections import Counter
 
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest
 from service.model.manifest import Applicable, PriorityClassManifest
-from service.scheduler.decide.context import Decision, Desk
+from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.stored_objects import Written, remove, upsert
 from service.scheduler.decide.writing.config import set_priority_class
 from service.scheduler.protocol.answers import ApplyAnswer, LineOutcome, LineResult, LinesAnswer
@@ -15,7 +15,7 @@ _STEP_OBJECTS = 50
 """Objects written between two looks at the clock."""
 
 
-def apply_objects(desk: Desk, intent: ApplyObjects) -> Decision[ApplyAnswer]:
+def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[ApplyAnswer]:
     """Bring all objects of a `List` to what was sent, or none.
 
     Raises:
@@ -23,19 +23,19 @@ def apply_objects(desk: Desk, intent: ApplyObjects) -> Decision[ApplyAnswer]:
         Denied: admission refuses one of them.
         Forbidden: the caller may not say that of one of them.
     """
-    _refuse_too_many(len(intent.manifests), desk.limits.apply_objects_max)
-    newest = desk.replica.revision if intent.prune_before is None else intent.prune_before
+    _refuse_too_many(len(intent.manifests), context.limits.apply_objects_max)
+    newest = context.replica.revision if intent.prune_before is None else intent.prune_before
     effects: Counter[str] = Counter()
     replaced = 0
     for index, manifest in enumerate(intent.manifests):
-        written = _item(desk, index, manifest, intent.caller)
+        written = _item(context, index, manifest, intent.caller)
         effects[written.effect] += 1
         replaced += written.replaced
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
             yield
-    deleted = _prune(desk, intent, newest)
+    deleted = _prune(context, intent, newest)
     return ApplyAnswer(
-        revision=desk.replica.revision,
+        revision=context.replica.revision,
         created=effects["Created"],
         changed=effects["Changed"],
         unchanged=effects["Unchanged"],
@@ -43,14 +43,14 @@ def apply_objects(desk: Desk, intent: ApplyObjects) -> Decision[ApplyAnswer]:
     )
 
 
-def apply_lines(desk: Desk, intent: ApplyLines) -> Decision[LinesAnswer]:
+def apply_lines(context: DecisionContext, intent: ApplyLines) -> Decision[LinesAnswer]:
     """Bring each line's object to what was sent; what is wrong with one stops no other."""
     results = []
     for index, line in enumerate(intent.lines):
-        results.append(_line(desk, line, intent.caller))
+        results.append(_line(context, line, intent.caller))
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
             yield
-    return LinesAnswer(revision=desk.replica.revision, results=results)
+    return LinesAnswer(revision=context.replica.revision, results=results)
 
 
 def _refuse_too_many(count: int, count_max: int) -> None:
@@ -59,15 +59,15 @@ def _refuse_too_many(count: int, count_max: int) -> None:
         raise InvalidManifest([FieldError("items", message)])
 
 
-def _write(desk: Desk, sent: Applicable, caller: Caller) -> Written:
+def _write(context: DecisionContext, sent: Applicable, caller: Caller) -> Written:
     if isinstance(sent, PriorityClassManifest):
-        return set_priority_class(desk, sent)
-    return upsert(desk, sent, caller, replaces_uid=True)
+        return set_priority_class(context, sent)
+    return upsert(context, sent, caller, replaces_uid=True)
 
 
-def _item(desk: Desk, index: int, manifest: Applicable, caller: Caller) -> Written:
+def _item(context: DecisionContext, index: int, manifest: Applicable, caller: Caller) -> Written:
     try:
-        return _write(desk, manifest, caller)
+        return _write(context, manifest, caller)
     except Forbidden as forbidden:
         raise forbidden.under(f"items[{index}]") from None
     except InvalidManifest as error:
@@ -77,25 +77,25 @@ def _item(desk: Desk, index: int, manifest: Applicable, caller: Caller) -> Writt
         raise Denied(denied.reason, f"items[{index}]{separator}{denied.detail}") from None
 
 
-def _prune(desk: Desk, intent: ApplyObjects, newest: int) -> int:
+def _prune(context: DecisionContext, intent: ApplyObjects, newest: int) -> int:
     """Remove what the `List` lacks of some kinds, unless it is newer than the client knew."""
     kept = {(each.kind, each.namespace, each.name) for each in intent.manifests}
     deleted = 0
     for kind in sorted(intent.prune):
-        for namespace, name in sorted(desk.replica.keys(kind)):
-            stored = desk.replica.get(kind, namespace, name)
+        for namespace, name in sorted(context.replica.keys(kind)):
+            stored = context.replica.get(kind, namespace, name)
             if stored and stored.revision <= newest and (kind, namespace, name) not in kept:
-                deleted += remove(desk, stored, intent.caller)
+                deleted += remove(context, stored, intent.caller)
     return deleted
 
 
-def _line(desk: Desk, line: ApplyLine, caller: Caller) -> LineResult:
+def _line(context: DecisionContext, line: ApplyLine, caller: Caller) -> LineResult:
     sent = line.object
     if isinstance(sent, InvalidManifest):
         return _refused(line, "Invalid", sent.errors)
     if isinstance(sent, Forbidden):
         return _refused(line, "Forbidden", _told(sent))
-    result, revision, errors = _written(desk, sent, caller)
+    result, revision, errors = _written(context, sent, caller)
     return LineResult(
         line=line.line,
         kind=sent.kind,
@@ -124,18 +124,18 @@ def _told(forbidden: Forbidden) -> list[FieldError]:
 
 
 def _written(
-    desk: Desk, sent: Applicable, caller: Caller
+    context: DecisionContext, sent: Applicable, caller: Caller
 ) -> tuple[LineOutcome, int | None, list[FieldError]]:
-    mark = desk.replica.mark()
+    mark = context.replica.mark()
     try:
-        written = _write(desk, sent, caller)
+        written = _write(context, sent, caller)
     except InvalidManifest as error:
-        desk.replica.undo(mark)
+        context.replica.undo(mark)
         return "Invalid", None, error.errors
     except Denied as denied:
-        desk.replica.undo(mark)
+        context.replica.undo(mark)
         return "Denied", None, [FieldError("", f"{denied.reason}: {denied.detail}")]
     except Forbidden as forbidden:
-        desk.replica.undo(mark)
+        context.replica.undo(mark)
         return "Forbidden", None, _told(forbidden)
     return written.effect, written.stored.revision, []

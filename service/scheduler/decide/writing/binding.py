@@ -5,7 +5,7 @@ from service.model.errors import BindingRefused, Conflict
 from service.model.manifest import PodManifest
 from service.scheduler.decide.admission import admit, knows_scheduler
 from service.scheduler.decide.conditions import GATED, bound, evicted
-from service.scheduler.decide.context import Desk
+from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.events import tell_evicted, tell_forced, tell_scheduled
 from service.scheduler.decide.placing.one_pod import unknown_scheduler
 from service.scheduler.decide.stored_objects import answer_with, check_preconditions, missing
@@ -18,7 +18,7 @@ EVICTION_MESSAGE = "Eviction API: evicting"
 """kube-apiserver's own words for the same."""
 
 
-def bind_pod(desk: Desk, intent: BindPod) -> ObjectAnswer:
+def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
     """Place a pending pod on a node; a pod that is there already stays as it is.
 
     Raises:
@@ -28,44 +28,44 @@ def bind_pod(desk: Desk, intent: BindPod) -> ObjectAnswer:
         BindingRefused: filters fail there, and it is not forced.
         Denied: admission refuses the pod.
     """
-    stored, manifest = _stored_pod(desk, intent.namespace, intent.name, intent.uid)
+    stored, manifest = _stored_pod(context, intent.namespace, intent.name, intent.uid)
     if manifest.pod.node_name == intent.node_name:
-        return answer_with(desk, stored)
+        return answer_with(context, stored)
     if manifest.pod.node_name is not None:
         raise Conflict(f"The pod is placed on {manifest.pod.node_name}.")
     if not manifest.pod.wants_node:
         raise Conflict("The pod is being deleted, or has ended, so it cannot be bound.")
-    if desk.replica.get("Node", "", intent.node_name) is None:
+    if context.replica.get("Node", "", intent.node_name) is None:
         raise missing("Node", "", intent.node_name)
-    admit(desk.replica, manifest.pod, manifest.pod)
-    reasons = _reasons(desk, manifest, intent)
-    answer = _put(desk, bound(desk, manifest, intent.node_name, manifest.uid))
-    tell_scheduled(desk, manifest, intent.node_name, manifest.uid)
+    admit(context.replica, manifest.pod, manifest.pod)
+    reasons = _reasons(context, manifest, intent)
+    answer = _put(context, bound(context, manifest, intent.node_name, manifest.uid))
+    tell_scheduled(context, manifest, intent.node_name, manifest.uid)
     if reasons:
-        tell_forced(desk, manifest, intent.node_name, reasons)
+        tell_forced(context, manifest, intent.node_name, reasons)
     return answer
 
 
-def evict_pod(desk: Desk, intent: EvictPod) -> ObjectAnswer:
+def evict_pod(context: DecisionContext, intent: EvictPod) -> ObjectAnswer:
     """Mark a pod as terminating; one that is so already stays as it is.
 
     Raises:
         NotFound: no such pod.
         RevisionConflict: it has another uid or resourceVersion.
     """
-    stored, manifest = _stored_pod(desk, intent.namespace, intent.name, intent.uid)
+    stored, manifest = _stored_pod(context, intent.namespace, intent.name, intent.uid)
     check_preconditions(Preconditions(resource_version=intent.resource_version), stored)
     if manifest.pod.terminating:
-        return answer_with(desk, stored)
-    answer = _put(desk, evicted(desk, manifest, EVICTION_REASON, EVICTION_MESSAGE))
-    tell_evicted(desk, manifest, "EvictionAPI", EVICTION_MESSAGE)
+        return answer_with(context, stored)
+    answer = _put(context, evicted(context, manifest, EVICTION_REASON, EVICTION_MESSAGE))
+    tell_evicted(context, manifest, "EvictionAPI", EVICTION_MESSAGE)
     return answer
 
 
 def _stored_pod(
-    desk: Desk, namespace: str, name: str, uid: str | None
+    context: DecisionContext, namespace: str, name: str, uid: str | None
 ) -> tuple[Stored, PodManifest]:
-    stored = desk.replica.get("Pod", namespace, name)
+    stored = context.replica.get("Pod", namespace, name)
     if stored is None:
         raise missing("Pod", namespace, name)
     assert isinstance(stored.manifest, PodManifest)
@@ -73,9 +73,11 @@ def _stored_pod(
     return stored, stored.manifest
 
 
-def _reasons(desk: Desk, manifest: PodManifest, intent: BindPod) -> dict[str, list[str]]:
+def _reasons(
+    context: DecisionContext, manifest: PodManifest, intent: BindPod
+) -> dict[str, list[str]]:
     """What the filters have against it, which only force overrules."""
-    pod, cluster = manifest.pod, desk.replica.cluster
+    pod, cluster = manifest.pod, context.replica.cluster
     if not knows_scheduler(cluster, pod):
         if intent.force:
             return {"SchedulerName": [f"{pod.spec.scheduler_name} is no profile"]}
@@ -89,7 +91,7 @@ def _reasons(desk: Desk, manifest: PodManifest, intent: BindPod) -> dict[str, li
     return reasons
 
 
-def _put(desk: Desk, manifest: PodManifest) -> ObjectAnswer:
-    entry = desk.replica.put(manifest)
+def _put(context: DecisionContext, manifest: PodManifest) -> ObjectAnswer:
+    entry = context.replica.put(manifest)
     assert entry.after is not None
-    return answer_with(desk, entry.after)
+    return answer_with(context, entry.after)

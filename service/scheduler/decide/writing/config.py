@@ -7,7 +7,7 @@ from service.model.config import ClusterConfig, parse_config
 from service.model.log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.manifest import PriorityClassManifest
 from service.model.patches import apply_patch
-from service.scheduler.decide.context import Desk
+from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.stored_objects import Written, check_preconditions
 from service.scheduler.protocol.answers import ConfigAnswer
 from service.scheduler.protocol.intents import PatchConfig, Preconditions, PutConfig
@@ -15,46 +15,48 @@ from service.scheduler.replica.kinds import ConfigManifest
 from service.scheduler.replica.replica import Stored
 
 
-def put_config(desk: Desk, intent: PutConfig) -> ConfigAnswer:
+def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
     """Replace the whole configuration.
 
     Raises:
         InvalidManifest: an unknown setting, or a wrong value; paths are below `config`.
         PreconditionFailed: If-Match does not hold.
     """
-    return _set(desk, intent.config, intent.if_match)
+    return _set(context, intent.config, intent.if_match)
 
 
-def patch_config(desk: Desk, intent: PatchConfig) -> ConfigAnswer:
+def patch_config(context: DecisionContext, intent: PatchConfig) -> ConfigAnswer:
     """Change single settings; raises as `put_config`."""
-    present = msgspec.json.decode(msgspec.json.encode(desk.replica.config))
+    present = msgspec.json.decode(msgspec.json.encode(context.replica.config))
     patched = apply_patch(intent.patch_type, present, intent.patch)
-    return _set(desk, patched, intent.if_match)
+    return _set(context, patched, intent.if_match)
 
 
-def set_priority_class(desk: Desk, sent: PriorityClassManifest) -> Written:
+def set_priority_class(context: DecisionContext, sent: PriorityClassManifest) -> Written:
     """Bring an entry of the setting `priorityClasses` to what a PriorityClass says."""
-    config, stored = desk.replica.config, desk.replica.get(CLUSTER_KIND, "", CLUSTER_NAME)
+    config, stored = context.replica.config, context.replica.get(CLUSTER_KIND, "", CLUSTER_NAME)
     assert stored is not None
     present = config.priority_of(sent.name)
     if present == sent.value:
         return Written("Unchanged", stored)
     classes = config.priority_classes | {sent.name: sent.value}
-    stored = _store(desk, replace(config, priority_classes=classes))
+    stored = _store(context, replace(config, priority_classes=classes))
     return Written("Created" if present is None else "Changed", stored)
 
 
-def _set(desk: Desk, settings: object, if_match: tuple[str, ...] | None) -> ConfigAnswer:
-    stored = desk.replica.get(CLUSTER_KIND, "", CLUSTER_NAME)
+def _set(
+    context: DecisionContext, settings: object, if_match: tuple[str, ...] | None
+) -> ConfigAnswer:
+    stored = context.replica.get(CLUSTER_KIND, "", CLUSTER_NAME)
     check_preconditions(Preconditions(if_match=if_match), stored)
     config = parse_config(settings)
-    if config != desk.replica.config:
-        _store(desk, config)
-    return ConfigAnswer(revision=desk.replica.revision, config=msgspec.json.encode(config))
+    if config != context.replica.config:
+        _store(context, config)
+    return ConfigAnswer(revision=context.replica.revision, config=msgspec.json.encode(config))
 
 
-def _store(desk: Desk, config: ClusterConfig) -> Stored:
+def _store(context: DecisionContext, config: ClusterConfig) -> Stored:
     manifest = ConfigManifest(config=config, body=msgspec.json.encode(config))
-    entry = desk.replica.put(manifest)
+    entry = context.replica.put(manifest)
     assert entry.after is not None
     return entry.after

@@ -12,13 +12,13 @@ from service.model.manifest import (
     with_resource_version,
 )
 from service.model.patches import apply_patch
-from service.scheduler.decide.context import Desk
+from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.stored_objects import check_preconditions, missing, replace_object
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import PatchObject
 
 
-def patch_object(desk: Desk, intent: PatchObject) -> ObjectAnswer:
+def patch_object(context: DecisionContext, intent: PatchObject) -> ObjectAnswer:
     """Patch an object as clients see it, its resourceVersion included, and put the result.
 
     Raises:
@@ -26,19 +26,25 @@ def patch_object(desk: Desk, intent: PatchObject) -> ObjectAnswer:
         InvalidManifest: the patch does not fit, or what it makes is not valid.
         RevisionConflict, PreconditionFailed, Denied, Forbidden: as for a put.
     """
-    stored = desk.replica.get(intent.kind, intent.namespace, intent.name)
+    stored = context.replica.get(intent.kind, intent.namespace, intent.name)
     if stored is None:
         raise missing(intent.kind, intent.namespace, intent.name)
     check_preconditions(intent.preconditions, stored)
     shown = with_resource_version(stored.manifest.render(), stored.revision)
     patched = apply_patch(intent.patch_type, msgspec.json.decode(shown), intent.patch)
-    return replace_object(desk, _parse(desk, intent, patched), stored, intent.caller, patched=True)
+    return replace_object(
+        context, _parse(context, intent, patched), stored, intent.caller, patched=True
+    )
 
 
-def _parse(desk: Desk, intent: PatchObject, patched: dict[str, object]) -> AnyManifest:
+def _parse(
+    context: DecisionContext, intent: PatchObject, patched: dict[str, object]
+) -> AnyManifest:
     match intent.kind:
         case "Pod":
-            return parse_pod(patched, desk.templates, name=intent.name, namespace=intent.namespace)
+            return parse_pod(
+                patched, context.templates, name=intent.name, namespace=intent.namespace
+            )
         case "Node":
             return parse_node(patched, name=intent.name)
         case "Namespace":

@@ -15,7 +15,7 @@ Nanos = dict[str, int]
 """Resource, under the name that quotas have for it, to amount in nanos."""
 
 
-class Tariff:
+class Charges:
     """Charges of pods. Those of one template share one; opportunity costs follow the nodes."""
 
     def __init__(self, cluster: Cluster) -> None:

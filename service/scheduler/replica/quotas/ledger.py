@@ -14,7 +14,7 @@ from service.model.manifest import NodeManifest, PodManifest, QuotaManifest
 from service.model.objects import Pod
 from service.model.quota import ResourceQuota
 from service.scheduler.replica.kinds import ConfigManifest, StoredManifest
-from service.scheduler.replica.quotas.charges import Nanos, Tariff
+from service.scheduler.replica.quotas.charges import Charges, Nanos
 
 
 class Usage(NamedTuple):
@@ -33,12 +33,12 @@ class _Account:
         """All but opportunity cost."""
         self.opportunity: Nanos | None = None
 
-    def charge(self, tariff: Tariff, pod: Pod, sign: int) -> None:
+    def charge(self, charges: Charges, pod: Pod, sign: int) -> None:
         """Charge a pod (1), or give back what it was charged (-1)."""
         if self.used is not None:
-            self.add(self.used, tariff.amounts(self.quota, pod), sign)
+            self.add(self.used, charges.amounts(self.quota, pod), sign)
         if self.opportunity is not None:
-            self.add(self.opportunity, tariff.opportunity(self.quota, pod), sign)
+            self.add(self.opportunity, charges.opportunity(self.quota, pod), sign)
 
     def add(self, used: Nanos, amounts: Mapping[str, int], sign: int = 1) -> None:
         """Add to the sums, or take from them, what the quota limits."""
@@ -61,7 +61,7 @@ class Ledger:
     """The quotas of one cluster. Whoever changes the cluster tells it right after."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.tariff = Tariff(cluster)
+        self.charges = Charges(cluster)
         self._cluster = cluster
         self._accounts: dict[str, dict[str, _Account]] = {}
         self._residents: dict[str, _Residents] | None = None
@@ -93,9 +93,9 @@ class Ledger:
         assert pod is not None
         for account in self._accounts.get(pod.namespace, {}).values():
             if before is not None:
-                account.charge(self.tariff, before, -1)
+                account.charge(self.charges, before, -1)
             if after is not None:
-                account.charge(self.tariff, after, 1)
+                account.charge(self.charges, after, 1)
         if self._residents is not None:
             self._settle(self._residents, pod, after)
 
@@ -106,7 +106,7 @@ class Ledger:
         if after is None:
             return
         here.pods[pod.name] = after
-        if self.tariff.exclusive_keys(after):
+        if self.charges.exclusive_keys(after):
             here.exclusive[pod.name] = after
 
     def _swap(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
@@ -128,7 +128,7 @@ class Ledger:
             account.used = None
 
     def _forget_costs(self) -> None:
-        self.tariff.forget_costs()
+        self.charges.forget_costs()
         for account in self._all():
             account.opportunity = None
 
@@ -152,14 +152,14 @@ class Ledger:
         if account.used is None:
             account.used = {}
             for pod in self._in(account.quota.namespace).pods.values():
-                account.add(account.used, self.tariff.amounts(account.quota, pod))
+                account.add(account.used, self.charges.amounts(account.quota, pod))
         return account.used
 
     def _opportunity(self, account: _Account) -> Nanos:
         if account.opportunity is None:
             account.opportunity = {}
             for pod in self._in(account.quota.namespace).exclusive.values():
-                account.add(account.opportunity, self.tariff.opportunity(account.quota, pod))
+                account.add(account.opportunity, self.charges.opportunity(account.quota, pod))
         return account.opportunity
 
     def _in(self, namespace: str) -> _Residents:

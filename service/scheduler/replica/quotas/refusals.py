@@ -25,7 +25,7 @@ def refusal(
     asked = _Asked(ledger, config, after, before)
     if asked.nothing_new(quotas):
         return None
-    covering = [quota for quota in quotas if ledger.tariff.covers(quota, after)]
+    covering = [quota for quota in quotas if ledger.charges.covers(quota, after)]
     return (
         _first(asked.unspecified(quota) for quota in covering)
         or _first(asked.uncovered(each, covering) for each in limited)
@@ -44,7 +44,7 @@ class _Asked:
         self, ledger: Ledger, config: ClusterConfig, after: Pod, before: Pod | None
     ) -> None:
         self._ledger = ledger
-        self._tariff = ledger.tariff
+        self._charges = ledger.charges
         self._config = config
         self._after = after
         self._before = before if before is not None and not before.finished else None
@@ -53,12 +53,12 @@ class _Asked:
         """Whether the pod is charged already for all that it is."""
         if self._before is None:
             return False
-        same = self._tariff.charge(self._before) == self._tariff.charge(self._after)
+        same = self._charges.charge(self._before) == self._charges.charge(self._after)
         return same and not any(map(self._added, quotas))
 
     def unspecified(self, quota: ResourceQuota) -> str | None:
         """Containers have to say how much they need of what a quota limits."""
-        silent = self._tariff.charge(self._after).silent
+        silent = self._charges.charge(self._after).silent
         missing = sorted(quota.hard.keys() & silent.keys())
         if not missing:
             return None
@@ -74,7 +74,7 @@ class _Asked:
             bare = [scope for scope in scopes if not _names_scope(covering, scope)]
             told = " ".join(map(_scope_text, bare))
             return f"insufficient quota to match these scopes: [{told}]" if bare else None
-        used = self._tariff.charge(self._after).amounts.get(limited.resource)
+        used = self._charges.charge(self._after).amounts.get(limited.resource)
         if not used or any(limited.resource in quota.hard for quota in covering):
             return None
         return f"insufficient quota to consume: {limited.resource}"
@@ -102,13 +102,13 @@ class _Asked:
         return {name: nanos for name, nanos in grown.items() if nanos > 0}
 
     def _charged(self, quota: ResourceQuota, pod: Pod) -> Mapping[str, int]:
-        amounts = self._tariff.amounts(quota, pod)
-        costs = self._tariff.opportunity(quota, pod)
+        amounts = self._charges.amounts(quota, pod)
+        costs = self._charges.opportunity(quota, pod)
         return {**amounts, **costs} if costs else amounts
 
     def _is_in(self, scope: MatchScope) -> bool:
         means_all = self._config.empty_namespaces_mean_all
-        return self._tariff.charge(self._after).is_in(scope, empty_list_means_all=means_all)
+        return self._charges.charge(self._after).is_in(scope, empty_list_means_all=means_all)
 
 
 def _names_scope(quotas: Sequence[ResourceQuota], scope: MatchScope) -> bool:
