@@ -25,8 +25,8 @@ from service.api.asgi.edge import Edge
 from service.api.asgi.fast_path import Direct
 from service.api.bodies.budget import Budget, CountBytes
 from service.api.bodies.requests import BodyReader
-from service.api.forwarding.liveness import Presence
-from service.api.forwarding.middleware import HandOver, decide_handed
+from service.api.forwarding.liveness import Liveness
+from service.api.forwarding.middleware import ForwardingMiddleware, decide_forwarded
 from service.api.forwarding.sockets import Listener, SocketPeers, socket_of
 from service.api.handlers.server import check_ready
 from service.api.openapi.access import authenticate, check_access, require_declarations
@@ -181,8 +181,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     templates = TemplateCache(settings.template_cache_bytes)
     metrics = Metrics(settings.metrics_dir)
     budget = Budget(settings.bytes_in_flight_max)
-    neighbours = _neighbours(settings, store, clock, limits, metrics, budget)
-    cluster_owners = neighbours.cluster_owners if neighbours else None
+    forwarding = _forwarding(settings, store, clock, limits, metrics, budget)
+    cluster_owners = forwarding.cluster_owners if forwarding else None
     scheduler = Scheduler(store, clock, RandomIds(), limits, templates, metrics, cluster_owners)
 
     reads = ClusterReads(store, settings.revision_wait_seconds)
@@ -194,8 +194,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     @asynccontextmanager
     async def running(app: Litestar) -> AsyncIterator[None]:
         await scheduler.start()
-        if neighbours is not None:
-            await neighbours.start(CountBytes(app, budget))
+        if forwarding is not None:
+            await forwarding.start(CountBytes(app, budget))
         on_stop_signal(scheduler.watching.close)
         background = [asyncio.create_task(_warm_up())]
         if settings.debug:
@@ -205,8 +205,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         yield
         for task in background:
             task.cancel()
-        if neighbours is not None:
-            await neighbours.stop()
+        if forwarding is not None:
+            await forwarding.stop()
         await scheduler.stop()
         await refusals.close()
         await store.close()
@@ -220,43 +220,43 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         budget=budget,
         refusals=refusals,
         lifespan=running,
-        middleware=[neighbours.middleware] if neighbours else [],
+        middleware=[forwarding.middleware] if forwarding else [],
     )
 
 
-def _neighbours(
+def _forwarding(
     settings: Settings,
     store: Store,
     clock: Clock,
     limits: Limits,
     metrics: Metrics,
     budget: Budget,
-) -> "_Neighbours | None":
+) -> "_Forwarding | None":
     """The other workers of this server, if it has several and they may hand over requests."""
-    if not settings.hand_over or settings.workers == 1 or settings.hand_over_dir is None:
+    if not settings.forwarding or settings.workers == 1 or settings.forwarding_dir is None:
         return None
     own = RandomIds().uid()
     try:
-        path = socket_of(Path(settings.hand_over_dir), own)
+        path = socket_of(Path(settings.forwarding_dir), own)
     except ValueError as error:
         _log.warning("No request will be handed over: %s", error)
         return None
-    presence = Presence(path.parent, own)
+    presence = Liveness(path.parent, own)
     server = f"{socket.gethostname()}:{settings.port}"
     cluster_owners = ClusterOwners(
         store, clock, limits, server=server, own=own, lives=presence.lives
     )
-    return _Neighbours(settings, cluster_owners, presence, path, clock, metrics, budget)
+    return _Forwarding(settings, cluster_owners, presence, path, clock, metrics, budget)
 
 
-class _Neighbours:
+class _Forwarding:
     """The other workers of this server: what they hand to this one, and this one to them."""
 
     def __init__(
         self,
         settings: Settings,
         cluster_owners: ClusterOwners,
-        presence: Presence,
+        presence: Liveness,
         path: Path,
         clock: Clock,
         metrics: Metrics,
@@ -273,11 +273,11 @@ class _Neighbours:
             budget=budget,
         )
         bodies = BodyReader(settings, clock.monotonic)
-        self.middleware = HandOver(cluster_owners, self._peers, bodies, metrics)
+        self.middleware = ForwardingMiddleware(cluster_owners, self._peers, bodies, metrics)
 
     async def start(self, app: ASGIApp) -> None:
         """Listen to the others."""
-        self._listener = Listener(self._path, partial(decide_handed, app), self._budget)
+        self._listener = Listener(self._path, partial(decide_forwarded, app), self._budget)
         await self._listener.start()
 
     async def stop(self) -> None:

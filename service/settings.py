@@ -94,9 +94,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Names besides those of loopback that a server without a token answers to, as behind a proxy."""
     trusted_proxies: str = ""
     """Proxies in front, addresses or networks separated by commas, that are believed where requests come from (`X-Forwarded-For`)."""
-    hand_over: bool = True
+    forwarding: bool = True
     """Whether the workers of a server hand a cluster's requests to the one of them that decides them."""
-    hand_over_dir: str | None = None
+    forwarding_dir: str | None = None
     """Where these workers find each other; `moorage serve` sets it."""
     failed_authentications_burst: Count = 10
     """So many wrong tokens of one address are answered at once, by each worker."""

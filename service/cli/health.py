@@ -19,7 +19,7 @@ import msgspec
 from typing_extensions import override
 
 from service.api.telemetry.exposition import CONTENT_TYPE, exposition_of
-from service.api.telemetry.heartbeat import BEAT_BYTES_MAX, Beat
+from service.api.telemetry.heartbeat import BEAT_BYTES_MAX, WorkerHealth
 from service.cli.ports import claimed_port
 
 ALIVE_SECONDS_MAX = 60.0
@@ -37,16 +37,16 @@ class Answer(msgspec.Struct, frozen=True):
     content_type: str = JSON
 
 
-class Pulse:
+class ServerHealth:
     """What the workers told last."""
 
     def __init__(self, *, silence_seconds_max: float, monotonic: Callable[[], float]) -> None:
         self._silence_seconds_max = silence_seconds_max
         self._monotonic = monotonic
         self._heard = monotonic()
-        self._beats: dict[int, tuple[float, Beat]] = {}
+        self._beats: dict[int, tuple[float, WorkerHealth]] = {}
 
-    def hear(self, beat: Beat) -> None:
+    def hear(self, beat: WorkerHealth) -> None:
         """Remember it, and forget who has been silent for too long: there is another in its place."""
         self._heard = self._monotonic()
         self._beats = {worker: told for worker, told in self._beats.items() if self._is_new(told)}
@@ -65,7 +65,7 @@ class Pulse:
             return _OK
         return _unavailable(beats[0].trouble or "" if beats else "No worker tells how it is.")
 
-    def _is_new(self, told: tuple[float, Beat]) -> bool:
+    def _is_new(self, told: tuple[float, WorkerHealth]) -> bool:
         return self._monotonic() - told[0] <= self._silence_seconds_max
 
 
@@ -86,7 +86,7 @@ def health_listener(
     Raises:
         WrongUsage: the port is taken.
     """
-    pulse = Pulse(silence_seconds_max=silence_seconds_max, monotonic=time.monotonic)
+    pulse = ServerHealth(silence_seconds_max=silence_seconds_max, monotonic=time.monotonic)
     answers = {
         "/livez": pulse.live,
         "/readyz": pulse.ready,
@@ -107,11 +107,11 @@ def health_listener(
             server.shutdown()
 
 
-def _listen(ear: socket.socket, pulse: Pulse) -> None:
+def _listen(ear: socket.socket, pulse: ServerHealth) -> None:
     with suppress(OSError):  # it was closed
         while True:
             with suppress(msgspec.MsgspecError):
-                pulse.hear(msgspec.json.decode(ear.recv(BEAT_BYTES_MAX), type=Beat))
+                pulse.hear(msgspec.json.decode(ear.recv(BEAT_BYTES_MAX), type=WorkerHealth))
 
 
 class HealthServer(ThreadingHTTPServer):

@@ -32,11 +32,11 @@ DatabaseUrl = Annotated[
         help="A PostgreSQL of yours in place of the embedded one. [env: MOORAGE_DATABASE_URL]",
     ),
 ]
-HandingOver = Annotated[
+Forwarding = Annotated[
     bool | None,
     typer.Option(
-        "--hand-over/--no-hand-over",
-        help="Have one of several workers decide a cluster's requests. [env: MOORAGE_HAND_OVER]",
+        "--forwarding/--no-forwarding",
+        help="Have one of several workers decide a cluster's requests. [env: MOORAGE_FORWARDING]",
     ),
 ]
 Certificate = Annotated[
@@ -61,7 +61,7 @@ def serve(
     data_dir: DataDir = None,
     workers: WorkerCount = None,
     database_url: DatabaseUrl = None,
-    hand_over: HandingOver = None,
+    forwarding: Forwarding = None,
     tls_certificate: Certificate = None,
     tls_key: CertificateKey = None,
     debug: Debug = None,
@@ -80,7 +80,7 @@ def serve(
         data_dir=data_dir,
         workers=workers,
         database_url=database_url,
-        hand_over=hand_over,
+        forwarding=forwarding,
         tls_certificate=tls_certificate,
         tls_key=tls_key,
         debug=debug,

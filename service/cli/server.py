@@ -76,7 +76,7 @@ def run_server(settings: Settings) -> None:
             database_url=urls.serving,
             migration_url=None,  # no business of the workers
             metrics_dir=folders.enter_context(private_folder("metrics")),
-            hand_over_dir=folders.enter_context(private_folder("workers")),
+            forwarding_dir=folders.enter_context(private_folder("workers")),
         )
         settings = _with_health(settings, folders)
         secrets = _hand_down(settings)

@@ -8,7 +8,7 @@ from service.engine.pipeline import Pipeline
 from service.engine.profiles import pipelines_of
 from service.engine.ranking.rank_cache import RowCache
 from service.engine.ranking.static_rows import StaticRows
-from service.engine.state.classes import Acquaintance, PodClass
+from service.engine.state.classes import MatchIndex, PodClass
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules, Use
 from service.engine.state.templates import Compiler, Eligibilities
@@ -58,7 +58,7 @@ class Cluster:
     def _start(self, nodes: tuple[Node, ...]) -> None:
         """Empty structures for the present configuration, then everything that is known."""
         self.nodes = NodeTable()
-        self._acquaintance = Acquaintance()
+        self._acquaintance = MatchIndex()
         self._eligibilities = Eligibilities(self.nodes)
         self._compiler = Compiler(self.config, self.nodes, self._acquaintance, self._eligibilities)
         self._pipelines = pipelines_of(self.config)

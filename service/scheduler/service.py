@@ -27,7 +27,7 @@ from service.model.manifest import TemplateCache
 from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
-from service.scheduler.commit.metrics import Meter, NoMeter, Vitals, failed_attempts
+from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
 from service.scheduler.commit.tickets import Ticket, key_reused
 from service.scheduler.controllers.cluster_owners import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.controller import Controllers, Observers
@@ -253,14 +253,14 @@ class Scheduler:
         counts = {name: self._pending.counts(loop.cluster_id) for name, loop in self._loops.items()}
         return {name: each for name, each in counts.items() if each is not None}
 
-    def vitals(self) -> Vitals:
+    def vitals(self) -> ProcessState:
         """The present state of this process."""
         loops = self._loops.awake
         lags = [loop.lag() for loop in loops]
         pending: Counter[str] = Counter()
         for loop in loops:
             pending.update(self._pending.counts(loop.cluster_id) or {})
-        return Vitals(
+        return ProcessState(
             inbox=sum(loop.waiting for loop in loops),
             pending=pending,
             watches=self.watching.watchers,

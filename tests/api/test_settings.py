@@ -61,7 +61,7 @@ def test_every_setting_can_be_handed_down() -> None:
             oidc_audience="a",
             oidc_keys_url="https://u",
             metrics_dir="m",
-            hand_over_dir="h",
+            forwarding_dir="h",
             health_port=8081,
             health_socket="s",
             connections_max=1000,

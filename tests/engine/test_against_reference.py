@@ -96,7 +96,7 @@ class ManyPodsAreAlike(Patched):
     features: ClassVar = POD_FEATURES
     limits: ClassVar = {
         "service.engine.ranking.rank_cache.PASSES_BEFORE": 0,
-        "service.engine.ranking.best_node_tree.LEAF": 1,
+        "service.engine.state.tree_layout.LEAF": 1,
     }
 
 

@@ -13,7 +13,7 @@ from service.api.asgi.edge import Edge
 from service.api.openapi.access import identify
 from service.api.security.rates import Rates
 from service.api.security.turns import Turns, take_turns
-from service.api.telemetry.heartbeat import Beat, Heartbeat
+from service.api.telemetry.heartbeat import Heartbeat, WorkerHealth
 from service.api.telemetry.metrics import Metrics
 from service.cli.connections import (
     READ_BYTES_MIN,
@@ -26,7 +26,7 @@ from service.cli.connections import (
     accepted_connections_max,
     connection_limits,
 )
-from service.cli.health import ALIVE_SECONDS_MAX, Pulse, health_listener
+from service.cli.health import ALIVE_SECONDS_MAX, ServerHealth, health_listener
 from service.cli.ports import hold_port, port_of
 from service.model.errors import StorageUnavailable
 from service.model.principals import BOOTSTRAP
@@ -346,15 +346,15 @@ def clock():
 
 @pytest.fixture
 def pulse(clock):
-    return Pulse(silence_seconds_max=10.0, monotonic=clock)
+    return ServerHealth(silence_seconds_max=10.0, monotonic=clock)
 
 
 def test_a_server_is_ready_as_long_as_a_worker_says_that_it_is(pulse, clock):
     assert pulse.ready().status == HTTPStatus.SERVICE_UNAVAILABLE
 
-    pulse.hear(Beat(1, "The database is gone."))
+    pulse.hear(WorkerHealth(1, "The database is gone."))
     assert b"The database is gone." in pulse.ready().body
-    pulse.hear(Beat(2, None))
+    pulse.hear(WorkerHealth(2, None))
     assert pulse.ready().status == HTTPStatus.OK
 
     clock.now = 10.5
@@ -366,7 +366,7 @@ def test_a_server_is_alive_until_all_workers_were_silent_for_a_minute(pulse, clo
     assert pulse.live().status == HTTPStatus.OK
     clock.now += 1
     assert pulse.live().status == HTTPStatus.SERVICE_UNAVAILABLE
-    pulse.hear(Beat(1, "The database is gone."))
+    pulse.hear(WorkerHealth(1, "The database is gone."))
     assert pulse.live().status == HTTPStatus.OK
 
 

@@ -4,7 +4,7 @@ import fcntl
 from pathlib import Path
 
 
-class Presence:
+class Liveness:
     """This worker's lock, and a look at those of others, in a folder that only they share."""
 
     def __init__(self, folder: Path, own: str) -> None:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from service.api.bodies.budget import holding_of, may_be_refused
 from service.api.bodies.requests import BodyReader
 from service.api.bodies.streams import is_head
-from service.api.forwarding.policy import AnswerLost, Repeat, Unreachable, hand_over
-from service.api.forwarding.sockets import HandedAnswer, HandedRequest, SocketPeers
+from service.api.forwarding.policy import AnswerLost, Repeat, Unreachable, forward
+from service.api.forwarding.sockets import ForwardedAnswer, ForwardedRequest, SocketPeers
 from service.api.idempotency import IDEMPOTENCY_KEY
 from service.api.openapi.access import identify, principal_of
 from service.api.openapi.operations import NDJSON, Operation
@@ -28,7 +28,7 @@ _HANDED = "moorage_handed_over"
 """Set in the state of a request that came from another worker: it is never handed on."""
 
 
-class HandOver:
+class ForwardingMiddleware:
     """Litestar middleware. What streams (NDJSON, watches) or is read from the tables stays."""
 
     def __init__(
@@ -62,9 +62,9 @@ class HandOver:
 
     async def _ask(
         self, app: ASGIApp, scope: HTTPScope, receive: Receive, holder: str
-    ) -> HandedAnswer:
+    ) -> ForwardedAnswer:
         body = await self._bodies.read(Request[Any, Any, Any](scope, receive=receive))
-        request = HandedRequest(
+        request = ForwardedRequest(
             method=scope["method"],
             path=scope["path"],
             raw_path=scope.get("raw_path") or b"",
@@ -75,27 +75,25 @@ class HandOver:
             address=address_of(scope),
             request_id=request_id_of(scope),
         )
-        return await hand_over(
-            self, holder, request, _repeat(scope), lambda: _here(app, scope, body)
-        )
+        return await forward(self, holder, request, _repeat(scope), lambda: _here(app, scope, body))
 
-    async def ask(self, holder: str, request: HandedRequest, repeat: Repeat) -> HandedAnswer:
+    async def ask(self, holder: str, request: ForwardedRequest, repeat: Repeat) -> ForwardedAnswer:
         """As `SocketPeers.ask`, counted."""
         try:
             answer = await self._peers.ask(holder, request, repeat)
         except Unreachable:
-            self._metrics.handed_over("unreachable")
+            self._metrics.forwarded("unreachable")
             self._cluster_owners.not_reached(holder)
             raise
         except AnswerLost:
-            self._metrics.handed_over("lost")
+            self._metrics.forwarded("lost")
             self._cluster_owners.not_reached(holder)
             raise
-        self._metrics.handed_over("answered")
+        self._metrics.forwarded("answered")
         return answer
 
 
-async def decide_handed(app: ASGIApp, request: HandedRequest) -> HandedAnswer:
+async def decide_forwarded(app: ASGIApp, request: ForwardedRequest) -> ForwardedAnswer:
     """What the application of this worker answers to a request that another one handed over."""
     scope: Any = {
         "type": "http",
@@ -119,13 +117,13 @@ async def decide_handed(app: ASGIApp, request: HandedRequest) -> HandedAnswer:
     return replace(answer, changes_nothing=may_be_refused(scope))
 
 
-async def _here(app: ASGIApp, scope: HTTPScope, body: bytes) -> HandedAnswer:
+async def _here(app: ASGIApp, scope: HTTPScope, body: bytes) -> ForwardedAnswer:
     """The answer of this worker after all, which reads the body once more."""
     holding_of(scope).give_back(len(body))
     return await answer_of(app, scope, body)
 
 
-async def answer_of(app: ASGIApp, scope: HTTPScope, body: bytes) -> HandedAnswer:
+async def answer_of(app: ASGIApp, scope: HTTPScope, body: bytes) -> ForwardedAnswer:
     """An application's whole answer to a request whose body is known."""
     incoming: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
     start: dict[str, Any] = {}
@@ -141,10 +139,10 @@ async def answer_of(app: ASGIApp, scope: HTTPScope, body: bytes) -> HandedAnswer
             pieces.append(message["body"])
 
     await app(scope, receive, send)
-    return HandedAnswer(start["status"], list(start["headers"]), b"".join(pieces))
+    return ForwardedAnswer(start["status"], list(start["headers"]), b"".join(pieces))
 
 
-async def _send(send: Send, answer: HandedAnswer) -> None:
+async def _send(send: Send, answer: ForwardedAnswer) -> None:
     headers: Iterable[tuple[bytes, bytes]] = answer.headers
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body, "more_body": False})

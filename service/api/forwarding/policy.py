@@ -58,7 +58,7 @@ class Peers(Protocol[Request_contra, Told_co]):
         ...
 
 
-async def hand_over(
+async def forward(
     peers: Peers[Asked, Answered],
     holder: str,
     request: Asked,

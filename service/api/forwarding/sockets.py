@@ -38,7 +38,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 _log = logging.getLogger(__name__)
 
 
-class HandedRequest(msgspec.Struct, frozen=True, array_like=True):
+class ForwardedRequest(msgspec.Struct, frozen=True, array_like=True):
     """A request as it came, its body complete, without what its caller proved with who it is."""
 
     method: str
@@ -52,7 +52,7 @@ class HandedRequest(msgspec.Struct, frozen=True, array_like=True):
     request_id: str = ""
 
 
-class HandedAnswer(msgspec.Struct, frozen=True, array_like=True):
+class ForwardedAnswer(msgspec.Struct, frozen=True, array_like=True):
     """An answer, complete."""
 
     status: int
@@ -69,12 +69,12 @@ class HandedAnswer(msgspec.Struct, frozen=True, array_like=True):
 
 class _Ask(msgspec.Struct, frozen=True, array_like=True, tag="?"):
     number: int
-    request: HandedRequest
+    request: ForwardedRequest
 
 
 class _Answer(msgspec.Struct, frozen=True, array_like=True, tag="!"):
     number: int
-    answer: HandedAnswer | None
+    answer: ForwardedAnswer | None
     """None: it was not begun, since this worker is about to stop."""
     more: bool = False
     """Whether parts of its body follow."""
@@ -102,7 +102,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _requests = msgspec.msgpack.Decoder(_Ask | _Ping)
 _answers = msgspec.msgpack.Decoder(_Answer | _Part | _Lost | _Pong)
 
-Decide = Callable[[HandedRequest], Awaitable[HandedAnswer]]
+Decide = Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]]
 
 
 def socket_of(folder: Path, worker: str) -> Path:
@@ -189,7 +189,7 @@ class SocketPeers:
         self._answer_seconds_max = answer_seconds_max
         self._peers: dict[str, _Peer] = {}
 
-    async def ask(self, holder: str, request: HandedRequest, repeat: Repeat) -> HandedAnswer:
+    async def ask(self, holder: str, request: ForwardedRequest, repeat: Repeat) -> ForwardedAnswer:
         """See `service.api.forwarding.policy.Peers`.
 
         Raises:
@@ -218,9 +218,9 @@ class _Waiting:
     """Who waits for an answer, and what has come of it; the bytes are held until it is closed."""
 
     def __init__(self, budget: Budget, *, may_repeat: bool) -> None:
-        self.answer: asyncio.Future[HandedAnswer] = asyncio.get_running_loop().create_future()
+        self.answer: asyncio.Future[ForwardedAnswer] = asyncio.get_running_loop().create_future()
         self.may_repeat = may_repeat
-        self._start: HandedAnswer | None = None
+        self._start: ForwardedAnswer | None = None
         self._parts: list[bytes] = []
         self._holding = Holding(budget)
 
@@ -279,7 +279,7 @@ class _Peer:
     def _stands_still(self) -> bool:
         return self._unanswered >= PINGS_UNANSWERED_MAX
 
-    async def ask(self, request: HandedRequest, *, may_repeat: bool) -> HandedAnswer:
+    async def ask(self, request: ForwardedRequest, *, may_repeat: bool) -> ForwardedAnswer:
         writer = await self._connection()
         number = next(self._numbers)
         with closing(_Waiting(self._budget, may_repeat=may_repeat)) as waiting:
@@ -361,7 +361,7 @@ class _FrameTooLargeError(Exception):
     """The other side would take it for nonsense, and hang up on everybody who waits."""
 
 
-def _in_parts(number: int, answer: HandedAnswer) -> Iterable[_Answer | _Part]:
+def _in_parts(number: int, answer: ForwardedAnswer) -> Iterable[_Answer | _Part]:
     body, size = answer.body, PART_BYTES_MAX
     yield _Answer(number, replace(answer, body=body[:size]), more=len(body) > size)
     for start in range(size, len(body), size):

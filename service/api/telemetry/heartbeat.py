@@ -15,7 +15,7 @@ BEAT_BYTES_MAX = 4096
 _DETAIL_CHARACTERS_MAX = 500
 
 
-class Beat(msgspec.Struct, frozen=True):
+class WorkerHealth(msgspec.Struct, frozen=True):
     """How one worker is."""
 
     worker: int
@@ -37,7 +37,7 @@ class Heartbeat:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)  # noqa: FBT003 - takes it by position only
             while True:
-                beat = Beat(os.getpid(), await self._trouble())
+                beat = WorkerHealth(os.getpid(), await self._trouble())
                 with suppress(OSError):
                     sender.sendto(msgspec.json.encode(beat), self._path)
                 await asyncio.sleep(BEAT_SECONDS)

@@ -18,7 +18,7 @@ from prometheus_client.registry import CollectorRegistry
 from service.api.security.callers import operation_id_of
 from service.api.telemetry.exposition import exposition, registry_of
 from service.engine import Execution
-from service.scheduler.commit.metrics import Attempts, Vitals
+from service.scheduler.commit.metrics import Attempts, ProcessState
 
 PROFILES_MAX = 50
 """Names of profiles that become labels; the rest are counted as `other`."""
@@ -136,7 +136,7 @@ class Metrics:
         self._log = gauge("moorage_log_changes", "Changes kept in the logs.", "livesum")
 
         self._handed = Counter(
-            "moorage_handed_over_total",
+            "moorage_forwarded_total",
             "Requests handed to the worker that decides their cluster, by what came of it.",
             ("outcome",),
             registry=registry,
@@ -144,7 +144,7 @@ class Metrics:
 
     # Requests
 
-    def handed_over(self, outcome: Literal["answered", "unreachable", "lost"]) -> None:
+    def forwarded(self, outcome: Literal["answered", "unreachable", "lost"]) -> None:
         """Another worker was to decide a request."""
         self._handed.labels(outcome).inc()
 
@@ -196,7 +196,7 @@ class Metrics:
         """Events will never be stored."""
         self._events_dropped.inc(events)
 
-    def vitals(self, vitals: Vitals) -> None:
+    def vitals(self, vitals: ProcessState) -> None:
         """The present state of this process."""
         for queue in QUEUES:
             self._pending.labels(queue).set(vitals.pending.get(queue, 0))

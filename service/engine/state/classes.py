@@ -180,7 +180,7 @@ class PodClass:
         return all(self in term.matcher.classes for term in terms)
 
 
-class Acquaintance:
+class MatchIndex:
     """Who matches whom: every matcher knows its classes, every class its matchers.
 
     Indexed by label pairs, so that a newcomer is compared only with those it can match.

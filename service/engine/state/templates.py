@@ -8,9 +8,9 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from service.engine.state.classes import (
-    Acquaintance,
     AffinityTerm,
     MatcherEntry,
+    MatchIndex,
     OwnedTerm,
     PodClass,
     Role,
@@ -122,7 +122,7 @@ class Compiler:
         self,
         config: ClusterConfig,
         nodes: NodeTable,
-        acquaintance: Acquaintance,
+        acquaintance: MatchIndex,
         eligibilities: Eligibilities,
     ) -> None:
         self._config = config
@@ -247,7 +247,7 @@ class _TemplateBuilder:
         self,
         config: ClusterConfig,
         nodes: NodeTable,
-        acquaintance: Acquaintance,
+        acquaintance: MatchIndex,
         template: Template,
     ) -> None:
         self._config = config

@@ -45,7 +45,7 @@ class ClusterGone(Exception):  # noqa: N818 - a fact, not a failure
     """The cluster that a loop served is no more; another may have its name now."""
 
 
-class Publication(NamedTuple):
+class CommitUnderWay(NamedTuple):
     """A batch whose commit is under way."""
 
     batch: Batch
@@ -91,7 +91,7 @@ class ClusterLoop:
         self._wake = asyncio.Event()
         self._open: Batch | None = None
         """Decided, but not yet on its way."""
-        self._publication: Publication | None = None
+        self._publication: CommitUnderWay | None = None
         self._behind = True
         """Whether the log has to be read before anything else is decided."""
         self._lag = Lag()
@@ -313,7 +313,7 @@ class ClusterLoop:
         task = asyncio.create_task(locked.run())
         await asyncio.wait({task})
         if locked.batch is not None and locked.end is not None:
-            self._finish(Publication(locked.batch, locked.end, task))
+            self._finish(CommitUnderWay(locked.batch, locked.end, task))
             return
         self._behind = True
         error = task.exception()
@@ -342,10 +342,10 @@ class ClusterLoop:
         assert head is not None
         task = asyncio.create_task(self._committer.publish(batch, head))
         task.add_done_callback(lambda _: self._wake.set())
-        self._publication = Publication(batch, replica.mark(), task)
+        self._publication = CommitUnderWay(batch, replica.mark(), task)
         self._open = None
 
-    def _finish(self, publication: Publication) -> None:
+    def _finish(self, publication: CommitUnderWay) -> None:
         """Do what the outcome of a batch asks for."""
         self._publication = None
         batch = publication.batch
@@ -367,7 +367,7 @@ class ClusterLoop:
         else:
             self._conclude(publication, result)
 
-    def _conclude(self, publication: Publication, result: CommitResult) -> None:
+    def _conclude(self, publication: CommitUnderWay, result: CommitResult) -> None:
         batch = publication.batch
         match result:
             case Committed(head):

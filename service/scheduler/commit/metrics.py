@@ -26,7 +26,7 @@ SAMPLE_SHARE = 0.002
 """Timing plugins takes at most this share of the time."""
 
 
-class Vitals(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
     """The present state of one process."""
 
     inbox: int
@@ -78,7 +78,7 @@ class Meter(Protocol):
         """So many events will never be stored: there were too many, or no database for long."""
         ...
 
-    def vitals(self, vitals: Vitals) -> None:
+    def vitals(self, vitals: ProcessState) -> None:
         """The present state, told every now and then."""
         ...
 
@@ -110,7 +110,7 @@ class NoMeter:
     def events_dropped(self, events: int) -> None:
         """See `Meter`."""
 
-    def vitals(self, vitals: Vitals) -> None:
+    def vitals(self, vitals: ProcessState) -> None:
         """See `Meter`."""
 
 

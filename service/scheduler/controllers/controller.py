@@ -86,7 +86,7 @@ class Controller(ABC):
         """Do no more, and leave the lease to others; raises nothing."""
         self._closed = True
         try:
-            await self._lease.hand_over()
+            await self._lease.relinquish()
         except MoorageError:
             _log.debug("The lease ends by itself.", exc_info=True)
 

@@ -51,7 +51,7 @@ class HeldLease:
         """Take it or prolong it; whether it is ours. Raises StorageUnavailable."""
         self._asked = self._clock.monotonic()
         if self._is_elsewhere(self._cluster_id):
-            await self.hand_over()
+            await self.relinquish()
             return False
         lease = await self._store.acquire_lease(
             self._cluster_id, self._name, self._holder, self._seconds
@@ -73,7 +73,7 @@ class HeldLease:
         self._until = self._asked = float("-inf")
         await self._store.release_lease(self._cluster_id, self._name, self._holder)
 
-    async def hand_over(self) -> None:
+    async def relinquish(self) -> None:
         """Let it end now, and be found by others: there is work left. Raises StorageUnavailable."""
         if self.held:
             self._until = float("-inf")

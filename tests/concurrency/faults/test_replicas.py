@@ -72,7 +72,7 @@ async def test_all_processes_of_a_database_come_to_hold_what_the_tables_hold(dat
         "MOORAGE_DATABASE_URL": database_url,
         "MOORAGE_TOKEN": TOKEN,
         "MOORAGE_DEBUG": "true",
-        "MOORAGE_HAND_OVER": "false",  # else one worker of a server has the replica
+        "MOORAGE_FORWARDING": "false",  # else one worker of a server has the replica
     }
     with temporary_folder() as folder, ExitStack() as stack:
         servers = [

@@ -2,11 +2,11 @@
 
 import msgspec
 
-from service.scheduler.decide.placing.one_pod import one_pod
+from service.scheduler.decide.placing import one_pod
+from service.scheduler.replica.quotas import refusals
 from service.scheduler.replica.quotas.charges import Charges
 from service.scheduler.replica.quotas.ledger import Ledger, _Account
 from service.scheduler.replica.replica import Replica
-from service.scheduler.replica.replica.quotas import refusals
 from tests.concurrency.planted.registry import bug
 
 

@@ -6,14 +6,8 @@ from service.scheduler import decide as decide_module
 from service.scheduler.commit import decider as deciding_module
 from service.scheduler.commit.tickets import Ticket
 from service.scheduler.decide import stored_objects
-from service.scheduler.decide.placing.one_pod import (
-    Candidate,
-    all_or_nothing,
-    gangs,
-    one_by_one,
-    one_pod,
-    placements,
-)
+from service.scheduler.decide.placing import all_or_nothing, gangs, one_by_one, one_pod, placements
+from service.scheduler.decide.placing.one_pod import Candidate
 from service.scheduler.replica.replica import Replica
 from service.scheduler.service import Scheduler
 from tests.concurrency.planted.registry import bug

@@ -6,7 +6,8 @@ from service.engine.questions import violations
 from service.model.config import ClusterConfig
 from service.scheduler import decide as decide_module
 from service.scheduler.controllers import evictions
-from service.scheduler.decide.evicting.evicting import _Sweep, evicting, victims
+from service.scheduler.decide.evicting import evicting, victims
+from service.scheduler.decide.evicting.evicting import _Sweep
 from service.scheduler.decide.evicting.victims import Conflicts
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.kinds import EvictionState

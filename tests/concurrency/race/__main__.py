@@ -61,7 +61,7 @@ async def _race(options: argparse.Namespace, report: Report) -> None:
         environment = {
             "MOORAGE_TOKEN": TOKEN,
             "MOORAGE_DATABASE_URL": postgres.url,
-            "MOORAGE_HAND_OVER": "false",
+            "MOORAGE_FORWARDING": "false",
         }
         servers = [
             LocalServer(folder / f"planner-{i}", environment=environment)

@@ -77,7 +77,7 @@ class SimulatedPeers:
         draw = partial(self._random.choice, (0.0, 0.05))
         return self._database.choices.take(f"{name}/patience", 0.0, draw)
 
-    async def hand_over(
+    async def forward(
         self, holder: str, request: Asked, submit: Callable[..., Coroutine[Any, Any, Any]]
     ) -> Any:
         """As the API does it: `submit` is how the worker that was asked would decide."""
@@ -88,7 +88,7 @@ class SimulatedPeers:
             except MoorageError as error:
                 return Told(error)
 
-        told = await policy.hand_over(self, holder, request, _repeat(request), here)
+        told = await policy.forward(self, holder, request, _repeat(request), here)
         if isinstance(told.outcome, Exception):
             raise told.outcome
         return told.outcome

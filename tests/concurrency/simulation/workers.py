@@ -136,7 +136,7 @@ class Worker:
         submit, request = self.scheduler.submit, Asked(cluster, intent, idempotency)
         if holder is None or self._peers is None:
             return await submit(*request)
-        return await self._peers.hand_over(holder, request, submit)
+        return await self._peers.forward(holder, request, submit)
 
     def forget(self, reply: asyncio.Future[Any]) -> None:
         """Its sender has hung up."""

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.api.forwarding.policy import AnswerLost, Unreachable, hand_over
+from service.api.forwarding.policy import AnswerLost, Unreachable, forward
 from service.model.errors import OutcomeUnknown, StorageUnavailable
 from service.scheduler.controllers.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
@@ -173,7 +173,7 @@ async def handed(outcome, repeat, here):
         decided.append(True)
         return here
 
-    reply = await hand_over(OnePeer(outcome), "w1", "request", repeat, decide)
+    reply = await forward(OnePeer(outcome), "w1", "request", repeat, decide)
     return reply.text, bool(decided)
 
 

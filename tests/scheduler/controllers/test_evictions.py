@@ -7,7 +7,7 @@ import pytest
 from service.model.manifest import TemplateCache
 from service.scheduler.commit.batch import Batch
 from service.scheduler.controllers.evictions import Evictions
-from service.scheduler.decide.evicting.evicting import evicting
+from service.scheduler.decide.evicting import evicting
 from service.scheduler.protocol.intents import DeleteObject, PatchConfig, ReadViolations
 from service.scheduler.replica.kinds import EvictionState
 from service.scheduler.replica.replica import Replica

@@ -128,7 +128,7 @@ async def test_p16_who_is_refused_or_gives_back_holds_nothing(store: Distant) ->
     await one.release()
     assert not one.held
     assert await two.acquire()
-    await two.hand_over()
+    await two.relinquish()
     assert not two.held
     store.clock.advance(0.001)
     assert await store.expired_leases("work") == ["default"]

@@ -1,6 +1,6 @@
 """Several workers, one cluster: what it costs to hand requests over, and what not to.
 
-    python -m bench.hand_over --workers 2 --workers 4
+    python -m bench.forward --workers 2 --workers 4
 
 Runs with and without take turns, each on a server and a database of its own.
 """
@@ -20,7 +20,7 @@ from bench.workloads import find
 
 app = typer.Typer(add_completion=False)
 console = Console(width=160)
-OPTIONS = {False: "--no-hand-over", True: "--hand-over"}
+OPTIONS = {False: "--no-forwarding", True: "--forwarding"}
 
 
 @app.command()

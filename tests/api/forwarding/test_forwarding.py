@@ -14,9 +14,9 @@ import pytest
 from service.api.bodies.budget import Budget
 from service.api.bodies.requests import BodyReader
 from service.api.forwarding import sockets as peers_module
-from service.api.forwarding.liveness import Presence
-from service.api.forwarding.middleware import HandOver, decide_handed
-from service.api.forwarding.sockets import HandedRequest, Listener, SocketPeers, socket_of
+from service.api.forwarding.liveness import Liveness
+from service.api.forwarding.middleware import ForwardingMiddleware, decide_forwarded
+from service.api.forwarding.sockets import ForwardedRequest, Listener, SocketPeers, socket_of
 from service.api.telemetry.metrics import Metrics
 from service.app import RandomIds, SystemClock, create_app
 from service.model.errors import OutcomeUnknown
@@ -38,7 +38,7 @@ class Worker:
 
     def __init__(self, store, folder, name, **settings):
         self.settings = Settings(**settings)
-        self.presence = Presence(folder, name)
+        self.presence = Liveness(folder, name)
         lives = self.presence.lives
         self.cluster_owners = ClusterOwners(
             store, CLOCK, Limits(), server="s", own=name, lives=lives
@@ -57,7 +57,7 @@ class Worker:
             clock=CLOCK,
             metrics=metrics,
             budget=self.budget,
-            middleware=[HandOver(self.cluster_owners, self.peers, bodies, metrics)],
+            middleware=[ForwardingMiddleware(self.cluster_owners, self.peers, bodies, metrics)],
         )
         self.handed = []
         """What others handed to it."""
@@ -76,7 +76,7 @@ class Worker:
         self.handed.append(request)
         if self.before is not None:
             await self.before()
-        answer = await decide_handed(self.app._app, request)
+        answer = await decide_forwarded(self.app._app, request)
         if self.after is not None:
             await self.after()
         return answer
@@ -285,8 +285,8 @@ async def test_p19_a_connection_that_closed_since_is_no_way_to_hand_over(home, o
 async def test_p19_what_nobody_known_has_asked_is_refused_by_whoever_decides(home):
     path = f"{CLUSTER}/violations"
     for principal, status in ((None, 401), (EVERYBODY, 200)):
-        request = HandedRequest("GET", path, path.encode(), b"", [], b"", principal)
-        assert (await decide_handed(home.app._app, request)).status == status
+        request = ForwardedRequest("GET", path, path.encode(), b"", [], b"", principal)
+        assert (await decide_forwarded(home.app._app, request)).status == status
 
 
 async def test_p19_nothing_is_handed_over_twice(home, other, start_worker):
@@ -326,10 +326,10 @@ async def test_p19_the_place_of_one_that_has_died_is_taken_at_once(home, other, 
 
 
 def test_p19_a_process_that_is_killed_is_dead_to_the_others(tmp_path):
-    own = Presence(tmp_path, "own")
+    own = Liveness(tmp_path, "own")
     code = (
-        "import pathlib, sys; from service.api.forwarding.liveness import Presence;"
-        "presence = Presence(pathlib.Path(sys.argv[1]), 'other'); print(flush=True); input()"
+        "import pathlib, sys; from service.api.forwarding.liveness import Liveness;"
+        "presence = Liveness(pathlib.Path(sys.argv[1]), 'other'); print(flush=True); input()"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:

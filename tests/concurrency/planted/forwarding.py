@@ -6,22 +6,22 @@ from service.model.errors import StorageUnavailable
 from tests.concurrency.planted.registry import bug
 
 
-@bug("P19, P4, A7", "handing.hand_over")
+@bug("P19, P4, A7", "forwarding.forward")
 def lost_answer_decided_again_without_a_key(patch):
     """A request whose answer got lost is decided again, though nothing tells whether it was done."""
-    hand_over = policy.hand_over
+    forward = policy.forward
 
-    async def hand_over_again(peers, holder, request, repeat, here):
-        return await hand_over(peers, holder, request, "Safe", here)
+    async def forward_again(peers, holder, request, repeat, here):
+        return await forward(peers, holder, request, "Safe", here)
 
-    patch.setattr(policy, "hand_over", hand_over_again)
+    patch.setattr(policy, "forward", forward_again)
 
 
-@bug("P19, A7", "handing.hand_over")
+@bug("P19, A7", "forwarding.forward")
 def lost_answer_told_as_refused(patch):
     """A request whose answer got lost is told as definitely not done."""
 
-    async def hand_over(peers, holder, request, repeat, here):
+    async def forward(peers, holder, request, repeat, here):
         try:
             return await peers.ask(holder, request, repeat)
         except AnswerLost:
@@ -29,4 +29,4 @@ def lost_answer_told_as_refused(patch):
         except policy.Unreachable:
             return await here()
 
-    patch.setattr(policy, "hand_over", hand_over)
+    patch.setattr(policy, "forward", forward)

@@ -21,16 +21,16 @@ def once_handed_over(url):
 
     def told():
         try_out(url)
-        found = handed_over(url)
+        found = forwarded(url)
         return "answered" in found and found
 
     return eventually(told)
 
 
-def handed_over(url):
+def forwarded(url):
     """Requests handed over, by what came of it."""
     text = httpx.get(f"{url}/metrics", **PLAIN_HTTP).text
-    found = re.findall(r'^moorage_handed_over_total\{outcome="(\w+)"\} (\S+)$', text, re.MULTILINE)
+    found = re.findall(r'^moorage_forwarded_total\{outcome="(\w+)"\} (\S+)$', text, re.MULTILINE)
     return {outcome: float(value) for outcome, value in found}
 
 
