@@ -1,6 +1,7 @@
 """All figures of RESULTS.md, each section written between its marks as soon as it is measured."""
 
 import platform
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ RESULTS = CHECKOUT / "bench" / "RESULTS.md"
 CURVES = CHECKOUT / "docs" / "growth.svg"
 FLAMES = CHECKOUT / "docs" / "flame-{layer}.svg"
 
+COLUMNS = 100
+"""As wide as the prose of the page is."""
 RUNS = 3
 BATCH, CLIENTS, PODS = 100, 8, 4_000
 TRACE_BATCH, TRACE_CLIENTS = 200, (1, 2)
@@ -48,10 +51,12 @@ def conditions(means: Means) -> str:
     settings = ", ".join(f"`{name}` {value}" for name, value in means.postgres.durability.items())
     form = "compiled" if compiled.is_in_use() else "interpreted"
     load = psutil.getloadavg()[1] / (psutil.cpu_count() or 1)
-    return (
+    told = (
         f"{psutil.cpu_count()} shared cores, {memory_gb:.0f} GB; CPython {platform.python_version()}, "
-        f"NumPy {np.__version__}, engine {form}; PostgreSQL: {settings}. Load of each core in the five minutes before: {load:.1f}."
+        f"NumPy {np.__version__}, engine {form}; PostgreSQL: {settings}. Load of each core in the "
+        f"five minutes before: {load:.1f}."
     )
+    return textwrap.fill(told, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 
 def engine_alone(means: Means) -> str:

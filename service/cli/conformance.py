@@ -146,15 +146,25 @@ def render_report(tallies: dict[str, Tally], files: Sequence[str]) -> str:
     rows = "\n".join(
         f"| {group} | {checked} | {passed} |" for group, checked, passed in _rows(tallies)
     )
+    compared = "\n".join(f"- {file}" for file in files)
     return f"""# Conformance with kube-scheduler
 
-Answers of the server compared with those of kube-scheduler v1.35.4's own code: which nodes are feasible, every filter's reasons
-on every node, every score, the best nodes and the message. A case is one simulation, and once more a placement on a stored
-cluster that reached the same state by a winding road (objects in any order, changed there and back, deleted and made again); a
-step of a trace is one placement on a cluster that a client builds over HTTP. Each must be the same in every field.
+This page compares answers of the server with those of kube-scheduler v1.35.4's own code: which
+nodes are feasible, the reasons of every filter on every node, every score, the best nodes and the
+message. An answer counts as the same only if every field is equal.
 
-Compared: {", ".join(files)}. Written by `make conformance REPORT=docs/conformance.md`; anyone can compare any server with any file
-of such vectors: `moorage conformance FILE --url …`. The exit code is 0 only if every answer is the same; differences are printed plugin by plugin.
+A test vector is a case or a trace. A case is asked twice: as a simulation, and as a placement on a
+stored cluster that reached the same state by a detour (objects are written in any order, changed
+and changed back, deleted and created again). Each step of a trace that schedules a pod is one
+placement on a cluster that a client builds over HTTP.
+
+The vectors come from these files:
+
+{compared}
+
+`make conformance REPORT=docs/conformance.md` writes this page. Anyone can compare any server with
+any file of such vectors: `moorage conformance FILE --url …` prints the differences plugin by
+plugin, and its exit code is 0 only if every answer is the same.
 
 | group | answers | the same |
 |---|--:|--:|

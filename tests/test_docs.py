@@ -1,0 +1,105 @@
+"""Pages are wrapped, so that a terminal shows them whole, and their links lead to sections."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from service.cli.conformance import render_report
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")),
+    ROOT / "bench" / "RESULTS.md",
+    ROOT / "examples" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+COLUMNS_MAX = 100
+FENCE = re.compile(r"\s*```")
+TABLE_OR_HTML = re.compile(r"\s*[|<]")
+UNBREAKABLE = re.compile(r"`[^`]*`|\]\([^)]*\)")
+"""Code and the target of a link, whose white space is no place to break a line at."""
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+MARKER = re.compile(r"\s*([-*+]|\d+\.)?\s*")
+
+
+def wide_lines(page: str) -> list[str]:
+    """The lines of prose that are too wide and have a place to break them at."""
+    return [line for line in _prose(page) if len(line) > COLUMNS_MAX and _can_be_broken(line)]
+
+
+def _prose(page: str) -> Iterator[str]:
+    """The lines of a page that are neither in a block of code nor of a table or HTML."""
+    in_code = False
+    for line in page.splitlines():
+        if FENCE.match(line):
+            in_code = not in_code
+        elif not in_code and not TABLE_OR_HTML.match(line):
+            yield line
+
+
+def _can_be_broken(line: str) -> bool:
+    text = UNBREAKABLE.sub("x", line[MARKER.match(line).end() :])
+    return " " in text.strip()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_sections_lead_to_one(page):
+    links = LINK.findall(page.read_text(encoding="utf-8"))
+    told = {(page.parent / other if other else page, section) for other, section in links}
+    assert {section for other, section in told if section not in _sections(other)} == set()
+
+
+def _sections(page: Path) -> set[str]:
+    """The names by which links lead to the sections of a page, as GitHub makes them."""
+    headings = HEADING.findall(page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_is_wrapped(page):
+    assert wide_lines(page.read_text(encoding="utf-8")) == []
+
+
+def test_the_page_that_the_conformance_check_writes_is_wrapped():
+    files = [f"vectors_of_group_{number}.jsonl.gz" for number in range(10)]
+    assert wide_lines(render_report({}, files)) == []
+
+
+WORDS = "word " * 19 + "words"
+LONG = "a" * COLUMNS_MAX
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"{WORDS}!",
+        f"- {WORDS}",
+        f"  {WORDS}",
+        f"# {WORDS}",
+        f"see `{LONG}`",
+        f"[see this]({LONG})",
+        f"```\ncode\n```\n{WORDS}!",
+    ],
+)
+def test_a_line_that_could_be_wrapped_is_found(line):
+    assert wide_lines(f"{line}\n") == [line.splitlines()[-1]]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        WORDS,
+        f"```\n{WORDS}!\n```",
+        f"- item\n  ```sh\n  {WORDS}\n  ```",
+        f"| {WORDS} |",
+        f"<!-- {WORDS} -->",
+        f"- `{LONG} {LONG}`",
+        f"1. [this]({LONG})",
+        f"https://{LONG}",
+    ],
+)
+def test_a_line_that_has_no_place_to_break_it_is_left_alone(page):
+    assert wide_lines(page) == []
