@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from service import compiled
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
-WHICH = "from service import compiled; from service.engine import ranks; print(compiled.is_in_use(), ranks.VETO, ranks.__file__)"
+WHICH = "from service import compiled; from service.engine.state import ranks; print(compiled.is_in_use(), ranks.VETO, ranks.__file__)"
 
 
 @pytest.fixture

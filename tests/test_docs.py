@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from service.cli.conformance import render_report
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")),
     ROOT / "bench" / "RESULTS.md",

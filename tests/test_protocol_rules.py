@@ -1,13 +1,13 @@
 """`docs/reliability.md` names tests for every rule of the commit protocol, and they are there."""
 
 import re
-from pathlib import Path
 
 import pytest
 
+from tests.paths import ROOT
 from tests.test_requirements import docstrings
 
-PAGE = Path(__file__).parents[1] / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "reliability.md"
 RULES = [f"P{number}" for number in range(1, 21)]
 ROW = re.compile(r"^\| (P\d+) \| (.+?) \| (.+) \|$", re.MULTILINE)
 TEST = re.compile(r"`(tests/\S+\.py)::(test_\w+)`")

@@ -4,12 +4,12 @@ import ast
 import re
 from collections import Counter
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.paths import ROOT
+
 PAGE = ROOT / "docs" / "requirements.md"
 ROWS = {
     "A": 18, "B": 5, "C": 3, "D": 10, "E": 9, "F": 11, "G": 9, "H": 18, "I": 4,

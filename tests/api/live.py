@@ -5,13 +5,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 from service.cli.local import is_ready
 from service.cli.ports import LOOPBACK, hold_port, port_of
+from tests.paths import ROOT
 from tests.waiting import WAIT_SECONDS, eventually
-
-ROOT = Path(__file__).parents[2]
 
 
 @contextlib.contextmanager

@@ -4,7 +4,6 @@ import asyncio
 import random
 import socket
 import sys
-from pathlib import Path
 
 import asyncpg
 import psutil
@@ -14,12 +13,12 @@ from service.cli.local import temporary_folder
 from service.cli.ports import hold_port, port_of
 from service.store.connections import STARTERS_LOCK, data_source_name
 from service.store.migrate import is_current
+from tests.paths import ROOT
 from tests.processes import copy_data
 from tests.seeds import seed
 from tests.terminals import CTRL_C, Terminal
 from tests.waiting import WAIT_SECONDS, once
 
-ROOT = Path(__file__).resolve().parents[2]
 MOORAGE = [sys.executable, "-m", "service.cli"]
 DEMO = [sys.executable, "examples/demo.py", "--serve", "--data-dir"]
 WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"

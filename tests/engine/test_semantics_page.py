@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,8 +13,9 @@ from service.engine import Placement, explain, place
 from tests.builders import node, pod
 from tests.engine import objects
 from tests.engine.scene import Scene
+from tests.paths import ROOT
 
-PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
+PAGE = ROOT / "docs" / "semantics.md"
 BLOCK = re.compile(
     r"^### (?P<title>[^\n]+)$|^```yaml\n(?P<yaml>.*?)^```$", re.MULTILINE | re.DOTALL
 )

@@ -1,7 +1,6 @@
 """What examples/expected.yaml promises, held against the engine itself."""
 
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import pytest
 import yaml
@@ -11,8 +10,9 @@ from service.engine import Cluster, Placement, Refusal, place
 from service.model.manifest import NamespaceManifest, NodeManifest, parse_any
 from service.model.pod_manifest import parse_pod
 from service.model.templates import TemplateCache
+from tests.paths import ROOT
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 ZONE = "topology.kubernetes.io/zone"
 
 

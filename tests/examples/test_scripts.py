@@ -2,17 +2,15 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from service.cli.local import LocalServer, temporary_folder
 from service.cli.sources import read_objects
+from tests.paths import ROOT
 from tests.seeds import seed
 from tests.waiting import WAIT_SECONDS
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*arguments):

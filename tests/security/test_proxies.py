@@ -1,7 +1,6 @@
 """Behind proxies that are trusted the caller's address is the one that they tell, and nobody else can tell one."""
 
 from ipaddress import ip_address, ip_network
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,8 +14,8 @@ from service.settings import InvalidSettings, Settings, proxy_networks, read_set
 from service.store.memory import MemoryStore
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, node
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 TOKEN = "an-administrators-token-of-32-characters"
 RIGHT = {"authorization": f"Bearer {TOKEN}"}
 WRONG = {"authorization": "Bearer wrong"}

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 
 from service.api.bodies.manifests import Pause, items_in, parse_items, read_members, unknown_fields
 from service.api.bodies.requests import converted
+from service.api.openapi.wire import PlacementRequest
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_pieces import Member, whole
 from service.model.manifest import AnyManifest
@@ -15,27 +16,15 @@ from service.model.pod_manifest import PodManifest, parse_pod
 from service.model.strict_json import decode_strict, too_many
 from service.model.templates import TemplateCache
 from service.scheduler.protocol.intents import PlacePods
-from service.scheduler.protocol.placements import Explain, PlacementRequest, PodRef, Policy
+from service.scheduler.protocol.placements import PodRef
 
 Subject = Literal["pods", "podRefs", "template"]
 
 _SUBJECTS: tuple[Subject, ...] = ("pods", "podRefs", "template")
-_KNOWN = tuple(field.encode_name for field in msgspec.structs.fields(PlacementRequest))
-
-
-class _Options(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a request says beside the pods."""
-
-    replicas: Annotated[int, msgspec.Meta(ge=1, le=2**31)] = 0
-    policy: Policy = "BestEffort"
-    on_unschedulable: Literal["Reject", "Queue"] = "Reject"
-    dry_run: bool = False
-    explain: Explain = "None"
-
-
-_DEFAULTS = _Options()
 # Looked up once: msgspec works the fields of a type out anew at each call.
-_OPTIONS = {field.encode_name: field for field in msgspec.structs.fields(_Options)}
+_FIELDS = {field.encode_name: field for field in msgspec.structs.fields(PlacementRequest)}
+_OPTIONS = {name: field for name, field in _FIELDS.items() if name not in _SUBJECTS}
+_DEFAULTS = PlacementRequest()
 
 
 async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) -> PlacePods:
@@ -45,11 +34,12 @@ async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) 
         MalformedJSON: the body is no JSON that Moorage reads.
         InvalidManifest: all that is wrong with it and with the pods in it.
     """
-    members = await read_members(raw, read=_KNOWN, lists=("pods",), items_max=items_max)
+    members = await read_members(raw, read=tuple(_FIELDS), lists=("pods",), items_max=items_max)
     members = {name: value for name, value in members.items() if value != b"null"}
     options, errors = _read_options(members)
-    if options.replicas > items_max:
-        errors.append(FieldError("replicas", f"has to be at most {items_max}", options.replicas))
+    replicas = options.replicas or 0
+    if replicas > items_max:
+        errors.append(FieldError("replicas", f"has to be at most {items_max}", replicas))
     subjects: list[Subject] = [name for name in _SUBJECTS if name in members]
     if len(subjects) != 1:
         errors.append(FieldError("", "must have exactly one of pods, podRefs, template"))
@@ -77,7 +67,7 @@ async def parse_pods(
 async def _intent(
     subject: Subject,
     member: Member,
-    options: _Options,
+    options: PlacementRequest,
     templates: TemplateCache,
     items_max: int,
 ) -> PlacePods:
@@ -86,7 +76,7 @@ async def _intent(
     if subject == "pods":
         pods = await parse_pods(member, "pods", templates, items_max)
     elif subject == "template":
-        pods = await _replicas(whole(member), options.replicas, templates)
+        pods = await _replicas(whole(member), options.replicas or 0, templates)
     else:
         references = _references(whole(member), items_max)
     return PlacePods(
@@ -167,9 +157,9 @@ def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
         raise InvalidManifest(errors)
 
 
-def _read_options(members: Mapping[str, Member]) -> tuple[_Options, list[FieldError]]:
+def _read_options(members: Mapping[str, Member]) -> tuple[PlacementRequest, list[FieldError]]:
     """The options that can be read, and what is wrong with the others."""
-    errors = unknown_fields(members, _KNOWN)
+    errors = unknown_fields(members, _FIELDS)
     given: dict[str, object] = {}
     for name, field in _OPTIONS.items():
         if (sent := members.get(name)) is None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar import Response, delete, get, post, put
@@ -47,20 +47,15 @@ from service.model.principals import (
     Precondition,
     PrincipalKind,
     PrincipalRow,
-    Role,
     TokenRow,
     is_name,
 )
 from service.model.strict_json import decode_strict
 
-SECONDS_MAX = 100 * 366 * 24 * 3600
-GRANTS_MAX = 1000
-
 RESERVED_NAMES = frozenset({BOOTSTRAP.name, EVERYBODY.name, ITSELF.principal})
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:/@+-]{0,126}[A-Za-z0-9])?")
 _ESCAPES = re.compile(r"~[01]")
-_SCOPE = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
 
 _GRANTS = [{"role": "scheduler", "cluster": "default", "namespace": "shop"}]
 _PRINCIPAL = {
@@ -71,21 +66,6 @@ _PRINCIPAL = {
 }
 _GROUP = {"name": "platform-team", "grants": [{"role": "admin"}], "createdAt": "2026-01-31T08:00:00Z"}  # fmt: skip
 _PROBLEMS = ("NoAdminLeft", "OutcomeUnknown", "StorageUnavailable")
-
-
-class _Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    role: Role
-    cluster: Annotated[str, msgspec.Meta(pattern=_SCOPE)] | None = None
-    namespace: Annotated[str, msgspec.Meta(pattern=_SCOPE)] | None = None
-
-
-class _Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    grants: Annotated[list[_Grant], msgspec.Meta(max_length=GRANTS_MAX)]
-
-
-class _TokenSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    description: Annotated[str, msgspec.Meta(max_length=500)] = ""
-    expires_in_seconds: Annotated[int, msgspec.Meta(ge=1, le=SECONDS_MAX)] | None = None
 
 
 def _operation(  # noqa: PLR0913 - all that is told of one, by name
@@ -235,7 +215,9 @@ def _put_handler(of: _Collection) -> HTTPRouteHandler:
         media_type(request)
         query(request)
         name = _good_name(of, _named(request), services.settings.oidc_name_prefix)
-        settings = converted(decode_strict(await services.bodies.read(request)), _Settings)
+        settings = converted(
+            decode_strict(await services.bodies.read(request)), wire.PrincipalSettings
+        )
         await _put(request, services, of, name, settings)
         return await _present_after_change(services, of, name)
 
@@ -265,7 +247,11 @@ def _delete_handler(of: _Collection) -> HTTPRouteHandler:
 
 
 async def _put(
-    request: AnyRequest, services: Services, of: _Collection, name: str, settings: _Settings
+    request: AnyRequest,
+    services: Services,
+    of: _Collection,
+    name: str,
+    settings: wire.PrincipalSettings,
 ) -> None:
     grants = {Grant(each.role, each.cluster, each.namespace) for each in settings.grants}
     authentication = services.authentication
@@ -370,7 +356,7 @@ async def create_token(request: AnyRequest, services: NamedDependency[Services])
     media_type(request)
     query(request)
     decoded = decode_strict(await services.bodies.read(request))
-    settings, made = converted(decoded, _TokenSettings), new_token()
+    settings, made = converted(decoded, wire.TokenSettings), new_token()
     row = await _stored(request, settings, made, services)
     await services.authentication.changed()
     return _json({**_shown_token(row), "token": made.text}, status=201)
@@ -416,7 +402,7 @@ PRINCIPAL_HANDLERS: tuple[HTTPRouteHandler, ...] = (
 
 
 async def _stored(
-    request: AnyRequest, settings: _TokenSettings, made: NewToken, services: Services
+    request: AnyRequest, settings: wire.TokenSettings, made: NewToken, services: Services
 ) -> TokenRow:
     seconds = settings.expires_in_seconds
     authentication = services.authentication

@@ -23,7 +23,7 @@ from service.model.manifest import AnyManifest, PodManifest, parse_namespace, pa
 from service.model.strict_json import decode_strict
 from service.model.templates import TemplateCache
 from service.scheduler.decide.simulation import Simulation
-from service.scheduler.protocol.placements import PlacementAnswer, Policy
+from service.scheduler.protocol.placements import PlacementAnswer
 
 T = TypeVar("T", bound=AnyManifest)
 P = TypeVar("P")
@@ -49,10 +49,6 @@ _SIMULATE = Operation(
     },
     problems=("InvalidManifest",),
 )
-
-
-class _Options(msgspec.Struct, frozen=True):
-    policy: Policy = "BestEffort"
 
 
 @post("/v1/simulations", status_code=200, opt=described(_SIMULATE))
@@ -125,7 +121,7 @@ async def _config(raw: Member | None) -> ClusterConfig:
 
 async def _all_or_nothing(raw: Member | None) -> bool:
     given = {} if raw is None else {"policy": decode_strict(whole(raw))}
-    return converted(given, _Options).policy == "AllOrNothing"
+    return converted(given, wire.SimulationRequest).policy == "AllOrNothing"
 
 
 async def _objects(

@@ -14,9 +14,17 @@ from service.model import objects
 from service.model.audit import AuditRow
 from service.model.config import ClusterConfig, MatchScope
 from service.model.events import EventReason, EventType
-from service.model.objects import Quantities, Value
+from service.model.objects import Quantities, Strict, Value
 from service.model.principals import Role
 from service.scheduler.protocol.placements import Explain, PodRef, Policy
+
+GRANTS_MAX = 1000
+"""How many grants a principal or a group may have."""
+SECONDS_MAX = 100 * 366 * 24 * 3600
+"""For how long a token may be taken."""
+
+ScopeName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+"""A name that a cluster or a namespace can have."""
 
 
 class ObjectMeta(Value, frozen=True, kw_only=True):
@@ -450,21 +458,21 @@ class ClusterPatch(Value, frozen=True, kw_only=True):
     """The settings to change; null gives one its default."""
 
 
-class Grant(Value, frozen=True, kw_only=True):
+class Grant(Strict, frozen=True, kw_only=True):
     """A role on one cluster or all, in one namespace or all."""
 
     role: Role
     """What the role lets one do is told in the documentation."""
-    cluster: str | None = None
+    cluster: ScopeName | None = None
     """Name of the cluster; absent: all."""
-    namespace: str | None = None
+    namespace: ScopeName | None = None
     """Name of the namespace; absent: all, and what is in none."""
 
 
-class PrincipalSettings(Value, frozen=True, kw_only=True):
+class PrincipalSettings(Strict, frozen=True, kw_only=True):
     """What PUT of a principal or a group takes."""
 
-    grants: list[Grant]
+    grants: Annotated[list[Grant], msgspec.Meta(max_length=GRANTS_MAX)]
     """All its grants."""
 
 
@@ -521,12 +529,12 @@ class GroupList(Value, frozen=True, kw_only=True):
     """The groups."""
 
 
-class TokenSettings(Value, frozen=True, kw_only=True):
+class TokenSettings(Strict, frozen=True, kw_only=True):
     """What a new token is to be."""
 
-    description: str = ""
+    description: Annotated[str, msgspec.Meta(max_length=500)] = ""
     """What it is for."""
-    expires_in_seconds: int | None = None
+    expires_in_seconds: Annotated[int, msgspec.Meta(ge=1, le=SECONDS_MAX)] | None = None
     """How long it is taken from now on; absent: for good."""
 
 
@@ -632,8 +640,8 @@ class PlacementRequest(Value, frozen=True, kw_only=True):
     """Pods that are stored already."""
     template: PodTemplate | None = None
     """What the replicas have in common; they are named `<name>-0`, `<name>-1`, …"""
-    replicas: Annotated[int, msgspec.Meta(ge=1, le=10_000)] | None = None
-    """How many pods of the template."""
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = None
+    """How many pods of the template: at most as many as the server takes in one request."""
     policy: Policy = "BestEffort"
     """AllOrNothing places all of them in one commit, or none."""
     on_unschedulable: Literal["Reject", "Queue"] = "Reject"

@@ -1,6 +1,6 @@
-"""Placements as clients ask for them and as they are answered (`POST …/placements`)."""
+"""What placements are answered, and the words in which they are asked for."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,23 +16,6 @@ class PodRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     namespace: str = "default"
     name: str
-
-
-class PlacementRequest(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
-    """The body of `placePods`: exactly one of `pods`, `podRefs`, or `template` with `replicas`."""
-
-    pods: list[msgspec.Raw] | None = None
-    """Pod manifests; created if they are new."""
-    pod_refs: list[PodRef] | None = None
-    template: msgspec.Raw | None = None
-    """A PodTemplateSpec whose `metadata.name` is the prefix of the pods' names."""
-    replicas: Annotated[int, msgspec.Meta(ge=1, le=10_000)] | None = None
-    policy: Policy = "BestEffort"
-    on_unschedulable: Literal["Reject", "Queue"] = "Reject"
-    dry_run: bool = False
-    explain: Explain = "None"
 
 
 class PlacementResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

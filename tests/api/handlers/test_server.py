@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -12,6 +11,7 @@ from service.app import SystemClock
 from service.model.errors import StorageUnavailable
 from service.scheduler.reporting import Reporter
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.paths import ROOT
 from tests.waiting import WAIT_SECONDS
 
 
@@ -116,7 +116,7 @@ async def test_a_process_whose_replica_lags_is_not_ready(harness: Harness, monke
 
 def test_the_page_for_operators_tells_of_every_metric_and_alerts_on_no_other() -> None:
     """O06: the metrics, the alerts and where to look when placements get slow."""
-    page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
     text = Metrics().text().decode()
     exposed = set(re.findall(r"^# TYPE (?!.*_created)(\S+)", text, re.MULTILINE))
     told = set(re.findall(r"\b((?:moorage|scheduler)_[a-z]+_\w+)", page))

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,9 @@ from service.api.problems import PROBLEMS
 from service.api.routes import HANDLERS, openapi_document
 from service.cli.openapi import rendered_document
 from tests.api.harness import Harness
+from tests.paths import ROOT
 
-STORED = Path(__file__).parents[2] / "openapi" / "openapi.json"
+STORED = ROOT / "openapi" / "openapi.json"
 OPERATION_IDS = [
     "listClusters",
     "getCluster",

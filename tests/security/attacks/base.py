@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http.client import HTTPConnection, HTTPException
-from pathlib import Path
 
 import psutil
 
@@ -26,11 +25,11 @@ from service.cli.client import Client
 from service.cli.local import LocalServer, temporary_folder
 from service.cli.ports import hold_port, port_of
 from tests.builders import node, pod
+from tests.paths import ROOT
 
 TOKEN = "the-token-of-an-attacked-server-0123456789"
 CLUSTER = "default"
 HOST = "127.0.0.1"
-ROOT = Path(__file__).parents[3]
 
 PERIOD_SECONDS = 0.2
 CALL_SECONDS_MAX = 30.0

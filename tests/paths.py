@@ -1,0 +1,5 @@
+"""Where the project's files are, whatever folder a test is in."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
