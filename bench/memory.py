@@ -147,7 +147,7 @@ async def _apply(server: Server, nodes: int, pods: int) -> float:
     seconds = 0.0
     lines: list[str] = []
     async with Connection(server.host, server.port) as connection:
-        for line in _lines(nodes, pods):
+        for line in lines_of(nodes, pods):
             lines.append(line)
             if len(lines) == LINES_PER_REQUEST:
                 seconds += await _send(connection, lines)
@@ -167,7 +167,8 @@ async def _send(connection: Connection, lines: Sequence[str]) -> float:
     return seconds
 
 
-def _lines(nodes: int, pods: int) -> Iterator[str]:
+def lines_of(nodes: int, pods: int) -> Iterator[str]:
+    """A cluster of so many nodes and pods, object by object, as `apply` takes it."""
     for number in range(nodes):
         yield json.dumps({"kind": "Node", **worlds.node(number)})
     kinds = []

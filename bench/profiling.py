@@ -47,7 +47,7 @@ def of_engine(workload: Workload, pods: int) -> Stacks:
         command = [*_py_spy(), *_options(file), "--", *measured, *chosen]
         interpreted = {**os.environ, compiled.VARIABLE: compiled.INTERPRETED}  # noqa: TID251
         subprocess.run(command, check=True, cwd=CHECKOUT, capture_output=True, env=interpreted)
-        return _below(PLACING, _read(file))
+        return below(PLACING, _read(file))
 
 
 def of_server(
@@ -63,7 +63,7 @@ def of_server(
                 yield
 
         over_http.run(postgres, workload, batch=batch, clients=clients, pods=pods, during=sampled)
-        return _busy(_read(file))
+        return busy(_read(file))
 
 
 def table(stacks: Stacks) -> Table:
@@ -161,7 +161,7 @@ def _read(file: Path) -> Stacks:
     return stacks
 
 
-def _busy(stacks: Stacks) -> Stacks:
+def busy(stacks: Stacks) -> Stacks:
     """Without threads that wait for work, and without those that are none of Python's."""
     return {
         stack: samples
@@ -170,7 +170,7 @@ def _busy(stacks: Stacks) -> Stacks:
     }
 
 
-def _below(function: str, stacks: Stacks) -> Stacks:
+def below(function: str, stacks: Stacks) -> Stacks:
     """The stacks that pass through a function, from it on."""
     found = Counter[tuple[str, ...]]()
     for stack, samples in stacks.items():

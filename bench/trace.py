@@ -54,7 +54,7 @@ Key = tuple[str, str]
 
 
 @dataclass(kw_only=True)
-class _Replay:
+class Replay:
     """What is asked for, encoded before the clock runs, and what was answered so far."""
 
     steps: Iterator[tuple[list[Key], bytes]]
@@ -106,7 +106,7 @@ async def _measure(
         for leaving, arriving in batches(pods, batch)
     ]
     ended = {_key(pod): _encode(pod | {"status": {"phase": "Succeeded"}}) for pod in pods}
-    replay = _Replay(steps=iter(steps), ended=ended)
+    replay = Replay(steps=iter(steps), ended=ended)
     async with Connection(server.host, server.port) as connection:
         await connection.post_json(f"{CLUSTER}/apply", {"kind": "List", "items": [*nodes]})
     cpu = server.cpu_seconds()
@@ -133,7 +133,7 @@ async def _measure(
     )
 
 
-async def _client(server: Server, replay: _Replay) -> None:
+async def _client(server: Server, replay: Replay) -> None:
     """Take one batch after the other: report who has left, then ask for those that come."""
     async with Connection(server.host, server.port) as connection:
         for leaving, arriving in replay.steps:

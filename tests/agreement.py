@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from service.engine import Cluster, place
-from service.engine.state.views import NodeViews
 from service.model.config import ClusterConfig
 from service.model.objects import Namespace, Node, Pod
 
@@ -48,16 +47,8 @@ def disagreements(engine: Cluster, fresh: Cluster, pods: Iterable[Pod]) -> list[
     """
     told = []
     for pod in pods:
-        forget_ranks(fresh)
+        fresh.forget_rows()
         mine, expected = place(engine, pod), place(fresh, pod)
         if mine != expected:
             told.append(f"{pod.namespace}/{pod.name}: {mine}, and loaded anew {expected}")
     return told
-
-
-def forget_ranks(engine: Cluster) -> None:
-    """Drop all that is kept between two questions but the counters."""
-    engine._row_caches.clear()
-    engine._row_cache_bytes = 0
-    engine._sites.clear()
-    engine.nodes.views = NodeViews()

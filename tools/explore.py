@@ -78,7 +78,7 @@ def main() -> int:
     options = _options()
     print(f"seed {options.seed}", flush=True)
     end, failures = time.monotonic() + 60 * options.minutes, 0
-    for seed, (name, explore) in zip(_seeds(options.seed), _turns(options.only)):  # noqa: B905
+    for seed, (name, explore) in zip(seeds(options.seed), _turns(options.only)):  # noqa: B905
         if time.monotonic() >= end:
             break
         started = time.monotonic()
@@ -90,8 +90,8 @@ def main() -> int:
     return 1 if failures else 0
 
 
-def _seeds(first: int) -> Iterator[int]:
-    """The first itself, so that one turn can be had again."""
+def seeds(first: int) -> Iterator[int]:
+    """The seed of each turn: the first itself, so that one turn can be had again."""
     chance = random.Random(first)
     yield first
     while True:

@@ -87,7 +87,7 @@ class Documents:
         """The OpenAPI document."""
         async with self._lock:
             if self._openapi is None:
-                self._openapi = await asyncio.to_thread(_encoded)
+                self._openapi = await asyncio.to_thread(encoded_document)
         return self._openapi
 
     async def page(self) -> str:
@@ -98,7 +98,8 @@ class Documents:
         return self._page
 
 
-def _encoded() -> bytes:
+def encoded_document() -> bytes:
+    """The OpenAPI document, made anew."""
     return msgspec.json.encode(openapi_document())
 
 

@@ -73,7 +73,7 @@ def create_token(
     settings = {"description": description, "expiresInSeconds": _seconds(expires)}
     if role is not None:
         _grant(session, "principals", name, _shown(role, on, in_))
-    path = f"{_path('principals', name)}/tokens"
+    path = f"{path_of('principals', name)}/tokens"
     given = {key: value for key, value in settings.items() if value is not None}
     made = session.client.post(path, given)
     if session.output.for_people:
@@ -159,7 +159,7 @@ def remove_grant(
             )
         return [each for each in known or [] if each != gone]
 
-    _change(session, _path(_collection(group=group), name), without)
+    _change(session, path_of(_collection(group=group), name), without)
     session.output.note(f"{name} no longer has the role {role.value}")
 
 
@@ -191,7 +191,7 @@ def _collection(*, group: bool) -> str:
     return "groups" if group else "principals"
 
 
-def _path(collection: str, name: str) -> str:
+def path_of(collection: str, name: str) -> str:
     """The path of somebody, or of a group: a slash in a name would be another path."""
     escaped = name.replace("~", "~0").replace("/", "~1")
     return f"/v1/{collection}/{quote(escaped, safe='')}"
@@ -206,7 +206,7 @@ def _grant(session: Session, collection: str, name: str, grant: dict[str, str]) 
     def with_it(known: Grants | None) -> Grants:
         return known if known and grant in known else [*(known or []), grant]
 
-    _change(session, _path(collection, name), with_it)
+    _change(session, path_of(collection, name), with_it)
 
 
 def _change(session: Session, path: str, change: Callable[[Grants | None], Grants]) -> None:

@@ -94,7 +94,7 @@ class LocalServer:
                 if self._is_ending:
                     self.process.terminate()
                 self._told = told
-                self._wait_until_ready(started + READY_SECONDS_MAX)
+                self.wait_until_ready(started + READY_SECONDS_MAX)
             except BaseException:
                 self.stop()
                 raise
@@ -111,7 +111,8 @@ class LocalServer:
         weakref.finalize(self, held.close)
         return port_of(held)
 
-    def _wait_until_ready(self, deadline: float) -> None:
+    def wait_until_ready(self, deadline: float) -> None:
+        """Wait until the server says that it is; Unavailable if it ends or the time is over."""
         while time.monotonic() < deadline:
             if self.process is None or self.process.poll() is not None:
                 raise Unavailable("The server ended while it started; its last words are above.")

@@ -12,6 +12,7 @@ from service.engine.state.classes import MatchIndex, PodClass
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules, Use
 from service.engine.state.templates import Compiler, Eligibilities
+from service.engine.state.views import NodeViews
 from service.model.config import ClusterConfig
 from service.model.objects import Namespace, Node, ObjectName, Pod
 
@@ -129,12 +130,12 @@ class Cluster:
             return
         self._record(lambda: self.put_node(before))
         slot = self.nodes.slots[node.name]
-        self._recount(slot, -1)
+        self.recount(slot, -1)
         self._eligibilities.leave(slot)
         self.nodes.forget(slot)
         self.nodes.describe(slot, node)
         self._eligibilities.enter(slot)
-        self._recount(slot, 1)
+        self.recount(slot, 1)
 
     def delete_node(self, name: str) -> None:
         """Remove; its pods stay known and count again when a node of that name comes.
@@ -145,10 +146,14 @@ class Cluster:
         before = self.nodes.nodes[slot]
         assert before is not None
         self._record(lambda: self.put_node(before))
-        for resident in self._by_node.get(name, {}).values():
-            self._detach(resident, slot)
+        self.detach_pods(name, slot)
         self._eligibilities.leave(slot)
         self.nodes.remove(slot)
+
+    def detach_pods(self, name: str, slot: int) -> None:
+        """The pods of a node that goes count no longer."""
+        for resident in self._by_node.get(name, {}).values():
+            self._detach(resident, slot)
 
     def _insert_node(self, node: Node) -> None:
         slot = self.nodes.add(node)
@@ -157,7 +162,8 @@ class Cluster:
             self._eligibilities.resize()
         self._eligibilities.enter(slot)
 
-    def _recount(self, slot: int, sign: int) -> None:
+    def recount(self, slot: int, sign: int) -> None:
+        """Count a node's pods (1) in the domains that it is in, or no longer (-1)."""
         for pod_class, pods in self._classes_on[slot].items():
             pod_class.count(slot, sign * pods)
 
@@ -318,6 +324,32 @@ class Cluster:
             self._row_cache_bytes += grown
             self._evict_rows()
         return cache
+
+    # What is kept
+
+    def kept_rows(self) -> tuple[RowCache, ...]:
+        """What is kept of rules that were asked for, the least recently used first."""
+        return tuple(self._row_caches.values())
+
+    @property
+    def kept_rows_bytes(self) -> int:
+        """What all that counts for towards its bound."""
+        return self._row_cache_bytes
+
+    def forget_rows(self) -> None:
+        """Drop all that is kept between two placements but the counters: it is worked out anew."""
+        self._row_caches.clear()
+        self._row_cache_bytes = 0
+        self._sites.clear()
+        self.nodes.views = NodeViews()
+
+    def interned(self) -> dict[str, int]:
+        """How many things of each kind are known, for pods that there are or that may come again."""
+        return {
+            **self._compiler.interned(),
+            "matchers by label pair": self._acquaintance.indexed,
+            "sets of nodes": len(self._eligibilities),
+        }
 
     def _site(self, rules: NodeRules, pipeline: Pipeline) -> StaticRows:
         key = (rules.site, pipeline)

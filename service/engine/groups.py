@@ -88,11 +88,11 @@ def placing_group(
     cluster: Cluster, pods: Sequence[Pod], hints: Sequence[str | None] = ()
 ) -> Search[GroupPlacement | GroupRefusal]:
     """The steps of `place_group`; between them the cluster has tentative pods, and may not change."""
-    return _GroupSearch(cluster, pods).run(hints)
+    return GroupSearch(cluster, pods).run(hints)
 
 
-class _GroupSearch:
-    """The attempts for one group, and the best failure among them."""
+class GroupSearch:
+    """The attempts for one group, and the best failure among them; `placing_group` runs one."""
 
     def __init__(self, cluster: Cluster, pods: Sequence[Pod]) -> None:
         self._cluster = cluster
@@ -104,6 +104,7 @@ class _GroupSearch:
         self._refusal: Refusal | None = None
 
     def run(self, hints: Sequence[str | None]) -> Search[GroupPlacement | GroupRefusal]:
+        """All attempts, until one succeeds; the cluster is then as it was."""
         try:
             for attempt in self._attempts(hints):
                 found = yield from attempt
@@ -135,7 +136,7 @@ class _GroupSearch:
             return None
         for pod, hint in zip(self._pods, hints, strict=True):
             self._bind(pod, hint)
-        return (yield from self._checked(hints))
+        return (yield from self.checked(hints))
 
     def _mended(self, hints: Sequence[str | None]) -> "_Attempt":
         """Those that still pass where they were to go; then the others, seeing these."""
@@ -161,7 +162,7 @@ class _GroupSearch:
                 return None
             self._bind(pod, answer.node_name)
             names[index] = answer.node_name
-        return (yield from self._checked([names[index] for index in range(len(names))]))
+        return (yield from self.checked([names[index] for index in range(len(names))]))
 
     def _domains(self) -> Iterator[Vetoes]:
         """For each domain of each key that members require of each other: it excludes the rest."""
@@ -185,7 +186,7 @@ class _GroupSearch:
                 return None
             self._bind(pod, choice.node_name)
             names.append(choice.node_name)
-        return (yield from self._checked(names))
+        return (yield from self.checked(names))
 
     def _choice(self, index: int, domain: Vetoes) -> Placement | None:
         pod, pod_class = self._pods[index], self._classes[index]
@@ -205,7 +206,7 @@ class _GroupSearch:
 
     def _deeper(self, index: int, slots: list[int]) -> "_Attempt":
         if index == len(self._pods):
-            return (yield from self._checked([self._node_name(slot) for slot in slots]))
+            return (yield from self.checked([self._node_name(slot) for slot in slots]))
         mark = self._cluster.mark()
         for slot in self._candidates(index, slots):
             self._steps -= 1
@@ -229,7 +230,7 @@ class _GroupSearch:
             return [int(slot) for slot in feasible if slot >= slots[index - 1]]
         return [int(slot) for slot in feasible[np.argsort(-ranks[feasible], kind="stable")]]
 
-    def _checked(self, names: Sequence[str]) -> "_Attempt":
+    def checked(self, names: Sequence[str]) -> "_Attempt":
         """The whole group once more, each member with itself taken out."""
         placements = []
         for index, (pod, name) in enumerate(zip(self._pods, names, strict=True)):

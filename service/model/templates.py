@@ -100,7 +100,7 @@ class _Family:
         return PodTemplate(naming(self._spec, name), spec_json)
 
 
-class _Families:
+class Families:
     """Families by the bytes around the name, least recently used first out, bounded in bytes.
 
     A member is for one pod. It is known for as long as anybody has its spec, and pushes no other out.
@@ -112,6 +112,21 @@ class _Families:
         self._known: OrderedDict[tuple[bytes, bytes], _Family] = OrderedDict()
         self._members: WeakValueDictionary[bytes, PodSpec] = WeakValueDictionary()
         """Specs and not templates: the engine keeps a spec for as long as it knows a pod's class by it."""
+
+    @property
+    def size_in_bytes(self) -> int:
+        """What they count for towards the bound."""
+        return self._bytes
+
+    @property
+    def sizes(self) -> list[int]:
+        """What each counts for, the least recently used first."""
+        return [each.size for each in self._known.values()]
+
+    @property
+    def members(self) -> int:
+        """How many members anybody still has the specs of."""
+        return len(self._members)
 
     def find(self, sent: bytes, gap: int) -> PodTemplate | None:
         """The template for a spec whose family is known, if its name is one."""
@@ -156,7 +171,7 @@ def _is_family(family: _Family, sent: CutName) -> bool:
     name = sent.name + b"0"
     spec = msgspec.json.decode(sent.rejoined(name), type=Json)
     fill_defaults(spec)
-    return _template(spec, encode(spec)) == family.member(name.decode(), family.spec_json(name))
+    return worked_out(spec, encode(spec)) == family.member(name.decode(), family.spec_json(name))
 
 
 class NodeShape(msgspec.Struct, frozen=True):
@@ -198,7 +213,8 @@ class TemplateCache:
         self.limits = limits or Limits()
         self.node_shapes = NodeShapes()
         families_bytes_max = bytes_max // FAMILIES_SHARE
-        self._families = _Families(families_bytes_max)
+        self.families = Families(families_bytes_max)
+        """Specs that differ in the node that they name."""
         self._bytes_max = bytes_max - families_bytes_max
         self._bytes = 0
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
@@ -210,7 +226,7 @@ class TemplateCache:
         """
         entry = self._entries.get(sent)
         if entry is None:
-            return self._families.find(sent, gap)
+            return self.families.find(sent, gap)
         if gap and not entry.has_gap(sent, gap):
             return None
         self._entries.move_to_end(sent)
@@ -223,12 +239,12 @@ class TemplateCache:
         """
         fill_defaults(spec)
         spec_json = encode(spec)
-        template = self.find(spec_json) or _template(spec, spec_json)
+        template = self.find(spec_json) or worked_out(spec, spec_json)
         self._remember(sent, template)
-        self._families.add(sent, template)
+        self.families.add(sent, template)
         if sent != spec_json:
             self._remember(spec_json, template)
-            self._families.add(spec_json, template)
+            self.families.add(spec_json, template)
         return template
 
     def of(self, spec: Json) -> PodTemplate:
@@ -299,7 +315,8 @@ def _gaps(sent: bytes) -> frozenset[int]:
     return frozenset(ends if end + 1 == len(sent) else ())
 
 
-def _template(spec: Json, spec_json: bytes) -> PodTemplate:
+def worked_out(spec: Json, spec_json: bytes) -> PodTemplate:
+    """The template of a whole spec, which is valid and has its defaults: the thorough way."""
     decoded = msgspec.convert(without_nulls(spec), PodSpec)
     _refuse_uncountable(decoded)
     return PodTemplate(decoded, spec_json, label_keys(spec))

@@ -76,10 +76,13 @@ class Scheduler:
         holder = ids.uid()
         self._upkeep = Upkeep(store, clock, holder, self._limits)
         self._cluster_owners = cluster_owners or NoClusterOwners()
-        self._pending = self._duties(AllPendingPods, holder)
-        self._evictions = self._duties(AllEvictions, holder)
+        self.pending = self._duties(AllPendingPods, holder)
+        """What this process does for pods that wait."""
+        self.evictions = self._duties(AllEvictions, holder)
+        """What this process does for rules that are required during execution."""
         self._events = EventRecorder(store, clock, self._limits, self._meter)
-        self._loops = Loops()
+        self.loops = Loops()
+        """The clusters that this process has in memory, by name."""
         self._creating = asyncio.Lock()
         """Held while a cluster is created: they are counted before."""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -102,7 +105,7 @@ class Scheduler:
     async def start(self) -> None:
         """Begin to follow the clusters in use."""
         self._pulse_task = asyncio.create_task(self._pulse())
-        adopting = (self._pending.adopt(self._loop_of), self._evictions.adopt(self._loop_of))
+        adopting = (self.pending.adopt(self.loop_of), self.evictions.adopt(self.loop_of))
         work = (self._listen(), self._upkeep.run(), self._events.run(), *adopting)
         self._background = [self._pulse_task, *map(asyncio.create_task, work)]
 
@@ -112,13 +115,13 @@ class Scheduler:
         await self._cluster_owners.close()
         for task in (*self._background, *self._deletions.values()):
             task.cancel()
-        for loop in self._loops.values():
+        for loop in self.loops.values():
             loop.stop()
-        self._loops.clear()
-        if waited_for := {*self._tasks, *self._background}:
+        self.loops.clear()
+        if waited_for := self.tasks:
             await asyncio.wait(waited_for)
-        await self._pending.close()
-        await self._evictions.close()
+        await self.pending.close()
+        await self.evictions.close()
         await self._events.flush()
         await self._upkeep.release()
 
@@ -126,6 +129,16 @@ class Scheduler:
     def running(self) -> bool:
         """Whether it was started and has not failed or stopped since."""
         return self._pulse_task is not None and not self._pulse_task.done()
+
+    @property
+    def tasks(self) -> set[asyncio.Task[Any]]:
+        """All that it does by itself now: without these it does nothing any more."""
+        return {*self._tasks, *self._background}
+
+    @property
+    def pulse(self) -> asyncio.Task[None] | None:
+        """The task that sees, again and again, what others did; None before the start."""
+        return self._pulse_task
 
     @overload
     async def submit(
@@ -238,28 +251,33 @@ class Scheduler:
 
     def replica_states(self) -> dict[int, ReplicaState | None]:
         """By cluster, what its replica holds; None of one that holds something tentative."""
-        return {loop.cluster_id: loop.state for loop in self._loops.values() if not loop.ended}
+        return {loop.cluster_id: loop.state for loop in self.loops.values() if not loop.ended}
 
     def replicas(self) -> dict[str, tuple[int, str]]:
         """Revision and digest of each cluster's replica, of those that hold nothing tentative."""
-        states = {name: loop.state for name, loop in self._loops.items()}
+        states = {name: loop.state for name, loop in self.loops.items()}
         return {name: state for name, state in states.items() if state is not None}
+
+    @property
+    def keyed_requests(self) -> int:
+        """How many requests with an idempotency key this process is deciding."""
+        return len(self._running_keys)
 
     def pending_pods(self) -> dict[str, dict[str, int]]:
         """By cluster, the pods that this process looks after, by what they wait for.
 
         The latter are `active`, `backoff`, `unschedulable` and `gated`.
         """
-        counts = {name: self._pending.counts(loop.cluster_id) for name, loop in self._loops.items()}
+        counts = {name: self.pending.counts(loop.cluster_id) for name, loop in self.loops.items()}
         return {name: each for name, each in counts.items() if each is not None}
 
     def vitals(self) -> ProcessState:
         """The present state of this process."""
-        loops = self._loops.awake
+        loops = self.loops.awake
         lags = [loop.lag() for loop in loops]
         pending: Counter[str] = Counter()
         for loop in loops:
-            pending.update(self._pending.counts(loop.cluster_id) or {})
+            pending.update(self.pending.counts(loop.cluster_id) or {})
         return ProcessState(
             inbox=sum(loop.waiting for loop in loops),
             pending=pending,
@@ -281,9 +299,9 @@ class Scheduler:
         asked = self._clock.monotonic()
         deadline = asked + self._limits.request_seconds_max
         while True:
-            loop = await self._loop_of(cluster)
+            loop = await self.loop_of(cluster)
             future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-            self._loops.wake(loop.cluster_id)
+            self.loops.wake(loop.cluster_id)
             try:
                 loop.enqueue(
                     Ticket(intent, deadline, idempotency, future, asked=asked, caller=caller)
@@ -291,7 +309,7 @@ class Scheduler:
                 return await future
             except ClusterGone:
                 # Deleted, and perhaps made anew under the same name: then that one is meant.
-                if self._loops.get(cluster) is loop:
+                if self.loops.get(cluster) is loop:
                     self._drop(cluster)
             except Exception as error:
                 if isinstance(error, Unavailable) or not isinstance(error, MoorageError):
@@ -343,15 +361,20 @@ class Scheduler:
         except Unavailable:
             raise
         except MoorageError:
-            recorded = await self._recorded(cluster, idempotency, key)
+            recorded = await self.recorded(cluster, idempotency, key)
             if recorded is None:
                 raise
             return recorded
 
-    async def _recorded(
+    async def recorded(
         self, cluster: str, idempotency: Idempotency[A], key: IdempotencyKey
     ) -> RecordedAnswer | None:
-        cluster_id = (await self._loop_of(cluster)).cluster_id
+        """The answer that a key was given before, if there is one.
+
+        Raises:
+            IdempotencyKeyReused: it was given to another request.
+        """
+        cluster_id = (await self.loop_of(cluster)).cluster_id
         records = await self._store.find_answers(cluster_id, [key])
         if not records:
             return None
@@ -362,34 +385,34 @@ class Scheduler:
 
     # Loops
 
-    async def _loop_of(self, cluster: str) -> ClusterLoop:
+    async def loop_of(self, cluster: str) -> ClusterLoop:
         """The loop that serves a cluster, made if need be.
 
         Raises:
             NotFound: no such cluster.
         """
-        found = self._loops.get(cluster)
+        found = self.loops.get(cluster)
         if found is not None and not found.ended:
             return found
         cluster_id = await self._store.find_cluster(cluster)
-        found = self._loops.get(cluster)
+        found = self.loops.get(cluster)
         if found is None or found.ended:
             self._drop(cluster)
             found = self._new_loop(cluster_id)
-            self._loops.put(cluster, found)
+            self.loops.put(cluster, found)
         return found
 
     def _drop(self, cluster: str) -> None:
         """Have a cluster in memory no longer."""
-        loop = self._loops.remove(cluster)
+        loop = self.loops.remove(cluster)
         if loop is not None:
             loop.stop()
-            self._pending.drop(loop.cluster_id)
-            self._evictions.drop(loop.cluster_id)
+            self.pending.drop(loop.cluster_id)
+            self.evictions.drop(loop.cluster_id)
 
     def _new_loop(self, cluster_id: int) -> ClusterLoop:
-        pending = self._pending.of(cluster_id)
-        evictions = self._evictions.of(cluster_id)
+        pending = self.pending.of(cluster_id)
+        evictions = self.evictions.of(cluster_id)
         loop = ClusterLoop(
             cluster_id,
             store=self._store,
@@ -421,9 +444,9 @@ class Scheduler:
         """
         while True:
             await self._clock.sleep(self._limits.poll_seconds)
-            due = self._loops.due()
+            due = self.loops.due()
             self._drop_unused(due)
-            alive = {name: loop for name, loop in due.items() if name in self._loops}
+            alive = {name: loop for name, loop in due.items() if name in self.loops}
             self._cluster_owners.tick(alive)
             for name, loop in alive.items():
                 self._look_after(name, loop)
@@ -434,17 +457,17 @@ class Scheduler:
 
     def _look_after(self, name: str, loop: ClusterLoop) -> None:
         """Do what time asks for in a cluster; it may sleep once there is nothing left."""
-        controllers = (self._pending, self._evictions)
+        controllers = (self.pending, self.evictions)
         busy = [each.tick(loop.cluster_id) for each in controllers]
         used = loop.last_used + AWAKE_SECONDS > self._clock.monotonic()
         if loop.idle and not used and not any(busy):
-            self._loops.sleep(name)
+            self.loops.sleep(name)
 
     async def _listen(self) -> None:
         """Look as soon as others say that they did something (P14)."""
         async with aclosing(self._store.listen()) as hints:
             async for grown in hints:
-                everything = {loop.cluster_id for loop in self._loops.values()}
+                everything = {loop.cluster_id for loop in self.loops.values()}
                 watched = self.watching.cluster_ids
                 await self._look(grown or everything | watched, idle_only=bool(grown))
 
@@ -454,7 +477,7 @@ class Scheduler:
         Loops with work only note how far they are behind; not at every hint, of which there may
         be many.
         """
-        loops = [loop for loop in self._loops.of(among) if loop.idle or not idle_only]
+        loops = [loop for loop in self.loops.of(among) if loop.idle or not idle_only]
         asked = {loop.cluster_id for loop in loops} | (self.watching.cluster_ids & among)
         if not asked:
             return
@@ -465,7 +488,7 @@ class Scheduler:
             return
         for loop in loops:
             if loop.hear(heads.get(loop.cluster_id)):
-                self._loops.wake(loop.cluster_id)
+                self.loops.wake(loop.cluster_id)
         self.watching.hear(heads, asked)
 
     def _drop_unused(self, looked_at: Mapping[str, ClusterLoop]) -> None:
@@ -473,7 +496,7 @@ class Scheduler:
         unused = self._clock.monotonic() - self._limits.idle_seconds_max
         for name, loop in looked_at.items():
             needed = any(
-                each.are_needed(loop.cluster_id) for each in (self._pending, self._evictions)
+                each.are_needed(loop.cluster_id) for each in (self.pending, self.evictions)
             )
             if loop.ended or (loop.idle and loop.last_used < unused and not needed):
                 self._drop(name)

@@ -121,7 +121,7 @@ class Commits:
             NotFound: there is no such cluster.
         """
         call = self._call(cluster_id, request)
-        return await self._to_its_end(self._commit(cluster_id, request, call))
+        return await self.to_its_end(self._commit(cluster_id, request, call))
 
     async def _commit(
         self, cluster_id: int, request: CommitRequest, call: tuple[str, tuple[object, ...]]
@@ -164,7 +164,7 @@ class Commits:
             NotFound: there is no such cluster.
         """
         try:
-            return await self._to_its_end(self._settle(cluster_id, request))
+            return await self.to_its_end(self._settle(cluster_id, request))
         except StorageUnavailable as error:
             raise OutcomeUnknown("Whether the change was committed is not known yet.") from error
 
@@ -196,7 +196,7 @@ class Commits:
 
         Raises: what `commit` raises.
         """
-        return await self._to_its_end(self._commit_locked(cluster_id, after, tip, decide))
+        return await self.to_its_end(self._commit_locked(cluster_id, after, tip, decide))
 
     async def _commit_locked(
         self, cluster_id: int, after: int, tip: UUID, decide: DecideLocked
@@ -244,7 +244,7 @@ class Commits:
             OutcomeUnknown: they may be kept or not. Trying again tells: DuplicateKey has them.
             StorageUnavailable, NotFound: none is kept.
         """
-        return await self._to_its_end(self._record(cluster_id, head, records))
+        return await self.to_its_end(self._record(cluster_id, head, records))
 
     async def _record(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
@@ -281,7 +281,7 @@ class Commits:
     ) -> DuplicateKey:
         return DuplicateKey(await self.find_answers(cluster_id, [record.id for record in records]))
 
-    async def _to_its_end(self, work: Coroutine[Any, Any, T]) -> T:
+    async def to_its_end(self, work: Coroutine[Any, Any, T]) -> T:
         """Run in a task of its own, which the caller's cancellation doesn't reach.
 
         Of commits cancelled after they were sent, all were committed: cancelling only loses the

@@ -183,15 +183,17 @@ class Connections:
     ) -> None:
         self._connect = connector(url, settings, guard)
         self._guard = guard
-        self._free = asyncio.Semaphore(size)
-        self._idle: list[StoreConnection] = []
+        self.turns = asyncio.Semaphore(size)
+        """One for each connection that may still be borrowed; whoever borrows one holds it."""
+        self.idle: list[StoreConnection] = []
+        """Open, and borrowed by nobody."""
         self._closed = False
 
     async def close(self) -> None:
         """Close those that nobody uses now; the others are closed when they come back."""
         self._closed = True
-        while self._idle:
-            connection = self._idle.pop()
+        while self.idle:
+            connection = self.idle.pop()
             with suppress(StorageUnavailable), unavailable_on_failure():
                 await connection.close(timeout=CLOSE_SECONDS)
 
@@ -214,7 +216,7 @@ class Connections:
                 raise
             self._give_back(connection)
         finally:
-            self._free.release()
+            self.turns.release()
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Driver]:
@@ -237,17 +239,17 @@ class Connections:
                     await transaction.commit()
 
     async def _wait_for_turn(self) -> None:
-        if not self._free.locked():
-            await self._free.acquire()
+        if not self.turns.locked():
+            await self.turns.acquire()
             return
         with unavailable_on_failure():
             async with asyncio.timeout(POOL_WAIT_SECONDS):
-                await self._free.acquire()
+                await self.turns.acquire()
 
     def _take(self) -> StoreConnection | None:
         """The connection used last, unless it was closed meanwhile or another server took over."""
-        while self._idle:
-            connection = self._idle.pop()
+        while self.idle:
+            connection = self.idle.pop()
             if not connection.is_closed() and connection.history == self._guard.current:
                 return connection
             connection.terminate()
@@ -262,4 +264,4 @@ class Connections:
         if self._closed:
             connection.terminate()
         else:
-            self._idle.append(connection)
+            self.idle.append(connection)

@@ -76,12 +76,15 @@ class MemoryStore(MemoryPrincipals):
         audit: bool = False,
         may_audit: bool = False,
     ) -> None:
-        self._keeping = Keeping(on=audit, may_begin=may_audit)
-        super().__init__(clock, self._record, self._keeping)
+        self.keeping = Keeping(on=audit, may_begin=may_audit)
+        """Whether the audit is kept, as far as this process knows."""
+        super().__init__(clock, self._record, self.keeping)
         self._clock = clock
-        self._audit = AuditLog()
+        self.audit = AuditLog()
+        """Its chains, as they are kept."""
         self._new_id = new_id
-        self._clusters: dict[int, ClusterState] = {}
+        self.clusters: dict[int, ClusterState] = {}
+        """All that each cluster has, by its number: simulations look at it past the contract."""
         self._numbers = iter(range(1, 1 << 62))
         self._listeners: list[_Listener] = []
         self._reports: dict[str, tuple[datetime, dict[int, ReplicaState]]] = {}
@@ -98,11 +101,11 @@ class MemoryStore(MemoryPrincipals):
 
     async def list_clusters(self) -> list[ClusterRow]:
         """All clusters by name."""
-        return sorted((own.row() for own in self._clusters.values()), key=lambda row: row.name)
+        return sorted((own.row() for own in self.clusters.values()), key=lambda row: row.name)
 
     async def cluster_ids(self) -> list[int]:
         """The numbers of all clusters, the oldest first."""
-        return sorted(self._clusters)
+        return sorted(self.clusters)
 
     async def get_cluster(self, name: str) -> ClusterRow:
         """The cluster that has this name now, or NotFound."""
@@ -116,7 +119,7 @@ class MemoryStore(MemoryPrincipals):
         self, name: str, config: bytes, caller: AuditedCaller = ITSELF
     ) -> ClusterRow:
         """A new cluster at revision 1, or Conflict."""
-        if any(own.name == name for own in self._clusters.values()):
+        if any(own.name == name for own in self.clusters.values()):
             raise Conflict(f"There is a cluster {name!r} already.")
         own = self._create(name, config)
         self._record(AuditEntry(caller=caller, cluster=name, revision=1), own.cluster_id)
@@ -124,19 +127,19 @@ class MemoryStore(MemoryPrincipals):
 
     async def delete_cluster(self, cluster_id: int, caller: AuditedCaller = ITSELF) -> bool:
         """Delete a cluster with everything that it has; False if it was gone already."""
-        own = self._clusters.pop(cluster_id, None)
+        own = self.clusters.pop(cluster_id, None)
         if own is None:
             return False
         self._record(AuditEntry(caller=caller, cluster=own.name), cluster_id)
         return True
 
     def _record(self, entry: AuditEntry, cluster_id: int | None = None) -> None:
-        if self._keeping.of([entry.caller]):
-            self._audit.add(SERVER_CHAIN, cluster_id, "", self._clock(), [entry])
+        if self.keeping.of([entry.caller]):
+            self.audit.add(SERVER_CHAIN, cluster_id, "", self._clock(), [entry])
 
     async def counts(self, cluster_id: int) -> Counts:
         """How many nodes and pods a cluster has, or NotFound."""
-        return self._cluster(cluster_id).row().counts
+        return self.state_of(cluster_id).row().counts
 
     async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
         """How many pods there are in some namespaces of each of several clusters; nodes are not counted."""
@@ -145,7 +148,7 @@ class MemoryStore(MemoryPrincipals):
         }
 
     def _count_pods(self, cluster_id: int, namespaces: set[str]) -> Counts:
-        own = self._clusters.get(cluster_id)
+        own = self.clusters.get(cluster_id)
         pods = [
             row
             for key, row in (own.objects.items() if own else ())
@@ -175,27 +178,29 @@ class MemoryStore(MemoryPrincipals):
             changes=[change],
         )
         own.append(request, at)
-        self._clusters[own.cluster_id] = own
+        self.clusters[own.cluster_id] = own
         return own
 
     def _named(self, name: str) -> ClusterState:
-        for own in self._clusters.values():
+        for own in self.clusters.values():
             if own.name == name:
                 return own
         raise NotFound(f"There is no cluster {name!r}.")
 
-    def _cluster(self, cluster_id: int) -> ClusterState:
-        if cluster_id not in self._clusters:
+    def state_of(self, cluster_id: int) -> ClusterState:
+        """All that a cluster has, or NotFound."""
+        if cluster_id not in self.clusters:
             raise NotFound(f"There is no cluster {cluster_id}.")
-        return self._clusters[cluster_id]
+        return self.clusters[cluster_id]
 
     # Committing
 
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
         """Extend the log if it still ends where the request expects it to (P1)."""
-        return self._commit(self._cluster(cluster_id), request)
+        return self.commit_to(self.state_of(cluster_id), request)
 
-    def _commit(self, own: ClusterState, request: CommitRequest) -> CommitResult:
+    def commit_to(self, own: ClusterState, request: CommitRequest) -> CommitResult:
+        """The compare-and-swap of `commit` and of `commit_locked`."""
         effects(request.changes)  # raises if they contradict one another, wherever the head is
         expected = (request.expected_revision, request.expected_tip)
         if (own.head.revision, own.head.tip) != expected:
@@ -207,13 +212,13 @@ class MemoryStore(MemoryPrincipals):
         if known:
             return DuplicateKey(known)
         own.append(request, at)
-        if request.audit and self._keeping.of(entry.caller for entry in request.audit):
-            self._audit.add(own.cluster_id, own.cluster_id, own.name, at, request.audit)
+        if request.audit and self.keeping.of(entry.caller for entry in request.audit):
+            self.audit.add(own.cluster_id, own.cluster_id, own.name, at, request.audit)
         return Committed(own.head)
 
     async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
         """Find out what became of an attempt, and make sure that it stays so (P4)."""
-        own = self._cluster(cluster_id)
+        own = self.state_of(cluster_id)
         expected = (request.expected_revision, request.expected_tip)
         if (own.head.revision, own.head.tip) == expected:
             at = max(self._clock(), own.head.at)
@@ -234,20 +239,20 @@ class MemoryStore(MemoryPrincipals):
         decide: Callable[[LogPage], CommitRequest | None],
     ) -> CommitResult | Behind | Diverged | None:
         """Hand the log since (`after`, `tip`) to `decide` and commit its answer at once (P6)."""
-        own = self._cluster(cluster_id)
+        own = self.state_of(cluster_id)
         if own.head.revision - after > LOCKED_LAG_CHANGES_MAX:
             return Behind(own.head)
         page = own.page(after, tip, LOCKED_LAG_CHANGES_MAX)
         if isinstance(page, Diverged):
             return page
         request = decide(page)
-        return None if request is None else self._commit(own, request)
+        return None if request is None else self.commit_to(own, request)
 
     async def record_answers(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
     ) -> CommitResult:
         """Keep answers that changed nothing, if the log still ends at this head (P11)."""
-        own = self._cluster(cluster_id)
+        own = self.state_of(cluster_id)
         if (own.head.revision, own.head.tip) != (head.revision, head.tip):
             return Lost(own.head)
         known = own.find(record.id for record in records)
@@ -260,7 +265,7 @@ class MemoryStore(MemoryPrincipals):
         self, cluster_id: int, keys: Sequence[IdempotencyKey]
     ) -> tuple[IdempotencyRecord, ...]:
         """The records that these keys have; none if the cluster is gone."""
-        own = self._clusters.get(cluster_id)
+        own = self.clusters.get(cluster_id)
         return () if own is None else own.find(keys)
 
     # The audit
@@ -268,15 +273,15 @@ class MemoryStore(MemoryPrincipals):
     @property
     def keeps_audit(self) -> bool:
         """Whether it is kept who writes, and who is refused."""
-        return self._keeping.on
+        return self.keeping.on
 
     def begin_audit(self) -> None:
         """Keep it from now on, if it may be kept: somebody is known."""
-        self._keeping.begin()
+        self.keeping.begin()
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
         """Add rows that no commit brings to the chain of the server."""
-        self._audit.add(SERVER_CHAIN, None, "", self._clock(), entries)
+        self.audit.add(SERVER_CHAIN, None, "", self._clock(), entries)
 
     async def list_audit(
         self,
@@ -290,7 +295,7 @@ class MemoryStore(MemoryPrincipals):
         """At most `limit` rows by chain and number, those beyond the key `after`."""
         found = [
             row
-            for row in self._audit.rows(after or (SERVER_CHAIN, 0))
+            for row in self.audit.rows(after or (SERVER_CHAIN, 0))
             if (cluster is None or row.cluster == cluster)
             and (since is None or datetime.fromisoformat(row.at) >= since)
             and (until is None or datetime.fromisoformat(row.at) < until)
@@ -299,27 +304,25 @@ class MemoryStore(MemoryPrincipals):
 
     async def sweep_audit(self, *, keep_seconds: float) -> int:
         """Delete rows that are older; how many."""
-        return self._audit.sweep(self._clock() - timedelta(seconds=keep_seconds))
+        return self.audit.sweep(self._clock() - timedelta(seconds=keep_seconds))
 
     # Reading
 
     async def head(self, cluster_id: int) -> Head:
         """Where the log ends (P8)."""
-        return self._cluster(cluster_id).head
+        return self.state_of(cluster_id).head
 
     async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
         """Where several logs end; clusters that are gone are absent."""
         return {
-            number: self._clusters[number].head
-            for number in cluster_ids
-            if number in self._clusters
+            number: self.clusters[number].head for number in cluster_ids if number in self.clusters
         }
 
     async def read_log(
         self, cluster_id: int, after: int, tip: UUID | None, limit: int
     ) -> LogPage | Diverged:
         """Whole commits after a revision whose last commit was `tip` (P3, P12)."""
-        return self._cluster(cluster_id).page(after, tip, limit)
+        return self.state_of(cluster_id).page(after, tip, limit)
 
     async def read_objects(
         self,
@@ -329,7 +332,7 @@ class MemoryStore(MemoryPrincipals):
         namespaces: Collection[str] | None = None,
     ) -> ObjectPage:
         """At most `limit` objects of all kinds by their keys, those beyond the key `after` (P13)."""
-        own = self._cluster(cluster_id)
+        own = self.state_of(cluster_id)
         keys = (
             key
             for key in own.objects
@@ -340,7 +343,7 @@ class MemoryStore(MemoryPrincipals):
 
     async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
         """One object, and the head of the same instant."""
-        own = self._cluster(cluster_id)
+        own = self.state_of(cluster_id)
         return ObjectRead(own.head, own.objects.get(ObjectKey(kind, namespace, name)))
 
     async def list_objects(
@@ -354,7 +357,7 @@ class MemoryStore(MemoryPrincipals):
         limit: int,
     ) -> ObjectPage:
         """At most `limit` objects by namespace and name, those beyond the key `after`."""
-        own = self._cluster(cluster_id)
+        own = self.state_of(cluster_id)
         rows = [
             row
             for row in own.objects.values()
@@ -371,7 +374,7 @@ class MemoryStore(MemoryPrincipals):
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
         """Take or prolong a lease; None while another holds it, or if the cluster is gone."""
-        own, now = self._clusters.get(cluster_id), self._clock()
+        own, now = self.clusters.get(cluster_id), self._clock()
         if own is None:
             return None
         held = own.leases.get(name)
@@ -386,27 +389,27 @@ class MemoryStore(MemoryPrincipals):
     ) -> Lease | None:
         """Take or prolong a lease, or tell who holds it; None if the cluster is gone."""
         taken = await self.acquire_lease(cluster_id, name, holder, seconds)
-        own = self._clusters.get(cluster_id)
+        own = self.clusters.get(cluster_id)
         return taken or (own.leases[name] if own else None)
 
     async def expired_leases(self, name: str) -> list[str]:
         """The clusters of which nobody prolonged the lease of this name, and nobody gave it back."""
         now = self._clock()
-        leases = {own.name: own.leases.get(name) for own in self._clusters.values()}
+        leases = {own.name: own.leases.get(name) for own in self.clusters.values()}
         return sorted(name for name, lease in leases.items() if lease and not _lasts(lease, now))
 
     async def unattended(self, name: str, mention: bytes) -> list[str]:
         """The clusters of which nobody has the lease of this name, and a pod's body has these bytes."""
         return sorted(
             own.name
-            for own in self._clusters.values()
+            for own in self.clusters.values()
             if name not in own.leases
             and any(row.kind == "Pod" and mention in row.body for row in own.objects.values())
         )
 
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
         """Give a lease back, if the holder still has it."""
-        own = self._clusters.get(cluster_id)
+        own = self.clusters.get(cluster_id)
         if own is not None and name in own.leases and own.leases[name].holder == holder:
             del own.leases[name]
 
@@ -420,13 +423,13 @@ class MemoryStore(MemoryPrincipals):
         found = [
             ReplicaReport(
                 process=process,
-                cluster=self._clusters[cluster_id].name,
+                cluster=self.clusters[cluster_id].name,
                 revision=state.revision,
                 hash=state.hash,
             )
             for process, (at, states) in self._reports.items()
             for cluster_id, state in states.items()
-            if at > fresh and cluster_id in self._clusters
+            if at > fresh and cluster_id in self.clusters
         ]
         return sorted(found, key=lambda report: (report.cluster, report.process))
 
@@ -439,7 +442,7 @@ class MemoryStore(MemoryPrincipals):
         rows: int = COMPACTION_STEP_ROWS_MAX,
     ) -> tuple[int, bool]:
         """One step of compaction: the log's floor, and whether it rose (P12)."""
-        own = self._cluster(cluster_id)
+        own = self.state_of(cluster_id)
         before = self._clock() - timedelta(seconds=keep_seconds)
         reach = own.floor + rows
         old = [
@@ -457,7 +460,7 @@ class MemoryStore(MemoryPrincipals):
 
     async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
         """Delete idempotency records that are older; how many (P11)."""
-        own = self._clusters.get(cluster_id)
+        own = self.clusters.get(cluster_id)
         if own is None:
             return 0
         before = self._clock() - timedelta(seconds=keep_seconds)
@@ -468,7 +471,7 @@ class MemoryStore(MemoryPrincipals):
 
     async def add_events(self, cluster_id: int, events: Sequence[Event]) -> None:
         """Add events, or count them where there are equal ones; none if the cluster is gone."""
-        own = self._clusters.get(cluster_id)
+        own = self.clusters.get(cluster_id)
         if own is not None:
             own.add_events(events)
 
@@ -481,7 +484,7 @@ class MemoryStore(MemoryPrincipals):
         limit: int,
     ) -> EventPage:
         """At most `limit` events by namespace and name, those beyond the key `after`."""
-        own = self._cluster(cluster_id)
+        own = self.state_of(cluster_id)
         rows = [
             EventRow(name=key[1], event=event)
             for key, event in sorted(own.events.items())
@@ -491,7 +494,7 @@ class MemoryStore(MemoryPrincipals):
 
     async def sweep_events(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
         """Delete events that are older, or beyond so many of a reason; how many."""
-        own = self._clusters.get(cluster_id)
+        own = self.clusters.get(cluster_id)
         if own is None:
             return 0
         before = self._clock() - timedelta(seconds=keep_seconds)
@@ -508,7 +511,7 @@ class MemoryStore(MemoryPrincipals):
 
     async def lift_revision(self, cluster_id: int) -> None:
         """Begin a new history at a much higher revision, with an empty log (P3)."""
-        own = self._cluster(cluster_id)
+        own = self.state_of(cluster_id)
         lifted = own.head.revision + RESTORE_LIFT_REVISIONS
         own.head = Head(lifted, self._new_id(), max(self._clock(), own.head.at))
         own.floor = lifted

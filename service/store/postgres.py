@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import AsyncGenerator
+from typing import NamedTuple
 
 from service.store.audit import Audit
 from service.store.clusters import Clusters
@@ -23,6 +24,13 @@ from service.store.reads import Reads
 from service.store.upkeep import Upkeep
 
 
+class Pools(NamedTuple):
+    """The connections of a store, by what they are for (P15)."""
+
+    commits: Connections
+    reads: Connections
+
+
 class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep):
     """All clusters of one database.
 
@@ -42,13 +50,14 @@ class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep)
         audit: bool = False,
         may_audit: bool = False,
     ) -> None:
-        self._guard = HistoryGuard()
+        self.guard = HistoryGuard()
+        """What is known of the history that the database tells (P3)."""
         to_commit = bounded(COMMIT_SETTINGS, statement_seconds_max)
         to_read = bounded(READ_SETTINGS, statement_seconds_max)
-        commits = Connections(url, to_commit, self._guard, size=connections)
-        reads = Connections(url, to_read, self._guard, size=connections)
-        self._pools = (commits, reads)
-        self.hints = Hints(connector(url, {}, self._guard))
+        commits = Connections(url, to_commit, self.guard, size=connections)
+        reads = Connections(url, to_read, self.guard, size=connections)
+        self.pools = Pools(commits, reads)
+        self.hints = Hints(connector(url, {}, self.guard))
         keeping = Keeping(on=audit, may_begin=may_audit)
         Audit.__init__(self, commits, reads, keeping)
         Clusters.__init__(self, commits, reads, keeping)
@@ -61,7 +70,7 @@ class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep)
     @property
     def epoch(self) -> int:
         """Rises when the database turns out to tell another history: drop all replicas (P3)."""
-        return self._guard.epoch
+        return self.guard.epoch
 
     def notify(self, cluster_id: int) -> None:
         """Let other processes know, soon, that a cluster's log has grown: a hint (P14)."""
@@ -75,7 +84,7 @@ class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep)
         """Let commits that still run come to their end, and close all connections."""
         await self.finish()
         await self.hints.close()
-        for pool in self._pools:
+        for pool in self.pools:
             await pool.close()
 
 

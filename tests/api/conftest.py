@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from service.api.bodies.budget import Budget
+from service.api.security.refusals import Refusals
 from service.api.telemetry.metrics import Metrics
 from service.app import RandomIds, SystemClock, create_app
 from service.scheduler.protocol.limits import Limits
@@ -39,10 +41,12 @@ async def make_harness() -> AsyncIterator[MakeHarness]:
             store: Any = None,
             clock: Clock | None = None,
             limits: Limits | None = None,
+            refusals: Refusals | None = None,
             **settings: Any,
         ) -> Harness:
             store = store or MemoryStore(SystemClock().now, RandomIds().commit_id)
-            return await _started(stack, store, Settings(**PATIENT | settings), clock, limits)
+            chosen = Settings(**PATIENT | settings)
+            return await _started(stack, store, chosen, clock, limits, refusals)
 
         yield make
 
@@ -79,6 +83,7 @@ async def _started(
     settings: Settings,
     clock: Clock | None = None,
     limits: Limits | None = None,
+    refusals: Refusals | None = None,
 ) -> Harness:
     clock = clock or SystemClock()
     metrics = Metrics()
@@ -86,10 +91,18 @@ async def _started(
     scheduler = Scheduler(store, clock, RandomIds(), limits, meter=metrics)
     await scheduler.start()
     stack.push_async_callback(scheduler.stop)
+    budget = Budget(settings.bytes_in_flight_max)
     create = partial(
-        create_app, settings, store=store, scheduler=scheduler, clock=clock, metrics=metrics
+        create_app,
+        settings,
+        store=store,
+        scheduler=scheduler,
+        clock=clock,
+        metrics=metrics,
+        budget=budget,
+        refusals=refusals,
     )
     app = LITESTAR.application(stack.enter_context(ExitStack()), create)
     transport = httpx.ASGITransport(app=app)
     client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
-    return Harness(app, await stack.enter_async_context(client), store, scheduler)
+    return Harness(app, await stack.enter_async_context(client), store, scheduler, budget)

@@ -147,15 +147,15 @@ async def watched(
 ) -> list[Event]:
     """What a watch gives of what is in the log already; then the server ends it."""
     given = parameters if since is None else {"sinceRevision": since, **parameters}
-    feeds = harness.scheduler.watching._feeds
+    watching = harness.scheduler.watching
 
     async def has_begun() -> bool:
-        return bool(feeds)
+        return bool(watching.cluster_ids)
 
     async with stream(harness, headers, **given) as watch:
         await once(has_begun)
-        for feed in feeds.values():
-            feed.end()
+        for cluster_id in watching.cluster_ids:
+            watching.feed_of(cluster_id).end()
         await watch.task
     assert watch.status == 200, watch.text
     assert watch.headers[b"content-type"].startswith(b"text/event-stream")

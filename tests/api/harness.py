@@ -38,6 +38,7 @@ class Harness(msgspec.Struct, frozen=True):
     client: httpx.AsyncClient
     store: Any
     scheduler: Any
+    budget: Any
 
     async def configure(self, **settings: Any) -> None:
         answer = await self.client.put(CLUSTER, json={"config": settings})

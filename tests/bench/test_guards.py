@@ -8,6 +8,7 @@ exploration. Both guards are held against planted scans.
 
 import statistics
 from collections.abc import Callable
+from operator import attrgetter
 
 import pytest
 
@@ -145,7 +146,7 @@ def interpreted_scan(cluster: Cluster) -> None:
 
 
 def compiled_scan(cluster: Cluster) -> None:
-    sorted(cluster._pods)
+    sorted(map(attrgetter("namespace", "name"), cluster.pods()))
 
 
 @pytest.fixture

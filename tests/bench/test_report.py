@@ -80,7 +80,7 @@ def test_a_profile_tells_own_time_and_time_with_what_is_called():
 
 def test_only_what_is_below_the_placing_of_a_pod_is_the_engines():
     stacks = {("main", "run", "place_one (engine.py)", "place"): 3, ("main", "loaded"): 5}
-    assert profiling._below("place_one", stacks) == {("place_one (engine.py)", "place"): 3}
+    assert profiling.below("place_one", stacks) == {("place_one (engine.py)", "place"): 3}
 
 
 def test_threads_that_wait_for_work_are_no_part_of_a_profile():
@@ -89,7 +89,7 @@ def test_threads_that_wait_for_work_are_no_part_of_a_profile():
         ("run", "_worker (concurrent/futures/thread.py:69)"): 5,
         ("",): 2,
     }
-    assert profiling._busy(stacks) == {("run", "place"): 3}
+    assert profiling.busy(stacks) == {("run", "place"): 3}
 
 
 def event(name: str, came: int, went: int) -> dict:
@@ -114,7 +114,7 @@ def test_pods_of_a_trace_leave_before_those_come_that_came_later():
 
 def test_pods_of_a_trace_are_reported_as_gone_once_and_only_if_they_were_placed():
     pods = {name: ("n", name) for name in "abc"}
-    replay = trace._Replay(steps=iter(()), ended={key: key[1].encode() for key in pods.values()})
+    replay = trace.Replay(steps=iter(()), ended={key: key[1].encode() for key in pods.values()})
     replay.answered[pods["a"]] = "node"
     assert replay.take_gone([pods["a"], pods["b"], pods["c"]]) == [b"a"]
     replay.answered |= {pods["b"]: None, pods["c"]: "node"}
@@ -144,7 +144,7 @@ def test_memory_is_judged_by_the_greater_of_both_ways_to_get_there():
 
 
 def test_the_objects_to_load_are_those_that_are_counted():
-    lines = list(memory._lines(3, 8))
+    lines = list(memory.lines_of(3, 8))
     assert len(lines) == 11
     assert memory.NAME not in "".join(lines)
     assert memory.ON not in "".join(lines)

@@ -94,7 +94,7 @@ def test_an_empty_folder_becomes_ready_and_a_stop_signal_is_exit_code_0(data_dir
 def test_a_stop_signal_during_the_start_is_exit_code_0_too(data_dir, number):
     server = LocalServer(data_dir)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(server, "_wait_until_ready", lambda _deadline: None)
+        patch.setattr(server, "wait_until_ready", lambda _deadline: None)
         server.start()
     eventually(data_dir.exists)
 

@@ -39,7 +39,7 @@ async def work_of_many_steps():
 def callbacks_of_the_work(monkeypatch, call, before=None):
     """Run the work, and call this before one of the loop's callbacks; how many callbacks there were."""
     count = 0
-    real = asyncio.Handle._run
+    real = asyncio.Handle._run  # noqa: SLF001 - asyncio has no other place to count its steps
 
     def run(handle):
         nonlocal count

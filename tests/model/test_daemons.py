@@ -135,7 +135,7 @@ def refuse_thorough(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> PodTemplate:
         raise AssertionError("worked out the thorough way")
 
-    monkeypatch.setattr(module, "_template", refuse)
+    monkeypatch.setattr(module, "worked_out", refuse)
 
 
 def meaning(manifest: PodManifest) -> tuple[object, ...]:
@@ -258,7 +258,7 @@ def test_a_member_is_known_as_long_as_a_pod_has_it_and_takes_no_room():
     assert parse_pod(raw({"containers": CONTAINERS}), templates).pod.spec is plain
     del held
     gc.collect()
-    assert len(templates._families._members) <= 1
+    assert templates.families.members <= 1
 
 
 def test_families_are_bounded_in_bytes_and_the_least_recently_used_goes_first(monkeypatch):
@@ -270,9 +270,9 @@ def test_families_are_bounded_in_bytes_and_the_least_recently_used_goes_first(mo
     for number in range(20):
         parse_pod(raw(of(f"other-{number}", "node-1")), templates)
         parse_pod(raw(of("kept", f"node-{number}")), templates)
-    families = templates._families
-    assert families._bytes == sum(each.size for each in families._known.values()) <= 25_000
-    assert 1 < len(families._known) < 10
+    families = templates.families
+    assert families.size_in_bytes == sum(families.sizes) <= 25_000
+    assert 1 < len(families.sizes) < 10
     refuse_thorough(monkeypatch)
     parse_pod(raw(of("kept", "node-99")), templates)
     with pytest.raises(AssertionError, match="thorough"):

@@ -283,7 +283,7 @@ async def test_p3_another_history_ends_a_watch():
         watch = await open_watch(w)
         waiting = asyncio.create_task(watch.next())
         await w.others()
-        own = w.store._clusters[1]
+        own = w.store.clusters[1]
         own.commits[-1] = msgspec.structs.replace(own.commits[-1], commit_id=UUID(int=7))
         own.head = Head(own.head.revision, UUID(int=7), own.head.at)
 
@@ -299,7 +299,7 @@ async def test_a_watch_of_a_deleted_cluster_ends():
         watch = await open_watch(w)
         waiting = asyncio.create_task(watch.next())
         await w.others()
-        own = w.store._clusters[1]
+        own = w.store.clusters[1]
         await w.schedulers[0].delete_cluster("default")
 
         with pytest.raises(NotFound):
@@ -307,7 +307,7 @@ async def test_a_watch_of_a_deleted_cluster_ends():
         with pytest.raises(NotFound):
             await open_watch(w)
         watch.close()
-        w.store._clusters[1] = own
+        w.store.clusters[1] = own
 
 
 async def test_a_watch_outlives_a_database_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch):

@@ -7,7 +7,7 @@ of steps that the seed decides, so different seeds are different interleavings.
 import asyncio
 import heapq
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -156,13 +156,18 @@ class World:
         seed: int | None = None,
         limits: Limits | None = None,
         meter: Any = None,
+        apart: Callable[["World", int], Mapping[str, Any]] = lambda _world, _worker: {},
     ) -> None:
+        """`apart` tells what a worker is made with in place of what all have."""
         self.clock = StillClock()
         self.store = TroubledStore(self.clock, seed)
         self.templates = TemplateCache()
+        alike = {"store": self.store, "clock": self.clock, "limits": limits, "meter": meter}
         self.schedulers = [
             Scheduler(
-                self.store, self.clock, CountedIds(number + 1), limits, TemplateCache(), meter
+                ids=CountedIds(number + 1),
+                templates=TemplateCache(),
+                **{**alike, **apart(self, number)},
             )
             for number in range(workers)
         ]
@@ -209,7 +214,7 @@ class World:
 
     def log(self) -> list[Change]:
         """All changes that the log still has."""
-        return list(self.store._clusters[1].changes)
+        return list(self.store.clusters[1].changes)
 
     async def head_revision(self) -> int:
         head = await MemoryStore.head(self.store, 1)

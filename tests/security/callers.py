@@ -32,7 +32,7 @@ class Callers:
     def call(self, harness: Harness) -> None:
         """Have the application know them."""
         edge = harness.app
-        inner = edge._app
+        inner = edge.app
 
         async def identifying(scope: Any, receive: Any, send: Any) -> None:
             name = dict(scope["headers"]).get(_CALLER.encode(), b"").decode()
@@ -40,8 +40,8 @@ class Callers:
                 identify_by(scope, lambda _: self._named(name))
             await inner(scope, receive, send)
 
-        edge._app = identifying
-        edge._authentication.current = self._current
+        edge.app = identifying
+        edge.authentication.current = self._current
 
 
 def by(name: str) -> dict[str, str]:

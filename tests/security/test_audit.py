@@ -312,11 +312,10 @@ async def refusing(
     make_harness: MakeHarness, store: MemoryStore
 ) -> AsyncIterator[tuple[Harness, Callers, Refusals]]:
     """An application with a tenant of the namespace `shop`, and its refusals."""
-    harness = await make_harness(store=store)
+    noted = Refusals(store, SecondsAtWill())
+    harness = await make_harness(store=store, refusals=noted)
     callers = Callers(Principal("shop", (Grant("scheduler", "default", "shop"),)))
     callers.call(harness)
-    noted = Refusals(store, SecondsAtWill())
-    harness.app._refusals = noted
     yield harness, callers, noted
     await noted.close()
 
@@ -399,7 +398,7 @@ async def make_token(store: MemoryStore) -> None:
     await store.create_token(
         "t", "root", bytes(32), description="", expires_in=None, keep_admin=True
     )
-    store._keeping.on = False
+    store.keeping.on = False
 
 
 async def test_another_process_keeps_it_as_soon_as_it_asks_who_calls(later: MemoryStore) -> None:

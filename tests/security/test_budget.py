@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from service.api.bodies.budget import Budget
 from service.api.routes import HANDLERS
 from service.model.principals import Grant, Principal
 from tests.api.conftest import MakeHarness
@@ -20,10 +19,6 @@ from tests.waiting import once
 
 BUDGET = 100_000
 JSON, NDJSON = "application/json", "application/x-ndjson"
-
-
-def budget_of(harness: Harness) -> Budget:
-    return harness.app._app._budget
 
 
 HOST = ("host", "localhost")
@@ -67,7 +62,7 @@ class Sender:
     async def holds(self, harness: Harness, count: int) -> None:
         """Send so much of a body, and wait until it has arrived."""
         self.send(b" " * count)
-        await held(harness, budget_of(harness).in_flight + count)
+        await held(harness, harness.budget.in_flight + count)
 
     async def refused(self) -> tuple[str, dict[str, str]]:
         """Code and headers of the problem that it is told."""
@@ -85,7 +80,7 @@ async def held(harness: Harness, count: int) -> None:
     """Wait until so much is held."""
 
     async def is_held() -> bool:
-        return budget_of(harness).in_flight == count
+        return harness.budget.in_flight == count
 
     await once(is_held)
 
@@ -96,7 +91,7 @@ async def harness(make_harness: MakeHarness) -> AsyncIterator[Harness]:
     harness = await make_harness(bytes_in_flight_max=BUDGET)
     await harness.put_node("n")
     yield harness
-    assert budget_of(harness).in_flight == 0
+    assert harness.budget.in_flight == 0
 
 
 async def test_the_largest_body_that_is_waited_for_gives_way_to_smaller_ones(harness) -> None:
@@ -109,7 +104,7 @@ async def test_the_largest_body_that_is_waited_for_gives_way_to_smaller_ones(har
         f"{CLUSTER}/placements", content=placement(20_000), headers={"content-type": JSON}
     )
     assert answer.status_code == 200
-    assert budget_of(harness).in_flight <= BUDGET
+    assert harness.budget.in_flight <= BUDGET
     gone = [each for each in senders if each.task.done()]
     for each in gone:
         code, headers = await each.refused()
@@ -147,7 +142,7 @@ async def test_a_length_that_is_only_announced_takes_nothing(harness) -> None:
         for _ in range(3)
     ]
     await asyncio.sleep(0)
-    assert budget_of(harness).in_flight == 0
+    assert harness.budget.in_flight == 0
     answer = await harness.place(pod("p"), dryRun=True)
     assert answer["results"][0]["outcome"] == "Placed"
     for each in senders:
@@ -162,7 +157,7 @@ async def test_what_is_held_is_given_back_when_the_client_leaves(harness, kind: 
     await held(harness, 30_000)
     sender.leave()
     assert (await sender.refused())[0] == "MalformedRequest"
-    assert budget_of(harness).in_flight == 0
+    assert harness.budget.in_flight == 0
 
 
 @pytest.mark.parametrize("kind", [JSON, NDJSON])
@@ -173,7 +168,7 @@ async def test_what_is_held_is_given_back_when_the_server_gives_up(harness, kind
     sender.task.cancel()
     with suppress(asyncio.CancelledError):
         await sender.task
-    assert budget_of(harness).in_flight == 0
+    assert harness.budget.in_flight == 0
 
 
 async def test_what_is_held_is_given_back_when_time_is_up(make_harness) -> None:
@@ -185,7 +180,7 @@ async def test_what_is_held_is_given_back_when_time_is_up(make_harness) -> None:
     clock.advance(3_600)
     sender.send(b" ")
     assert (await sender.refused())[0] == "BodyTimeout"
-    assert budget_of(harness).in_flight == 0
+    assert harness.budget.in_flight == 0
 
 
 @pytest.mark.parametrize("body", [b"{", b'{"pods":[{}]}', b'{"podRefs":[{"name":"none"}]}'])
@@ -194,7 +189,7 @@ async def test_what_is_held_is_given_back_when_the_request_is_refused(harness, b
         f"{CLUSTER}/placements", content=body, headers={"content-type": JSON}
     )
     assert answer.status_code >= 400
-    assert budget_of(harness).in_flight == 0
+    assert harness.budget.in_flight == 0
 
 
 def lines(start: int, count: int) -> bytes:
@@ -241,7 +236,7 @@ async def test_a_large_answer_that_finds_no_room_is_refused(harness) -> None:
     await held(harness, 35_000)
     answer = await harness.client.get(f"{CLUSTER}/nodes/wide")
     assert problem(answer, 429) == "TooManyBytes"
-    assert (answer.headers["retry-after"], budget_of(harness).in_flight) == ("1", 35_000)
+    assert (answer.headers["retry-after"], harness.budget.in_flight) == ("1", 35_000)
     sender.send(b" " * 45_000)
     await held(harness, 80_000)
     answer = await harness.client.get(f"{CLUSTER}/nodes/wide")
@@ -273,13 +268,13 @@ async def test_an_answer_is_held_until_its_reader_has_taken_it(harness) -> None:
     task = asyncio.create_task(harness.app(scope, lambda: None, send))
 
     async def is_held() -> bool:
-        return budget_of(harness).in_flight > 80_000
+        return harness.budget.in_flight > 80_000
 
     await once(is_held)
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
-    assert budget_of(harness).in_flight == 0
+    assert harness.budget.in_flight == 0
 
 
 WIDE = {f"l{n}": "v" * 60 for n in range(1_000)}
@@ -426,7 +421,7 @@ async def test_a_list_is_read_and_paged_by_bytes_as_well(make_harness) -> None:
 @pytest.fixture
 def narrow(monkeypatch) -> None:
     """Exports are sent object by object."""
-    monkeypatch.setattr("service.api.handlers.overview._ROWS_PER_PIECE", 1)
+    monkeypatch.setattr("service.api.handlers.overview.ROWS_PER_PIECE", 1)
 
 
 async def test_an_export_holds_what_it_has_read_until_it_is_sent(make_harness, narrow) -> None:
@@ -434,11 +429,11 @@ async def test_an_export_holds_what_it_has_read_until_it_is_sent(make_harness, n
     await put_wide(harness, "a", "b", "c")
     reader = Reader(harness, f"{CLUSTER}/export", 1)
     await reader.paused.wait()
-    assert budget_of(harness).in_flight > 210_000
+    assert harness.budget.in_flight > 210_000
     reader.go_on.set()
     await reader.task
     assert len(msgspec.json.decode(reader.answered)["items"]) == 3
-    assert budget_of(harness).in_flight == 0
+    assert harness.budget.in_flight == 0
 
 
 async def test_an_export_is_refused_by_what_its_caller_may_read_of_the_cluster(

@@ -370,7 +370,7 @@ async def test_a_use_that_could_not_be_noted_is_noted_later(
     unnoting: tuple[Harness, HurriedClock, str],
 ):
     harness, _, _ = unnoting
-    authentication, store = harness.app._authentication, harness.store
+    authentication, store = harness.app.authentication, harness.store
     store.fails = True
     store.go_on.set()
     await authentication.close()
@@ -473,7 +473,7 @@ async def test_whatever_an_identity_provider_calls_somebody_can_be_granted_somet
 ):
     harness = await make_harness(token=BOOTSTRAP)
     name = name if collection == "groups" else f"oidc:{name}"
-    path, headers = access._path(collection, name), bearer(BOOTSTRAP)
+    path, headers = access.path_of(collection, name), bearer(BOOTSTRAP)
     made = await harness.client.put(path, json={"grants": SHOP}, headers=headers)
     assert (made.status_code, made.json()["name"]) == (200, name)
     (row,) = (await harness.store.access_state()).principals

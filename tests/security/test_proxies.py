@@ -112,8 +112,8 @@ async def test_the_audit_has_the_callers_address_of_writes_and_of_refusals(
     make_harness: MakeHarness,
 ) -> None:
     store = MemoryStore(SystemClock().now, RandomIds().commit_id, audit=True)
-    harness = await make_harness(store=store, token=TOKEN, trusted_proxies=PROXY)
-    refusals = harness.app._refusals = Refusals(store, SystemClock())
+    refusals = Refusals(store, SystemClock())
+    harness = await make_harness(store=store, token=TOKEN, trusted_proxies=PROXY, refusals=refusals)
     async with through(harness, PROXY) as proxy:
         for each in (RIGHT, WRONG):
             headers = {**each, "x-forwarded-for": f"{FORGED}, {CALLER}"}

@@ -541,7 +541,7 @@ async def test_a_cluster_goes_also_if_that_takes_longer_than_any_other_statement
     cluster_id = (await postgres.create_cluster("great", b"{}")).cluster_id
     await operator.execute(LONG)
     assert await postgres.delete_cluster(cluster_id)
-    async with postgres._pools[0].driver() as connection:
+    async with postgres.pools.commits.driver() as connection:
         assert await connection.fetchval("SHOW statement_timeout") == "30s"
 
 

@@ -58,13 +58,13 @@ async def operator(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 async def test_p15_commit_connections_plan_by_index_whatever_the_tables_hold(
     postgres: PostgresStore, setting: str, value: str
 ):
-    async with postgres._commits.driver() as connection:
+    async with postgres.pools.commits.driver() as connection:
         assert await connection.fetchval(f"SHOW {setting}") == value
 
 
 async def test_reads_and_commits_end_in_time(postgres: PostgresStore):
-    for connections in (postgres._reads, postgres._commits):
-        async with connections.driver() as connection:
+    for pool in postgres.pools:
+        async with pool.driver() as connection:
             assert await connection.fetchval("SHOW statement_timeout") == "30s"
 
 
@@ -163,7 +163,7 @@ async def statistics_told(store: PostgresStore) -> None:
 
     A backend tells of it once a second, otherwise, and when it ends.
     """
-    for pool in store._pools:
+    for pool in store.pools:
         async with pool.driver() as connection:
             await connection.execute("SELECT pg_stat_force_next_flush()")
 
@@ -191,16 +191,16 @@ async def test_p3_connections_of_an_earlier_history_are_not_used_any_more(
     postgres: PostgresStore, cluster_id: int
 ):
     await postgres.head(cluster_id)
-    known = postgres._guard.current
+    known = postgres.guard.current
     assert known is not None
     assert known.timeline >= 1
-    async with postgres._reads.driver() as connection:
+    async with postgres.pools.reads.driver() as connection:
         used = connection.get_server_pid()
-    postgres._guard.admit(History(known.system + 1, 1))
+    postgres.guard.admit(History(known.system + 1, 1))
     assert postgres.epoch == 1
-    async with postgres._reads.driver() as connection:
+    async with postgres.pools.reads.driver() as connection:
         assert connection.get_server_pid() != used
-    assert (postgres.epoch, postgres._guard.current) == (2, known)
+    assert (postgres.epoch, postgres.guard.current) == (2, known)
 
 
 async def test_an_unreachable_database_is_told_by_every_call():

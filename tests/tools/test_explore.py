@@ -51,7 +51,7 @@ def test_what_does_not_fail_again_is_told_as_such(project):
 
 
 def test_one_seed_makes_all_those_that_follow():
-    first, again = (list(itertools.islice(explore._seeds(5), 4)) for _ in range(2))
+    first, again = (list(itertools.islice(explore.seeds(5), 4)) for _ in range(2))
     assert first == again
     assert first[0] == 5
     assert len(set(first)) == 4

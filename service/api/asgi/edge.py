@@ -78,10 +78,12 @@ class Edge:
         monotonic: Callable[[], float],
         new_id: Callable[[], str],
     ) -> None:
-        self._app = app
+        self.app = app
+        """What each request is handed on to once it is checked."""
         self._url_bytes_max = settings.url_bytes_max
         self._header_bytes_max = settings.header_bytes_max
-        self._authentication = authentication
+        self.authentication = authentication
+        """What finds out who asks."""
         self._browsers = BrowserCheck(settings.allowed_hosts)
         self._proxies = Proxies(proxy_networks(settings))
         self._head_of = head_of
@@ -95,10 +97,10 @@ class Edge:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check the request, then hand it on; who brings nothing to be known by waits for their turn first."""
         if scope["type"] != ScopeType.HTTP:
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         answer = partial(self._answer, self._monotonic())
-        if self._authentication.seems_open() or _has_credentials(scope):
+        if self.authentication.seems_open() or _has_credentials(scope):
             self._turns.attend(scope)
             await answer(scope, receive, send)
         else:
@@ -116,7 +118,7 @@ class Edge:
         except MoorageError as error:
             await _refuse(answering, scope, error)
         else:
-            await self._app(scope, receive, answering)
+            await self.app(scope, receive, answering)
         self._metrics.request(scope, answering.status, self._monotonic() - started)
         if self._refusals is not None:
             self._refusals.note(scope, answering.status)
@@ -130,13 +132,13 @@ class Edge:
             raise HeadersTooLarge(f"The headers are longer than {self._header_bytes_max} bytes.")
         _check_framing(headers)
         _check_path(scope["path"], path)
-        if self._authentication.seems_open():
+        if self.authentication.seems_open():
             self._browsers.check(scope)
         identify_by(scope, partial(self._principal, headers))
         self._rates.attend(scope)
 
     async def _principal(self, headers: Headers, scope: Scope) -> Principal | None:
-        principal = await self._authentication.principal(headers)
+        principal = await self.authentication.principal(headers)
         if principal is EVERYBODY:  # whatever it seemed to be a moment ago
             assert scope["type"] == ScopeType.HTTP
             self._browsers.check(scope)

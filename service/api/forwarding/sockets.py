@@ -126,8 +126,10 @@ class Listener:
         self._budget = budget
         self._server: asyncio.Server | None = None
         self._closing = False
-        self._deciding: set[asyncio.Task[None]] = set()
-        self._connections: set[StreamWriter] = set()
+        self.deciding: set[asyncio.Task[None]] = set()
+        """The requests of others that are under way here."""
+        self.connections: set[StreamWriter] = set()
+        """The other workers' ends are at these."""
 
     async def start(self) -> None:
         """Listen."""
@@ -136,16 +138,20 @@ class Listener:
     async def close(self) -> None:
         """Begin nothing more, answer what was begun, hang up."""
         self._closing = True
-        if self._server is not None:
-            self._server.close()
-        while self._deciding:
-            await asyncio.wait(self._deciding)
-        for writer in list(self._connections):
+        self.stop_listening()
+        while self.deciding:
+            await asyncio.wait(self.deciding)
+        for writer in list(self.connections):
             writer.close()
         self._path.unlink(missing_ok=True)
 
+    def stop_listening(self) -> None:
+        """Take no new connections; those that there are stay."""
+        if self._server is not None:
+            self._server.close()
+
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
-        self._connections.add(writer)
+        self.connections.add(writer)
         try:
             while True:
                 frame = _requests.decode(await _read(reader))
@@ -155,12 +161,12 @@ class Listener:
                     _write(writer, _Answer(frame.number, None))
                 else:
                     task = asyncio.create_task(self._answer(writer, frame))
-                    self._deciding.add(task)
-                    task.add_done_callback(self._deciding.discard)
+                    self.deciding.add(task)
+                    task.add_done_callback(self.deciding.discard)
         except (OSError, EOFError, msgspec.MsgspecError):
             pass  # what was begun goes on to its end
         finally:
-            self._connections.discard(writer)
+            self.connections.discard(writer)
             writer.close()
 
     async def _answer(self, writer: StreamWriter, ask: _Ask) -> None:
@@ -204,6 +210,10 @@ class SocketPeers:
                 return await peer.ask(request, may_repeat=repeat != "Never")
         except TimeoutError:
             raise AnswerLost from None
+
+    def stands_still(self, worker: str) -> bool:
+        """Whether a worker that was asked before says nothing any more; KeyError if none was."""
+        return self._peers[worker].stands_still
 
     async def close(self) -> None:
         """Hang up; who still waits for an answer hears that it got lost."""
@@ -276,7 +286,8 @@ class _Peer:
         return self._writer is not None or self._path.exists()
 
     @property
-    def _stands_still(self) -> bool:
+    def stands_still(self) -> bool:
+        """Whether it has left too many pings unanswered."""
         return self._unanswered >= PINGS_UNANSWERED_MAX
 
     async def ask(self, request: ForwardedRequest, *, may_repeat: bool) -> ForwardedAnswer:
@@ -302,7 +313,7 @@ class _Peer:
     async def _connection(self) -> StreamWriter:
         """The connection to it, made if need be; Unreachable if there is none to be had now."""
         async with self._connecting:
-            if self._stands_still:
+            if self.stands_still:
                 raise Unreachable
             if self._writer is not None:
                 return self._writer
@@ -342,10 +353,10 @@ class _Peer:
         """Notice a worker that stands still: of what it was asked, do without what may be repeated."""
         while self._writer is writer:
             await asyncio.sleep(PING_SECONDS)
-            if not self._waiting and not self._stands_still:
+            if not self._waiting and not self.stands_still:
                 self._unanswered = 0
                 continue
-            if self._stands_still:
+            if self.stands_still:
                 self._give_up(each for each in self._waiting.values() if each.may_repeat)
             with suppress(OSError):
                 _write(writer, _Ping())

@@ -21,7 +21,8 @@ from service.scheduler.protocol.intents import ReadTopology
 from service.scheduler.replica.kinds import INTERNAL_KINDS
 from service.scheduler.replica.loading import Rows
 
-_ROWS_PER_PIECE = 1_000
+ROWS_PER_PIECE = 1_000
+"""Of an export so many objects are sent at once."""
 
 _TOPOLOGY = Operation(
     id="getTopology",
@@ -113,7 +114,7 @@ async def export_cluster(request: AnyRequest, services: NamedDependency[Services
 async def _streamed(head: bytes, rows: list[ObjectRow]) -> Pieces:
     start, before = 0, head
     while start < len(rows):
-        piece = first_rows(rows[start : start + _ROWS_PER_PIECE], _ROWS_PER_PIECE)
+        piece = first_rows(rows[start : start + ROWS_PER_PIECE], ROWS_PER_PIECE)
         yield before + items(piece)
         start, before = start + len(piece), b","
     yield b"]}" if rows else head + b"]}"

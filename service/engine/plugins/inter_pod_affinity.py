@@ -37,7 +37,7 @@ class InterPodAffinity:
     def concerns(self, pod_class: PodClass) -> bool:
         """False where the filter passes every node, so that it costs nothing."""
         template = pod_class.template
-        return bool(template.affinity or template.anti_affinity or _forbidding(pod_class))
+        return bool(template.affinity or template.anti_affinity or forbidding_terms(pod_class))
 
     def vetoes(
         self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
@@ -65,7 +65,7 @@ class InterPodAffinity:
             failures.append(Failure(AFFINITY, ~passing, unresolvable=True))
             open_nodes &= passing
         own = [term.counter for term in pod_class.template.anti_affinity]
-        others = [term.counter for term in _forbidding(pod_class)]
+        others = [term.counter for term in forbidding_terms(pod_class)]
         for reason, counters in ((ANTI_AFFINITY, own), (EXISTING, others)):
             held = np.zeros(nodes.size, dtype=np.bool_)
             for counter in counters:
@@ -189,7 +189,7 @@ def _lacking(
     return vetoes
 
 
-def _forbidding(pod_class: PodClass) -> list[OwnedTerm]:
+def forbidding_terms(pod_class: PodClass) -> list[OwnedTerm]:
     """Required anti-affinity terms of placed pods that match this class."""
     return [
         term
@@ -201,4 +201,4 @@ def _forbidding(pod_class: PodClass) -> list[OwnedTerm]:
 
 def _repelling(pod_class: PodClass) -> list[DomainCounter]:
     own = [term.counter for term in pod_class.template.anti_affinity if term.counter.total]
-    return own + [term.counter for term in _forbidding(pod_class)]
+    return own + [term.counter for term in forbidding_terms(pod_class)]

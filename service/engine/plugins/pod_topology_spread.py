@@ -43,7 +43,7 @@ class PodTopologySpread:
             elif key.has_few_domains:
                 vetoes.append(Vetoes(key, _vetoed_domains(rule, self_matches=self_matches)))
             else:
-                allowed = _allowed_domains(rule, self_matches=self_matches)
+                allowed = allowed_domains(rule, self_matches=self_matches)
                 vetoes.append(Vetoes(key, nodes=key.on_nodes(np.where(allowed, 0, VETO))))
         return vetoes
 
@@ -54,7 +54,7 @@ class PodTopologySpread:
         skewed = np.zeros(nodes.size, dtype=np.bool_)
         for rule, self_matches in _hard(pod_class):
             keyed = rule.key.keyed
-            allowed = _allowed_domains(rule, self_matches=self_matches)
+            allowed = allowed_domains(rule, self_matches=self_matches)
             passing = allowed.take(rule.key.domain_of)
             missing |= open_nodes & ~keyed
             skewed |= open_nodes & keyed & ~passing
@@ -125,7 +125,7 @@ def _hard(pod_class: PodClass) -> list[tuple[SpreadRule, bool]]:
     return list(zip(pod_class.template.hard_spread, pod_class.hard_self, strict=True))
 
 
-def _allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
+def allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
     """Shape (capacity + 1,): domains where one more pod keeps the skew; False for "no label"."""
     existing = rule.eligibility.nodes_of[rule.key.name].counts[:-1] > 0
     counts = _counts(rule)[:-1]
@@ -137,7 +137,7 @@ def _allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
 
 
 def _vetoed_domains(rule: SpreadRule, *, self_matches: bool) -> list[int]:
-    """`_allowed_domains` in plain integers, as vetoes."""
+    """`allowed_domains` in plain integers, as vetoes."""
     existing = rule.eligibility.nodes_of[rule.key.name].counts.tolist()
     counts = _counts(rule).tolist()
     eligible = [count for domain, count in enumerate(counts) if existing[domain]]

@@ -37,7 +37,7 @@ from service.model.objects import (
 Execution = Literal["Ignored", "Required"]
 _IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"
 _REQUIRED = "requiredDuringSchedulingRequiredDuringExecution"
-_AT_ONCE_MIN = 16
+AT_ONCE_MIN = 16
 """Of a class on fewer nodes each is looked at by itself, and so are fewer classes of a template."""
 
 
@@ -116,7 +116,7 @@ class Inspection:
         return [pod_class for pod_class in listed if pod_class in found]
 
     def _suspect_classes(self, template: Template, group: Sequence[PodClass]) -> Iterable[PodClass]:
-        if len(group) < _AT_ONCE_MIN:
+        if len(group) < AT_ONCE_MIN:
             return group
         rules = self._template_rules(template)
         if rules.spread:
@@ -152,7 +152,7 @@ class Inspection:
 
     def _suspects(self, pod_class: PodClass, tests: Sequence[_Test]) -> Iterable[int]:
         """The nodes of a class that have to be looked at one by one."""
-        if len(pod_class.nodes) < _AT_ONCE_MIN:
+        if len(pod_class.nodes) < AT_ONCE_MIN:
             return pod_class.nodes
         slots = np.fromiter(pod_class.nodes, dtype=np.int64, count=len(pod_class.nodes))
         suspect = tests[0].suspects(slots)
@@ -223,7 +223,7 @@ class Inspection:
 
     def _node_tests(self, template: Template) -> Iterator["_NodeTest"]:
         rules = template.rules
-        for rule, required in _node_rules(template.spec, rules):
+        for rule, required in node_rules(template.spec, rules):
             mask = self._masks.get((rules, rule.path))
             if mask is None:
                 mask = required_mask(self._cluster.nodes, required, ALL)
@@ -280,7 +280,8 @@ class _NodeTest:
         return ~self._mask[slots]
 
 
-def _node_rules(spec: PodSpec, rules: NodeRules) -> Iterator[tuple[Rule, RequiredNodes]]:
+def node_rules(spec: PodSpec, rules: NodeRules) -> Iterator[tuple[Rule, RequiredNodes]]:
+    """Each rule of a pod on the node's labels, by itself."""
     if not rules.required.anything:
         return
     if rules.required.selector:
@@ -379,11 +380,11 @@ class _AffinityTest:
         self._all = pod_class.template.affinity
 
     def breaches(self, slot: int) -> Iterator[Breach]:
-        unmet = _unmet(self._class, self._lasting, slot)
+        unmet = unmet_terms(self._class, self._lasting, slot)
         yield from self._told(self._enduring, unmet)
         if not self._ignored:
             return
-        at_scheduling = _unmet(self._class, self._all, slot)
+        at_scheduling = unmet_terms(self._class, self._all, slot)
         if not at_scheduling:
             return
         own = [each for each in at_scheduling if any(each is term for _, term in self._ignored)]
@@ -405,7 +406,9 @@ class _AffinityTest:
                 yield Breach(rule, relations.AFFINITY)
 
 
-def _unmet(pod_class: PodClass, terms: Sequence[AffinityTerm], slot: int) -> Sequence[AffinityTerm]:
+def unmet_terms(
+    pod_class: PodClass, terms: Sequence[AffinityTerm], slot: int
+) -> Sequence[AffinityTerm]:
     """The terms that a pod of the class on that node does not find met by other pods.
 
     While no other pod in the cluster matches, a pod that matches all terms itself only needs the

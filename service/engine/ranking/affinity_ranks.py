@@ -72,6 +72,31 @@ class AffinityRanks:
         self._patience = PATIENCE
 
     @property
+    def best_node_tree(self) -> BestNodeTree | None:
+        """All nodes in order; None while the bounds are not known to last."""
+        return self._best_node_tree
+
+    @property
+    def outliers(self) -> tuple[int, ...] | None:
+        """The nodes whose sum is another than that of most; None where they are not known, or many."""
+        return self._outliers.slots
+
+    @property
+    def served(self) -> int:
+        """How many placements that order has served so far."""
+        return self._served
+
+    @property
+    def passes(self) -> int:
+        """How often all nodes were looked at for want of a quicker way, the first time included."""
+        return self._waited
+
+    @property
+    def patience(self) -> int:
+        """After so many passes nodes are put in order."""
+        return self._patience
+
+    @property
     def size_in_bytes(self) -> int:
         size = self._view.size_in_bytes
         if self._best_node_tree is not None:

@@ -34,6 +34,11 @@ class Outliers:
         self._witness = 0
         """A slot that is likely to be feasible, and no outlier."""
 
+    @property
+    def slots(self) -> tuple[int, ...] | None:
+        """Those that there are, in no order; None where they are not known, or many."""
+        return None if self._sums is None else tuple(self._sums)
+
     def find(self) -> None:
         """Look at all nodes."""
         sums = self._view.values()

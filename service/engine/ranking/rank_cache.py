@@ -168,6 +168,16 @@ class RowCache:
         self._cells = self.ranks.data
         self._measure()
 
+    @property
+    def tournaments(self) -> tuple[BestNodeTree, ...]:
+        """In which the best node is found without a pass over all."""
+        return tuple(self._trees.values())
+
+    @property
+    def affinities(self) -> tuple[AffinityRanks, ...]:
+        """The orders that sets of affinity terms give, the least recently used first."""
+        return tuple(self._affinities.values())
+
     def _measure(self) -> None:
         ordered = sum(each.size_in_bytes for each in self._trees.values())
         ordered += sum(each.size_in_bytes for each in self._affinities.values())

@@ -195,6 +195,11 @@ class MatchIndex:
         self._classes_by_namespace: dict[str, dict[PodClass, None]] = {}
         self.namespace_labels: dict[str, dict[str, str]] = {}
 
+    @property
+    def indexed(self) -> int:
+        """How many places matchers have in the index of label pairs."""
+        return sum(map(len, self._entries_by_pair.values()))
+
     def entry(self, matcher: Matcher) -> MatcherEntry:
         """The interned matcher; a new one meets the classes that are known."""
         found = self.entries.get(matcher)

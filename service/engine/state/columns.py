@@ -60,6 +60,9 @@ class DirtyLog:
         self._start = 0
         self._limit = limit
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     @property
     def position(self) -> int:
         return self._start + len(self._entries)

@@ -59,6 +59,9 @@ class Eligibilities:
         self._nodes = nodes
         self._known: dict[str, tuple[EligibilityKey, Eligibility]] = {}
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def get(
         self,
         keys: Iterable[TopologyKey],
@@ -139,6 +142,10 @@ class Compiler:
         self._idle: OrderedDict[PodClass, object] = OrderedDict()
         self.enduring: dict[PodClass, None] = {}
         """Classes of known pods with rules that are required during execution."""
+
+    def interned(self) -> dict[str, int]:
+        """How many classes and templates are known."""
+        return {"classes": len(self._classes), "templates": len(self._templates)}
 
     def class_of(self, pod: Pod) -> PodClass:
         """The class of a pod; compiled on first sight."""

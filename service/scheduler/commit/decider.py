@@ -50,7 +50,7 @@ class Decider:
         Returns the end of the slice that the decision finished in. Whatever it raises leaves the
         replica unusable.
         """
-        for _ in self._steps(replica, batch, ticket):
+        for _ in self.steps(replica, batch, ticket):
             if self._clock.monotonic() >= end:
                 await self._clock.sleep(0)
                 between()
@@ -62,7 +62,7 @@ class Decider:
         end = self._clock.monotonic() + self._limits.locked_slice_seconds
         while not batch.full(self._limits) and (ticket := take()) is not None:
             try:
-                for _ in self._steps(replica, batch, ticket):
+                for _ in self.steps(replica, batch, ticket):
                     pass
             except Exception as error:
                 ticket.answer(error)
@@ -83,7 +83,8 @@ class Decider:
         end = self._clock.monotonic() + self._limits.pending_slice_seconds
         return lambda: self._clock.monotonic() >= end
 
-    def _steps(self, replica: Replica, batch: Batch, ticket: Ticket) -> Generator[None, None, None]:
+    def steps(self, replica: Replica, batch: Batch, ticket: Ticket) -> Generator[None, None, None]:
+        """The steps of deciding one request; if it is refused nothing of it stays in the replica."""
         ticket.attempts += 1
         ticket.plan_on(replica)
         context = DecisionContext(

@@ -75,7 +75,7 @@ class ClusterLoop:
         self.last_used = clock.monotonic()
         self._clock = clock
         self._limits = limits
-        self._follower = Follower(
+        self.follower = Follower(
             cluster_id,
             store=store,
             clock=clock,
@@ -83,6 +83,7 @@ class ClusterLoop:
             limits=limits,
             observer=observer,
         )
+        """Has the replica, while there is one; this task alone changes it."""
         self._meter = meter
         self._record = record
         self._decider = Decider(clock, ids, limits, templates, meter)
@@ -121,10 +122,10 @@ class ClusterLoop:
 
         While there is work, that finds it out by itself.
         """
-        replica = self._follower.replica
+        replica = self.follower.replica
         if head is not None and replica is not None:
             self._lag.hear(head.revision, replica.committed_revision, self._clock.monotonic())
-        if not self.idle or head == self._follower.head:
+        if not self.idle or head == self.follower.head:
             return False
         self._behind = True
         self._wake.set()
@@ -152,7 +153,7 @@ class ClusterLoop:
 
     def lag(self) -> tuple[int, float]:
         """How far the replica is behind, in revisions and seconds; nothing where there is none."""
-        replica = self._follower.replica
+        replica = self.follower.replica
         if replica is None:
             return 0, 0.0
         revision = replica.committed_revision
@@ -161,7 +162,7 @@ class ClusterLoop:
     @property
     def state(self) -> ReplicaState | None:
         """The replica's revision and digest; None where there is none, or a tentative one."""
-        replica = self._follower.replica
+        replica = self.follower.replica
         if replica is None or self._open is not None or self._publication is not None:
             return None
         return ReplicaState(replica.revision, replica.digest())
@@ -195,19 +196,19 @@ class ClusterLoop:
             if publication is not None and publication.task.done():
                 self._finish(publication)
             elif publication is None and self._open is not None:
-                self._publish(self._open)
+                self.publish(self._open)
             elif publication is None and self._must_follow:
                 await self._follow()
             elif publication is None and self._inbox and self._is_starving:
                 await self._decide_locked()
-            elif self._inbox and self._follower.replica is not None and not self._is_full:
+            elif self._inbox and self.follower.replica is not None and not self._is_full:
                 await self._decide_slice()
             else:
                 return
 
     @property
     def _must_follow(self) -> bool:
-        return self._behind or (bool(self._inbox) and self._follower.replica is None)
+        return self._behind or (bool(self._inbox) and self.follower.replica is None)
 
     @property
     def _is_full(self) -> bool:
@@ -233,19 +234,19 @@ class ClusterLoop:
         """Catch up with the log; where that cannot be done now, `hear` tries again."""
         self._behind = False
         try:
-            await self._follower.catch_up()
+            await self.follower.catch_up()
         except StorageUnavailable as error:
             self._refuse_waiting(error)
         except NotFound:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it was, a new replica may do
             _log.exception("Cluster %s: the replica could not follow the log.", self.cluster_id)
-            self._follower.drop()
+            self.follower.drop()
             self._refuse_waiting(StorageUnavailable(f"The log could not be read: {error}"))
 
     def _refuse_waiting(self, error: Exception) -> None:
         """Refuse what needs the database; the rest can go on from the replica."""
-        waiting, can_go_on = list(self._inbox), self._follower.replica is not None
+        waiting, can_go_on = list(self._inbox), self.follower.replica is not None
         self._inbox.clear()
         for ticket in waiting:
             if can_go_on and is_advisory(ticket.intent):
@@ -255,9 +256,9 @@ class ClusterLoop:
 
     def _drop_replica(self) -> None:
         """Whatever was decided on it but is not yet on its way has to be decided again (P7)."""
-        self._follower.drop()
+        self.follower.drop()
         self._behind = True
-        self._requeue(self._take_open())
+        self.requeue_open()
 
     # Deciding
 
@@ -265,7 +266,7 @@ class ClusterLoop:
         """Decide requests until the slice is over, none is left, or the batch is full."""
         self._outrun = False
         end = self._clock.monotonic() + self._limits.slice_seconds
-        while self._inbox and self._follower.replica is not None and not self._is_full:
+        while self._inbox and self.follower.replica is not None and not self._is_full:
             ticket = self._inbox.popleft()
             if not self._is_given_up(ticket):
                 end = await self._decide(ticket, end)
@@ -274,7 +275,7 @@ class ClusterLoop:
         await self._clock.sleep(0)
 
     async def _decide(self, ticket: Ticket, end: float) -> float:
-        replica = self._follower.replica
+        replica = self.follower.replica
         assert replica is not None
         if self._open is None:
             self._open = self._decider.batch(replica)
@@ -309,7 +310,7 @@ class ClusterLoop:
 
     async def _decide_locked(self) -> None:
         """Decide and commit with the head locked, so that the race cannot be lost again (P6)."""
-        locked = LockedRound(self._follower, self._decider, self._committer, self._take)
+        locked = LockedRound(self.follower, self._decider, self._committer, self._take)
         task = asyncio.create_task(locked.run())
         await asyncio.wait({task})
         if locked.batch is not None and locked.end is not None:
@@ -335,9 +336,9 @@ class ClusterLoop:
 
     # Publishing
 
-    def _publish(self, batch: Batch) -> None:
+    def publish(self, batch: Batch) -> None:
         """Send a batch on its way. Its task is never cancelled, not even with this one."""
-        replica, head = self._follower.replica, self._follower.head
+        replica, head = self.follower.replica, self.follower.head
         assert replica is not None
         assert head is not None
         task = asyncio.create_task(self._committer.publish(batch, head))
@@ -352,7 +353,7 @@ class ClusterLoop:
         try:
             result = publication.task.result()
         except StorageUnavailable as error:
-            self._withdraw(batch)
+            self.withdraw(batch)
             self._answer_without_storage(batch, error)
         except OutcomeUnknown as error:
             self._drop_replica()
@@ -365,43 +366,48 @@ class ClusterLoop:
             self._drop_replica()
             self._requeue(batch.tickets)
         else:
-            self._conclude(publication, result)
+            self.conclude(publication, result)
 
-    def _conclude(self, publication: CommitUnderWay, result: CommitResult) -> None:
+    def conclude(self, publication: CommitUnderWay, result: CommitResult) -> None:
+        """Answer a batch that was committed; decide one again that was not (P8, P9)."""
         batch = publication.batch
         match result:
             case Committed(head):
-                self._follower.settle(publication.end, head)
+                self.follower.settle(publication.end, head)
                 batch.release()
-                measure(self._meter, batch, self._follower.replica, self._clock.monotonic())
+                measure(self._meter, batch, self.follower.replica, self._clock.monotonic())
                 self._record(self.cluster_id, batch.events)
             case DuplicateKey(records):
-                self._withdraw(batch)
+                self.withdraw(batch)
                 self._requeue(_answer_from(records, batch.tickets, batch.start.revision))
             case Lost() | NotYet():
-                self._withdraw(batch)
+                self.withdraw(batch)
                 self._requeue(batch.tickets)
             case _:
                 raise AssertionError(result)
 
-    def _withdraw(self, batch: Batch) -> None:
+    def withdraw(self, batch: Batch) -> None:
         """Undo a batch, and before it the one that was decided on top of it (P7)."""
-        self._requeue(self._take_open())
+        self.requeue_open()
         self._behind = True
-        replica = self._follower.replica
+        replica = self.follower.replica
         if replica is None:
             return
         try:
             replica.undo(batch.start)
         except Exception:  # noqa: BLE001 - whatever it was, a new replica will do (P7)
             _log.exception("Cluster %s: undoing failed; loading anew.", self.cluster_id)
-            self._follower.drop()
+            self.follower.drop()
 
     def _answer_without_storage(self, batch: Batch, error: StorageUnavailable) -> None:
         """What only tells may still be told, from the replica; the rest is refused."""
         for ticket, outcome in batch.decided:
             told = is_advisory(ticket.intent) and not batch.changes
             ticket.answer(outcome if told else error)
+
+    def requeue_open(self) -> None:
+        """What was decided but is not yet on its way is decided again: its ground is gone (P7)."""
+        self._requeue(self._take_open())
 
     def _take_open(self) -> list[Ticket]:
         tickets = self._open.tickets if self._open else []

@@ -53,7 +53,8 @@ class Controller(ABC):
     """Does one kind of work for one cluster, as far as this process is concerned."""
 
     def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
-        self._lease = lease
+        self.lease = lease
+        """Whose turn it is: the work is done while this is held."""
         self._clock = clock
         self._limits = limits
         self._spawn = spawn
@@ -65,12 +66,12 @@ class Controller(ABC):
     @property
     def is_needed(self) -> bool:
         """Whether the cluster has to stay in memory for this."""
-        return self._lease.held and self._is_to_be_done
+        return self.lease.held and self._is_to_be_done
 
     @property
     def has_work(self) -> bool:
         """Whether there is, or may soon be, anything to do, or a lease to look after."""
-        return self._lease.held or self._is_to_be_done
+        return self.lease.held or self._is_to_be_done
 
     def serve(self, enqueue: Callable[[Ticket], None]) -> None:
         """Begin: `enqueue` puts a ticket into the inbox of the cluster's loop."""
@@ -78,7 +79,7 @@ class Controller(ABC):
 
     def tick(self) -> None:
         """Look after the lease, and at times that have come. Called every now and then."""
-        if self._lease.held:
+        if self.lease.held:
             self._ask(self._renew)
         self._advance()
 
@@ -86,7 +87,7 @@ class Controller(ABC):
         """Do no more, and leave the lease to others; raises nothing."""
         self._closed = True
         try:
-            await self._lease.relinquish()
+            await self.lease.relinquish()
         except MoorageError:
             _log.debug("The lease ends by itself.", exc_info=True)
 
@@ -105,9 +106,9 @@ class Controller(ABC):
 
     def _may(self) -> bool:
         """Whether it is ours to do; if it may become ours, the lease is asked for."""
-        if not self._lease.held:
+        if not self.lease.held:
             self._ask(self._acquire)
-        return self._lease.held
+        return self.lease.held
 
     def _submit(
         self, intent: Intent[Any], conclude: Callable[[asyncio.Future[Answer]], None]
@@ -126,7 +127,7 @@ class Controller(ABC):
     # The lease
 
     def _ask(self, work: Callable[[], Awaitable[None]]) -> None:
-        if self._lease.due and not self._asking:
+        if self.lease.due and not self._asking:
             self._asking = True
             self._spawn(self._asked(work))
 
@@ -140,14 +141,14 @@ class Controller(ABC):
         self._advance()
 
     async def _acquire(self) -> None:
-        if await self._lease.acquire():
+        if await self.lease.acquire():
             self._begin_anew()
 
     async def _renew(self) -> None:
         if self._is_to_be_done:
-            await self._lease.acquire()
+            await self.lease.acquire()
         else:
-            await self._lease.release()
+            await self.lease.release()
 
 
 D = TypeVar("D", bound=Controller)
@@ -184,6 +185,10 @@ class Controllers(ABC, Generic[D]):
         lease = self._adopted.pop(cluster_id, None) or self._lease(cluster_id)
         made = self._by_cluster[cluster_id] = self._duty(lease)
         return made
+
+    def toward(self, cluster_id: int) -> D:
+        """The controller toward a cluster in memory; KeyError if it is not."""
+        return self._by_cluster[cluster_id]
 
     def are_needed(self, cluster_id: int) -> bool:
         """Whether the cluster has to stay in memory for it."""

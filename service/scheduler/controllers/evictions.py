@@ -74,16 +74,17 @@ class Evictions(Controller):
         if self._clock.monotonic() < self._not_before or not self._is_to_be_done:
             return
         if self._may() and (self._changed or self._is_due):
-            self._sweep()
+            self.sweep()
 
     @property
     def _is_due(self) -> bool:
-        return self._due is not None and self._lease.database_time() >= self._due
+        return self._due is not None and self.lease.database_time() >= self._due
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
+        """Have all rules looked at once more."""
         self._sweeping, self._changed = True, False
         began = self._clock.monotonic()
-        intent = EvictViolating(clock=self._lease.database_time)
+        intent = EvictViolating(clock=self.lease.database_time)
         self._submit(intent, lambda done: self._conclude(done, began))
 
     def _conclude(self, future: asyncio.Future[Answer], began: float) -> None:

@@ -40,9 +40,9 @@ from service.scheduler.protocol.intents import (
     ReadViolations,
 )
 
-__all__ = ["decide", "is_advisory"]
+__all__ = ["DECISIONS", "decide", "is_advisory"]
 
-_DECIDE: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any]]] = {
+DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any]]] = {
     PutObject: at_once(put_object),
     PatchObject: at_once(patch_object),
     DeleteObject: at_once(delete_object),
@@ -60,6 +60,7 @@ _DECIDE: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any]]
     ReadViolations: read_violations,
     ReadComputed: at_once(read_computed),
 }
+"""What decides each kind of intent."""
 
 
 def decide(context: DecisionContext, intent: Intent[Any]) -> Decision[Answer]:
@@ -68,7 +69,7 @@ def decide(context: DecisionContext, intent: Intent[Any]) -> Decision[Answer]:
     Raises:
         MoorageError: the intent is refused; what it changed has to be undone.
     """
-    return _DECIDE[type(intent)](context, intent)
+    return DECISIONS[type(intent)](context, intent)
 
 
 def is_advisory(intent: Intent[Any]) -> bool:

@@ -15,7 +15,7 @@ the time. It can be thrown away at any moment and made again from the pods witho
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set as AbstractSet
 from itertools import count
 
 from service.model.config import ClusterConfig
@@ -94,6 +94,13 @@ class PendingQueue:
 
     def __len__(self) -> int:
         return len(self._equivalence_of)
+
+    def __contains__(self, key: ObjectName) -> bool:
+        return key in self._equivalence_of
+
+    def equivalences(self) -> Collection[EquivalenceClass]:
+        """The pods that wait: those that one attempt is enough for are one equivalence."""
+        return self._equivalences.values()
 
     @property
     def places(self) -> bool:

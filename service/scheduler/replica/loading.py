@@ -92,9 +92,10 @@ class Loading(Generic[AnyTarget]):
 
     def _begin(self) -> None:
         self._target = self._new_target()
-        self._head: Head | None = None
+        self.head: Head | None = None
+        """As of when the target has what was loaded; None: nothing was."""
         self._after: ObjectKey | None = None
-        """The target has the cluster at that head, up to this key."""
+        """The target has the cluster at its head, up to this key."""
 
     async def run(self) -> tuple[AnyTarget, Head]:
         """The whole cluster at one revision, and the head that it has then.
@@ -105,7 +106,7 @@ class Loading(Generic[AnyTarget]):
         """
         while True:
             page = await self._source.read_objects(self._cluster_id, self._after, self._rows)
-            if not await self._has_come_to(page.head):
+            if not await self.has_come_to(page.head):
                 _log.warning("Cluster %s: the log was cut; loading anew.", self._cluster_id)
                 self._begin()
                 continue
@@ -119,13 +120,13 @@ class Loading(Generic[AnyTarget]):
             await asyncio.sleep(0)
         if page.rows:
             self._after = page.rows[-1].key
-        self._come_to(page.head)
+        self.come_to(page.head)
 
-    async def _has_come_to(self, head: Head) -> bool:
+    async def has_come_to(self, head: Head) -> bool:
         """Bring what was read before to a later head; False: the log does not lead there."""
-        while self._head is not None and self._head.tip != head.tip:
+        while self.head is not None and self.head.tip != head.tip:
             page = await self._source.read_log(
-                self._cluster_id, self._head.revision, self._head.tip, self._page_changes
+                self._cluster_id, self.head.revision, self.head.tip, self._page_changes
             )
             if isinstance(page, Diverged) or not page.commits:
                 return False
@@ -133,24 +134,30 @@ class Loading(Generic[AnyTarget]):
             end = ends[0] if ends else page.commits[-1]
             if end.last > head.revision:
                 return False
-            self._follow(page.changes, end.last)
-            self._come_to(Head(end.last, end.commit_id, end.at))
+            self.follow(page.changes, end.last)
+            self.come_to(Head(end.last, end.commit_id, end.at))
             await asyncio.sleep(0)
         return True
 
-    def _follow(self, changes: Sequence[Change], last: int) -> None:
-        assert self._after is not None
+    def follow(self, changes: Sequence[Change], last: int) -> None:
+        """Make the log's changes up to a revision, of what was loaded before."""
         for change in changes:
             if change.revision > last:
                 return
-            if change.key <= self._after:
+            if self.is_loaded(change.key):
                 self._target.apply(change)
             else:
                 self._target.pass_over(change)
 
-    def _come_to(self, head: Head) -> None:
+    def is_loaded(self, key: ObjectKey) -> bool:
+        """Whether the object of this key would have come with the ranges that were read before."""
+        assert self._after is not None
+        return key <= self._after
+
+    def come_to(self, head: Head) -> None:
+        """All that was loaded is now as it was at this head."""
         self._target.arrive(head.revision)
-        self._head = head
+        self.head = head
 
 
 class Rows:

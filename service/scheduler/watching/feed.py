@@ -31,9 +31,10 @@ class Feed:
         self._store = store
         self._clock = clock
         self._limits = limits
-        self._ring = Ring(
+        self.ring = Ring(
             head, changes_max=limits.watch_ring_changes, bytes_max=limits.watch_ring_bytes
         )
+        """The newest commits, for all watchers."""
         self._wake = asyncio.Event()
         self._error: Exception | None = None
 
@@ -43,7 +44,7 @@ class Feed:
 
     def hear(self, head: Head | None) -> None:
         """Look for more if the log's head, which is None if the cluster is gone, is news."""
-        if head is None or (head.revision, head.tip) != (self._ring.revision, self._ring.tip):
+        if head is None or (head.revision, head.tip) != (self.ring.revision, self.ring.tip):
             self.wake()
 
     def end(self, error: Exception | None = None) -> None:
@@ -59,7 +60,7 @@ class Feed:
         Raises:
             Exception: what the feed ended with, once everything before was taken.
         """
-        commits = self._ring.after(tip, self._limits.watch_page_changes)
+        commits = self.ring.after(tip, self._limits.watch_page_changes)
         if not commits and self._error is not None:
             raise self._error
         return commits
@@ -90,7 +91,7 @@ class Feed:
                 return
 
     async def _read_page(self) -> bool:
-        ring = self._ring
+        ring = self.ring
         page = await self._store.read_log(
             self.cluster_id, ring.revision, ring.tip, self._limits.log_page_changes
         )

@@ -41,6 +41,10 @@ class Watching:
         """The clusters that are watched."""
         return set(self._feeds)
 
+    def feed_of(self, cluster_id: int) -> Feed:
+        """What the watches of a cluster share; KeyError if there are none."""
+        return self._feeds[cluster_id]
+
     def wake(self, cluster_id: int) -> None:
         """A cluster's log has grown: have its watchers told."""
         if feed := self._feeds.get(cluster_id):
@@ -55,6 +59,10 @@ class Watching:
     def close(self) -> None:
         """End all watches, and take no new ones."""
         self._closed = True
+        self.end_feeds()
+
+    def end_feeds(self) -> None:
+        """End what all watches that are open take commits from, and so these."""
         for feed in self._feeds.values():
             feed.end()
         self._feeds.clear()
@@ -103,13 +111,13 @@ class Watching:
     async def _opened(self, cluster: str, since: int | None, at_end: Callable[[], None]) -> "Watch":
         cluster_id = await self._store.find_cluster(cluster)
         if since is not None:
-            return await self._open_at(cluster_id, since, at_end)
+            return await self.open_at(cluster_id, since, at_end)
         head = await self._store.head(cluster_id)
         return Watch(
             self, cluster_id, head, since=head.revision, position=head, first=[], at_end=at_end
         )
 
-    async def _open_at(self, cluster_id: int, since: int, at_end: Callable[[], None]) -> "Watch":
+    async def open_at(self, cluster_id: int, since: int, at_end: Callable[[], None]) -> "Watch":
         """Begin with a page that needs no tip: the revision may lie within a commit."""
         async with self._page_readers:
             page = await self._store.read_log(
@@ -201,7 +209,8 @@ class Watch:
         self._first = first
         self._tip = position.tip
         """Of the commit after which the watch goes on, once `_first` is taken."""
-        self._feed: Feed | None = None
+        self.feed: Feed | None = None
+        """What it takes commits from, once `next` was called and until it is closed."""
 
     async def next(self) -> Sequence[LoggedCommit] | None:
         """The next commits, once there are any; None when the server ends all watches.
@@ -213,9 +222,9 @@ class Watch:
             Compacted: the log was compacted beyond what the watcher has been given.
             HistoryReplaced: the log is another one now (P3).
         """
-        if self._feed is None:
-            self._feed = self._watching.join(self._cluster_id, self.head)
-        commits = self._first or await self._more(self._feed)
+        if self.feed is None:
+            self.feed = self._watching.join(self._cluster_id, self.head)
+        commits = self._first or await self._more(self.feed)
         self._first = ()
         if commits:
             self.revision, self._tip = commits[-1].info.last, commits[-1].info.commit_id
@@ -234,6 +243,6 @@ class Watch:
     def close(self) -> None:
         """Watch no more; may be said again."""
         self._at_end()
-        if self._feed is not None:
-            self._watching.leave(self._feed)
-            self._feed = None
+        if self.feed is not None:
+            self._watching.leave(self.feed)
+            self.feed = None

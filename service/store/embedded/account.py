@@ -49,9 +49,10 @@ class Account:
 
         Access lists are not consulted: at worst PostgreSQL says itself that it cannot enter.
         """
-        return all(self._enters(folder.stat()) for folder in (path, *path.parents))
+        return all(self.may_enter(folder.stat()) for folder in (path, *path.parents))
 
-    def _enters(self, status: os.stat_result) -> bool:
+    def may_enter(self, status: os.stat_result) -> bool:
+        """Whether the mode of one folder lets the account in."""
         if status.st_uid == self.uid:
             return bool(status.st_mode & 0o100)
         if status.st_gid == self.gid:

@@ -54,7 +54,7 @@ def find(account: Account, system_dir: Path) -> Binaries:
 
     Raises FolderUnusableError if they cannot be run at all.
     """
-    package = _package()
+    package = package_folder()
     wheel = package / _INSTALLATION / "bin"
     version = _version(wheel, account)
     if version is None and not account.is_self:
@@ -73,14 +73,15 @@ def find(account: Account, system_dir: Path) -> Binaries:
 
 def older(major: str) -> Path | None:
     """The programs of an older major version, if the wheel holds them."""
-    folder = _package() / "pginstall" / "bin"
+    folder = package_folder() / "pginstall" / "bin"
     result = subprocess.run(  # noqa: S603 - ours
         [folder / "postgres", "--version"], capture_output=True, text=True, check=False
     )
     return folder if re.search(rf"\b{re.escape(major)}\.", result.stdout) else None
 
 
-def _package() -> Path:
+def package_folder() -> Path:
+    """Where the Python package is that brings PostgreSQL."""
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         raise FolderUnusableError(f"The package {_DISTRIBUTION} with PostgreSQL is not installed.")

@@ -18,7 +18,8 @@ from service.store.embedded.locks import FileLock
 
 POLL_SECONDS = 0.02
 _ORPHANS_SECONDS = 0.3
-_ORPHANS_SECONDS_MAX = 3.0
+ORPHANS_SECONDS_MAX = 3.0
+"""What a server left behind is waited for so long, at most."""
 _GUARD_SECONDS_MAX = 5.0
 
 _log = logging.getLogger(__name__)
@@ -124,7 +125,7 @@ def _await_orphans(lock: FileLock, folder: DataFolder) -> None:
     began, killed = time.monotonic(), 0
     while not lock.try_exclusive():
         waited = time.monotonic() - began
-        if waited > _ORPHANS_SECONDS_MAX:
+        if waited > ORPHANS_SECONDS_MAX:
             raise StartFailedError("Processes that a PostgreSQL left behind do not end.")
         if waited > _ORPHANS_SECONDS and not killed:
             killed = processes.kill_orphans(folder.pgdata)

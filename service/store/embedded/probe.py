@@ -36,7 +36,7 @@ def ask(path: Path) -> Answer:
         return Answer.SILENT
     except OSError:  # a full backlog, a reset, no answer in time: somebody is there
         return Answer.NOT_YET
-    return _read(answer)
+    return meaning_of(answer)
 
 
 def _startup_message() -> bytes:
@@ -44,8 +44,11 @@ def _startup_message() -> bytes:
     return struct.pack("!ii", 8 + len(fields), _PROTOCOL_VERSION) + fields
 
 
-def _read(answer: bytes) -> Answer:
-    """An authentication request, where 0 says that we are in, or an error with its SQLSTATE."""
+def meaning_of(answer: bytes) -> Answer:
+    """What a server says to one who connects.
+
+    It is an authentication request, where 0 says that we are in, or an error with its SQLSTATE.
+    """
     if answer.startswith(b"R"):
         (request,) = struct.unpack_from("!i", answer.ljust(9, b"\xff"), 5)
         return Answer.READY if request == 0 else Answer.REFUSED

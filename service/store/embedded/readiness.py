@@ -11,7 +11,8 @@ from service.store.embedded.probe import Answer
 
 STOP_SECONDS_MAX = 10.0
 _STALL_SECONDS_MAX = 120.0  # a recovery reports each second; its last checkpoint does not
-_FOREIGN_SECONDS_MAX = 5.0
+FOREIGN_SECONDS_MAX = 5.0
+"""A server that somebody else started, and that does not answer us, is waited for so long."""
 _PAUSE_SECONDS_MIN = 0.02
 _PAUSE_SECONDS_MAX = 0.1  # each question that comes too early is a line in the server's log
 
@@ -58,6 +59,6 @@ def _is_hopeless(server: Postmaster, answer: Answer, stall: _Stall) -> str | Non
     if stalled > _STALL_SECONDS_MAX:
         return "It made no progress"
     # Whoever started a server in our folder by hand gave it another socket, or other rules.
-    if server.is_adopted and answer is not Answer.NOT_YET and stalled > _FOREIGN_SECONDS_MAX:
+    if server.is_adopted and answer is not Answer.NOT_YET and stalled > FOREIGN_SECONDS_MAX:
         return "It was not started by Moorage"
     return None

@@ -10,7 +10,8 @@ from pathlib import Path
 from service.store.embedded.files import open_owned
 from service.store.embedded.folder import DataFolder
 
-_BYTES_MAX = 10_000_000
+BYTES_MAX = 10_000_000
+"""A log that is larger is put aside."""
 _TAIL_BYTES = 8_000
 _TAIL_LINES = 12
 _VARYING = re.compile(r"^.*FATAL:.*$|elapsed time: [\d.]+ s|^\S+ \S+ \S+ \[\d+\] ", re.MULTILINE)
@@ -40,7 +41,7 @@ def limit(folder: DataFolder) -> None:
     The server appends to an open file, so it is copied and truncated rather than renamed.
     """
     with contextlib.suppress(OSError):  # a full disk must not end the supervision
-        if folder.log.stat().st_size > _BYTES_MAX:
+        if folder.log.stat().st_size > BYTES_MAX:
             descriptor, draft = tempfile.mkstemp(prefix=f"{folder.log.name}.", dir=folder.root)
             os.close(descriptor)
             shutil.copyfile(folder.log, draft)

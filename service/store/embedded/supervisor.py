@@ -49,8 +49,10 @@ _BACK_OFF_SECONDS_MIN = 0.1
 _BACK_OFF_SECONDS_MAX = 5.0
 _BACK_OFF_READY_SECONDS_MAX = 0.4  # one that was ready can start: whatever ended it may be over
 _STEADY_SECONDS = 10.0  # a server that lived so long is started again without delay
-_PATIENCE_SECONDS = 60.0  # without any progress
-_LOG_CHECK_SECONDS = 60.0
+PATIENCE_SECONDS = 60.0
+"""A start is given up after so long without any progress."""
+LOG_CHECK_SECONDS = 60.0
+"""How often the log of a running server is kept to its bound."""
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _log = logging.getLogger(__name__)
@@ -191,7 +193,7 @@ class EmbeddedPostgres:
             _log.info("Stopped PostgreSQL")
 
     def _wait_for(self, condition: Callable[[], bool], failure: str) -> None:
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not condition():
             if time.monotonic() > deadline:
                 raise StartFailedError(failure)
@@ -209,7 +211,7 @@ class EmbeddedPostgres:
     def _keep_running(self) -> None:
         """Follow until the lock is ours, then supervise. Once it has run, never give up."""
         pause = _BACK_OFF_SECONDS_MIN
-        give_up_at = time.monotonic() + _PATIENCE_SECONDS
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
         while not self._stopping.is_set():
             try:
                 self._supervise() if self._leads() else self._follow(give_up_at)
@@ -286,6 +288,6 @@ class EmbeddedPostgres:
                 if now - ready_at < _STEADY_SECONDS:
                     raise EndedSoonError("It ended soon after its start.")
                 return
-            if now - checked_at > _LOG_CHECK_SECONDS:
+            if now - checked_at > LOG_CHECK_SECONDS:
                 serverlog.limit(self._folder)
                 checked_at = now

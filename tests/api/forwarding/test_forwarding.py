@@ -61,7 +61,8 @@ class Worker:
         )
         self.handed = []
         """What others handed to it."""
-        self.listener = Listener(socket_of(folder, name), self._decide, self.budget)
+        self.socket = socket_of(folder, name)
+        self.listener = Listener(self.socket, self._decide, self.budget)
         transport = httpx.ASGITransport(app=self.app)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
         self.before = self.after = None
@@ -76,7 +77,7 @@ class Worker:
         self.handed.append(request)
         if self.before is not None:
             await self.before()
-        answer = await decide_forwarded(self.app._app, request)
+        answer = await decide_forwarded(self.app.app, request)
         if self.after is not None:
             await self.after()
         return answer
@@ -94,8 +95,8 @@ class Worker:
 
     def fall_silent(self):
         """As one that has no more connections looks to the others."""
-        self.listener._server.close()
-        for writer in list(self.listener._connections):
+        self.listener.stop_listening()
+        for writer in list(self.listener.connections):
             writer.transport.abort()
 
     def vanish(self):
@@ -271,12 +272,11 @@ async def test_p11_a_key_of_somebody_else_is_another_request(home, start_worker)
 async def test_p19_a_connection_that_closed_since_is_no_way_to_hand_over(home, other, monkeypatch):
     """Nothing was sent, so nothing was begun there, and the request is decided here."""
 
-    def closed(data):
+    def closed(writer, data):
         raise RuntimeError("the handler is closed")
 
     assert (await other.client.get(f"{CLUSTER}/violations")).status_code == 200
-    [peer] = other.peers._peers.values()
-    monkeypatch.setattr(peer._writer, "write", closed)
+    monkeypatch.setattr(asyncio.StreamWriter, "write", closed)
     answer = await other.client.post(f"{CLUSTER}/placements", json=placing("p"))
     assert answer.json()["results"][0]["outcome"] == "Placed"
     assert len(home.decided) == 1
@@ -286,20 +286,17 @@ async def test_p19_what_nobody_known_has_asked_is_refused_by_whoever_decides(hom
     path = f"{CLUSTER}/violations"
     for principal, status in ((None, 401), (EVERYBODY, 200)):
         request = ForwardedRequest("GET", path, path.encode(), b"", [], b"", principal)
-        assert (await decide_forwarded(home.app._app, request)).status == status
+        assert (await decide_forwarded(home.app.app, request)).status == status
 
 
-async def test_p19_nothing_is_handed_over_twice(home, other, start_worker):
+async def test_p19_nothing_is_handed_over_twice(home, other, start_worker, store):
     """A worker that is handed a request decides it, whatever it knows of leases by then."""
     third = await start_worker("third")
-    other.cluster_owners._known["default"] = third.cluster_owners._known["default"] = None
-    del other.cluster_owners._known["default"], third.cluster_owners._known["default"]
-    await third.cluster_owners.elsewhere("default")
-    other.cluster_owners._known["default"] = third.cluster_owners._known["default"]
-    other.cluster_owners._known["default"].holder = "third"
-    third.cluster_owners._known["default"] = type(other.cluster_owners._known["default"])(
-        1, "home", CLOCK.monotonic()
-    )
+    assert await third.cluster_owners.elsewhere("default") == "home"
+    await store.release_lease(1, "requests@s", "home")
+    assert await store.claim_lease(1, "requests@s", "third", 60)
+    assert await other.cluster_owners.elsewhere("default") == "third"
+    assert await third.cluster_owners.elsewhere("default") == "home"
     answer = await other.client.post(f"{CLUSTER}/placements", json=placing("p"))
     assert answer.json()["results"][0]["outcome"] == "Placed"
     assert len(third.decided) == 1
@@ -373,7 +370,7 @@ async def test_p19_a_lost_answer_to_a_request_with_a_key_is_made_up_for_once(
     assert (await store.head(1)).revision == 3
     home.before = home.after = None
     never.set()
-    await asyncio.wait(home.listener._deciding)
+    await asyncio.wait(home.listener.deciding)
     # The first attempt has come to its end as well: it found the record.
     assert (await store.head(1)).revision == 3
     repeated = await other.client.post(f"{CLUSTER}/placements", **again)
@@ -414,7 +411,7 @@ async def test_p19_a_worker_that_stands_still_holds_up_nobody_who_may_ask_again(
     monkeypatch.setattr(peers_module, "PING_SECONDS", 0.01)
     assert (await other.client.get(f"{CLUSTER}/violations")).status_code == 200
 
-    for writer in list(home.listener._connections):
+    for writer in list(home.listener.connections):
         writer.transport.pause_reading()
     answer = await other.client.post(f"{CLUSTER}/placements", json=placing("p"), headers=KEY)
     assert answer.json()["results"][0]["outcome"] == "Placed"
@@ -422,12 +419,12 @@ async def test_p19_a_worker_that_stands_still_holds_up_nobody_who_may_ask_again(
     decided = len(home.decided)
     plain = await other.client.post(f"{CLUSTER}/placements", json=placing("q"))
     assert plain.json()["results"][0]["outcome"] == "Placed"
-    for writer in list(home.listener._connections):
+    for writer in list(home.listener.connections):
         writer.transport.resume_reading()
     # It goes on: the request that it had not read yet is decided late, and finds its record.
     await until(lambda: len(home.decided) > decided)
-    await until(lambda: not home.listener._deciding)
-    await until(lambda: not other.peers._peers["home"]._stands_still)
+    await until(lambda: not home.listener.deciding)
+    await until(lambda: not other.peers.stands_still("home"))
     assert (await other.client.get(f"{CLUSTER}/violations")).status_code == 200
     assert home.decided[-1] == ("GET", f"{CLUSTER}/violations")
     pods = (await other.client.get(f"{CLUSTER}/pods")).json()["items"]
@@ -444,15 +441,14 @@ async def test_p19_a_caller_that_leaves_changes_nothing_for_the_others(home, oth
     await until(lambda: len(home.decided) == 2)
     go_on.set()
     assert (await staying).json()["results"][0]["outcome"] == "Placed"
-    await until(lambda: not home.listener._deciding)
+    await until(lambda: not home.listener.deciding)
     pods = (await other.client.get(f"{CLUSTER}/pods")).json()["items"]
     assert sorted(each["metadata"]["name"] for each in pods) == ["p", "q"]
 
 
 async def test_p19_nonsense_on_the_socket_ends_that_connection_only(home, other):
-    path = home.listener._path
     for nonsense in (b"\xff" * 100, b"\x00\x00\x00\x03abc", b""):
-        reader, writer = await asyncio.open_unix_connection(path)
+        reader, writer = await asyncio.open_unix_connection(home.socket)
         writer.write(nonsense)
         writer.write_eof()
         assert await reader.read() == b""

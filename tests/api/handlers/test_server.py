@@ -23,8 +23,8 @@ async def test_health(over_each_store: Harness) -> None:
 
 async def test_readiness_tells_that_nobody_follows_the_logs_any_more(harness: Harness) -> None:
     """Then no replica would ever be seen to lag."""
-    harness.scheduler._pulse_task.cancel()
-    await asyncio.wait([harness.scheduler._pulse_task])
+    harness.scheduler.pulse.cancel()
+    await asyncio.wait([harness.scheduler.pulse])
     assert problem(await harness.client.get("/readyz"), 503) == "ReplicaLags"
 
 

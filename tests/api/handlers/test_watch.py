@@ -374,15 +374,12 @@ async def test_a_stream_ends_after_its_time_with_a_bookmark(
     assert (begin.type, end.type) == ("BOOKMARK", "BOOKMARK")
 
 
-async def test_a_stream_that_compaction_overtakes_ends_with_an_error(
-    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
-):
-    harness = await make_harness()
+async def test_a_stream_that_compaction_overtakes_ends_with_an_error(make_harness: MakeHarness):
+    harness = await make_harness(limits=Limits(watch_ring_changes=0))
     async with stream(harness) as watch:
         watch.reading.clear()
         await harness.put_node("unread")
         await watch.blocked.wait()
-        monkeypatch.setattr(_ring(harness), "_changes_max", 0)
         for number in range(5):
             await harness.put_node(f"n{number}")
         await once(partial(is_compacted, harness))  # the store judges the commits' age
@@ -404,14 +401,9 @@ async def is_compacted(harness: Harness) -> bool:
     return floor == (await harness.store.head(1)).revision
 
 
-def _ring(harness: Harness) -> Any:
-    scheduler = harness.scheduler
-    return scheduler.watching._feeds[1]._ring
-
-
 async def test_a_stream_whose_history_is_replaced_ends_with_an_error(harness: Harness):
     async with stream(harness) as watch:
-        feed = harness.scheduler.watching._feeds[1]
+        feed = harness.scheduler.watching.feed_of(1)
         feed.end(HistoryReplaced("Another history."))
         await watch.until(2)
         await watch.task

@@ -146,7 +146,7 @@ async def test_nobody_else_waits_while_the_document_is_made(monkeypatch) -> None
         is_asked.set()
         return b"made" if may_be_made.wait(5) else b"nobody could do anything meanwhile"
 
-    monkeypatch.setattr(routes, "_encoded", make)
+    monkeypatch.setattr(routes, "encoded_document", make)
     documents = routes.Documents()
     asking = [asyncio.create_task(documents.openapi()) for _ in range(2)]
     await asyncio.to_thread(is_asked.wait)

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from service.store.embedded import EmbeddedPostgres
+from service.store.embedded import EmbeddedPostgres, account, binaries, folder, postmaster
 from service.store.embedded.binaries import ENVIRONMENT
 from service.store.embedded.configuration import DATABASE, ROLE
+from service.store.embedded.folder import DataFolder
+from service.store.embedded.locks import FileLock
 
 SETTINGS = {"wal_keep_size": "256MB", "shared_buffers": "32MB", "fsync": "off"}
 """Processes are killed here, the machine is not: what was written need not reach the disk."""
@@ -27,27 +29,30 @@ class Pair:
 
     def copy(self) -> None:
         """Make the standby from the primary that runs, and let it follow."""
-        data, account = self.standby._folder.pgdata, self.standby._account
+        data = DataFolder(self.standby.data_folder).pgdata
+        owner = account.choose(folder.owner(self.standby.data_folder))
+        programs = binaries.find(owner, folder.SYSTEM_DIR)
         data.mkdir(mode=0o700)
-        if not account.is_self:
-            os.chown(data, account.uid, account.gid)
+        if not owner.is_self:
+            os.chown(data, owner.uid, owner.gid)
         command = [
-            *(self.standby._binaries.path("pg_basebackup"), "--pgdata", str(data)),
+            *(programs.path("pg_basebackup"), "--pgdata", str(data)),
             *("--host", _socket_folder(self.primary), "--username", ROLE),
             *("--wal-method=stream", "--checkpoint=fast", "--no-sync", "--write-recovery-conf"),
         ]
-        subprocess.run(command, check=True, cwd="/", env=ENVIRONMENT, **account.identity())
+        subprocess.run(command, check=True, cwd="/", env=ENVIRONMENT, **owner.identity())
         self.standby.start()
 
     def kill_primary(self) -> None:
         """`kill -9`, and nobody starts it again."""
-        supervisor, server = self.primary, self.primary._server
+        data = DataFolder(self.primary.data_folder)
+        server, user = postmaster.find(data), FileLock(data.users_lock)
         assert server is not None
-        supervisor._stopping.set()
-        assert supervisor._thread is not None
-        supervisor._thread.join()
+        assert user.try_shared()
+        self.primary.stop()  # which leaves it to its other user
         os.kill(server.pid, signal.SIGKILL)
-        supervisor.stop()
+        os.waitpid(server.pid, 0)
+        user.release()
 
     def stop(self) -> None:
         for server in (self.primary, self.standby):
@@ -66,4 +71,4 @@ def pair(folder: Path) -> Iterator[Pair]:
 
 
 def _socket_folder(server: EmbeddedPostgres) -> str:
-    return str(server._folder.socket.parent)
+    return str(DataFolder(server.data_folder).socket.parent)

@@ -5,33 +5,33 @@ import msgspec
 from service.scheduler.decide.placing import one_pod
 from service.scheduler.replica.quotas import refusals
 from service.scheduler.replica.quotas.charges import Charges
-from service.scheduler.replica.quotas.ledger import Ledger, _Account
+from service.scheduler.replica.quotas.ledger import Account
 from service.scheduler.replica.replica import Replica
-from tests.concurrency.planted.registry import bug
+from tests.concurrency.planted.registry import bug, made_with
 
 
-@bug("A2", "_Account.charge")
+@bug("A2", "Account.charge")
 def nothing_charged(patch):
     """What is used is what was used when somebody looked first."""
-    patch.setattr(_Account, "charge", lambda self, charges, pod, sign: None)
+    patch.setattr(Account, "charge", lambda self, charges, pod, sign: None)
 
 
-@bug("A13", "_Account.charge")
+@bug("A13", "Account.charge")
 def nothing_given_back(patch):
     """Pods that are gone are still charged."""
-    charge = _Account.charge
+    charge = Account.charge
 
     def only_charge(self, charges, pod, sign):
         if sign > 0:
             charge(self, charges, pod, sign)
 
-    patch.setattr(_Account, "charge", only_charge)
+    patch.setattr(Account, "charge", only_charge)
 
 
 @bug("A2", "Replica.put")
 def charged_late(patch):
     """Pods are charged when the log has them: who comes at the same time sees room."""
-    account = Replica._account
+    account = Replica.account
 
     def only_settled(self, before, after):
         new = before is None and after is not None and after.manifest.kind == "Pod"
@@ -41,25 +41,24 @@ def charged_late(patch):
     settle = Replica.settle
 
     def settle_and_charge(self, mark):
-        entries = self._journal[: mark.position - self._settled]
-        for entry in entries:
+        for entry in self.until(mark):
             if entry.kind == "Pod" and entry.before is None and entry.after is not None:
                 self.ledger.change(None, entry.after.manifest)
         settle(self, mark)
 
-    patch.setattr(Replica, "_account", only_settled)
+    patch.setattr(Replica, "account", only_settled)
     patch.setattr(Replica, "settle", settle_and_charge)
 
 
 @bug("P7, A13", "Replica.undo")
 def charge_not_undone(patch):
     """What was undone is still charged."""
-    undo, account = Replica.undo, Replica._account
+    undo, account = Replica.undo, Replica.account
 
     def undo_but_charges(self, mark):
-        patch.setattr(Replica, "_account", lambda self, before, after: None)
+        patch.setattr(Replica, "account", lambda self, before, after: None)
         undo(self, mark)
-        patch.setattr(Replica, "_account", account)
+        patch.setattr(Replica, "account", account)
 
     patch.setattr(Replica, "undo", undo_but_charges)
 
@@ -83,30 +82,29 @@ def scopes_ignored(patch):
     patch.setattr(Charges, "covers", lambda self, quota, pod: True)
 
 
-@bug("A13", "Ledger._swap")
+@bug("A13", "Account.__init__")
 def new_quotas_begin_at_nothing(patch):
     """What was there before a quota is not charged to it."""
-    swap = Ledger._swap
+    made = Account.__init__
 
-    def swap_in_empty(self, before, after):
-        swap(self, before, after)
-        if after is not None:
-            self._accounts[after.namespace][after.name].used = {}
+    def made_empty(self, quota):
+        made(self, quota)
+        self.used = {}
 
-    patch.setattr(Ledger, "_swap", swap_in_empty)
+    patch.setattr(Account, "__init__", made_empty)
 
 
-@bug("A2", "refusals._Asked.exceeded")
+@bug("A2", "refusals.Asked.exceeded")
 def one_too_many(patch):
     """A quota that is full takes one more."""
-    exceeded = refusals._Asked.exceeded
+    exceeded, made = refusals.Asked.exceeded, made_with(patch, refusals.Asked)
 
     def exceeded_by_far(self, quota):
-        used = self._ledger.usage(quota.namespace, quota.name).used
+        used = made[self]["ledger"].usage(quota.namespace, quota.name).used
         full = all(used[each] < limit for each, limit in quota.hard.items())
         return None if full else exceeded(self, quota)
 
-    patch.setattr(refusals._Asked, "exceeded", exceeded_by_far)
+    patch.setattr(refusals.Asked, "exceeded", exceeded_by_far)
 
 
 @bug("A13", "Charges.forget_costs")
@@ -126,13 +124,13 @@ def costs_as_before_placement(patch):
     patch.setattr(Charges, "opportunity", wherever_it_may_be)
 
 
-@bug("A2", "refusals._Asked.exceeded")
+@bug("A2", "refusals.Asked.added")
 def costs_only_shown(patch):
     """Opportunity cost is told in the status of quotas, but keeps nobody out."""
-    added = refusals._Asked._added
+    added = refusals.Asked.added
 
     def without_costs(self, quota):
         grown = added(self, quota)
         return {name: more for name, more in grown.items() if "opportunity." not in name}
 
-    patch.setattr(refusals._Asked, "_added", without_costs)
+    patch.setattr(refusals.Asked, "added", without_costs)

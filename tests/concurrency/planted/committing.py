@@ -7,19 +7,19 @@ from service.scheduler.commit.committer import Committer
 from service.scheduler.commit.locked_round import LockedRound
 from service.scheduler.commit.loop import ClusterLoop
 from service.scheduler.decide import is_advisory
-from tests.concurrency.planted.registry import bug
+from tests.concurrency.planted.registry import bug, made_with
 
 
-@bug("P8, A6", "ClusterLoop._publish")
+@bug("P8, A6", "ClusterLoop.publish")
 def answered_before_the_commit(patch):
     """Answers are given out when a batch is sent, not when it is committed."""
-    publish = ClusterLoop._publish
+    publish = ClusterLoop.publish
 
     def publish_and_answer(self, batch):
         publish(self, batch)
         batch.release()
 
-    patch.setattr(ClusterLoop, "_publish", publish_and_answer)
+    patch.setattr(ClusterLoop, "publish", publish_and_answer)
 
 
 @bug("P8", "Batch.add")
@@ -74,9 +74,10 @@ def unknown_taken_for_refused(patch):
 @bug("P4, A6", "Committer.settle")
 def unknown_taken_for_committed(patch):
     """A lost answer is told as if all had gone well."""
+    made = made_with(patch, Committer)
 
     async def settle(self, request, cause):
-        now = self._clock.now()
+        now = made[self]["clock"].now()
         return Committed(Head(request.last_revision, request.commit_id, now))
 
     patch.setattr(Committer, "settle", settle)
@@ -85,9 +86,10 @@ def unknown_taken_for_committed(patch):
 @bug("P4, A7", "Committer.settle")
 def unknown_taken_for_lost(patch):
     """After a lost answer all is decided again, without asking what became of the attempt."""
+    made = made_with(patch, Committer)
 
     async def settle(self, request, cause):
-        return Lost(await self._store.head(self._cluster_id))
+        return Lost(await made[self]["store"].head(made[self]["cluster_id"]))
 
     patch.setattr(Committer, "settle", settle)
 
@@ -95,14 +97,15 @@ def unknown_taken_for_lost(patch):
 @bug("P4, A7", "Committer.settle")
 def unknown_tried_again(patch):
     """After a lost answer the same is committed once more, and the second answer believed."""
+    made = made_with(patch, Committer)
 
     async def settle(self, request, cause):
-        return await self._store.commit(self._cluster_id, request)
+        return await made[self]["store"].commit(made[self]["cluster_id"], request)
 
     patch.setattr(Committer, "settle", settle)
 
 
-@bug("A7", "ClusterLoop._finish")
+@bug("A7", "Batch.fail")
 def unsettled_told_as_refused(patch):
     """What could not be settled is told as definitely not done."""
     fail = Batch.fail
@@ -114,29 +117,30 @@ def unsettled_told_as_refused(patch):
     patch.setattr(Batch, "fail", fail_definitely)
 
 
-@bug("P7", "ClusterLoop._withdraw")
+@bug("P7", "ClusterLoop.withdraw")
 def next_batch_survives_a_lost_one(patch):
     """After a lost race only that batch is undone, not the one decided on top of it."""
+    withdraw, requeue_open = ClusterLoop.withdraw, ClusterLoop.requeue_open
 
-    def withdraw(self, batch):
-        self._behind = True
-        if self._follower.replica is not None:
-            self._follower.replica.undo(batch.start)
+    def withdraw_it_alone(self, batch):
+        patch.setattr(ClusterLoop, "requeue_open", lambda self: None)
+        withdraw(self, batch)
+        patch.setattr(ClusterLoop, "requeue_open", requeue_open)
 
-    patch.setattr(ClusterLoop, "_withdraw", withdraw)
+    patch.setattr(ClusterLoop, "withdraw", withdraw_it_alone)
 
 
-@bug("P9", "ClusterLoop._conclude")
+@bug("P9", "ClusterLoop.conclude")
 def lost_race_answered_as_decided(patch):
     """After a lost race the answers are given out all the same."""
-    conclude = ClusterLoop._conclude
+    conclude = ClusterLoop.conclude
 
     def conclude_well(self, publication, result):
         if isinstance(result, Lost):
             publication.batch.release()
         conclude(self, publication, result)
 
-    patch.setattr(ClusterLoop, "_conclude", conclude_well)
+    patch.setattr(ClusterLoop, "conclude", conclude_well)
 
 
 @bug("P11", "Committer.publish")
@@ -155,15 +159,16 @@ def keyed_refusals_not_recorded(patch):
 @bug("P11", "LockedRound.run")
 def locked_refusals_not_recorded(patch):
     """The same, but only under the lock: it was so until the simulation found it."""
-    run = LockedRound.run
+    run, made = LockedRound.run, made_with(patch, LockedRound)
 
     async def run_unrecorded(self):
-        publish = self._committer.publish
-        self._committer.publish = lambda batch, head: _committed(head)
+        committer = made[self]["committer"]
+        publish = committer.publish
+        committer.publish = lambda batch, head: _committed(head)
         try:
             return await run(self)
         finally:
-            self._committer.publish = publish
+            committer.publish = publish
 
     async def _committed(head):
         return Committed(head)

@@ -1,5 +1,7 @@
 """Mistakes in decisions about objects, keys and groups."""
 
+from functools import partial
+
 from service.engine import GroupPlacement, Placement
 from service.model.errors import RevisionConflict
 from service.scheduler import decide as decide_module
@@ -10,7 +12,7 @@ from service.scheduler.decide.placing import all_or_nothing, gangs, one_by_one, 
 from service.scheduler.decide.placing.one_pod import Candidate
 from service.scheduler.replica.replica import Replica
 from service.scheduler.service import Scheduler
-from tests.concurrency.planted.registry import bug
+from tests.concurrency.planted.registry import bug, made_with
 
 
 @bug("P9, A2", "placing.place")
@@ -43,45 +45,40 @@ def groups_placed_one_by_one(patch):
     patch.setattr(placements, "place_as_group", one_by_one.place_one_by_one)
 
 
-@bug("A9", "gangs.Gang._search")
+@bug("A9", "gangs.Gang.search")
 def pod_group_starts_with_one(patch):
     """Of a pod group that is complete the first member that fits is placed, and others later."""
-
-    search = gangs.Gang._search
+    search = gangs.Gang.search
 
     def first_that_fits(self, ready, need):
         for candidate in ready:
-            found = yield from self._together([candidate])
+            found = yield from self.together([candidate])
             if isinstance(found, list):
                 return found
         return (yield from search(self, ready, need))
 
-    patch.setattr(gangs.Gang, "_search", first_that_fits)
+    patch.setattr(gangs.Gang, "search", first_that_fits)
 
 
-@bug("A9", "groups._Group.bind")
+@bug("A9", "groups.GroupAttempt.bind")
 def last_member_left_out(patch):
     """The last member of a group is answered as placed, but not stored."""
-    bind = all_or_nothing._Group.bind
+    bind, put = all_or_nothing.GroupAttempt.bind, Replica.put
 
     def bind_but_one(self, found):
-        bind(self, found)
-        if len(found) > 1:
-            position = self._context.replica.mark().position - 1
-            mark = self._context.replica.mark()
-            engine = self._context.replica.cluster
-            key = self._fresh[-1].key
-            engine.delete_pod(*key)
-            entry = self._context.replica._journal.pop()
-            objects_of = self._context.replica._objects["Pod"]
-            if entry.before is None:
-                del objects_of[key]
-            else:
-                objects_of[key] = entry.before
-            self._context.replica.revision = mark.revision - 1
-            assert position >= 0
+        undoing = []
 
-    patch.setattr(all_or_nothing._Group, "bind", bind_but_one)
+        def put_remembering(replica, manifest):
+            undoing.append(partial(replica.undo, replica.mark()))
+            return put(replica, manifest)
+
+        patch.setattr(Replica, "put", put_remembering)
+        bind(self, found)
+        patch.setattr(Replica, "put", put)
+        if len(found) > 1:
+            undoing[-1]()
+
+    patch.setattr(all_or_nothing.GroupAttempt, "bind", bind_but_one)
 
 
 @bug("A7", "objects.same_object")
@@ -121,7 +118,7 @@ def dry_runs_are_stored(patch):
         answer = yield from place_pods(context, placements.replace(intent, dry_run=False))
         return placements.replace(answer, committed=False) if intent.dry_run else answer
 
-    patch.setitem(decide_module._DECIDE, placements.PlacePods, place_for_real)
+    patch.setitem(decide_module.DECISIONS, placements.PlacePods, place_for_real)
 
 
 @bug("A2", "Candidate.is_placed")
@@ -136,20 +133,19 @@ def keys_not_recorded(patch):
     patch.setattr(Ticket, "record", lambda self, outcome: None)
 
 
-@bug("A5", "Ticket.answer_from, Scheduler._recorded")
+@bug("A5", "Scheduler.recorded")
 def other_request_answered_under_a_key(patch):
     """What a key was used for first is not compared."""
-    recorded = Scheduler._recorded
+    recorded, made = Scheduler.recorded, made_with(patch, Scheduler)
 
     async def recorded_for_any(self, cluster, idempotency, key):
-        store = self._store
-        cluster_id = (await self._loop_of(cluster)).cluster_id
-        records = await store.find_answers(cluster_id, [key])
+        cluster_id = (await self.loop_of(cluster)).cluster_id
+        records = await made[self]["store"].find_answers(cluster_id, [key])
         same = records[0].request_hash if records else idempotency.request_hash
         forged = placements.replace(idempotency, request_hash=same)
         return await recorded(self, cluster, forged, key)
 
-    patch.setattr(Scheduler, "_recorded", recorded_for_any)
+    patch.setattr(Scheduler, "recorded", recorded_for_any)
 
 
 @bug("A3", "Replica.committed_revision")
@@ -158,11 +154,10 @@ def planned_on_tentative_ground(patch):
     patch.setattr(Replica, "committed_revision", property(lambda self: self.revision))
 
 
-@bug("A6", "Decider._steps")
+@bug("A6", "Decider.steps")
 def refused_requests_leave_changes(patch):
     """What a refused request changed is not undone."""
-
-    steps = deciding_module.Decider._steps
+    steps = deciding_module.Decider.steps
 
     def steps_without_undo(self, replica, batch, ticket):
         undo = Replica.undo
@@ -172,4 +167,4 @@ def refused_requests_leave_changes(patch):
         finally:
             Replica.undo = undo
 
-    patch.setattr(deciding_module.Decider, "_steps", steps_without_undo)
+    patch.setattr(deciding_module.Decider, "steps", steps_without_undo)

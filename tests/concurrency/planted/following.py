@@ -3,14 +3,14 @@
 from msgspec.structs import replace
 
 from service.engine import Cluster
-from service.engine.state.classes import PodClass, Role
+from service.engine.state.classes import MatchIndex, PodClass, Role
 from service.model.config import ClusterConfig
 from service.model.log import Head, LogPage
 from service.scheduler.replica.follower import Follower
 from service.scheduler.replica.kinds import ConfigManifest
 from service.scheduler.replica.loading import Loading
 from service.scheduler.replica.replica import Replica
-from tests.concurrency.planted.registry import bug
+from tests.concurrency.planted.registry import bug, made_with
 
 
 @bug("P7, A2", "Replica.undo")
@@ -24,16 +24,10 @@ def undo_forgets_the_engine(patch):
     patch.setattr(Replica, "undo", undo_objects)
 
 
-@bug("P7", "Replica.undo")
+@bug("P7", "Replica.put_back")
 def undo_forgets_the_objects(patch):
     """Undoing puts the engine's counters back, but not the objects."""
-
-    def undo_engine(self, mark):
-        del self._journal[mark.position - self._settled :]
-        self.cluster.undo(mark.engine)
-        self.revision = mark.revision
-
-    patch.setattr(Replica, "undo", undo_engine)
+    patch.setattr(Replica, "put_back", lambda self, entry: None)
 
 
 @bug("A13", "PodClass.count")
@@ -93,50 +87,41 @@ def deletes_of_others_not_applied(patch):
     patch.setattr(Replica, "apply", apply_puts)
 
 
-@bug("A2", "Replica._enter")
+@bug("A2", "Replica.enter")
 def configuration_of_others_ignored(patch):
     """Replicas keep the configuration that they were loaded with."""
-    enter = Replica._enter
+    enter = Replica.enter
 
     def enter_objects(self, manifest):
-        known = self._objects.get("Cluster")
-        if isinstance(manifest, ConfigManifest) and known:
+        if isinstance(manifest, ConfigManifest) and self.keys("Cluster"):
             return manifest.namespace, manifest.name
         return enter(self, manifest)
 
-    patch.setattr(Replica, "_enter", enter_objects)
+    patch.setattr(Replica, "enter", enter_objects)
 
 
-@bug("A2", "Cluster.put_namespace")
+@bug("A2", "MatchIndex.relabel_namespace")
 def namespace_relabels_ignored(patch):
     """A namespace's labels count as they were when it came."""
-    put = Cluster.put_namespace
+    relabel = MatchIndex.relabel_namespace
 
-    def put_once(self, namespace):
-        if namespace.name not in self._namespaces:
-            put(self, namespace)
+    def label_once(self, name, labels):
+        if labels is None or name not in self.namespace_labels:
+            relabel(self, name, labels)
 
-    patch.setattr(Cluster, "put_namespace", put_once)
+    patch.setattr(MatchIndex, "relabel_namespace", label_once)
 
 
-@bug("A2", "Cluster._recount")
+@bug("A2", "Cluster.recount")
 def node_relabels_do_not_move_pods(patch):
     """Pods stay counted in the domain that their node has left."""
-    patch.setattr(Cluster, "_recount", lambda self, slot, sign: None)
+    patch.setattr(Cluster, "recount", lambda self, slot, sign: None)
 
 
-@bug("A2", "Cluster.delete_node")
+@bug("A2", "Cluster.detach_pods")
 def deleted_nodes_keep_their_pods(patch):
     """The pods of a deleted node go on counting in its domains."""
-    delete = Cluster.delete_node
-
-    def delete_alone(self, name):
-        pods = self._by_node.pop(name, None)
-        delete(self, name)
-        if pods is not None:
-            self._by_node[name] = pods
-
-    patch.setattr(Cluster, "delete_node", delete_alone)
+    patch.setattr(Cluster, "detach_pods", lambda self, name, slot: None)
 
 
 @bug("P13", "Replica.load")
@@ -164,43 +149,31 @@ def configuration_not_loaded(patch):
     patch.setattr(Replica, "load", load_all)
 
 
-@bug("P13", "Loading._follow")
+@bug("P13", "Loading.is_loaded")
 def ranges_of_different_states(patch):
     """What was loaded first stays as it was then, while later ranges are newer."""
-
-    def follow(self, changes, last):
-        for change in changes:
-            if change.revision <= last:
-                self._target.pass_over(change)
-
-    patch.setattr(Loading, "_follow", follow)
+    patch.setattr(Loading, "is_loaded", lambda self, key: False)
 
 
-@bug("P13", "Loading._follow")
+@bug("P13", "Loading.is_loaded")
 def changes_beyond_a_range_applied(patch):
     """Objects that are still to be loaded come from the log as well, and count twice."""
-
-    def follow(self, changes, last):
-        for change in changes:
-            if change.revision <= last:
-                self._target.apply(change)
-
-    patch.setattr(Loading, "_follow", follow)
+    patch.setattr(Loading, "is_loaded", lambda self, key: True)
 
 
-@bug("P13", "Loading._has_come_to")
+@bug("P13", "Loading.has_come_to")
 def ranges_overshoot(patch):
     """The log is followed to the end of its page, and a range added that is older."""
-    come = Loading._come_to
+    made = made_with(patch, Loading)
 
     async def has_come_to(self, head):
-        while self._head is not None and self._head.revision < head.revision:
-            at = self._head
-            page = await self._source.read_log(self._cluster_id, at.revision, at.tip, 2_000)
+        source, cluster_id = made[self]["source"], made[self]["cluster_id"]
+        while self.head is not None and self.head.revision < head.revision:
+            page = await source.read_log(cluster_id, self.head.revision, self.head.tip, 2_000)
             if not isinstance(page, LogPage):
                 return False
-            self._follow(page.changes, page.revision)
-            come(self, page.head)
+            self.follow(page.changes, page.revision)
+            self.come_to(page.head)
         return True
 
-    patch.setattr(Loading, "_has_come_to", has_come_to)
+    patch.setattr(Loading, "has_come_to", has_come_to)

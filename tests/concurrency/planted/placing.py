@@ -7,21 +7,21 @@ from service.engine.state.nodes import NodeTable
 from tests.concurrency.planted.registry import bug
 
 
-@bug("A2", "inter_pod_affinity._forbidding")
+@bug("A2", "inter_pod_affinity.forbidding_terms")
 def anti_affinity_one_way_only(patch):
     """Placed pods' anti-affinity is not seen."""
-    patch.setattr(inter_pod_affinity, "_forbidding", lambda pod_class: [])
+    patch.setattr(inter_pod_affinity, "forbidding_terms", lambda pod_class: [])
 
 
-@bug("A2", "pod_topology_spread._allowed_domains")
+@bug("A2", "pod_topology_spread.allowed_domains")
 def spread_forgets_the_pod_itself(patch):
     """The skew is that before the pod comes."""
-    allowed = pod_topology_spread._allowed_domains
+    allowed = pod_topology_spread.allowed_domains
 
     def allowed_without(rule, *, self_matches):
         return allowed(rule, self_matches=False)
 
-    patch.setattr(pod_topology_spread, "_allowed_domains", allowed_without)
+    patch.setattr(pod_topology_spread, "allowed_domains", allowed_without)
 
 
 @bug("A2", "PodClass.matches_all")
@@ -47,11 +47,11 @@ def host_ports_not_held(patch):
     patch.setattr(NodeTable, "use_ports", lambda self, slot, ports, pods: None)
 
 
-@bug("P10, A2", "groups._GroupSearch._checked")
+@bug("P10, A2", "groups.GroupSearch.checked")
 def group_not_checked_whole(patch):
     """Members are checked when they are chosen only, not with all the others in place."""
 
     def believe(self, names):
         return [groups.Placement(name, 0) for name in names]
 
-    patch.setattr(groups._GroupSearch, "_checked", believe)
+    patch.setattr(groups.GroupSearch, "checked", believe)

@@ -4,9 +4,12 @@ Each replaces one function of the service by one with a mistake that somebody co
 that finds none of them would prove nothing by finding none in the service either.
 """
 
-from collections.abc import Callable, Iterator
+import inspect
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -31,6 +34,22 @@ class Bug:
 
 
 BUGS: dict[str, Bug] = {}
+
+
+def made_with(patch: pytest.MonkeyPatch, kind: type) -> Mapping[Any, Mapping[str, Any]]:
+    """What each object of a class is made with from now on, by the constructor's parameters.
+
+    Mistakes that need what the service keeps to itself take it from where it came in.
+    """
+    made: WeakKeyDictionary[Any, Mapping[str, Any]] = WeakKeyDictionary()
+    init, signature = kind.__init__, inspect.signature(kind.__init__)
+
+    def remembering(self: Any, *arguments: Any, **named: Any) -> None:
+        made[self] = signature.bind(None, *arguments, **named).arguments
+        init(self, *arguments, **named)
+
+    patch.setattr(kind, "__init__", remembering)
+    return made
 
 
 def bug(rule: str, where: str) -> Callable[[Plant], Plant]:

@@ -5,12 +5,13 @@ from msgspec.structs import replace
 from service.model.log import Committed, Head, Lost, ObjectPage, ReplicaMismatch
 from service.store.memory import MemoryStore
 from service.store.memory_cluster import ClusterState
-from tests.concurrency.planted.registry import bug
+from tests.concurrency.planted.registry import bug, made_with
 
 
-@bug("P1, A8", "MemoryStore._commit")
+@bug("P1, A8", "MemoryStore.commit_to")
 def stale_commits_numbered_on(patch):
     """Revisions come from a sequence: who is late gets the next ones, and is not validated again."""
+    made = made_with(patch, MemoryStore)
 
     def commit(self, own, request):
         shift = own.head.revision - request.expected_revision
@@ -22,23 +23,23 @@ def stale_commits_numbered_on(patch):
         if known:
             return Lost(own.head)
         try:
-            own.append(moved, max(self._clock(), own.head.at))
+            own.append(moved, max(made[self]["clock"](), own.head.at))
         except ReplicaMismatch:
             return Lost(own.head)
         return Committed(own.head)
 
-    patch.setattr(MemoryStore, "_commit", commit)
+    patch.setattr(MemoryStore, "commit_to", commit)
 
 
-@bug("P3, P4", "MemoryStore._commit")
+@bug("P3, P4", "MemoryStore.commit_to")
 def tip_ignored(patch):
     """Commits are accepted where the revision is right, whoever made it."""
-    commit = MemoryStore._commit
+    commit = MemoryStore.commit_to
 
     def commit_by_revision(self, own, request):
         return commit(self, own, replace(request, expected_tip=own.head.tip))
 
-    patch.setattr(MemoryStore, "_commit", commit_by_revision)
+    patch.setattr(MemoryStore, "commit_to", commit_by_revision)
 
 
 @bug("P4", "MemoryStore.settle_unknown")
@@ -46,7 +47,7 @@ def settled_without_a_fence(patch):
     """An unknown attempt is looked for in the log only; its statement may still arrive."""
 
     async def settle(self, cluster_id, request):
-        own = self._cluster(cluster_id)
+        own = self.state_of(cluster_id)
         for commit in own.commits:
             if commit.commit_id == request.commit_id:
                 return Committed(Head(commit.last, commit.commit_id, commit.at))
@@ -64,8 +65,8 @@ def duplicate_keys_overwritten(patch):
         kept = [each for each in request.idempotency if each.id not in known]
         return original(self, own, replace(request, idempotency=kept))
 
-    original = MemoryStore._commit
-    patch.setattr(MemoryStore, "_commit", commit)
+    original = MemoryStore.commit_to
+    patch.setattr(MemoryStore, "commit_to", commit)
 
 
 @bug("P11", "ClusterState.record")
@@ -112,10 +113,10 @@ def a_row_not_updated(patch):
     patch.setattr(ClusterState, "append", append_all_but_one)
 
 
-@bug("P1", "MemoryStore._commit")
+@bug("P1", "MemoryStore.commit_to")
 def time_runs_backwards(patch):
     """A commit's time is the clock's, which may be behind the commit before it."""
-    commit = MemoryStore._commit
+    commit = MemoryStore.commit_to
 
     def commit_by_the_clock(self, own, request):
         result = commit(self, own, request)
@@ -124,7 +125,7 @@ def time_runs_backwards(patch):
             own.commits[-1] = replace(own.commits[-1], at=late)
         return result
 
-    patch.setattr(MemoryStore, "_commit", commit_by_the_clock)
+    patch.setattr(MemoryStore, "commit_to", commit_by_the_clock)
 
 
 @bug("A11", "MemoryStore.list_objects")

@@ -3,30 +3,30 @@
 from service.scheduler.service import Scheduler
 from service.scheduler.watching import ring, watches
 from service.scheduler.watching.ring import LoggedCommit, Ring
-from tests.concurrency.planted.registry import bug
+from tests.concurrency.planted.registry import bug, made_with
 
 
-@bug("A10", "Watching._open_at")
+@bug("A10", "Watching.open_at")
 def watch_resumes_one_late(patch):
     """A resumed stream begins after the event that comes next."""
-    open_at = watches.Watching._open_at
+    open_at, made = watches.Watching.open_at, made_with(patch, watches.Watching)
 
-    async def open_late(self, cluster_id, since):
-        head = await self._store.head(cluster_id)
-        return await open_at(self, cluster_id, min(since + 1, head.revision))
+    async def open_late(self, cluster_id, since, at_end):
+        head = await made[self]["store"].head(cluster_id)
+        return await open_at(self, cluster_id, min(since + 1, head.revision), at_end)
 
-    patch.setattr(watches.Watching, "_open_at", open_late)
+    patch.setattr(watches.Watching, "open_at", open_late)
 
 
-@bug("A10", "Watching._open_at")
+@bug("A10", "Watching.open_at")
 def watch_repeats_an_event(patch):
     """A resumed stream begins with the event that was seen last."""
-    open_at = watches.Watching._open_at
+    open_at = watches.Watching.open_at
 
-    async def open_early(self, cluster_id, since):
-        return await open_at(self, cluster_id, max(since - 1, 1))
+    async def open_early(self, cluster_id, since, at_end):
+        return await open_at(self, cluster_id, max(since - 1, 1), at_end)
 
-    patch.setattr(watches.Watching, "_open_at", open_early)
+    patch.setattr(watches.Watching, "open_at", open_early)
 
 
 @bug("A10", "Ring.after")
@@ -69,28 +69,24 @@ def bookmark_too_far(patch):
     patch.setattr(watches.Watch, "next", boast)
 
 
-@bug("A17", "Scheduler._loop_of")
+@bug("A17", "Scheduler.loop_of")
 def clusters_mixed_up(patch):
     """A request goes to the loop of whatever cluster there is."""
-    loop_of = Scheduler._loop_of
+    loop_of = Scheduler.loop_of
 
     async def any_loop(self, cluster):
-        for loop in self._loops.values():
+        for loop in self.loops.values():
             if not loop.ended:
                 return loop
         return await loop_of(self, cluster)
 
-    patch.setattr(Scheduler, "_loop_of", any_loop)
+    patch.setattr(Scheduler, "loop_of", any_loop)
 
 
-@bug("A10", "Watching.close")
+@bug("A10", "Watching.end_feeds")
 def streams_open_at_drain(patch):
     """A worker that is to stop takes no new watches, but leaves those that there are open."""
-
-    def only_refuse(self):
-        self._closed = True
-
-    patch.setattr(watches.Watching, "close", only_refuse)
+    patch.setattr(watches.Watching, "end_feeds", lambda self: None)
 
 
 @bug("A10", "Watch.next")
@@ -99,9 +95,9 @@ def drained_stream_boasts(patch):
     following = watches.Watch.next
 
     async def end_at_the_head(self):
-        feed, commits = self._feed, await following(self)
+        feed, commits = self.feed, await following(self)
         if commits is None and feed is not None:
-            self.revision = max(self.revision, feed._ring.revision)
+            self.revision = max(self.revision, feed.ring.revision)
         return commits
 
     patch.setattr(watches.Watch, "next", end_at_the_head)

@@ -114,7 +114,7 @@ class Database:
         Tells what the first cluster gained, if it is a schedule that runs.
         """
         gained: list[str] = []
-        for number, own in self.store._clusters.items():
+        for number, own in self.store.clusters.items():
             if own.head.tip == self._written.get(number):
                 continue
             commits = self.commits.setdefault(number, [])
@@ -134,7 +134,7 @@ class Database:
         return gained
 
     def head_of(self, cluster_id: int) -> int:
-        return self.store._clusters[cluster_id].head.revision
+        return self.store.clusters[cluster_id].head.revision
 
     def later(self, seconds: float, do: Callable[[], None]) -> None:
         """Outside of every process: what has left one goes on without it."""

@@ -219,7 +219,7 @@ class _Simulation:
         await asyncio.gather(*trouble)
         await asyncio.sleep(QUIET_SECONDS)
         await self._probe()
-        self.left.ended = self.database.store._clock()
+        self.left.ended = self.database.clock.now()
         self.leave()
         for worker in self.workers:
             await worker.run(worker.scheduler.stop())
@@ -231,11 +231,11 @@ class _Simulation:
         self.steps, self.seconds = self._loop.steps, self._loop.time()
         self.schedule, self.told = dict(self._choices.taken), list(self._loop.told)
         left.alarms = self._alarms + self._loop.failures
-        own = database.store._clusters.get(CLUSTER)
+        own = database.store.clusters.get(CLUSTER)
         left.calls = [call for call in self._crowd.calls if call is not None]
         left.commits = list(database.commits[CLUSTER])
         left.changes = list(database.changes[CLUSTER])
-        left.audit = [row for row in database.store._audit.rows((0, 0)) if row.chain == CLUSTER]
+        left.audit = [row for row in database.store.audit.rows((0, 0)) if row.chain == CLUSTER]
         left.committed_at = dict(database.committed_at)
         left.blur = max(left.blur, timedelta(seconds=database.lease_seconds_max))
         if own is not None:
@@ -461,7 +461,7 @@ class _Simulation:
 
     def _compare_with_tables(self, revision: int) -> None:
         """Every replica counts and decides as one does that is loaded now (A13)."""
-        objects = self.database.store._clusters[CLUSTER].objects
+        objects = self.database.store.clusters[CLUSTER].objects
         rows = {tuple(key): (row.revision, row.body) for key, row in objects.items()}
         fresh = loaded(rows, revision)
         self.left.loaded = fresh.digest()
@@ -472,7 +472,7 @@ class _Simulation:
         ]
         pods = [each.pod for each in workload.parsed_pods(manifests)]
         for worker in self.workers:
-            replica = worker.scheduler._loops["default"]._follower.replica
+            replica = worker.scheduler.loops["default"].follower.replica
             found = disagreements(replica.cluster, fresh.cluster, pods)
             self.left.differing += [f"{worker.process.name}: {each}" for each in found]
 

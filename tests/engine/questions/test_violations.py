@@ -214,7 +214,7 @@ class ViolationsAgainstReference(EngineAgainstReference):
         expected = violations(self.reference.view())
         assert found(self.engine) == expected
         with patch(
-            "service.engine.questions.violations._AT_ONCE_MIN", 1
+            "service.engine.questions.violations.AT_ONCE_MIN", 1
         ):  # as many classes, and those on many nodes, are
             assert found(self.engine) == expected
         self.agree_with_the_filters()

@@ -97,8 +97,8 @@ def test_as_pods_come_and_go(monkeypatch, outliers_max, seed):
 
 
 def orders(scene):
-    (cache,) = scene.engine._row_caches.values()
-    return list(cache._affinities.values())
+    (cache,) = scene.engine.kept_rows()
+    return cache.affinities
 
 
 def test_the_order_is_kept_as_long_as_the_bounds_stay(monkeypatch):
@@ -107,8 +107,8 @@ def test_the_order_is_kept_as_long_as_the_bounds_stay(monkeypatch):
     orders_seen = set()
     for number in range(7):
         assert scene.place(APART.named(f"p{number}"))
-        orders_seen |= {id(each._best_node_tree) for each in orders(scene)}
-    assert orders(scene)[-1]._best_node_tree is not None
+        orders_seen |= {id(each.best_node_tree) for each in orders(scene)}
+    assert orders(scene)[-1].best_node_tree is not None
     assert len(orders_seen - {id(None)}) == 1
 
 
@@ -117,9 +117,9 @@ def test_few_nodes_with_another_sum_are_looked_at_alone(monkeypatch):
     for number in range(6):
         scene.place(NEAR.named(f"p{number}"))
     (order,) = orders(scene)
-    (outlier,) = order._outliers._sums
+    (outlier,) = order.outliers
     assert scene.place(NEAR.named("next")) == scene.engine.nodes.nodes[outlier].name
-    assert order._waited == affinity_ranks.SEEN_AGAIN
+    assert order.passes == affinity_ranks.SEEN_AGAIN
 
 
 def test_the_sum_of_most_nodes_is_not_the_least_where_none_of_them_is_feasible(monkeypatch):
@@ -133,7 +133,7 @@ def test_the_sum_of_most_nodes_is_not_the_least_where_none_of_them_is_feasible(m
     for _ in range(4):
         assert chosen(scene.engine, objects.pod(NEAR, incoming=True)) == "n2"
     (order,) = orders(scene)
-    assert sorted(order._outliers._sums) == [2, 3]
+    assert sorted(order.outliers) == [2, 3]
     check(scene)
 
 
@@ -144,8 +144,8 @@ def test_bounds_that_never_last_are_looked_at_ever_more_seldom(monkeypatch):
     for number in range(12):
         scene.place(NEAR.named(f"p{number}"))
     (order,) = orders(scene)
-    assert order._best_node_tree is None
-    assert order._patience >= 4
+    assert order.best_node_tree is None
+    assert order.patience >= 4
 
 
 def test_p20_the_order_counts_towards_the_bound_in_bytes(monkeypatch):
@@ -154,7 +154,7 @@ def test_p20_the_order_counts_towards_the_bound_in_bytes(monkeypatch):
     for number in range(7):
         scene.place(APART.named(f"p{number}"))
     (order,) = orders(scene)
-    (cache,) = scene.engine._row_caches.values()
+    (cache,) = scene.engine.kept_rows()
     assert order.size_in_bytes > 0
     assert cache.size_in_bytes >= cache.ranks.nbytes + order.size_in_bytes
-    assert scene.engine._row_cache_bytes == cache.size_in_bytes
+    assert scene.engine.kept_rows_bytes == cache.size_in_bytes

@@ -6,7 +6,7 @@ import pytest
 
 from service.engine import cluster as cluster_module
 from service.engine.ranking import affinity_ranks
-from service.engine.state import templates as templates_module, topology
+from service.engine.state import nodes as nodes_module, templates as templates_module, topology
 from service.engine.state.columns import DirtyLog
 from tests.builders import IGNORED_DURING_EXECUTION, matching, node, pod
 from tests.engine.scene import Scene
@@ -22,32 +22,32 @@ def test_p20_pods_with_labels_that_no_selector_mentions_share_their_vectors():
     scene = Scene(node("n1"), node("n2"))
     for number in range(200):
         assert scene.place(anonymous(number))
-    assert len(scene.engine._row_caches) == 1
+    assert len(scene.engine.kept_rows()) == 1
     # Vectors go by what scheduling reads of the spec: another request is another vector.
     assert scene.place(anonymous(200).request(cpu="2m"))
-    assert len(scene.engine._row_caches) == 2
+    assert len(scene.engine.kept_rows()) == 2
 
 
 def test_p20_vectors_are_kept_within_a_bound_in_bytes(monkeypatch):
     scene = Scene(*(node(f"n{i}") for i in range(50)))
     scene.place(pod("first"))
-    (first,) = scene.engine._row_caches.values()
+    (first,) = scene.engine.kept_rows()
     monkeypatch.setattr(cluster_module, "ROW_CACHE_BYTES_MAX", 5 * first.size_in_bytes)
     for number in range(1, 40):
         assert scene.place(pod(f"p{number}").request(cpu=f"{number}m"))
-        caches = scene.engine._row_caches.values()
+        caches = scene.engine.kept_rows()
         assert sum(each.size_in_bytes for each in caches) <= 5 * first.size_in_bytes
-    assert len(scene.engine._row_caches) == 5
+    assert len(scene.engine.kept_rows()) == 5
 
 
 def test_p20_trees_in_which_the_best_node_is_found_count_towards_that_bound():
     scene = Scene(*(node(f"n{i}") for i in range(50)))
     for _ in range(20):
         scene.place(pod("asked-for-again"))
-    (cache,) = scene.engine._row_caches.values()
-    (tree,) = cache._tournaments.values()
+    (cache,) = scene.engine.kept_rows()
+    (tree,) = cache.tournaments
     assert cache.size_in_bytes >= cache.ranks.nbytes + tree.size_in_bytes
-    assert scene.engine._row_cache_bytes == cache.size_in_bytes
+    assert scene.engine.kept_rows_bytes == cache.size_in_bytes
 
 
 def test_p20_the_log_of_dirty_nodes_is_a_ring_and_who_is_too_far_behind_refreshes_whole():
@@ -59,12 +59,12 @@ def test_p20_the_log_of_dirty_nodes_is_a_ring_and_who_is_too_far_behind_refreshe
     assert log.since(log.position - 3) == [57, 58, 59]
     for slot in range(10_000):
         log.append(slot)
-        assert len(log._entries) <= 100
+        assert len(log) <= 100
 
 
-def test_p20_a_vector_that_was_left_far_behind_is_as_good_as_new():
+def test_p20_a_vector_that_was_left_far_behind_is_as_good_as_new(monkeypatch):
+    monkeypatch.setattr(nodes_module, "USES_KEPT", 4)
     scene = Scene(node("n1").allocatable(cpu="4"), node("n2").allocatable(cpu="4"))
-    scene.engine.nodes.usage_log._limit = 4
     seldom = pod("seldom").request(cpu="3")
     before = scene.feasible(seldom)
     for number in range(20):
@@ -88,14 +88,7 @@ def test_p20_what_was_interned_for_pods_that_are_gone_is_freed(monkeypatch, rule
     for number in range(100):
         assert scene.place(one(number))
         scene.engine.delete_pod("default", f"p{number}")
-        compiler = scene.engine._compiler
-        known = (
-            len(compiler._classes),
-            len(compiler._templates),
-            sum(map(len, scene.engine._acquaintance._entries_by_pair.values())),
-            len(compiler._eligibilities._known),
-        )
-        sizes.append(known)
+        sizes.append(scene.engine.interned().values())
     for grown in zip(*sizes, strict=True):
         assert max(grown) == max(grown[:30]) <= 11
 
@@ -114,7 +107,7 @@ def test_p20_a_daemons_pod_that_comes_again_is_of_the_class_that_it_had():
     for number in range(100):
         assert scene.place(daemon_pod(number)) == f"n{number % 10}"
         scene.engine.delete_pod("default", f"d{number}")
-    assert len(scene.engine._compiler._classes) == 10
+    assert scene.engine.interned()["classes"] == 10
 
 
 def test_p20_a_key_of_large_domains_is_not_followed_node_by_node(monkeypatch):
@@ -125,5 +118,5 @@ def test_p20_a_key_of_large_domains_is_not_followed_node_by_node(monkeypatch):
     scene = Scene(*(node(f"n{number}").label(rack=f"r{number % 10}") for number in range(50)))
     for number in range(20):
         assert scene.place(apart.named(f"p{number}"))
-    (cache,) = scene.engine._row_caches.values()
-    assert all(each._served <= 1 for each in cache._affinities.values())
+    (cache,) = scene.engine.kept_rows()
+    assert all(each.served <= 1 for each in cache.affinities)

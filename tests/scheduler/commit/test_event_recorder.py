@@ -14,7 +14,7 @@ from tests.scheduler.world import CountedIds, StillClock, all_of, world
 
 
 def told(store, reason=None):
-    events = store._clusters[1].events.values()
+    events = store.clusters[1].events.values()
     return sorted((e.pod, e.reason, e.count) for e in events if reason in (None, e.reason))
 
 
@@ -91,7 +91,7 @@ async def test_equal_events_are_one_that_counts():
     it.recorder.record(1, [event("a", last="2026-01-01T00:00:09Z")])
     await it.recorder.flush()
     assert told(it.store) == [("a", "Scheduled", 3), ("b", "Scheduled", 1)]
-    (a,) = (e for e in it.store._clusters[1].events.values() if e.pod == "a")
+    (a,) = (e for e in it.store.clusters[1].events.values() if e.pod == "a")
     assert (a.first, a.last) == ("2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z")
 
 

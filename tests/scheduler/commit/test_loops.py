@@ -68,7 +68,7 @@ def test_what_was_removed_is_not_looked_after(loops) -> None:
 async def test_a_cluster_sleeps_when_nothing_is_left_to_do_and_wakes_when_it_is_asked() -> None:
     async with world() as w:
         await w.apply(node("n"))
-        loops = w.schedulers[0]._loops
+        loops = w.schedulers[0].loops
         assert len(loops.awake) == 1
         for _ in range(int(AWAKE_SECONDS) + 1):
             await w.pass_time(1)
@@ -82,7 +82,7 @@ async def test_a_cluster_in_which_a_pod_waits_stays_awake() -> None:
         await w.apply(pod("p"))
         for _ in range(3 * int(AWAKE_SECONDS)):
             await w.pass_time(1)
-        assert len(w.schedulers[0]._loops.awake) == 1
+        assert len(w.schedulers[0].loops.awake) == 1
         assert w.schedulers[0].vitals().pending.total() == 1
 
 

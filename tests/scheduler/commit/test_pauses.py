@@ -83,7 +83,7 @@ async def test_p16_a_turn_of_the_queue_that_outlasts_its_lease_places_nothing_tw
             assert await w.nodes_of_pods() == {"p": None}
             await stand_still(w, 30)
             assert await w.nodes_of_pods() == {"p": "n1"}
-            assert w.store._clusters[1].leases["pending"].holder.startswith("00000002")
+            assert w.store.clusters[1].leases["pending"].holder.startswith("00000002")
             go_on.set()
             await w.others(300)
             bound = [change for change in w.log() if change.name == "p" and change.node_name]

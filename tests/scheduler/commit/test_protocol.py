@@ -76,7 +76,7 @@ async def test_p2_an_object_changed_several_times_in_a_batch_is_one_row():
 
 def lose(w: World, *nodes: str, head: Head) -> None:
     """The database forgets the last commits, each of which made a node."""
-    state = w.store._clusters[1]
+    state = w.store.clusters[1]
     for name in nodes:
         state.changes.pop()
         state.commits.pop()
@@ -90,7 +90,7 @@ async def test_p3_a_history_that_grew_to_the_same_revision_elsewhere_is_loaded_a
         other = w.schedulers[1]
         await other.submit("default", PutObject(manifest=w.parsed(node("n1"))[0]))
         # As after a restore: the same revisions, with another commit at the end.
-        present = w.store._clusters[1].head
+        present = w.store.clusters[1].head
         await w.apply(node("lost"), worker=0)
         lose(w, "lost", head=present)
         await w.apply(node("instead"), worker=1)
@@ -104,7 +104,7 @@ async def test_p3_an_answer_without_changes_is_not_of_a_history_that_is_lost():
     async with world(workers=2) as w:
         await w.apply(node("n1"))
         await w.place(pod("warm"), worker=1, dry_run=True)
-        present = w.store._clusters[1].head
+        present = w.store.clusters[1].head
         await w.apply(node("lost"), worker=0)
         lose(w, "lost", head=present)
         await w.apply(node("instead"), worker=1)
@@ -243,9 +243,14 @@ async def test_p6_who_is_outrun_under_the_lock_tries_without_it_before_locking_a
 
 async def test_p9_while_one_worker_plans_another_commits_and_the_plan_is_decided_again():
     """Planning holds no lock: worker 0 stands still in the middle of it."""
-    async with world(workers=2, limits=Limits(slice_seconds=0)) as w:
-        planner = HeldClock(w.clock)
-        w.schedulers[0]._clock = planner
+    planners = {}
+
+    def holding(w, number):
+        planners[number] = HeldClock(w.clock)
+        return {"clock": planners[number]} if number == 0 else {}
+
+    async with world(workers=2, limits=Limits(slice_seconds=0), apart=holding) as w:
+        planner = planners[0]
         await w.apply(*zoned("a", "b"), worker=0)
         gate = planner.hold()
         many = [one_per_zone("p"), *(pod(f"m{i}") for i in range(20))]
@@ -429,13 +434,13 @@ async def test_p9_the_log_keeps_when_a_commit_was_first_planned():
         await w.apply(node("n2"), worker=1)
         w.open_gate(gate)
         await asked
-        assert w.store._clusters[1].commits[-1].planned_at == planned
+        assert w.store.clusters[1].commits[-1].planned_at == planned
 
 
 async def test_p3_what_was_planned_on_a_lost_history_counts_from_the_one_that_is_left():
     async with world() as w:
         await w.apply(node("n1"))
-        present = w.store._clusters[1].head
+        present = w.store.clusters[1].head
         lost = ("lost-1", "lost-2", "lost-3")
         for name in lost:
             await w.apply(node(name))
@@ -446,7 +451,7 @@ async def test_p3_what_was_planned_on_a_lost_history_counts_from_the_one_that_is
         lose(w, *lost, head=present)
         w.open_gate(gate)
         assert (await asked).results[0].node_name == "n1"
-        commit = w.store._clusters[1].commits[-1]
+        commit = w.store.clusters[1].commits[-1]
         assert commit.planned_at == commit.first - 1 == present.revision
 
 
@@ -538,7 +543,7 @@ async def test_a_cancelled_caller_cancels_no_commit_and_no_loop():
 async def test_who_comes_after_a_failed_load_is_served():
     async with world() as w:
         await w.apply(*zoned("a"))
-        next(iter(w.schedulers[0]._loops.values()))._follower.drop()
+        w.schedulers[0].loops["default"].follower.drop()
         read_objects = w.store.read_objects
 
         async def unavailable(*arguments):
@@ -554,7 +559,7 @@ async def test_who_comes_after_a_failed_load_is_served():
 async def test_p13_a_load_that_fails_goes_on_where_it_was_when_somebody_asks_again():
     async with world(limits=Limits(load_rows=1)) as w:
         await w.apply(*zoned("a", "b"))
-        next(iter(w.schedulers[0]._loops.values()))._follower.drop()
+        w.schedulers[0].loops["default"].follower.drop()
         read_objects, begins = w.store.read_objects, []
 
         async def failing_once(cluster_id, after, limit):
@@ -592,7 +597,7 @@ async def test_without_storage_only_what_tells_is_answered():
 async def test_a_bug_in_a_decision_costs_one_request_and_the_replica(monkeypatch):
     async with world() as w:
         await w.apply(*zoned("a"))
-        replica = next(iter(w.schedulers[0]._loops.values()))._follower.replica
+        replica = w.schedulers[0].loops["default"].follower.replica
         monkeypatch.setattr(replica, "put", _broken)
         refused, placed = await asyncio.gather(
             w.place(pod("p")), w.place(pod("q")), return_exceptions=True

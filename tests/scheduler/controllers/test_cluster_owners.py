@@ -122,13 +122,14 @@ async def test_p19_an_unknown_cluster_is_nobodys_and_is_forgotten(store, clock):
 
 async def test_p19_pending_pods_are_placed_where_the_requests_are_decided():
     """Or else the two would race for the head in normal operation."""
-    async with world(workers=2) as w:
-        elsewhere = ClusterOwners(w.store, w.clock, Limits(), server="s", own="w0")
-        w.schedulers[1]._cluster_owners = own = ClusterOwners(
-            w.store, w.clock, Limits(), server="s", own="w1"
-        )
-        for kind in (w.schedulers[1]._pending, w.schedulers[1]._evictions):
-            kind._is_elsewhere = own.is_elsewhere
+    known = {}
+
+    def with_homes(w, number):
+        known[number] = ClusterOwners(w.store, w.clock, Limits(), server="s", own=f"w{number}")
+        return {"cluster_owners": known[number]} if number else {}
+
+    async with world(workers=2, apart=with_homes) as w:
+        elsewhere, own = known[0], known[1]
         assert await elsewhere.elsewhere("default") is None
         await w.place(pod("warm"), worker=1, dry_run=True)
         assert await own.elsewhere("default") == "w0"

@@ -324,7 +324,7 @@ async def test_a_larger_budget_counts_at_once():
 
 
 async def test_what_is_too_much_for_one_commit_follows_by_itself(monkeypatch):
-    monkeypatch.setattr(evicting, "_EVICTIONS_MAX", 3)
+    monkeypatch.setattr(evicting, "EVICTIONS_MAX", 3)
     async with world() as w:
         await apply(w, N1, *(ON_SSD.named(f"p{i}").on("n1") for i in range(8)))
         await apply(w, N1.label(disk="hdd"))
@@ -333,13 +333,13 @@ async def test_what_is_too_much_for_one_commit_follows_by_itself(monkeypatch):
 
 
 async def test_rules_are_not_looked_at_again_because_pods_are_evicted(monkeypatch):
-    sweeps, sweep = [], Evictions._sweep
+    sweeps, sweep = [], Evictions.sweep
 
     def counted(self):
         sweeps.append(self)
         sweep(self)
 
-    monkeypatch.setattr(Evictions, "_sweep", counted)
+    monkeypatch.setattr(Evictions, "sweep", counted)
     async with world() as w:
         await apply(w, N1, ON_SSD.on("n1"))
         sweeps.clear()
@@ -423,16 +423,21 @@ async def test_several_workers_evict_nobody_twice_and_nobody_in_vain(seed):
         await w.assert_replicas_agree()
 
 
+async def release_evictions(w: World) -> None:
+    """The store has given the lease back, whatever its holder believes."""
+    holder = w.store.clusters[1].leases["evictions"].holder
+    await w.store.release_lease(1, "evictions", holder)
+
+
 async def test_two_sweeps_of_one_state_evict_once():
     """A lease saves work and guarantees nothing: the second sweep sees what the first did."""
     async with world(workers=2) as w:
         await apply(w, N1, ON_SSD.on("n1"))
         await w.ask(ReadViolations(), worker=1)
-        await w.store.release_lease(1, "evictions", w.schedulers[0]._evictions._holder)
         for scheduler in w.schedulers:
-            evicting = scheduler._evictions._by_cluster[1]
-            await evicting._lease.acquire()
-            await w.store.release_lease(1, "evictions", scheduler._evictions._holder)
+            await release_evictions(w)
+            await scheduler.evictions.toward(1).lease.acquire()
+        await release_evictions(w)
         await apply(w, N1.label(disk="hdd"))
         await pass_seconds(w, 3)
         assert evictions(w) == ["s1"]

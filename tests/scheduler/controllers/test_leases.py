@@ -37,7 +37,7 @@ class Distant(MemoryStore):
 
     def may_be_had(self, name: str, holder: str) -> bool:
         """Whether the database would give the lease to this one now."""
-        held = self._clusters[1].leases.get(name)
+        held = self.clusters[1].leases.get(name)
         return held is None or held.holder == holder or held.until < self.clock.now()
 
 
@@ -167,7 +167,7 @@ async def test_p16_no_pod_is_placed_by_who_may_have_lost_the_lease_of_the_queue(
         w.clock.advance(seconds - 0.5)
         release.set()
         await w.others()
-        assert w.schedulers[0]._pending._by_cluster[1]._lease.held
+        assert w.schedulers[0].pending.toward(1).lease.held
         release.clear()
         w.clock.advance(0.5)
         await w.apply(node("n"))

@@ -260,7 +260,7 @@ async def test_of_two_workers_the_holder_of_the_lease_places():
         await w.apply(node("n1"), worker=1)
         await w.pass_time(0.5)
         assert await settled(w) == {"a": "n1", "b": "n1"}
-        assert w.store._clusters[1].leases["pending"].holder.startswith("00000001")
+        assert w.store.clusters[1].leases["pending"].holder.startswith("00000001")
         await w.assert_replicas_agree()
 
 
@@ -309,7 +309,7 @@ async def test_clusters_that_nobody_asks_for_are_found_after_a_crash():
         assert parsed
         for _ in range(20):
             await w.pass_time(0.25)
-        assert w.store._clusters[1].leases["pending"].holder.startswith("00000002")
+        assert w.store.clusters[1].leases["pending"].holder.startswith("00000002")
         assert "default" in w.schedulers[1].replicas()
 
 
@@ -327,7 +327,7 @@ async def test_a_start_finds_pods_that_wait_without_any_lease():
         await w.ask(LEAVE_PENDING)
         await w.apply(node("n1"), pod("a"))
         other = World()
-        other.store._clusters = w.store._clusters
+        other.store.clusters = w.store.clusters
         await MemoryStore.release_lease(w.store, 1, "pending", "")
         await w.ask(PutConfig(config={}))
         assert await settled(w) == {"a": "n1"}
@@ -349,10 +349,10 @@ async def test_commits_that_fail_lose_no_pending_pod(trouble):
 def _kill(w: World, worker: int) -> None:
     """Let a worker do nothing any more, as if its process had gone."""
     scheduler = w.schedulers[worker]
-    for task in [*scheduler._tasks, *scheduler._background]:
+    for task in scheduler.tasks:
         task.cancel()
-    scheduler._loops.clear()
-    scheduler._pending._by_cluster.clear()
+    scheduler.loops.clear()
+    scheduler.pending.drop(1)
 
 
 async def test_a_patched_pod_is_tried_as_what_it_is_now():

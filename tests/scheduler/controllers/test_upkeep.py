@@ -18,7 +18,7 @@ async def kept(workers: int = 1):
 
 
 async def floor(w) -> int:
-    return w.store._clusters[1].floor
+    return w.store.clusters[1].floor
 
 
 async def grow(w, changes: int) -> None:
@@ -77,7 +77,7 @@ async def test_only_the_lease_holder_does_it_and_gives_the_lease_back():
     async with kept(workers=3) as w:
         await w.others()
         await a_round(w)
-        leases = w.store._clusters[1].leases
+        leases = w.store.clusters[1].leases
         holder = leases["upkeep"].holder
         for _ in range(20):
             await a_round(w)
@@ -114,7 +114,7 @@ async def test_p11_answers_are_kept_for_their_time():
         await w.apply(node("warm"))
         intent = PutConfig(config={"hardPodAffinityWeight": 2})
         await w.schedulers[0].submit("default", intent, key)
-        answers = w.store._clusters[1].answers
+        answers = w.store.clusters[1].answers
         await a_round(w)
         assert len(answers) == 1
 

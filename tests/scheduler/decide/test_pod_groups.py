@@ -50,7 +50,7 @@ def small(name: str, cpu: str = "1"):
 
 def commits_of(w: World, *names: str) -> set[object]:
     """The commits in which these pods got their nodes."""
-    log = w.store._clusters[1]
+    log = w.store.clusters[1]
     placed = {
         change.revision: change.name
         for change in log.changes

@@ -118,7 +118,7 @@ async def test_another_uid_is_a_conflict_in_put_and_a_new_object_in_apply():
             ("Delete", body_of(first)["metadata"]["uid"]),
             ("Put", other["metadata"]["uid"]),
         ]
-        assert w.store._clusters[1].commits[-1].first == w.log()[-2].revision
+        assert w.store.clusters[1].commits[-1].first == w.log()[-2].revision
 
 
 async def test_what_an_update_cannot_remove():
@@ -217,7 +217,7 @@ async def test_deleting_a_namespace_takes_its_pods_in_the_same_commit():
         await w.apply(namespace("shop"), pod("a", "shop"), pod("b", "shop"), pod("c"))
         await w.ask(DeleteObject(kind="Namespace", name="shop"))
         assert set(await w.nodes_of_pods()) == {"c"}
-        commit = w.store._clusters[1].commits[-1]
+        commit = w.store.clusters[1].commits[-1]
         assert commit.last - commit.first + 1 == 3
 
 

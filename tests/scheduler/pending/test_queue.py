@@ -423,17 +423,18 @@ class Queue(RuleBasedStateMachine):
     @invariant()
     def no_pod_is_lost(self) -> None:
         if hasattr(self, "shop"):
-            assert set(self.shop.queue._equivalence_of) == self.shop.waiting()
-            assert sum(
-                len(equivalence.members) for equivalence in self.shop.queue._equivalences.values()
-            ) == len(self.shop.queue)
+            waiting, queue = self.shop.waiting(), self.shop.queue
+            assert all(key in queue for key in waiting)
+            members = [key for equivalence in queue.equivalences() for key in equivalence.members]
+            assert len(members) == len(queue) == len(waiting)
+            assert set(members) == waiting
 
     @invariant()
     def nothing_waits_for_a_change_that_fits_already(self) -> None:
         """Every hint that could be missing would show here."""
         if not hasattr(self, "shop"):
             return
-        for equivalence in self.shop.queue._equivalences.values():
+        for equivalence in self.shop.queue.equivalences():
             if equivalence.state is State.UNSCHEDULABLE:
                 for key in equivalence.members:
                     manifest = self.shop.replica.pod(*key)

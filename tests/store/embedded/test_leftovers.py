@@ -7,7 +7,13 @@ import sys
 
 import pytest
 
-from service.store.embedded import FolderUnusableError, VersionMismatchError
+from service.store.embedded import (
+    FolderUnusableError,
+    VersionMismatchError,
+    account,
+    binaries,
+    folder as data_folder,
+)
 from tests.store.embedded.conftest import query, quick, server_pid
 
 
@@ -69,11 +75,12 @@ def test_a_server_whose_pid_file_was_truncated_is_taken_over(folder, other_proce
 
 
 def test_a_server_started_by_hand_elsewhere_is_replaced(folder, monkeypatch):
-    monkeypatch.setattr("service.store.embedded.readiness._FOREIGN_SECONDS_MAX", 0.2)
+    monkeypatch.setattr("service.store.embedded.readiness.FOREIGN_SECONDS_MAX", 0.2)
     postgres = quick(folder)
-    owner = postgres._account
+    owner = account.choose(data_folder.owner(folder))
+    programs = binaries.find(owner, data_folder.SYSTEM_DIR)
     by_hand = subprocess.Popen(
-        [postgres._binaries.path("postgres"), "-D", folder / "postgres", "-h", "", "-k", ""],
+        [programs.path("postgres"), "-D", folder / "postgres", "-h", "", "-k", ""],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         **owner.identity(),

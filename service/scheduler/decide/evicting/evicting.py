@@ -5,11 +5,12 @@ race. What has to be remembered, since when a rule of pod affinity does not hold
 were evicted in the last minute, is an object of its own that changes in the same commit.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from service.engine import Cluster
 from service.engine.questions.violations import Inspection, Violation, key_of
+from service.model.config import ClusterConfig
 from service.model.errors import Overloaded
 from service.model.objects import ObjectName
 from service.scheduler.decide.conditions import evicted
@@ -25,7 +26,7 @@ _STEP_CLASSES = 100
 """Classes looked at between two looks at the clock."""
 _ATTEMPTS_MAX = 10
 """After so many lost races it is tried anew, at a later time."""
-_EVICTIONS_MAX = 500
+EVICTIONS_MAX = 500
 """Evictions of one commit; what is left follows in the next."""
 _MINUTE = timedelta(minutes=1)
 
@@ -54,12 +55,22 @@ def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decisio
         broken += [v for v in inspection.of(pod_class) if v.breach.rule.execution == "Required"]
         if index % _STEP_CLASSES == _STEP_CLASSES - 1:
             yield
-    sweep = _Sweep(context, now, inspection, broken)
+    sweep = Sweep(context, now, inspection, broken)
     sweep.run()
     return EvictionsAnswer(revision=context.replica.revision, due=sweep.due())
 
 
-class _Sweep:
+def recent_evictions(state: EvictionState, now: datetime) -> list[EvictionsAt]:
+    """The evictions of the last minute, which the budget counts."""
+    return [each for each in state.recent if each.at > now - _MINUTE]
+
+
+def budget_left(config: ClusterConfig, recent: Iterable[EvictionsAt]) -> int:
+    """How many more pods may be evicted now."""
+    return config.evictions_per_minute - sum(each.pods for each in recent)
+
+
+class Sweep:
     """One look at all rules, at one time."""
 
     def __init__(
@@ -74,9 +85,9 @@ class _Sweep:
         self._now = now
         self._broken = broken
         self._state = eviction_state(context.replica)
-        self._recent = [each for each in self._state.recent if each.at > now - _MINUTE]
-        left = self._config.evictions_per_minute - sum(each.pods for each in self._recent)
-        self._allowed = min(left, _EVICTIONS_MAX)
+        self.recent = recent_evictions(self._state, now)
+        """Evictions that count for the budget, at the end with those of this sweep."""
+        self._allowed = min(budget_left(self._config, self.recent), EVICTIONS_MAX)
         self._gone: set[ObjectName] = set()
         self._held_back = False
         """Whether there are victims beyond what is allowed now."""
@@ -85,31 +96,32 @@ class _Sweep:
 
     def run(self) -> None:
         """Evict, and remember what changed."""
-        for key, cause in self._victims():
+        for key, cause in self.victims():
             if key in self._gone:
                 continue
             if len(self._gone) >= self._allowed:
                 self._held_back = True
                 break
             self._evict(key, cause)
-        self._remember()
+        self.remember()
 
     def due(self) -> datetime | None:
         """When a timer ends, or the next eviction is allowed."""
-        grace = self._grace
+        grace = self.grace
         ends = [timer.since + grace for timer in self._timers.values()]
         times = [end for end in ends if end > self._now]
-        if self._held_back and len(self._gone) == _EVICTIONS_MAX:
+        if self._held_back and len(self._gone) == EVICTIONS_MAX:
             return self._now
-        if self._held_back and self._recent:
-            times.append(self._recent[0].at + _MINUTE)
+        if self._held_back and self.recent:
+            times.append(self.recent[0].at + _MINUTE)
         return min(times, default=None)
 
     @property
-    def _grace(self) -> timedelta:
+    def grace(self) -> timedelta:
+        """How long affinity that is required during execution may be broken."""
         return timedelta(seconds=self._config.affinity_violation_grace_seconds)
 
-    def _victims(self) -> Iterator[tuple[ObjectName, Cause]]:
+    def victims(self) -> Iterator[tuple[ObjectName, Cause]]:
         """Node affinity before anti-affinity before affinity, each on what the former leave."""
         for violation in self._broken:
             if violation.breach.rule.plugin == "NodeAffinity":
@@ -123,11 +135,11 @@ class _Sweep:
         yield from self._overdue()
 
     def _overdue(self) -> Iterator[tuple[ObjectName, Cause]]:
-        late = [each for each in self._timers.values() if each.since + self._grace <= self._now]
+        late = [each for each in self._timers.values() if each.since + self.grace <= self._now]
         reasons = {timer_key(v): v for v in self._broken if _is_affinity(v)}
         for timer in sorted(late, key=lambda each: each.since):
             violation = reasons[key_of_timer(timer)]
-            self._act_on(timer.since + self._grace)
+            self._act_on(timer.since + self.grace)
             yield key_of(violation.pod), _cause("PodAffinity", violation)
 
     def _act_on(self, time: datetime) -> None:
@@ -152,14 +164,14 @@ class _Sweep:
                     namespace=namespace, name=name, uid=uid, rule=rule, since=self._now
                 )
 
-    def _remember(self) -> None:
+    def remember(self) -> None:
         """Timers of pods that are being evicted have done their work."""
         self._timers = {k: t for k, t in self._timers.items() if k[:2] not in self._gone}
         if self._gone:
-            self._recent.append(EvictionsAt(at=self._now, pods=len(self._gone)))
+            self.recent.append(EvictionsAt(at=self._now, pods=len(self._gone)))
         timers = tuple(self._timers.values())
         if self._gone or timers != self._state.timers:
-            state = EvictionState(timers=timers, recent=tuple(self._recent))
+            state = EvictionState(timers=timers, recent=tuple(self.recent))
             self._context.replica.put(state)
 
 

@@ -23,7 +23,7 @@ class Cause(NamedTuple):
         return f"{self.rule}Violated"
 
 
-class _Quarrel:
+class Quarrel:
     """The pods of one domain that a rule matches, and those there that have the rule."""
 
     def __init__(self, members: set[ObjectName]) -> None:
@@ -51,27 +51,32 @@ class Conflicts:
         self._config = config
         self._inspection = inspection
         self._pods: dict[ObjectName, Pod] = {}
-        self._quarrels: dict[Crowd, _Quarrel] = {}
-        self._by_pod: defaultdict[ObjectName, list[_Quarrel]] = defaultdict(list)
+        self.quarrels: dict[Crowd, Quarrel] = {}
+        """Who is against whom, by the domain and the rule; those that leave are taken out."""
+        self._by_pod: defaultdict[ObjectName, list[Quarrel]] = defaultdict(list)
         self._owners: dict[ObjectName, None] = {}
 
     def add(self, violation: Violation) -> None:
         """A broken rule of anti-affinity."""
         crowd, owner = violation.breach.crowd, key_of(violation.pod)
         assert crowd is not None
-        if violation.pod.namespace in self._config.daemon_namespaces:
+        if self.is_daemon(violation.pod):
             return
-        quarrel = self._quarrels.get(crowd)
+        quarrel = self.quarrels.get(crowd)
         if quarrel is None:
-            quarrel = self._quarrels[crowd] = self._quarrel(crowd)
+            quarrel = self.quarrels[crowd] = self._quarrel(crowd)
         quarrel.owners[owner] = violation.breach.rule.path
         self._owners[owner] = None
         self._pods[owner] = violation.pod
         if owner not in quarrel.members:
             self._by_pod[owner].append(quarrel)
 
-    def _quarrel(self, crowd: Crowd) -> _Quarrel:
-        quarrel = _Quarrel(set())
+    def is_daemon(self, pod: Pod) -> bool:
+        """Whether a pod's own rules have nobody evicted."""
+        return pod.namespace in self._config.daemon_namespaces
+
+    def _quarrel(self, crowd: Crowd) -> Quarrel:
+        quarrel = Quarrel(set())
         for pod, pod_class in self._inspection.members(crowd):
             if not pod_class.terminating:
                 quarrel.members.add(key_of(pod))
@@ -88,13 +93,13 @@ class Conflicts:
     def victims(self) -> Iterator[tuple[ObjectName, Cause]]:
         """One at a time, each as if those before it were gone, until every rule holds."""
         anybody = self._config.anti_affinity_victim == "LowestPriority"
-        for key in self._in_order(self._pods if anybody else self._owners):
+        for key in self.in_order(self._pods if anybody else self._owners):
             cause = self._cause(key, anybody=anybody)
             if cause is not None:
                 yield key, cause
                 self.leave(key)
 
-    def _in_order(self, keys: Iterable[ObjectName]) -> list[ObjectName]:
+    def in_order(self, keys: Iterable[ObjectName]) -> list[ObjectName]:
         """The lowest priority first, the youngest first among equals."""
         ordered = sorted(keys)
         ordered.sort(key=lambda key: self._pods[key].created, reverse=True)

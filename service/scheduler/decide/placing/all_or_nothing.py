@@ -39,7 +39,7 @@ def place_as_group(
     After a lost race the nodes chosen before are checked as a whole, and kept if they still
     hold (P10).
     """
-    group = _Group(context, intent, candidates)
+    group = GroupAttempt(context, intent, candidates)
     group.refuse_at_once()
     yield
     if not group.failed:
@@ -52,7 +52,7 @@ def place_as_group(
     return group.answer(results)
 
 
-class _Group:
+class GroupAttempt:
     """One attempt to place a group."""
 
     def __init__(

@@ -74,7 +74,7 @@ class Gang:
         mark = cluster.mark()
         if beside is not None:
             cluster.put_pod(beside)
-        found = yield from self._search(ready, need)
+        found = yield from self.search(ready, need)
         cluster.undo(mark)
         if isinstance(found, Refusal):
             self.refusal = found
@@ -84,17 +84,18 @@ class Gang:
             self.placed[candidate.key] = placement, uid
         self.alone = [each for each in ready if each.key not in self.placed]
 
-    def _search(
+    def search(
         self, ready: list[Candidate], need: int
     ) -> Steps[list[tuple[Candidate, Placement]] | Refusal]:
-        found = yield from self._together(ready)
+        """Nodes for all that are ready, else for `need` of them; nothing is bound."""
+        found = yield from self.together(ready)
         if not isinstance(found, GroupRefusal):
             return found
         if need == len(ready):
             return self._refused(ready, found)
         chosen, spare = ready[:need], ready[need:]
         for _ in range(_EXCHANGES_MAX):
-            found = yield from self._together(chosen)
+            found = yield from self.together(chosen)
             if not isinstance(found, GroupRefusal):
                 return found
             failed = self._context.replica.cluster.class_of(chosen[found.failed].pod)
@@ -108,9 +109,10 @@ class Gang:
             chosen[found.failed] = spare.pop(0)
         return self._refused(chosen, found)
 
-    def _together(
+    def together(
         self, candidates: list[Candidate]
     ) -> Steps[list[tuple[Candidate, Placement]] | GroupRefusal]:
+        """Nodes for exactly these members; nothing is bound."""
         pods = [each.pod for each in candidates]
         hints = [self._context.hint(pod.namespace, pod.name) for pod in pods]
         found = yield from placing_group(self._context.replica.cluster, pods, hints)

@@ -24,7 +24,7 @@ class Usage(NamedTuple):
     used: Nanos
 
 
-class _Account:
+class Account:
     """One quota with what is used of it; None where that has to be counted first."""
 
     def __init__(self, quota: ResourceQuota) -> None:
@@ -63,7 +63,7 @@ class Ledger:
     def __init__(self, cluster: Cluster) -> None:
         self.charges = Charges(cluster)
         self._cluster = cluster
-        self._accounts: dict[str, dict[str, _Account]] = {}
+        self._accounts: dict[str, dict[str, Account]] = {}
         self._residents: dict[str, _Residents] | None = None
         """By namespace; only while there are quotas, and None until somebody asks."""
 
@@ -79,7 +79,7 @@ class Ledger:
                 if _shape_of(before) != _shape_of(after):
                     self._forget_costs()
             case QuotaManifest():
-                self._swap(before, after)
+                self.swap_quota(before, after)
             case ConfigManifest():
                 self._forget_all()
             case _:
@@ -109,14 +109,15 @@ class Ledger:
         if self.charges.exclusive_keys(after):
             here.exclusive[pod.name] = after
 
-    def _swap(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
+    def swap_quota(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
+        """A quota came, changed, or went; what is used of it is counted when somebody asks."""
         if isinstance(before, QuotaManifest):
             accounts = self._accounts[before.namespace]
             del accounts[before.name]
             if not accounts:
                 del self._accounts[before.namespace]
         if isinstance(after, QuotaManifest):
-            self._accounts.setdefault(after.namespace, {})[after.name] = _Account(after.quota)
+            self._accounts.setdefault(after.namespace, {})[after.name] = Account(after.quota)
         if not self._accounts:
             self._residents = None
 
@@ -132,7 +133,7 @@ class Ledger:
         for account in self._all():
             account.opportunity = None
 
-    def _all(self) -> Iterator[_Account]:
+    def _all(self) -> Iterator[Account]:
         return (each for accounts in self._accounts.values() for each in accounts.values())
 
     # What is used
@@ -148,14 +149,14 @@ class Ledger:
         used = self._used(account) | self._opportunity(account)
         return Usage(account.quota, {each: used.get(each, 0) for each in account.quota.hard})
 
-    def _used(self, account: _Account) -> Nanos:
+    def _used(self, account: Account) -> Nanos:
         if account.used is None:
             account.used = {}
             for pod in self._in(account.quota.namespace).pods.values():
                 account.add(account.used, self.charges.amounts(account.quota, pod))
         return account.used
 
-    def _opportunity(self, account: _Account) -> Nanos:
+    def _opportunity(self, account: Account) -> Nanos:
         if account.opportunity is None:
             account.opportunity = {}
             for pod in self._in(account.quota.namespace).exclusive.values():

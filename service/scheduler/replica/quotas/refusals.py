@@ -22,7 +22,7 @@ def refusal(
     quotas, limited = ledger.quotas(after.namespace), config.limited_resources
     if after.finished or not (quotas or limited):
         return None
-    asked = _Asked(ledger, config, after, before)
+    asked = Asked(ledger, config, after, before)
     if asked.nothing_new(quotas):
         return None
     covering = [quota for quota in quotas if ledger.charges.covers(quota, after)]
@@ -37,7 +37,7 @@ def _first(reasons: Iterable[str | None]) -> str | None:
     return next(filter(None, reasons), None)
 
 
-class _Asked:
+class Asked:
     """A pod that asks to come in, or to become another."""
 
     def __init__(
@@ -54,7 +54,7 @@ class _Asked:
         if self._before is None:
             return False
         same = self._charges.charge(self._before) == self._charges.charge(self._after)
-        return same and not any(map(self._added, quotas))
+        return same and not any(map(self.added, quotas))
 
     def unspecified(self, quota: ResourceQuota) -> str | None:
         """Containers have to say how much they need of what a quota limits."""
@@ -81,7 +81,7 @@ class _Asked:
 
     def exceeded(self, quota: ResourceQuota) -> str | None:
         """What is used and what is asked for have to be within the limits."""
-        added = self._added(quota)
+        added = self.added(quota)
         if not added:
             return None
         used = self._ledger.usage(quota.namespace, quota.name).used
@@ -94,7 +94,7 @@ class _Asked:
             f"limited: {limits}"
         )
 
-    def _added(self, quota: ResourceQuota) -> Nanos:
+    def added(self, quota: ResourceQuota) -> Nanos:
         """By how much the pod's charge grows, of what the quota limits."""
         before = self._charged(quota, self._before) if self._before is not None else {}
         after = self._charged(quota, self._after)
