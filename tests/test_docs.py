@@ -22,6 +22,8 @@ UNBREAKABLE = re.compile(r"`[^`]*`|\]\([^)]*\)")
 """Code and the target of a link, whose white space is no place to break a line at."""
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+MODULE = re.compile(r"`([\w/]+\.py)(?:::[^`]*)?`")
+"""A file of the project, as pages name it: by its path from the root, or by the end of it."""
 MARKER = re.compile(r"\s*([-*+]|\d+\.)?\s*")
 
 
@@ -56,6 +58,21 @@ def _sections(page: Path) -> set[str]:
     """The names by which links lead to the sections of a page, as GitHub makes them."""
     headings = HEADING.findall(page.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.fixture(scope="module")
+def modules():
+    folders = ("service", "migrations", "tests", "tools", "bench", "examples")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    return ["/" + str(path.relative_to(ROOT)) for path in [*paths, *ROOT.glob("*.py")]]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_a_page_names_are_there(page, modules):
+    named = set(MODULE.findall(page.read_text(encoding="utf-8")))
+
+    missing = {name for name in named if not any(path.endswith(f"/{name}") for path in modules)}
+    assert missing == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
