@@ -71,7 +71,7 @@ def namespaces(steps: Sequence[int] = NAMESPACE_STEPS) -> Iterator[Point]:
         names = [f"team-{number}" for number in range(count)]
         templates = TemplateCache()
         cluster = worlds.empty(NODES, names)
-        shapes = (worlds.AFFINITY, worlds.PREFERENCE)
+        shapes = (worlds.AFFINITY, worlds.PREFERENCE, worlds.ATTRACTION)
         kinds = {
             (shape, name): worlds.parsed(
                 worlds.shaped(shape, namespace=name, everywhere=True), templates

@@ -84,13 +84,14 @@ def hard_spread(app: str) -> Manifest:
     return {"topologySpreadConstraints": [constraint]}
 
 
-PLAIN, AFFINITY, PREFERENCE, SPREAD = (
+PLAIN, AFFINITY, PREFERENCE, SPREAD, ATTRACTION = (
     "no rules",
     "required affinity, zone",
     "preferred anti-affinity, host",
     "hard spread, zone",
+    "preferred affinity, host",
 )
-SHAPES = (PLAIN, AFFINITY, PREFERENCE, SPREAD)
+SHAPES = (PLAIN, AFFINITY, PREFERENCE, SPREAD, ATTRACTION)
 
 
 def shaped(
@@ -103,6 +104,7 @@ def shaped(
         AFFINITY: affinity("podAffinity", term(app, ZONE, everywhere=everywhere)),
         PREFERENCE: preference("podAntiAffinity", term(app, HOST, everywhere=everywhere)),
         SPREAD: hard_spread(app),
+        ATTRACTION: preference("podAffinity", term(app, HOST, everywhere=everywhere)),
     }
     return pod(name, rules[shape], namespace=namespace, labels={"app": app})
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from service.engine.plugin import NodeFilter, NodeScore, RawScore
 from service.engine.plugins.balanced_allocation import BalancedAllocation
 from service.engine.plugins.image_locality import ImageLocality
-from service.engine.plugins.inter_pod_affinity import InterPodAffinity
+from service.engine.plugins.inter_pod_affinity import NAME as AFFINITY, InterPodAffinity, scaled
 from service.engine.plugins.node_affinity import NodeAffinity
 from service.engine.plugins.node_name import NodeName
 from service.engine.plugins.node_ports import NodePorts
@@ -15,8 +15,6 @@ from service.engine.plugins.node_unschedulable import NodeUnschedulable
 from service.engine.plugins.pod_topology_spread import PodTopologySpread
 from service.engine.plugins.taint_toleration import TaintToleration
 from service.engine.profile import DEFAULT_RESOURCES, AffinityArguments, FitArguments, Resources
-from service.engine.state.columns import Ints
-from service.engine.state.ranks import TIE_BITS
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,10 +69,9 @@ class Pipeline:
     def topology_spread(self) -> PodTopologySpread:
         return PodTopologySpread()
 
-    def affinity_scale(self, span: int) -> Ints | None:
-        """What InterPodAffinity adds to a rank at each distance from the least; None if these are too many."""
-        affinity = self.inter_pod_affinity
-        return affinity.scale(span, self.weights[affinity.name] << TIE_BITS)
+    def affinity_scale(self, above: int, span: int) -> int:
+        """InterPodAffinity's weighed score of a node whose sum of weights is so far above the least."""
+        return self.weights[AFFINITY] * scaled(above, span)
 
     def filters_with(self, name: str) -> bool:
         return name in self.filters

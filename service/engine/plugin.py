@@ -91,8 +91,8 @@ class DomainScores(NamedTuple):
 Vacant = Callable[[TopologyKey], list[bool]]
 """Per domain of a key of few: whether no feasible node is in it; last, of those without it."""
 
-Scale = Callable[[int], Ints | None]
-"""Given greatest less least, what each distance from the least adds to a rank; None if these are too many."""
+Scale = Callable[[int, int], int]
+"""Given how far above the least raw score a node is, and how far the greatest is: the node's weighed score."""
 
 FAR = 2**61
 """Beyond every score before normalisation."""

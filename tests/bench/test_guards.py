@@ -44,7 +44,7 @@ def with_namespaces(count: int) -> Cluster:
     """As many pods throughout, in so many namespaces, and rules about all of these."""
     names = [f"n{number}" for number in range(count)]
     cluster = worlds.empty(NODES, names)
-    kinds = [kind(SHAPES[i % 4], name, everywhere=True) for i, name in enumerate(names)]
+    kinds = [kind(SHAPES[i % len(SHAPES)], name, everywhere=True) for i, name in enumerate(names)]
     worlds.populate(cluster, kinds, range(FEW))
     return cluster
 
@@ -113,7 +113,7 @@ def test_ten_times_the_nodes_run_no_more_bytecodes():
     """Nodes are columns: what grows with them is within NumPy."""
     clusters = [worlds.empty(nodes) for nodes in (NODES, TIMES * NODES)]
     for cluster in clusters:
-        worlds.populate(cluster, [kind(shape) for shape in SHAPES], range(NODES))
+        worlds.populate(cluster, [kind(shape) for shape in SHAPES], range(NODES // 4 * len(SHAPES)))
     for shape in SHAPES:
         small, large = (
             bytecodes(cluster, worlds.replicas(kind(shape), ASKED)) for cluster in clusters

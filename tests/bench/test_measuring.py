@@ -184,7 +184,7 @@ def test_growing_worlds_become_lines_and_a_picture(tmp_path):
     for point in points:
         append(lines, growth.record(point))
     assert growth.read(lines) == points
-    assert [point.value for point in points] == [5] * 4 + [50] * 4
+    assert [point.value for point in points] == [5] * 5 + [50] * 5
     picture = ET.fromstring(chart.svg(points))
-    assert len(picture.findall(".//{*}polyline")) == 4
-    assert len(growth.table(points).rows) == 4
+    assert len(picture.findall(".//{*}polyline")) == 5
+    assert len(growth.table(points).rows) == 5

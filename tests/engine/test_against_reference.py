@@ -87,7 +87,11 @@ class KeysHaveManyDomains(Patched):
     """Every key is treated as one of many domains."""
 
     features: ClassVar = POD_FEATURES
-    limits: ClassVar = {"service.engine.state.topology.FEW_DOMAINS": 0}
+    limits: ClassVar = {
+        "service.engine.state.topology.FEW_DOMAINS": 0,
+        "service.engine.ranking.affinity_ranks.PATIENCE": 0,
+        "service.engine.ranking.best_node_tree.LEAF": 1,
+    }
 
 
 class ManyPodsAreAlike(Patched):

@@ -102,13 +102,13 @@ class InterPodAffinity:
             raw = [one + other for one, other in zip(raw, more.per_domain().tolist(), strict=True)]
         vacancies = vacant(key)
         present = [each for each, nobody in zip(raw, vacancies, strict=True) if not nobody]
-        if not present or min(present) == max(present):
+        if not present:
             return DomainScores(key, [0] * len(raw))
         least, span = min(present), max(present) - min(present)
         return DomainScores(
             key,
             [
-                0 if nobody else int(MAX_NODE_SCORE * ((each - least) / span))
+                0 if nobody else scaled(each - least, span)
                 for each, nobody in zip(raw, vacancies, strict=True)
             ],
         )
@@ -132,12 +132,9 @@ class InterPodAffinity:
         if bounds is None or bounds.least == bounds.greatest:
             return None
         above, span = bounds.above(raw), bounds.greatest - bounds.least
-        scale = self.scale(span, weight)
-        return weight * _scaled(above, span) if scale is None else scale.take(above)
-
-    def scale(self, span: int, weight: int) -> Ints | None:
-        """Shape (span + 1,): the weighed score of each distance from the least; None if these are too many."""
-        return _scale(span, weight) if span <= TABLE_MAX else None
+        if span > TABLE_MAX:
+            return weight * _scaled(above, span)
+        return _scale(span, weight).take(above)
 
     def _weight(self, term: OwnedTerm) -> int:
         arguments = self._arguments
@@ -152,17 +149,20 @@ class InterPodAffinity:
                 return 0
 
 
+def scaled(above: int, span: int) -> int:
+    """0 to 100 for so much of the span, in floating point and cut off, as Kubernetes does."""
+    return int(MAX_NODE_SCORE * (above / span)) if span else 0
+
+
 def _scaled(above: Ints, span: int) -> Ints:
-    """In floating point and cut off, as Kubernetes does."""
-    scaled: Ints = (MAX_NODE_SCORE * (above / span)).astype(np.int64)
-    return scaled
+    """The same of many; the span is not 0."""
+    scores: Ints = (MAX_NODE_SCORE * (above / span)).astype(np.int64)
+    return scores
 
 
 @lru_cache(maxsize=128)
 def _scale(span: int, weight: int) -> Ints:
-    """Shape (span + 1,), read-only: the weighed score of each distance from the least."""
-    if not span:
-        return np.zeros(1, dtype=np.int64)
+    """Shape (span + 1,), read-only: the weighed score of each distance from the least; the span is not 0."""
     return weight * _scaled(np.arange(span + 1), span)
 
 

@@ -140,14 +140,14 @@ class RowCache:
     ) -> tuple[int, int] | None:
         """As `Candidates.best`, where affinity terms of one key are all that is added to the ranks.
 
-        None where looking at all nodes is cheaper. `scale` has to be the same for equal terms.
+        None where looking at all nodes is cheaper.
         """
-        found = self._affinities.pop(terms, None) or AffinityRanks(self._nodes, terms, scale)
+        found = self._affinities.pop(terms, None) or AffinityRanks(self._nodes, terms)
         self._affinities[terms] = found
         if len(self._affinities) > AFFINITIES_KEPT:
             del self._affinities[next(iter(self._affinities))]
         size = found.size_in_bytes
-        best = found.best(self.ranks, tie, lambda: self.best_node_tree(None))
+        best = found.best(self.ranks, tie, scale)
         if found.size_in_bytes != size:
             self._measure()
         return best

@@ -141,6 +141,14 @@ class NodeViews:
     def __init__(self) -> None:
         self._views: OrderedDict[object, NodeView] = OrderedDict()
 
+    def __len__(self) -> int:
+        """How many are remembered."""
+        return len(self._views)
+
+    def forget(self) -> None:
+        """Have each be made anew when it is asked for again."""
+        self._views.clear()
+
     def held(self, counter: DomainCounter) -> Ints:
         """Shape (nodes,), read-only: `VETO` where the domain holds any pod, else 0."""
         view = self._views.get(counter)

@@ -1,12 +1,15 @@
 """The best node in the order that affinity gives is the one that looking at all nodes finds."""
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from service.engine import Placement, explain, place
-from service.engine.ranking import affinity_ranks, outliers, rank_cache
+from service.engine.ranking import affinity_ranks, rank_cache
+from service.engine.ranking.levels import Levels
 from service.engine.state import topology
-from service.engine.state.ranks import tie_hash
+from service.engine.state.ranks import TIE_BITS, tie_hash
+from service.engine.state.tree_layout import Layout
 from tests.builders import matching, node, pod
 from tests.engine import objects
 from tests.engine.scene import Scene
@@ -26,7 +29,6 @@ def small(monkeypatch):
     """As with thousands of nodes that are asked for thousands of times."""
     monkeypatch.setattr(topology, "FEW_DOMAINS", 0)
     monkeypatch.setattr(affinity_ranks, "PATIENCE", 2)
-    monkeypatch.setattr(affinity_ranks, "PATIENCE_MAX", 2)
     monkeypatch.setattr(rank_cache, "PASSES_BEFORE", 0)
 
 
@@ -81,9 +83,9 @@ def change(scene, dice, placed):
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(seed=st.integers(0, 2**32))
-@pytest.mark.parametrize("outliers_max", [0, 2, 64])
-def test_as_pods_come_and_go(monkeypatch, outliers_max, seed):
-    monkeypatch.setattr(outliers, "OUTLIERS_MAX", outliers_max)
+@pytest.mark.parametrize("levels_max", [0, 2, 128])
+def test_as_pods_come_and_go(monkeypatch, levels_max, seed):
+    monkeypatch.setattr(affinity_ranks, "LEVELS_MAX", levels_max)
     dice, scene, placed = chance(seed), scene_of(NODES), []
     mark, before = scene.engine.mark(), []
     for _ in range(60):
@@ -101,30 +103,56 @@ def orders(scene):
     return cache.affinities
 
 
-def test_the_order_is_kept_as_long_as_the_bounds_stay(monkeypatch):
+def looks_at_all_nodes(scene, manifests):
+    """Whether placing these asks for the sums of all nodes, which are remembered once they were asked for."""
+    views = scene.engine.nodes.views
+    views.forget()
+    for each in manifests:
+        assert scene.place(each)
+    return len(views) > 0
+
+
+@pytest.mark.parametrize("kind", KINDS[:3])
+def test_once_the_nodes_are_in_order_no_placement_looks_at_all_of_them(monkeypatch, kind):
+    """Whether pods keep away from each other or raise the greatest sum with each of them."""
     monkeypatch.setattr(affinity_ranks, "PATIENCE", 0)
     scene = scene_of(NODES)
-    orders_seen = set()
-    for number in range(7):
-        assert scene.place(APART.named(f"p{number}"))
-        orders_seen |= {id(each.best_node_tree) for each in orders(scene)}
-    assert orders(scene)[-1].best_node_tree is not None
-    assert len(orders_seen - {id(None)}) == 1
+    for number in range(NODES - 1):
+        scene.put(PLAIN.named(f"liked-{number}").on(f"n{number}"))
+    scene.put(NEAR.named("first").on("n3"))
+    scene.place(kind.named("second"))
+    assert not looks_at_all_nodes(scene, [kind.named(f"p{number}") for number in range(7)])
 
 
-def test_few_nodes_with_another_sum_are_looked_at_alone(monkeypatch):
-    scene = scene_of(NODES)
-    for number in range(6):
-        scene.place(NEAR.named(f"p{number}"))
+def test_pods_that_gather_cost_no_look_at_all_nodes_though_many_have_one_of_them(monkeypatch):
+    """Half of the nodes have one, and each placement raises the greatest sum, by which all are normalised."""
+    monkeypatch.setattr(affinity_ranks, "PATIENCE", 8)
+    hosts = [f"host-{number}" for number in range(400)]
+    scene = Scene(*(node(name).allocatable(cpu="64", pods="99").label(host=name) for name in hosts))
+    for number in range(200):
+        scene.put(NEAR.named(f"old-{number}").on(hosts[number]))
+    assert looks_at_all_nodes(scene, [NEAR.named(f"first-{number}") for number in range(10)])
+    assert not looks_at_all_nodes(scene, [NEAR.named(f"next-{number}") for number in range(30)])
+    check(scene)
     (order,) = orders(scene)
-    (outlier,) = order.outliers
-    assert scene.place(NEAR.named("next")) == scene.engine.nodes.nodes[outlier].name
-    assert order.passes == affinity_ranks.SEEN_AGAIN
+    assert len(order.levels) == 3
 
 
-def test_the_sum_of_most_nodes_is_not_the_least_where_none_of_them_is_feasible(monkeypatch):
+def test_the_best_of_many_nodes_is_found_wherever_the_tie_break_of_the_pod_is_among_theirs():
+    dice = chance(1)
+    for bits in (3, 8, TIE_BITS):
+        ties = np.array([dice.getrandbits(bits) << TIE_BITS - bits for _ in range(300)])
+        ranks = ties | np.array([dice.randrange(3) << TIE_BITS for _ in ties])
+        sums = np.array([dice.randrange(2) for _ in ties])
+        ordered = Levels(Layout(None, ties), sums, ranks)
+        for _ in range(100):
+            tie = dice.getrandbits(TIE_BITS)
+            totals = ranks + (sums << TIE_BITS)
+            assert ordered.best(tie, lambda above, span: above)[1] ^ tie == (totals ^ tie).max()
+
+
+def test_the_least_sum_is_that_of_feasible_nodes():
     """The node with more of the pods it likes is fuller by more than a third of that score, not by all of it."""
-    monkeypatch.setattr(affinity_ranks, "PATIENCE", 100)
     scene = Scene(*(host(number).cordon() for number in range(7)), host(2), host(3))
     for number in range(3):
         scene.put(NEAR.named(f"full-{number}").request(cpu="1900m", memory="20Gi").on("n2"))
@@ -133,19 +161,16 @@ def test_the_sum_of_most_nodes_is_not_the_least_where_none_of_them_is_feasible(m
     for _ in range(4):
         assert chosen(scene.engine, objects.pod(NEAR, incoming=True)) == "n2"
     (order,) = orders(scene)
-    assert sorted(order.outliers) == [2, 3]
+    assert len(order.levels) == 2
     check(scene)
 
 
-def test_bounds_that_never_last_are_looked_at_ever_more_seldom(monkeypatch):
-    monkeypatch.setattr(outliers, "OUTLIERS_MAX", 0)
-    monkeypatch.setattr(affinity_ranks, "PATIENCE_MAX", 4_096)
+def test_with_too_many_levels_all_nodes_are_looked_at(monkeypatch):
+    monkeypatch.setattr(affinity_ranks, "LEVELS_MAX", 1)
     scene = scene_of(NODES)
     for number in range(12):
         scene.place(NEAR.named(f"p{number}"))
-    (order,) = orders(scene)
-    assert order.best_node_tree is None
-    assert order.patience >= 4
+    assert looks_at_all_nodes(scene, [NEAR.named("next")])
 
 
 def test_p20_the_order_counts_towards_the_bound_in_bytes(monkeypatch):
