@@ -41,6 +41,7 @@ from service.api.security.turns import Turns, take_turns
 from service.api.services import Services
 from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
+from service.extensions.loading import load_plugins
 from service.model.templates import TemplateCache
 from service.scheduler.controllers.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
@@ -148,7 +149,9 @@ def create_app_from_environment() -> ASGIApp:
 
     Raises:
         InvalidSettings: a variable is misspelt or wrong, or there is no database.
+        BadPlugin: an installed plugin cannot be used.
     """
+    load_plugins()
     settings = settings_of_this_process()
     if settings.database_url is None:
         raise InvalidSettings("A server process needs MOORAGE_DATABASE_URL.")

@@ -346,6 +346,12 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "The database cannot be reached",
         "Nothing of the request was committed. Ask again after the seconds in `Retry-After`.",
     ),
+    "PluginMissing": ProblemKind(
+        503,
+        "A plugin is not installed",
+        "The configuration of the cluster names a plugin that this server lacks; `detail` says in which field. "
+        "Install it and start the server again, or ask a server that has it.",
+    ),
     "IdentityProviderUnavailable": ProblemKind(
         503,
         "The identity provider cannot be reached",

@@ -4,8 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import TypeVar
 
-from service.engine.pipeline import Pipeline
-from service.engine.profiles import pipelines_of
+from service.engine.pipeline import Pipeline, pipelines_of
 from service.engine.ranking.rank_cache import RowCache
 from service.engine.ranking.static_rows import StaticRows
 from service.engine.state.classes import MatchIndex, PodClass

@@ -1,77 +1,65 @@
-"""The plugins of one profile, in Kubernetes' order, and what each weighs."""
+"""The plugins of one profile, put where they are asked, each with what it weighs.
 
-from dataclasses import dataclass
-from functools import cached_property
+Here it is decided once per profile who is asked when; placements go over tuples of those whom it concerns.
+"""
 
-from service.engine.plugin import NodeFilter, NodeScore, RawScore
-from service.engine.plugins.balanced_allocation import BalancedAllocation
-from service.engine.plugins.image_locality import ImageLocality
-from service.engine.plugins.inter_pod_affinity import NAME as AFFINITY, InterPodAffinity, scaled
-from service.engine.plugins.node_affinity import NodeAffinity
-from service.engine.plugins.node_name import NodeName
-from service.engine.plugins.node_ports import NodePorts
-from service.engine.plugins.node_resources_fit import NodeResourcesFit
-from service.engine.plugins.node_unschedulable import NodeUnschedulable
-from service.engine.plugins.pod_topology_spread import PodTopologySpread
-from service.engine.plugins.taint_toleration import TaintToleration
-from service.engine.profile import DEFAULT_RESOURCES, AffinityArguments, FitArguments, Resources
+from service.engine.plugin import NodePlugin, RelationPlugin
+from service.engine.registry import known_plugins
+from service.model.config import ClusterConfig, SchedulerProfile
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+class RelativeWeight:
+    """A plugin that scores by relations, as a profile weighs it."""
+
+    __slots__ = ("plugin", "weight")
+
+    def __init__(self, plugin: RelationPlugin, weight: int) -> None:
+        self.plugin = plugin
+        self.weight = weight
+
+    def scale(self, above: int, span: int) -> int:
+        """What the plugin's score of a node weighs whose sum of terms is so far above the least."""
+        return self.weight * self.plugin.scale(above, span)
+
+
 class Pipeline:
-    """One profile. `filters` and `weights` hold the names of the plugins that are on."""
+    """One profile."""
 
-    filters: frozenset[str]
-    weights: dict[str, int]
-    fit: FitArguments
-    affinity: AffinityArguments
-    balanced: Resources = DEFAULT_RESOURCES
+    def __init__(self, profile: SchedulerProfile, config: ClusterConfig) -> None:
+        plugins = [each.of(profile, config) for each in known_plugins().values()]
+        self.weights = dict(profile.weights)
+        """Of the plugins that score."""
+        self.filters = tuple(each for each in plugins if each.name in profile.filters)
+        self.scores = tuple(
+            (each, self.weights[each.name]) for each in plugins if each.name in self.weights
+        )
+        self.narrowing = tuple(each for each in self.filters if each.narrows)
+        self._filtering = profile.filters
 
-    @cached_property
-    def static_filters(self) -> tuple[NodeFilter, ...]:
-        """Filters that read only the node itself, not what is placed on it."""
-        plugins = (NodeUnschedulable(), NodeName(), TaintToleration(), NodeAffinity())
-        return tuple(each for each in plugins if each.name in self.filters)
+        nodes = tuple(each for each in self.filters if isinstance(each, NodePlugin))
+        self.static_filters = tuple(each for each in nodes if not each.reads_usage)
+        """They read only the node itself, not what is placed on it."""
+        self.usage_filters = tuple(each for each in nodes if each.reads_usage)
+        """They read what is placed on the node."""
+        self.relation_filters = tuple(
+            each for each in self.filters if isinstance(each, RelationPlugin)
+        )
 
-    @cached_property
-    def usage_filters(self) -> tuple[NodeFilter, ...]:
-        """Filters that read what is placed on the node."""
-        plugins = (self.node_ports, self.resources_fit)
-        return tuple(each for each in plugins if each.name in self.filters)
-
-    @cached_property
-    def node_scores(self) -> tuple[tuple[NodeScore, int], ...]:
-        plugins = (self.resources_fit, BalancedAllocation(self.balanced))
-        return tuple((p, self.weights[p.name]) for p in plugins if p.name in self.weights)
-
-    @cached_property
-    def raw_scores(self) -> tuple[tuple[RawScore, int], ...]:
-        plugins = (TaintToleration(), NodeAffinity())
-        return tuple((p, self.weights[p.name]) for p in plugins if p.name in self.weights)
-
-    @cached_property
-    def node_ports(self) -> NodePorts:
-        return NodePorts()
-
-    @cached_property
-    def resources_fit(self) -> NodeResourcesFit:
-        return NodeResourcesFit(self.fit)
-
-    @cached_property
-    def image_locality(self) -> ImageLocality:
-        return ImageLocality()
-
-    @cached_property
-    def inter_pod_affinity(self) -> InterPodAffinity:
-        return InterPodAffinity(self.affinity)
-
-    @cached_property
-    def topology_spread(self) -> PodTopologySpread:
-        return PodTopologySpread()
-
-    def affinity_scale(self, above: int, span: int) -> int:
-        """InterPodAffinity's weighed score of a node whose sum of weights is so far above the least."""
-        return self.weights[AFFINITY] * scaled(above, span)
+        rated = tuple(
+            (each, weight) for each, weight in self.scores if isinstance(each, NodePlugin)
+        )
+        self.usage_scores = tuple(each for each in rated if each[0].reads_usage)
+        self.static_scores = tuple(each for each in rated if not each[0].reads_usage)
+        self.relation_scores = tuple(
+            RelativeWeight(each, weight)
+            for each, weight in self.scores
+            if isinstance(each, RelationPlugin)
+        )
 
     def filters_with(self, name: str) -> bool:
-        return name in self.filters
+        return name in self._filtering
+
+
+def pipelines_of(config: ClusterConfig) -> dict[str, Pipeline]:
+    """One pipeline per scheduler name; `default-scheduler` always exists."""
+    return {name: Pipeline(each, config) for name, each in config.scheduler_profiles().items()}

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from service.engine.cluster import Cluster
-from service.engine.pipeline import Pipeline
-from service.engine.plugin import DomainScores
-from service.engine.plugins.node_affinity import NAME as NODE_AFFINITY
+from service.engine.pipeline import Pipeline, RelativeWeight
+from service.engine.plugin import DomainScores, RelativeScore
 from service.engine.ranking.candidates import Candidates
 from service.engine.refusal import Refusal, refuse
 from service.engine.state.classes import PodClass
@@ -18,7 +17,6 @@ from service.engine.state.columns import Ints
 from service.engine.state.nodes import NodeTable
 from service.engine.state.ranks import TIE_BITS, tie_hash
 from service.engine.state.vetoes import Vetoes
-from service.engine.state.views import Weighed
 from service.model.objects import Pod
 
 
@@ -57,14 +55,15 @@ def best_placement(
     if not cluster.nodes.size:
         return None
     pipeline = pipeline_of(cluster, pod)
-    terms = _scoring_terms(pod_class, pipeline)
+    relations = _relations(cluster.nodes, pod_class, pipeline)
     tie = tie_hash(f"{pod.namespace}/{pod.name}")
     best = None
-    if terms and not _scores_spread(pod_class, pipeline):
-        best = candidates.best_by_affinity(terms, pipeline.affinity_scale, tie)
+    if len(relations) == 1:
+        score, weighed = relations[0]
+        if score.terms:
+            best = candidates.best_by_affinity(score.terms, weighed.scale, tie)
     if best is None:
-        scores = _relative_scores(cluster, pod_class, pipeline, terms, candidates)
-        best = candidates.best(scores, tie)
+        best = candidates.best(_relative_scores(relations, candidates), tie)
     slot, rank = best
     if rank < 0:
         return None
@@ -87,7 +86,7 @@ def candidates_of(
     """The nodes that pods of a class may choose from, given what rules on other pods exclude."""
     rules, nodes = pod_class.template.rules, cluster.nodes
     only = None
-    if rules.named is not None and pipeline.filters_with(NODE_AFFINITY):
+    if rules.named is not None and pipeline.narrowing:
         only = [nodes.slots[name] for name in rules.named if name in nodes.slots]
     return Candidates(nodes, cluster.rows(rules, pipeline), vetoes, only)
 
@@ -100,63 +99,38 @@ def relation_vetoes(
     A rule that pods of the `expected` classes may still come to satisfy is taken as satisfied.
     """
     vetoes: list[Vetoes] = []
-    for plugin in (pipeline.topology_spread, pipeline.inter_pod_affinity):
-        if pipeline.filters_with(plugin.name) and plugin.concerns(pod_class):
+    for plugin in pipeline.relation_filters:
+        if plugin.concerns(pod_class):
             vetoes += [v for v in plugin.vetoes(nodes, pod_class, expected) if v.may_exclude]
     return vetoes
 
 
-def _scoring_terms(pod_class: PodClass, pipeline: Pipeline) -> tuple[Weighed, ...]:
-    affinity = pipeline.inter_pod_affinity
-    return affinity.scoring_terms(pod_class) if affinity.name in pipeline.weights else ()
-
-
-def _scores_spread(pod_class: PodClass, pipeline: Pipeline) -> bool:
-    return bool(pod_class.template.soft_spread) and (
-        pipeline.topology_spread.name in pipeline.weights
-    )
-
-
-def _relative_scores(
-    cluster: Cluster,
-    pod_class: PodClass,
-    pipeline: Pipeline,
-    terms: tuple[Weighed, ...],
-    candidates: Candidates,
-) -> list[DomainScores | Ints]:
-    """Weighed scores that depend on who the candidates are; those per node shifted like ranks."""
-    answer: list[DomainScores | Ints] = []
-    for plugin, weight in pipeline.raw_scores if candidates.rows.raw else ():
-        raw = candidates.rows.raw.get(plugin.name)
-        if raw is not None:
-            answer.append((weight << TIE_BITS) * plugin.normalize(raw, candidates.ranks))
-    affinity, weights = pipeline.inter_pod_affinity, pipeline.weights
-    if terms:
-        weight = weights[affinity.name]
-        by_domain = affinity.by_domain(terms, candidates.vacant)
-        if by_domain is None:
-            raw = affinity.raw(cluster.nodes, terms)
-            scores = affinity.weighed(raw, candidates.ranks, weight << TIE_BITS)
-            if scores is not None:
-                answer.append(scores)
-        else:
-            answer.append(by_domain.weighed(weight))
-    spread = pipeline.topology_spread
-    if _scores_spread(pod_class, pipeline):
-        weight = weights[spread.name]
-        by_domain = spread.by_domain(pod_class, candidates.vacant)
-        if by_domain is None:
-            scores = spread_scores(cluster, pod_class, pipeline, candidates.infeasible)
-            answer.append((weight << TIE_BITS) * scores)
-        else:
-            answer.append(by_domain.weighed(weight))
+def _relations(
+    nodes: NodeTable, pod_class: PodClass, pipeline: Pipeline
+) -> list[tuple[RelativeScore, RelativeWeight]]:
+    """The relations to other pods by which pods of a class are scored, each with its weight."""
+    answer = []
+    for each in pipeline.relation_scores:
+        score = each.plugin.scoring(nodes, pod_class)
+        if score is not None:
+            answer.append((score, each))
     return answer
 
 
-def spread_scores(
-    cluster: Cluster, pod_class: PodClass, pipeline: Pipeline, infeasible: Ints
-) -> Ints:
-    """Shape (nodes,): PodTopologySpread's scores; 0 for nodes that lack a key."""
-    answer = pipeline.topology_spread.raw(cluster.nodes, pod_class, infeasible)
-    assert answer is not None
-    return pipeline.topology_spread.normalize(*answer)
+def _relative_scores(
+    relations: list[tuple[RelativeScore, RelativeWeight]], candidates: Candidates
+) -> list[DomainScores | Ints]:
+    """Weighed scores that depend on who the candidates are; those per node shifted like ranks."""
+    answer: list[DomainScores | Ints] = []
+    for plugin, weight, raw in candidates.rows.raw:
+        answer.append((weight << TIE_BITS) * plugin.normalize(raw, candidates.ranks))
+    for score, relative in relations:
+        weight = relative.weight
+        by_domain = score.by_domain(candidates.vacant)
+        if by_domain is not None:
+            answer.append(by_domain.weighed(weight))
+            continue
+        scores = score.on_nodes(candidates.ranks, weight << TIE_BITS)
+        if scores is not None:
+            answer.append(scores)
+    return answer

@@ -2,20 +2,18 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.pipeline import Pipeline
 from service.engine.plugin import Failure
-from service.engine.plugins.node_affinity import CONFLICT
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Mask
-from service.engine.state.selectors import named_nodes
-from service.model.profiles import FILTERS
 
 NO_NODES = "no nodes available to schedule pods"
-NARROWED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+NARROWED = "node(s) didn't satisfy plugin(s) [{}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +35,25 @@ def failures_of(
     cluster: Cluster, pod_class: PodClass, pipeline: Pipeline
 ) -> dict[str, list[Failure]]:
     """Every filter that is on, in order, with its failures on every node."""
-    nodes, rules = cluster.nodes, pod_class.template.rules
-    by_node = {each.name: each for each in (*pipeline.static_filters, *pipeline.usage_filters)}
-    relations = {
-        each.name: each for each in (pipeline.topology_spread, pipeline.inter_pod_affinity)
-    }
-    answer = {}
-    for name in FILTERS:
-        if name in by_node:
-            answer[name] = by_node[name].failures(nodes, rules)
-        elif name in relations and pipeline.filters_with(name):
-            answer[name] = relations[name].failures(nodes, pod_class)
-    return answer
+    return {each.name: each.failures(cluster.nodes, pod_class) for each in pipeline.filters}
 
 
-def narrowed_to(pod_class: PodClass, pipeline: Pipeline) -> frozenset[str] | None:
-    """The nodes that node affinity names (PreFilter); None if it does not narrow."""
-    if not pipeline.filters_with("NodeAffinity"):
-        return None
-    return named_nodes(pod_class.template.rules.required)
+class Narrowing(NamedTuple):
+    """What one plugin left of the nodes before any was looked at (PreFilter)."""
+
+    plugin: str
+    names: frozenset[str]
+    conflict: str
+    """The reason if there are none."""
+
+
+def narrowing_of(pod_class: PodClass, pipeline: Pipeline) -> Narrowing | None:
+    """The plugin that leaves only some nodes; None if there is none."""
+    for plugin in pipeline.narrowing:
+        names = plugin.narrowed(pod_class)
+        if names is not None:
+            return Narrowing(plugin.name, names, plugin.conflict)
+    return None
 
 
 def refuse(cluster: Cluster, pod_class: PodClass, pipeline: Pipeline) -> Refusal:
@@ -63,27 +61,27 @@ def refuse(cluster: Cluster, pod_class: PodClass, pipeline: Pipeline) -> Refusal
     count = cluster.nodes.count
     if not count:
         return Refusal(NO_NODES)
-    narrowed = narrowed_to(pod_class, pipeline)
-    if narrowed is not None and not narrowed:
-        text = f"0/{count} nodes are available: {CONFLICT}."
-        return Refusal(text, {"NodeAffinity": {CONFLICT: count}})
+    narrowed = narrowing_of(pod_class, pipeline)
+    if narrowed is not None and not narrowed.names:
+        text = f"0/{count} nodes are available: {narrowed.conflict}."
+        return Refusal(text, {narrowed.plugin: {narrowed.conflict: count}})
     failures = failures_of(cluster, pod_class, pipeline)
     reasons = _first_reasons(cluster, failures, narrowed)
     return Refusal(_message(count, reasons), reasons)
 
 
 def _first_reasons(
-    cluster: Cluster, failures: dict[str, list[Failure]], narrowed: frozenset[str] | None
+    cluster: Cluster, failures: dict[str, list[Failure]], narrowed: Narrowing | None
 ) -> dict[str, dict[str, int]]:
     nodes = cluster.nodes
     remaining: Mask = nodes.alive.copy()
     reasons: dict[str, dict[str, int]] = {}
     if narrowed is not None:
         remaining[:] = False
-        remaining[[nodes.slots[name] for name in narrowed if name in nodes.slots]] = True
+        remaining[[nodes.slots[name] for name in narrowed.names if name in nodes.slots]] = True
         left_out = nodes.count - int(remaining.sum())
         if left_out:
-            reasons["NodeAffinity"] = {NARROWED: left_out}
+            reasons[narrowed.plugin] = {NARROWED.format(narrowed.plugin): left_out}
     for plugin, each in failures.items():
         failed = np.zeros(nodes.size, dtype=np.bool_)
         for failure in each:

@@ -5,9 +5,12 @@ from typing import Literal, cast
 
 import msgspec
 
+from service.model.errors import PluginMissing
 from service.model.objects import NodeAffinity, Strict, TopologySpreadConstraint
 from service.model.profiles import (
+    ALL,
     DEFAULT_SCHEDULER,
+    PLUGINS,
     SYSTEM_CONSTRAINTS,
     Profile,
     RequestedToCapacityRatio,
@@ -27,6 +30,8 @@ __all__ = [
     "SchedulerProfile",
     "ShapePoint",
     "parse_config",
+    "stored_config",
+    "usable_config",
 ]
 
 
@@ -58,6 +63,8 @@ class SchedulerProfile(msgspec.Struct, frozen=True, kw_only=True):
     ignore_preferred_terms_of_existing_pods: bool
     default_constraints: tuple[TopologySpreadConstraint, ...]
     added_affinity: NodeAffinity | None
+    arguments: Mapping[str, Mapping[str, object]]
+    """What is configured for each plugin, as it is written."""
 
 
 class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
@@ -165,6 +172,7 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
             ),
             default_constraints=self._default_constraints(profile),
             added_affinity=profile.node_affinity_args().added_affinity,
+            arguments=profile.arguments(),
         )
 
     def _scoring(self) -> ScoringStrategy:
@@ -198,3 +206,23 @@ def parse_config(settings: object, limits: Limits | None = None) -> ClusterConfi
     problems.raise_any()
     present = cast("dict[str, object]", without_nulls(settings))
     return msgspec.convert(present, ClusterConfig)
+
+
+def stored_config(body: bytes) -> ClusterConfig:
+    """A configuration that was stored, so that it is valid, with whatever plugins it names."""
+    present = cast("dict[str, object]", without_nulls(msgspec.json.decode(body)))
+    return msgspec.convert(present, ClusterConfig)
+
+
+def usable_config(body: bytes) -> ClusterConfig:
+    """A configuration that was stored, to decide by it.
+
+    Raises:
+        PluginMissing: it names a plugin that this process does not know.
+    """
+    config = stored_config(body)
+    for number, profile in enumerate(config.profiles):
+        for field, plugin in profile.named_plugins():
+            if plugin not in PLUGINS and plugin != ALL:
+                raise PluginMissing(f"profiles[{number}].{field}", plugin)
+    return config

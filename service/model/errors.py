@@ -19,6 +19,7 @@
     └── Unavailable              ask again
         ├── Overloaded
         ├── StorageUnavailable   nothing was committed
+        ├── PluginMissing        the cluster is configured with a plugin that this server has not
         └── OutcomeUnknown       something may have been committed
 
 Each has a stable `code` for clients. Which HTTP status an error has is the API's business.
@@ -165,6 +166,16 @@ class Overloaded(Unavailable):
 
 class StorageUnavailable(Unavailable):
     """The database cannot be reached; nothing of the request was committed."""
+
+
+class PluginMissing(Unavailable):
+    """A cluster's configuration names a plugin that is not installed where this server runs."""
+
+    def __init__(self, field: str, plugin: str) -> None:
+        super().__init__(
+            f"{field}: the plugin {plugin} is not installed on this server, so that it cannot decide for this cluster.",
+            retry_after=60,
+        )
 
 
 class OutcomeUnknown(Unavailable):

@@ -5,8 +5,8 @@ A profile is chosen by a pod's `schedulerName`. As in kube-scheduler the default
 which takes precedence. A plugin that is switched on without a weight scores with weight 1.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Literal, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -16,30 +16,45 @@ DEFAULT_SCHEDULER = "default-scheduler"
 ALL = "*"
 """In `disabled`: every default plugin."""
 
-FILTERS = (
-    "NodeUnschedulable",
-    "NodeName",
-    "TaintToleration",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesFit",
-    "PodTopologySpread",
-    "InterPodAffinity",
-)
-"""The plugins that filter, in the order in which they do."""
 
-WEIGHTS: Mapping[str, int] = {
-    "TaintToleration": 3,
-    "NodeAffinity": 2,
-    "PodTopologySpread": 2,
-    "InterPodAffinity": 2,
-    "NodeResourcesFit": 1,
-    "NodeResourcesBalancedAllocation": 1,
-    "ImageLocality": 1,
-}
+class Declared(NamedTuple):
+    """What configurations have to know of a plugin."""
+
+    filters: bool
+    weight: int
+    """In the sum of scores where a profile gives none; 0: it does not score."""
+    by_default: bool
+    """Whether it is on in profiles that do not mention it."""
+    configured: Callable[[Mapping[str, object]], object] | None = None
+    """Given its arguments; raises ValueError for what they should not be. None: it takes none but those of `Profile`."""
+
+
+PLUGINS: dict[str, Declared] = {}
+"""All that are known, in the order in which they filter; the engine declares its own when it is imported."""
+FILTERS: list[str] = []
+"""The plugins that filter, in the order in which they do."""
+WEIGHTS: dict[str, int] = {}
 """The plugins that score, with their default weights."""
 
-PLUGINS = tuple(dict.fromkeys((*FILTERS, *WEIGHTS)))
+
+def declare(name: str, plugin: Declared) -> None:
+    """Make a plugin known to all configurations. Raises ValueError if one of that name is."""
+    if name in PLUGINS:
+        raise ValueError(f"there is a plugin {name} already")
+    PLUGINS[name] = plugin
+    if plugin.filters:
+        FILTERS.append(name)
+    if plugin.weight:
+        WEIGHTS[name] = plugin.weight
+
+
+def withdraw(name: str) -> None:
+    """Make a plugin unknown again."""
+    del PLUGINS[name]
+    WEIGHTS.pop(name, None)
+    if name in FILTERS:
+        FILTERS.remove(name)
+
 
 A = TypeVar("A", bound=Value)
 StrategyType = Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]
@@ -187,6 +202,21 @@ class Profile(Strict, frozen=True, kw_only=True):
         """Arguments of NodeAffinity."""
         return self._args("NodeAffinity", NodeAffinityArgs)
 
+    def arguments(self) -> dict[str, dict[str, object]]:
+        """All arguments by plugin."""
+        return {config.name: config.args for config in self.plugin_config}
+
+    def named_plugins(self) -> Iterator[tuple[str, str]]:
+        """Every field that names a plugin, with what it names."""
+        steps = {"filter": self.plugins.filter, "score": self.plugins.score}
+        for step, named in (steps | {"multiPoint": self.plugins.multi_point}).items():
+            for index, plugin in enumerate(named.enabled):
+                yield f"plugins.{step}.enabled[{index}].name", plugin.name
+            for index, plugin in enumerate(named.disabled):
+                yield f"plugins.{step}.disabled[{index}].name", plugin.name
+        for index, config in enumerate(self.plugin_config):
+            yield f"pluginConfig[{index}].name", config.name
+
     def _weights_at(self, step: PluginSet, implementing: Iterable[str]) -> dict[str, int]:
         """The plugins on at a step, of those that implement it, with their weights."""
         everywhere = _everywhere(self.plugins.multi_point)
@@ -206,6 +236,8 @@ class Profile(Strict, frozen=True, kw_only=True):
 def _everywhere(multi_point: PluginSet) -> dict[str, int]:
     """The plugins that are on unless a step says otherwise, with their weights."""
     defaults = {
-        name: WEIGHTS.get(name, 1) for name in PLUGINS if not multi_point.switches_off(name)
+        name: plugin.weight or 1
+        for name, plugin in PLUGINS.items()
+        if plugin.by_default and not multi_point.switches_off(name)
     }
     return defaults | {plugin.name: plugin.weight or 1 for plugin in multi_point.enabled}

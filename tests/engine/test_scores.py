@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from service.engine.plugin import DEFAULT_RESOURCES
 from service.engine.plugins.balanced_allocation import BalancedAllocation
-from service.engine.plugins.node_resources_fit import NodeResourcesFit
-from service.engine.profile import DEFAULT_RESOURCES, FitArguments
+from service.engine.plugins.node_resources_fit import FitArguments, NodeResourcesFit
 from service.engine.state.columns import ALL
 from service.engine.state.nodes import EXACT_MAX, NodeTable
 from service.model.objects import Node

@@ -27,7 +27,7 @@ from service.api.reading.reads import Reads
 from service.api.security.callers import told_caller
 from service.api.security.visibility import Visibility, seen_config, visibility_of
 from service.api.services import Services
-from service.model.config import ClusterConfig, parse_config
+from service.model.config import ClusterConfig, stored_config
 from service.model.errors import FieldError, InvalidManifest
 from service.model.log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow, Counts
 from service.model.patches import PatchType
@@ -239,7 +239,7 @@ async def _changed(
 
 def _encoded(row: ClusterRow, visibility: Visibility = None) -> bytes:
     """The cluster on the wire, with every setting, also those that have their default."""
-    config = parse_config(msgspec.json.decode(row.config))
+    config = stored_config(row.config)
     return msgspec.json.encode(
         {
             "name": row.name,

@@ -29,7 +29,7 @@ _EVERYWHERE = (
 )
 _GUARDED = {"Unauthorized", "Forbidden", "TooManyRequests", "TooManyFailures"}
 _WITH_BODY = ("MalformedJSON", "BodyTimeout", "BodyTooLarge", "UnsupportedMediaType")
-_IN_A_CLUSTER = ("NotFound", "StorageUnavailable")
+_IN_A_CLUSTER = ("NotFound", "PluginMissing", "StorageUnavailable")
 
 _PATH_PARAMETERS = {
     "cluster": ("Name of the cluster; `default` is there from the start.", "default"),

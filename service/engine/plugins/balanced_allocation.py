@@ -1,29 +1,38 @@
 """NodeResourcesBalancedAllocation: the closer the fractions of the resources, the better."""
 
 from math import sqrt
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from service.engine.plugin import MAX_NODE_SCORE, NodeScore
+from service.engine.plugin import DEFAULT_RESOURCES, MAX_NODE_SCORE, NodePlugin, Resources
 from service.engine.state.columns import Ints, Rows, at
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules
+from service.model.config import ClusterConfig, SchedulerProfile
 
 NAME = "NodeResourcesBalancedAllocation"
 Floats = npt.NDArray[np.float64]
 
 
-class BalancedAllocation(NodeScore):
-    name = NAME
+class BalancedAllocation(NodePlugin):
+    name: ClassVar[str] = NAME
+    weight: ClassVar[int] = 1
+    reads_usage: ClassVar[bool] = True
 
-    def __init__(self, resources: tuple[tuple[str, int], ...]) -> None:
+    def __init__(self, resources: Resources = DEFAULT_RESOURCES) -> None:
         self._resources = tuple(name for name, _ in resources)
         self._plain = self._resources == ("cpu", "memory")
 
+    @classmethod
     @override
-    def applies(self, rules: NodeRules) -> bool:
+    def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
+        return cls(tuple((each.name, each.weight) for each in profile.balanced_resources))
+
+    @override
+    def scores_for(self, rules: NodeRules) -> bool:
         """Skipped for a pod that requests none of the resources."""
         if self._plain:
             return rules.needs.requests_cpu_or_memory

@@ -1,28 +1,80 @@
 """NodeResourcesFit: requests must fit into what is allocatable; the score says how well."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
 
-from service.engine.plugin import MAX_NODE_SCORE, Failure, NodeScore
-from service.engine.profile import FitArguments
+from service.engine.cluster_events import Change, ClusterEvent
+from service.engine.plugin import DEFAULT_RESOURCES, MAX_NODE_SCORE, Failure, NodePlugin, Resources
 from service.engine.state.columns import Ints, Mask, Rows, at
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules
+from service.model.config import ClusterConfig, SchedulerProfile
+from service.model.objects import Pod
+from service.model.profiles import ScoringStrategy
 
 NAME = "NodeResourcesFit"
 TOO_MANY_PODS = "Too many pods"
+INSUFFICIENT = "Insufficient "
 NATIVE_ORDER = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
+SHAPE_SCALE = 10
+"""Shape points score 0 to 10, nodes 0 to 100."""
 
 
-class NodeResourcesFit(NodeScore):
-    name = NAME
+@dataclass(frozen=True, kw_only=True)
+class FitArguments:
+    """How NodeResourcesFit scores."""
+
+    strategy: str = "LeastAllocated"
+    resources: Resources = DEFAULT_RESOURCES
+    shape: tuple[tuple[int, int], ...] = ()
+    """(utilization 0 to 100, score 0 to 10), by rising utilization."""
+
+    @cached_property
+    def plain(self) -> bool:
+        return self.strategy == "LeastAllocated" and self.resources == DEFAULT_RESOURCES
+
+    @cached_property
+    def line(self) -> Ints:
+        """Shape (101,): the score at each whole percentage of utilisation."""
+        return np.array([self._at(percent) for percent in range(101)], dtype=np.int64)
+
+    def _at(self, percent: int) -> int:
+        points = [(utilization, score * SHAPE_SCALE) for utilization, score in self.shape]
+        for index, (utilization, score) in enumerate(points):
+            if percent > utilization:
+                continue
+            if index == 0:
+                return score
+            left, low = points[index - 1]
+            # Go divides towards zero.
+            return low + int((score - low) * (percent - left) / (utilization - left))
+        return points[-1][1]
+
+
+class NodeResourcesFit(NodePlugin):
+    name: ClassVar[str] = NAME
+    filters: ClassVar[bool] = True
+    weight: ClassVar[int] = 1
+    reads_usage: ClassVar[bool] = True
+    events: ClassVar[frozenset[Change]] = frozenset(
+        {Change.NODE_ADDED, Change.NODE_RESIZED, Change.POD_LEFT, Change.POD_RESIZED}
+    )
 
     def __init__(self, arguments: FitArguments) -> None:
         self._arguments = arguments
         self._plain = arguments.plain
 
+    @classmethod
+    @override
+    def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
+        return cls(_arguments(profile.scoring))
+
+    @override
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         mask: Mask = at(nodes.pods, rows) < at(nodes.allowed_pods, rows)
         for resource, amount in rules.needs.amounts:
@@ -30,6 +82,7 @@ class NodeResourcesFit(NodeScore):
             mask &= wanted <= at(nodes.allocatable(resource), rows)
         return mask
 
+    @override
     def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
         """`admits` for one node, in plain integers."""
         if not nodes.has_room_for_pod(slot):
@@ -40,7 +93,8 @@ class NodeResourcesFit(NodeScore):
                 return False
         return True
 
-    def failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
+    @override
+    def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
         """A node may fail for several resources.
 
         It is unresolvable as soon as one request exceeds all that the node has.
@@ -54,12 +108,18 @@ class NodeResourcesFit(NodeScore):
         failures = [Failure(TOO_MANY_PODS, nodes.pods >= nodes.allowed_pods, never)]
         for resource, amount in amounts:
             short = nodes.requested(resource) + amount > nodes.allocatable(resource)
-            failures.append(Failure(f"Insufficient {resource}", short, never))
+            failures.append(Failure(INSUFFICIENT + resource, short, never))
         return failures
 
+    @classmethod
     @override
-    def applies(self, rules: NodeRules) -> bool:
-        return True
+    def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
+        """A pod that left has to have used what is short."""
+        freed = event.freed
+        return freed is None or any(
+            reason == TOO_MANY_PODS or reason.removeprefix(INSUFFICIENT) in freed
+            for reason in reasons
+        )
 
     @override
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
@@ -122,6 +182,16 @@ class NodeResourcesFit(NodeScore):
             else:
                 continue
             yield at(nodes.allocatable(resource), rows), wanted, weight
+
+
+def _arguments(scoring: ScoringStrategy) -> FitArguments:
+    ratio = scoring.requested_to_capacity_ratio
+    points = () if ratio is None else ratio.shape
+    return FitArguments(
+        strategy=scoring.type,
+        resources=tuple((each.name, each.weight) for each in scoring.resources),
+        shape=tuple((point.utilization, point.score) for point in points),
+    )
 
 
 def _unused(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Ints:

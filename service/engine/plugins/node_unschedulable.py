@@ -1,30 +1,31 @@
 """NodeUnschedulable: a cordoned node takes only pods that tolerate the taint that stands for it."""
 
-import numpy as np
+from typing import ClassVar
 
-from service.engine.plugin import Failure
-from service.engine.state.columns import ALL, Mask, Rows, at
+import numpy as np
+from typing_extensions import override
+
+from service.engine.cluster_events import Change
+from service.engine.plugin import NodePlugin
+from service.engine.state.columns import Mask, Rows, at
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules
 from service.engine.state.taints import tolerates
 from service.model.objects import Taint
 
 NAME = "NodeUnschedulable"
-REASON = "node(s) were unschedulable"
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-class NodeUnschedulable:
-    name = NAME
+class NodeUnschedulable(NodePlugin):
+    name: ClassVar[str] = NAME
+    filters: ClassVar[bool] = True
+    reason: ClassVar[str] = "node(s) were unschedulable"
+    events: ClassVar[frozenset[Change]] = frozenset({Change.NODE_ADDED, Change.NODE_TAINTED})
 
-    def applies(self, rules: NodeRules) -> bool:
-        return True
-
+    @override
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         cordoned: Mask = at(nodes.unschedulable, rows)
         if any(tolerates(each, CORDON) for each in rules.tolerations):
             return np.ones(len(cordoned), dtype=np.bool_)
         return ~cordoned
-
-    def failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
-        return [Failure(REASON, ~self.admits(nodes, rules, ALL), unresolvable=True)]

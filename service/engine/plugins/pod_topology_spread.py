@@ -1,19 +1,32 @@
 """PodTopologySpread: hard constraints bound the skew between domains, soft ones score it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import log
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
-from service.engine.plugin import MAX_NODE_SCORE, DomainScores, Failure, Vacant, bounds_of
+from service.engine.cluster_events import Change, ClusterEvent, Pair, selected_pairs
+from service.engine.plugin import (
+    MAX_NODE_SCORE,
+    DomainScores,
+    Failure,
+    RelationPlugin,
+    RelativeScore,
+    Vacant,
+    bounds_of,
+)
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints, Mask
 from service.engine.state.nodes import NodeTable
-from service.engine.state.ranks import VETO
+from service.engine.state.ranks import SIGN_BIT, VETO
 from service.engine.state.spread import SpreadRule
 from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes, label_vetoes
+from service.model.objects import Pod
+from service.model.selectors import matches
 
 Floats = npt.NDArray[np.float64]
 NAME = "PodTopologySpread"
@@ -21,13 +34,28 @@ SKEW = "node(s) didn't match pod topology spread constraints"
 MISSING = f"{SKEW} (missing required label)"
 
 
-class PodTopologySpread:
-    name = NAME
+class PodTopologySpread(RelationPlugin):
+    name: ClassVar[str] = NAME
+    filters: ClassVar[bool] = True
+    weight: ClassVar[int] = 2
+    events: ClassVar[frozenset[Change]] = frozenset(
+        {
+            Change.NODE_ADDED,
+            Change.NODE_REMOVED,
+            Change.NODE_RELABELLED,
+            Change.NODE_TAINTED,
+            Change.POD_CAME,
+            Change.POD_LEFT,
+            Change.POD_RELABELLED,
+        }
+    )
 
+    @override
     def concerns(self, pod_class: PodClass) -> bool:
         """False where the filter passes every node."""
         return bool(pod_class.template.hard_spread)
 
+    @override
     def vetoes(
         self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
     ) -> list[Vetoes]:
@@ -47,6 +75,7 @@ class PodTopologySpread:
                 vetoes.append(Vetoes(key, nodes=key.on_nodes(np.where(allowed, 0, VETO))))
         return vetoes
 
+    @override
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
         """Constraints in order; the first that a node fails gives its reason."""
         open_nodes = np.ones(nodes.size, dtype=np.bool_)
@@ -64,9 +93,44 @@ class PodTopologySpread:
             Failure(SKEW, skewed, unresolvable=False),
         ]
 
-    def by_domain(self, pod_class: PodClass, vacant: Vacant) -> DomainScores | None:
-        """The scores of a single soft constraint on a key of few domains; None for others."""
+    @override
+    def has_score_for(self, pod_class: PodClass) -> bool:
+        return bool(pod_class.template.soft_spread)
+
+    @override
+    def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:
         rules = pod_class.template.soft_spread
+        return SpreadScore(nodes, rules) if rules else None
+
+    @classmethod
+    @override
+    def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
+        return not event.pods or any(_may_be_counted(pod, other) for other in event.pods)
+
+    @classmethod
+    @override
+    def topics(cls, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] | None:
+        constraints = pod.spec.topology_spread_constraints
+        # Without any of its own it was the cluster's default constraints that rejected.
+        return selected_pairs(each.label_selector for each in constraints) if constraints else None
+
+    @classmethod
+    @override
+    def labels_of(cls, event: ClusterEvent) -> frozenset[Pair] | None:
+        return event.pod_labels
+
+
+class SpreadScore(RelativeScore):
+    """By the pods in each domain of the soft constraints."""
+
+    def __init__(self, nodes: NodeTable, rules: Sequence[SpreadRule]) -> None:
+        self._nodes = nodes
+        self._rules = rules
+
+    @override
+    def by_domain(self, vacant: Vacant) -> DomainScores | None:
+        """The scores of a single soft constraint on a key of few domains; None for others."""
+        rules = self._rules
         if len(rules) != 1 or rules[0].per_node or not rules[0].key.has_few_domains:
             return None
         rule = rules[0]
@@ -82,39 +146,37 @@ class PodTopologySpread:
             raw[domain] = 0 if vacancies[domain] else _reversed(each, least, greatest)
         return DomainScores(rule.key, raw)
 
-    def raw(
-        self, nodes: NodeTable, pod_class: PodClass, infeasible: Ints
-    ) -> tuple[Ints, Ints] | None:
-        """Shapes (nodes,) twice: the scores, and `infeasible` with nodes that lack a key added.
-
-        `infeasible` is -1 for nodes that are, else 0. None where the pod has no soft constraint.
-        """
-        rules = pod_class.template.soft_spread
-        if not rules:
-            return None
-        ignored = infeasible
-        for rule in rules:
+    @override
+    def on_nodes(self, ranks: Ints, weight: int) -> Ints | None:
+        """Reversed: the fewer pods, the better; 0 for nodes that lack a key."""
+        ignored = ranks >> SIGN_BIT
+        for rule in self._rules:
             ignored = ignored | (rule.key.keyed.astype(np.int64) - 1)
-        if len(rules) == 1:
-            per_domain, key = _weighed(rules[0], ignored)
-            return _rounded(per_domain).take(key.domain_of), ignored
-        total = np.zeros(nodes.size, dtype=np.float64)
-        for rule in rules:
+        return weight * _normalized(self._raw(ignored), ignored)
+
+    def _raw(self, ignored: Ints) -> Ints:
+        """Shape (nodes,): the more pods, the more; those of `ignored`, -1 and else 0, make no domains."""
+        if len(self._rules) == 1:
+            per_domain, key = _weighed(self._rules[0], ignored)
+            return _rounded(per_domain).take(key.domain_of)
+        total = np.zeros(self._nodes.size, dtype=np.float64)
+        for rule in self._rules:
             per_domain, key = _weighed(rule, ignored)
             total += per_domain.take(key.domain_of)
-        return _rounded(total), ignored
+        return _rounded(total)
 
-    def normalize(self, raw: Ints, ignored: Ints) -> Ints:
-        """Shape (nodes,), reversed: the fewer pods, the better; 0 where `ignored` is -1."""
-        bounds = bounds_of(raw, ignored)
-        if bounds is None:
-            return np.zeros_like(raw)
-        least, greatest, _ = bounds
-        if greatest == 0:
-            return MAX_NODE_SCORE & ~ignored
-        steps = np.arange(greatest - least + 1)
-        table = MAX_NODE_SCORE * (greatest - steps) // greatest
-        return table.take((raw - least) & ~ignored) & ~ignored
+
+def _normalized(raw: Ints, ignored: Ints) -> Ints:
+    """Shape (nodes,), reversed: 0 to 100; 0 where `ignored` is -1."""
+    bounds = bounds_of(raw, ignored)
+    if bounds is None:
+        return np.zeros_like(raw)
+    least, greatest, _ = bounds
+    if greatest == 0:
+        return MAX_NODE_SCORE & ~ignored
+    steps = np.arange(greatest - least + 1)
+    table = MAX_NODE_SCORE * (greatest - steps) // greatest
+    return table.take((raw - least) & ~ignored) & ~ignored
 
 
 def _reversed(raw: int, least: int, greatest: int) -> int:
@@ -178,4 +240,12 @@ def _size(rule: SpreadRule, ignored: Ints) -> int:
 def _counts_any(rule: SpreadRule, pod_class: PodClass, others: Sequence[PodClass]) -> bool:
     return any(
         other.namespace == pod_class.namespace and rule.counts(other.labels) for other in others
+    )
+
+
+def _may_be_counted(waiting: Pod, other: Pod) -> bool:
+    """Whether a constraint may count the other pod; label keys only narrow it further."""
+    constraints = waiting.spec.topology_spread_constraints
+    return waiting.namespace == other.namespace and (
+        not constraints or any(matches(each.label_selector, other.labels) for each in constraints)
     )

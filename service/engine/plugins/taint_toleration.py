@@ -1,33 +1,37 @@
 """TaintToleration: untolerated hard taints exclude a node, untolerated soft ones lower its score."""
 
-import numpy as np
+from typing import ClassVar
 
-from service.engine.plugin import MAX_NODE_SCORE, Failure, bounds_of
-from service.engine.state.columns import ALL, Ints, Mask, Rows
+import numpy as np
+from typing_extensions import override
+
+from service.engine.cluster_events import Change
+from service.engine.plugin import MAX_NODE_SCORE, NodePlugin, bounds_of
+from service.engine.state.columns import Ints, Mask, Rows
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules
 from service.engine.state.taints import untolerated_hard, untolerated_soft
 
 NAME = "TaintToleration"
-REASON = "node(s) had untolerated taint(s)"
 
 
-class TaintToleration:
-    name = NAME
+class TaintToleration(NodePlugin):
+    name: ClassVar[str] = NAME
+    filters: ClassVar[bool] = True
+    weight: ClassVar[int] = 3
+    normalizes: ClassVar[bool] = True
+    reason: ClassVar[str] = "node(s) had untolerated taint(s)"
+    events: ClassVar[frozenset[Change]] = frozenset({Change.NODE_ADDED, Change.NODE_TAINTED})
 
-    def applies(self, rules: NodeRules) -> bool:
-        return True
-
+    @override
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
         return ~untolerated_hard(nodes, rules.tolerations, rows)
 
-    def failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
-        failing = untolerated_hard(nodes, rules.tolerations, ALL)
-        return [Failure(REASON, failing, unresolvable=True)]
-
-    def raw(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
+    @override
+    def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
         return untolerated_soft(nodes, rules.tolerations, rows)
 
+    @override
     def normalize(self, raw: Ints, ranks: Ints) -> Ints:
         """Reversed: no such taint gives 100, the most of them 0."""
         bounds = bounds_of(raw, ranks)

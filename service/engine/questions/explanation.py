@@ -5,10 +5,9 @@ import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.pipeline import Pipeline
-from service.engine.placement import pipeline_of, spread_scores
+from service.engine.placement import pipeline_of
 from service.engine.plugin import Failure
-from service.engine.plugins.node_affinity import CONFLICT
-from service.engine.refusal import Refusal, failures_of, narrowed_to, refuse
+from service.engine.refusal import Narrowing, failures_of, narrowing_of, refuse
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask
 from service.engine.state.nodes import NodeTable
@@ -60,9 +59,9 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
     pipeline = pipeline_of(cluster, pod)
     pod_class = cluster.class_of(pod)
     semantics = cluster.config.semantics
-    narrowed = narrowed_to(pod_class, pipeline) if cluster.nodes.count else None
-    if narrowed is not None and not narrowed:
-        return _conflict(refuse(cluster, pod_class, pipeline), semantics)
+    narrowed = narrowing_of(pod_class, pipeline) if cluster.nodes.count else None
+    if narrowed is not None and not narrowed.names:
+        return _conflict(narrowed, refuse(cluster, pod_class, pipeline).message, semantics)
     failures = failures_of(cluster, pod_class, pipeline)
     slots = _feasible_slots(cluster, failures, narrowed)
     scores = _scores(cluster, pod_class, pipeline, slots)
@@ -75,7 +74,7 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
     refusal = None if len(slots) else refuse(cluster, pod_class, pipeline)
     return Explanation(
         prefilter=None,
-        prefilter_nodes=msgspec.UNSET if narrowed is None else sorted(narrowed),
+        prefilter_nodes=msgspec.UNSET if narrowed is None else sorted(narrowed.names),
         filters=_verdicts(cluster.nodes, failures),
         unresolvable=_unresolvable(cluster.nodes, failures),
         feasible=sorted(names),
@@ -93,7 +92,7 @@ def summarize(cluster: Cluster, pod: Pod) -> Summary:
     pipeline = pipeline_of(cluster, pod)
     pod_class = cluster.class_of(pod)
     failures = failures_of(cluster, pod_class, pipeline)
-    narrowed = narrowed_to(pod_class, pipeline)
+    narrowed = narrowing_of(pod_class, pipeline)
     feasible = len(_feasible_slots(cluster, failures, narrowed))
     answer = refuse(cluster, pod_class, pipeline)
     return Summary(
@@ -120,10 +119,12 @@ def check(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, list[str]]:
     return {plugin: each for plugin, each in reasons.items() if each}
 
 
-def _conflict(refusal: Refusal, semantics: str) -> Explanation:
+def _conflict(narrowed: Narrowing, message: str, semantics: str) -> Explanation:
     return Explanation(
         prefilter=Prefilter(
-            plugin="NodeAffinity", code="UnschedulableAndUnresolvable", reasons=[CONFLICT]
+            plugin=narrowed.plugin,
+            code="UnschedulableAndUnresolvable",
+            reasons=[narrowed.conflict],
         ),
         filters={},
         unresolvable={},
@@ -132,13 +133,13 @@ def _conflict(refusal: Refusal, semantics: str) -> Explanation:
         score_skipped=[],
         total={},
         best=[],
-        message=refusal.message,
+        message=message,
         semantics=semantics,
     )
 
 
 def _feasible_slots(
-    cluster: Cluster, failures: dict[str, list[Failure]], narrowed: frozenset[str] | None
+    cluster: Cluster, failures: dict[str, list[Failure]], narrowed: Narrowing | None
 ) -> Ints:
     nodes = cluster.nodes
     mask = nodes.alive.copy()
@@ -148,36 +149,23 @@ def _feasible_slots(
     slots: Ints = np.flatnonzero(mask)
     if narrowed is None:
         return slots
-    return np.array([s for s in slots if _name(nodes, s) in narrowed], dtype=np.int64)
+    return np.array([s for s in slots if _name(nodes, s) in narrowed.names], dtype=np.int64)
 
 
 def _scores(
     cluster: Cluster, pod_class: PodClass, pipeline: Pipeline, slots: Ints
 ) -> dict[str, Ints]:
     """Plugin to normalised scores of the feasible slots; skipped plugins are absent."""
-    nodes, rules, scores = cluster.nodes, pod_class.template.rules, {}
+    nodes, answer = cluster.nodes, {}
     if not len(slots):
         return {}
-    for plugin, _ in pipeline.node_scores:
-        if plugin.applies(rules):
-            scores[plugin.name] = plugin.scores(nodes, rules, slots)
-    images = pipeline.image_locality
-    if images.name in pipeline.weights:
-        scores[images.name] = images.scores(nodes, rules, slots)
     infeasible = np.full(nodes.size, -1, dtype=np.int64)
     infeasible[slots] = 0
-    for raw_plugin, _ in pipeline.raw_scores:
-        raw = raw_plugin.raw(nodes, rules, ALL)
-        if raw is not None:
-            scores[raw_plugin.name] = raw_plugin.normalize(raw, infeasible)[slots]
-    affinity = pipeline.inter_pod_affinity
-    terms = affinity.scoring_terms(pod_class) if affinity.name in pipeline.weights else ()
-    if terms:
-        scores[affinity.name] = affinity.normalize(affinity.raw(nodes, terms), infeasible)[slots]
-    spread = pipeline.topology_spread
-    if spread.name in pipeline.weights and pod_class.template.soft_spread:
-        scores[spread.name] = spread_scores(cluster, pod_class, pipeline, infeasible)[slots]
-    return scores
+    for plugin, _ in pipeline.scores:
+        scores = plugin.normalized_scores(nodes, pod_class, infeasible)
+        if scores is not None:
+            answer[plugin.name] = scores[slots]
+    return answer
 
 
 def _verdicts(nodes: NodeTable, failures: dict[str, list[Failure]]) -> Verdicts:

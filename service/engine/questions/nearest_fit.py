@@ -7,7 +7,7 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.placement import pipeline_of
 from service.engine.plugins.node_resources_fit import NAME as FIT
-from service.engine.refusal import failures_of, narrowed_to
+from service.engine.refusal import failures_of, narrowing_of
 from service.model.objects import Pod
 
 
@@ -34,10 +34,10 @@ def nearest_node(cluster: Cluster, pod: Pod) -> str | None:
     for plugin, failures in failures_of(cluster, pod_class, pipeline).items():
         for failure in failures:
             mask &= ~(failure.nodes & failure.unresolvable if plugin == FIT else failure.nodes)
-    narrowed = narrowed_to(pod_class, pipeline)
+    narrowed = narrowing_of(pod_class, pipeline)
     if narrowed is not None:
         named = np.zeros_like(mask)
-        named[[nodes.slots[name] for name in narrowed if name in nodes.slots]] = True
+        named[[nodes.slots[name] for name in narrowed.names if name in nodes.slots]] = True
         mask &= named
     if not mask.any():
         return None

@@ -36,11 +36,9 @@ class RowCache:
         "_cells",
         "_feasible",
         "_filters",
-        "_fit",
         "_nodes",
         "_nodes_seen",
         "_passes",
-        "_ports",
         "_rules",
         "_scores",
         "_site",
@@ -61,10 +59,7 @@ class RowCache:
         self._rules = rules
         self._site = site
         self._filters = [each for each in pipeline.usage_filters if each.applies(rules)]
-        filters = pipeline.filters
-        self._fit = pipeline.resources_fit if "NodeResourcesFit" in filters else None
-        self._ports = pipeline.node_ports if rules.needs.ports and "NodePorts" in filters else None
-        self._scores = [each for each in pipeline.node_scores if each[0].applies(rules)]
+        self._scores = [each for each in pipeline.usage_scores if each[0].scores_for(rules)]
         self._static = site.mask.data
         self.ranks: Ints = np.zeros(0, dtype=np.int64)
         """Shape (nodes,): local score << TIE_BITS | tie hash, or `VETO`."""
@@ -76,7 +71,7 @@ class RowCache:
         self._trees: dict[TopologyKey | None, BestNodeTree] = {}
         self._affinities: dict[tuple[Weighed, ...], AffinityRanks] = {}
         self.raw = site.raw
-        """Shape (nodes,): scores still to be normalised, for those that are not 0 everywhere."""
+        """Scores still to be normalised, for those that are not 0 everywhere."""
         self.constant = 0
         """What the scores that are 0 on every node add once normalised."""
         self.size_in_bytes = 0
@@ -185,16 +180,17 @@ class RowCache:
 
     def _ranks_of(self, rows: Rows) -> Ints:
         """Shape (rows,)."""
-        nodes, rules, images = self._nodes, self._rules, self._site.images
+        nodes, rules, fixed = self._nodes, self._rules, self._site.scores
         mask: Mask = at(self._site.mask, rows)
         for plugin in self._filters:
             mask = mask & plugin.admits(nodes, rules, rows)
         ranks: Ints = np.zeros(len(mask), dtype=np.int64)
-        if images is not None:
-            ranks += at(images, rows)
+        if fixed is not None:
+            ranks += at(fixed, rows)
         for score, weight in self._scores:
             scores = score.scores(nodes, rules, rows)
-            ranks += scores if weight == 1 else weight * scores
+            if scores is not None:
+                ranks += scores if weight == 1 else weight * scores
         ranks <<= TIE_BITS
         ranks |= at(nodes.tie, rows)
         np.putmask(ranks, ~mask, VETO)
@@ -212,16 +208,17 @@ class RowCache:
                 counts[key.cells[slot]] += 1 if before < 0 else -1
 
     def _rank_at(self, slot: int) -> int:
-        nodes, rules, images = self._nodes, self._rules, self._site.images
+        nodes, rules, fixed = self._nodes, self._rules, self._site.scores
         if not self._static[slot] or not self._fits(slot):
             return VETO
-        total = 0 if images is None else int(images[slot])
+        total = 0 if fixed is None else int(fixed[slot])
         for score, weight in self._scores:
             total += weight * score.score(nodes, rules, slot)
         return (total << TIE_BITS) | nodes.tie_at(slot)
 
     def _fits(self, slot: int) -> bool:
         nodes, rules = self._nodes, self._rules
-        if self._fit is not None and not self._fit.admits_one(nodes, rules, slot):
-            return False
-        return self._ports is None or self._ports.admits_one(nodes, rules, slot)
+        for plugin in self._filters:  # noqa: SIM110 - a generator costs more than what it asks
+            if not plugin.admits_one(nodes, rules, slot):
+                return False
+        return True

@@ -4,12 +4,24 @@ Pods that differ in amounts and ports alone share it (`NodeRules.site`), so that
 costs one look at what is free.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from service.engine.pipeline import Pipeline
+from service.engine.plugin import NodePlugin
 from service.engine.state.columns import ALL, Ints, Mask
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules
+
+
+class RawScore(NamedTuple):
+    """A plugin's scores before they are normalised over the candidates, with its weight."""
+
+    plugin: NodePlugin
+    weight: int
+    scores: Ints
+    """Shape (nodes,)."""
 
 
 class StaticRows:
@@ -22,9 +34,9 @@ class StaticRows:
         "_rules",
         "_seen",
         "constant",
-        "images",
         "mask",
         "raw",
+        "scores",
     )
 
     def __init__(self, nodes: NodeTable, rules: NodeRules, pipeline: Pipeline) -> None:
@@ -35,10 +47,10 @@ class StaticRows:
         self._seen = -1
         self.mask: Mask = np.zeros(0, dtype=np.bool_)
         """Shape (nodes,): nodes that pass the filters that look at nothing else."""
-        self.images: Ints | None = None
-        """Shape (nodes,): weighted ImageLocality; None where it is 0 everywhere."""
-        self.raw: dict[str, Ints] = {}
-        """Shape (nodes,): scores still to be normalised, for those that are not 0 everywhere."""
+        self.scores: Ints | None = None
+        """Shape (nodes,): the weighed sum of what is final; None where it is 0 everywhere."""
+        self.raw: list[RawScore] = []
+        """Scores still to be normalised, for those that are not 0 everywhere."""
         self.constant = 0
         """What the scores that are 0 on every node add once normalised."""
 
@@ -58,22 +70,18 @@ class StaticRows:
         for plugin in self._filters:
             mask &= plugin.admits(nodes, rules, ALL)
         self.mask = mask
-        self.images = self._image_scores()
-        self.raw, self.constant = {}, 0
-        for score, weight in self._pipeline.raw_scores:
-            raw = score.raw(nodes, rules, ALL)
-            if raw is None:
-                continue
-            if raw.any():
-                self.raw[score.name] = raw
-            elif len(raw):
-                nothing = raw[:1]
-                self.constant += weight * int(score.normalize(nothing, nothing)[0])
+        self.scores, self.raw, self.constant = None, [], 0
+        for plugin, weight in self._pipeline.static_scores:
+            scores = plugin.scores(nodes, rules, ALL) if plugin.scores_for(rules) else None
+            if scores is not None and len(scores):
+                self._add(plugin, weight, scores)
 
-    def _image_scores(self) -> Ints | None:
-        """ImageLocality depends on all nodes but on no pod: it changes only with the nodes."""
-        nodes, rules, pipeline = self._nodes, self._rules, self._pipeline
-        weight = pipeline.weights.get(pipeline.image_locality.name, 0)
-        if not weight or pipeline.image_locality.nowhere(nodes, rules):
-            return None
-        return weight * pipeline.image_locality.scores(nodes, rules, ALL)
+    def _add(self, plugin: NodePlugin, weight: int, scores: Ints) -> None:
+        """What is 0 on every node is not kept."""
+        if not scores.any():
+            nothing = scores[:1]
+            self.constant += weight * int(plugin.normalize(nothing, nothing)[0])
+        elif plugin.normalizes:
+            self.raw.append(RawScore(plugin, weight, scores))
+        else:
+            self.scores = weight * scores + (0 if self.scores is None else self.scores)

@@ -3,7 +3,7 @@
 Profiles follow `pkg/scheduler/apis/config/validation`, v1.35.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 
 from service.model.profiles import ALL, FILTERS, PLUGINS, WEIGHTS
 from service.model.validation import names
@@ -48,7 +48,9 @@ SCOPES = (
 """Names of quota scopes; the last two mean the same, and the last is the one that is shown."""
 _HARD_WEIGHT = whole_number(0, 100)
 _WEIGHT_MAX = 5_000
-"""Of a plugin: the sum over all of them, times 100, keeps within what the engine's ranks hold."""
+"""Of a plugin."""
+_WEIGHTS_MAX = 40_000
+"""Of all plugins together: times 100 it keeps within what the engine's ranks hold (`ranks.VETO`)."""
 _EVICTIONS_A_MINUTE_MAX = 1_000_000
 _DAY_SECONDS = 86_400
 
@@ -146,14 +148,38 @@ def _args_fit_plugin(config: Record, path: str, problems: Problems) -> None:
     name, args = config.get("name"), config.get("args")
     if not isinstance(name, str) or name not in PLUGINS or args is None:
         return
-    rule = _ARGS.get(name)
+    rule, configured = _ARGS.get(name), PLUGINS[name].configured
     if rule is not None:
         rule(args, at(path, "args"), problems)
+    elif configured is not None:
+        _try_out(configured, args, at(path, "args"), problems)
     elif args != {}:
         problems.add(at(path, "args"), f"{name} takes no arguments")
 
 
-def _extends(step: str, plugins: frozenset[str]) -> TextCheck:
+def _try_out(
+    configured: Callable[[Record], object], args: object, path: str, problems: Problems
+) -> None:
+    """The plugin itself says what arguments it understands."""
+    if not isinstance(args, dict):
+        problems.add(path, "must be an object", args)
+        return
+    try:
+        configured(args)
+    except ValueError as error:
+        problems.add(path, str(error))
+
+
+def _plugin(*others: str) -> Rule:
+    """The name of a plugin that this process knows by now."""
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        one_of(*PLUGINS, *others)(value, path, problems)
+
+    return rule
+
+
+def _extends(step: str, plugins: Container[str]) -> TextCheck:
     return lambda name: None if name in plugins else f"is a plugin that does not {step}"
 
 
@@ -178,7 +204,7 @@ def _distinct_list(item: Rule, field: str) -> Rule:
 
 
 def _plugin_set(*checks: TextCheck) -> Rule:
-    plugin = one_of(*PLUGINS)
+    plugin = _plugin()
 
     def name(value: object, path: str, problems: Problems) -> None:
         plugin(value, path, problems)
@@ -187,10 +213,22 @@ def _plugin_set(*checks: TextCheck) -> Rule:
 
     weight = whole_number(0, _WEIGHT_MAX)
     enabled = record({"name": name, "weight": weight}, required=("name",))
-    disabled = record({"name": one_of(*PLUGINS, ALL), "weight": weight}, required=("name",))
+    disabled = record({"name": _plugin(ALL), "weight": weight}, required=("name",))
     return record(
         {"enabled": _distinct_list(enabled, "name"), "disabled": _distinct_list(disabled, "name")}
     )
+
+
+def _weights_add_up(profile: Record, path: str, problems: Problems) -> None:
+    plugins, weights = entries_of(profile.get("plugins")), dict[object, int]()
+    for step in ("score", "multiPoint"):
+        for each in items_of(entries_of(plugins.get(step)).get("enabled")):
+            name, weight = entries_of(each).get("name"), entries_of(each).get("weight")
+            if isinstance(name, str) and isinstance(weight, int):
+                weights[name] = max(weight, weights.get(name, 0))
+    if sum(weights.values()) > _WEIGHTS_MAX:
+        message = f"has weights that add up to more than {_WEIGHTS_MAX}"
+        problems.add(at(path, "plugins"), message)
 
 
 _PROFILE = record(
@@ -198,14 +236,14 @@ _PROFILE = record(
         "schedulerName": text(names.dns_subdomain),
         "plugins": record(
             {
-                "filter": _plugin_set(_extends("filter", frozenset(FILTERS))),
-                "score": _plugin_set(_extends("score", frozenset(WEIGHTS))),
+                "filter": _plugin_set(_extends("filter", FILTERS)),
+                "score": _plugin_set(_extends("score", WEIGHTS)),
                 "multiPoint": _plugin_set(),
             }
         ),
         "pluginConfig": _distinct_list(
             record(
-                {"name": one_of(*PLUGINS), "args": anything},
+                {"name": _plugin(), "args": anything},
                 required=("name",),
                 also=(_args_fit_plugin,),
             ),
@@ -213,6 +251,7 @@ _PROFILE = record(
         ),
     },
     required=("schedulerName",),
+    also=(_weights_add_up,),
 )
 
 

@@ -12,7 +12,13 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from service.model.errors import NotFound, OutcomeUnknown, Overloaded, StorageUnavailable
+from service.model.errors import (
+    NotFound,
+    OutcomeUnknown,
+    Overloaded,
+    PluginMissing,
+    StorageUnavailable,
+)
 from service.model.log import (
     CommitResult,
     Committed,
@@ -239,6 +245,10 @@ class ClusterLoop:
             self._refuse_waiting(error)
         except NotFound:
             raise
+        except PluginMissing as error:
+            _log.error("Cluster %s: %s", self.cluster_id, error)
+            self.follower.drop()
+            self._refuse_waiting(error)
         except Exception as error:  # noqa: BLE001 - whatever it was, a new replica may do
             _log.exception("Cluster %s: the replica could not follow the log.", self.cluster_id)
             self.follower.drop()

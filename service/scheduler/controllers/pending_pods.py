@@ -4,10 +4,9 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
-import msgspec
 from typing_extensions import override
 
-from service.model.config import parse_config
+from service.model.config import stored_config
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.pending.queue import PendingQueue
@@ -135,6 +134,5 @@ class AllPendingPods(Controllers[PendingPods]):
         return [
             row.name
             for row in await self._store.list_clusters()
-            if row.counts.pending
-            and parse_config(msgspec.json.decode(row.config)).place_pending_pods
+            if row.counts.pending and stored_config(row.config).place_pending_pods
         ]

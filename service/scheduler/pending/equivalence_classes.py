@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterable
 from enum import Enum
 
+from service.engine.cluster_events import Pair
 from service.model.objects import ObjectName, Pod
-from service.scheduler.pending.queueing_hints import FIT, Pair, topics
+from service.scheduler.pending.queueing_hints import FIT, topics
 from service.scheduler.protocol.attempts import Refused
 from service.scheduler.replica.pod_groups import GroupRef
 

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set as AbstractSet
 from itertools import count
 
+from service.engine.cluster_events import ClusterEvent
 from service.model.config import ClusterConfig
 from service.model.manifest import PodManifest
 from service.model.objects import ObjectName, Pod
@@ -32,9 +33,11 @@ from service.scheduler.pending.equivalence_classes import (
 from service.scheduler.pending.queueing_hints import (
     EVERYTHING,
     MEMBERS,
-    ClusterEvent,
     events_of,
     helps,
+    identity_of,
+    labels_of,
+    turned_by,
 )
 from service.scheduler.protocol.attempts import Attempts, ConditionUpdate, Refused
 from service.scheduler.protocol.limits import Limits
@@ -142,7 +145,7 @@ class PendingQueue:
             elif entry.kind == WaitingGroup.kind:
                 self._regroup(entry)
             if self._equivalence_of:
-                events.update((e.identity, (entry.revision, e)) for e in events_of(entry))
+                events.update((identity_of(e), (entry.revision, e)) for e in events_of(entry))
         for revision, event in events.values():
             if self._taken:
                 self._see(revision, event)
@@ -501,13 +504,12 @@ class PendingQueue:
 
     def _wake_by(self, event: ClusterEvent) -> None:
         """Wake the equivalence classes that an event can help."""
-        if event.plugins is None:
+        plugins = turned_by(event)
+        if plugins is None:
             candidates = list(self._equivalences.values())
         else:
             candidates = [
-                equivalence
-                for plugin in event.plugins
-                for equivalence in self._asking(plugin, event)
+                equivalence for plugin in plugins for equivalence in self._asking(plugin, event)
             ]
             candidates += self._grouped
         for equivalence in candidates:
@@ -516,7 +518,7 @@ class PendingQueue:
 
     def _asking(self, plugin: str, event: ClusterEvent) -> list[EquivalenceClass]:
         """The equivalence classes rejected by a plugin that an event may be about."""
-        pairs = event.pairs
+        pairs = labels_of(plugin, event)
         if pairs is None:
             return list(self._index.get((plugin, ALL), ()))
         return [

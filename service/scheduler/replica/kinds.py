@@ -6,7 +6,7 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from service.model.config import ClusterConfig, parse_config
+from service.model.config import ClusterConfig, usable_config
 from service.model.log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.manifest import AnyManifest, TemplateCache, load_any
 
@@ -94,9 +94,10 @@ def load_manifest(kind: str, body: bytes, templates: TemplateCache) -> StoredMan
 
     Raises:
         KeyError: a kind that this version does not know.
+        PluginMissing: a configuration names a plugin that this process does not know.
     """
     if kind == CLUSTER_KIND:
-        return ConfigManifest(config=parse_config(msgspec.json.decode(body)), body=body)
+        return ConfigManifest(config=usable_config(body), body=body)
     if kind == EvictionState.kind:
         return msgspec.json.decode(body, type=EvictionState)
     if kind == WaitingGroup.kind:

@@ -403,7 +403,7 @@ class Queue(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.shop.now += seconds
 
-    @precondition(lambda self: self.turn is None)
+    @precondition(lambda self: self.attempts is None)
     @rule()
     def begin_turn(self) -> None:
         attempts = self.shop.take()
