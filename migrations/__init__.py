@@ -1,1 +1,1 @@
-"""The only way a table comes to be: Alembic revisions, run by `service.store.migrate`."""
+"""Alembic revisions make and change all tables; `service.store.migrate` runs them."""

@@ -1,4 +1,4 @@
-"""Runs the revisions on the connection that `service.store.migrate` hands over."""
+"""Runs the revisions on the connection that `service.store.upgrading` passes to Alembic."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""SQL files: what a migration says in PostgreSQL's own words."""
+"""Runs the SQL files in which the migrations are written."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The application, put together in one place."""
+"""Puts the application together; this is the one place where everything is wired."""
 
 import asyncio
 import logging
@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 _ANSWER_SECONDS = 5.0
-"""How long after its time is up another worker's answer to a request is waited for."""
+"""How long after a request's time is up the answer of another worker is still waited for."""
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
 
 class ApiStore(Reads, PrincipalStore, Protocol):
-    """What the API asks of the store by itself."""
+    """The part of the store that the API uses without the scheduler."""
 
 
 def create_app(  # noqa: PLR0913 - all that it is put together from, by name
@@ -86,10 +86,11 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     lifespan: Lifespan | None = None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
 ) -> ASGIApp:
-    """The ASGI application over a store and a scheduler.
+    """Make the ASGI application over a store and a scheduler.
 
-    `metrics` is the meter of that scheduler, `budget` that of the process, `refusals` keep for the audit what was refused. `lifespan` surrounds the time in which requests are served, `middleware`
-    each request that was routed and may be made.
+    `metrics` is the meter of that scheduler, `budget` bounds the bytes that the process holds, and
+    `refusals` keeps for the audit which requests were refused. `lifespan` surrounds the time in
+    which requests are served, and `middleware` each request that was routed and is allowed.
 
     Raises:
         ImproperlyConfiguredException: an operation does not say who may call it.
@@ -145,7 +146,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
 
 
 def create_app_from_environment() -> ASGIApp:
-    """The application of a server process, over PostgreSQL, as `MOORAGE_*` variables say.
+    """Make the application of a server process, over PostgreSQL, with settings from `MOORAGE_*` variables.
 
     Raises:
         InvalidSettings: a variable is misspelt or wrong, or there is no database.
@@ -235,14 +236,14 @@ def _forwarding(
     metrics: Metrics,
     budget: Budget,
 ) -> "_Forwarding | None":
-    """The other workers of this server, if it has several and they may hand over requests."""
+    """The forwarding to other workers; None if the server has only one or the settings forbid it."""
     if not settings.forwarding or settings.workers == 1 or settings.forwarding_dir is None:
         return None
     own = RandomIds().uid()
     try:
         path = socket_of(Path(settings.forwarding_dir), own)
     except ValueError as error:
-        _log.warning("No request will be handed over: %s", error)
+        _log.warning("No request will be forwarded: %s", error)
         return None
     presence = Liveness(path.parent, own)
     server = f"{socket.gethostname()}:{settings.port}"
@@ -253,7 +254,7 @@ def _forwarding(
 
 
 class _Forwarding:
-    """The other workers of this server: what they hand to this one, and this one to them."""
+    """Forwards requests to the other workers of this server, and answers those that they forward."""
 
     def __init__(
         self,
@@ -279,12 +280,12 @@ class _Forwarding:
         self.middleware = ForwardingMiddleware(cluster_owners, self._peers, bodies, metrics)
 
     async def start(self, app: ASGIApp) -> None:
-        """Listen to the others."""
+        """Listen to the other workers."""
         self._listener = Listener(self._path, partial(decide_forwarded, app), self._budget)
         await self._listener.start()
 
     async def stop(self) -> None:
-        """Answer what they have handed over, and take no more."""
+        """Answer the requests that others have forwarded, and take no more."""
         if self._listener is not None:
             await self._listener.close()
         await self._peers.close()
@@ -292,24 +293,24 @@ class _Forwarding:
 
 
 async def _warm_up() -> None:
-    """Import what was left out for a quick start, once the replicas are loaded as a rule."""
+    """Import modules that were left out for a quick start; by now the replicas are usually loaded."""
     await asyncio.sleep(WARM_UP_AFTER_SECONDS)
     await asyncio.to_thread(warm_up)
 
 
 def on_stop_signal(act: Callable[[], None]) -> None:
-    """Act within the running event loop as soon as this process is told to stop.
+    """Call `act` within the running event loop as soon as this process gets a signal to stop.
 
-    Streams have to end then, for a server waits for them before its lifespan ends. The server's
-    own handling of the signal goes on. If it listens through the event loop, that hears of signals
-    by another way, and the handler proper is free; else its handler is called from ours.
+    Streams have to end then, because the HTTP server waits for them before its lifespan ends. The
+    HTTP server still handles the signal itself. If it does so through the event loop, which learns
+    of signals in another way, the signal's handler is free for us; else our handler calls its own.
     """
     if threading.current_thread() is not threading.main_thread():
         return
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         before = signal.getsignal(number)
-        if before != signal.SIG_IGN:  # which stops nothing
+        if before != signal.SIG_IGN:  # an ignored signal stops nothing
             signal.signal(number, _both(before, loop, act))
             signal.siginterrupt(number, False)  # noqa: FBT003 - takes it by position only
 
@@ -353,7 +354,7 @@ class SystemClock:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Let others run for so long."""
+        """Wait for so many seconds, in which other tasks run."""
         await asyncio.sleep(seconds)
 
 
@@ -365,7 +366,7 @@ _TO_VARIANT = bytes.maketrans(b"0123456789abcdef", b"89ab" * 4)
 
 
 def _random_uids(count: int) -> list[str]:
-    """Texts of `uuid.uuid4()`, all of them place by place, in a seventh of the time."""
+    """Make many texts like those of `uuid.uuid4()` at once, which takes a seventh of the time."""
     digits = os.urandom(16 * count).hex().encode()
     uids = bytearray(b"-" * _UID_LENGTH * count)
     for digit, place in enumerate(_UID_DIGITS):
@@ -377,17 +378,17 @@ def _random_uids(count: int) -> list[str]:
 
 
 class RandomIds:
-    """Identifiers from the operating system's randomness. Every process makes its own instance."""
+    """Makes identifiers from the operating system's randomness; each process has an instance of its own."""
 
     def __init__(self) -> None:
         self._uids: list[str] = []
 
     def uid(self) -> str:
-        """A new object's `metadata.uid`."""
+        """The `metadata.uid` for a new object."""
         if not self._uids:
             self._uids = _random_uids(_UIDS_AT_A_TIME)
         return self._uids.pop()
 
     def commit_id(self) -> uuid.UUID:
-        """A new attempt's id."""
+        """The id for a new attempt to commit."""
         return uuid.uuid4()  # noqa: TID251 - this is where identifiers come in

@@ -1,8 +1,8 @@
-"""Compiled modules instead of their sources, where they were compiled from exactly these sources.
+"""Imports compiled modules instead of their sources, if they were compiled from exactly these sources.
 
 `tools/compile_engine.py` (part of `make setup` and of building a wheel) has mypyc compile the
 engine into a folder named by the digest of all that it is compiled from. A source that differs by
-one byte has another digest, and so no folder: what runs is never older than what one reads.
+one byte has another digest, and so no folder: code that runs is never older than its source.
 """
 
 import os
@@ -19,9 +19,9 @@ from types import ModuleType
 from typing_extensions import override
 
 LIBRARY = "moorage_engine"
-"""The code of all modules is in one library, which mypyc calls `moorage_engine__mypyc`."""
+"""The group's name: mypyc puts the code of all modules into one library `moorage_engine__mypyc`."""
 FOLDERS = ("engine", "model")
-"""What is compiled, and what that imports: mypyc compiles against the types of both."""
+"""The folder that is compiled, and the one that it imports; mypyc needs the types of both."""
 VARIABLE = "MOORAGE_ENGINE"
 INTERPRETED = "interpreted"
 
@@ -30,13 +30,13 @@ _NAMES = (f"{__package__}.{FOLDERS[0]}.", LIBRARY)
 
 
 def sources(*folders: str) -> Iterator[Path]:
-    """The sources in these folders, in a fixed order."""
+    """The source files in these folders, in a fixed order."""
     for name in folders:
         yield from sorted((_HERE / name).rglob("*.py"))
 
 
 def folder() -> Path:
-    """Where the code compiled from the present sources is, or would be."""
+    """The folder that has, or would have, the code compiled from the present sources."""
     digest = blake2b(digest_size=10)
     for path in sources(*FOLDERS):
         content = path.read_bytes()
@@ -45,11 +45,11 @@ def folder() -> Path:
 
 
 class Finder(MetaPathFinder):
-    """Finds the engine's modules where they are compiled; knows nothing of others."""
+    """Finds the compiled modules of the engine, and no others."""
 
     @cached_property
     def modules(self) -> dict[str, Path]:
-        """By name; none where nothing was compiled from the present sources for this Python."""
+        """The compiled modules by name; none if the present sources were not compiled for this Python."""
         root, suffix = folder(), EXTENSION_SUFFIXES[0]
         return {
             ".".join(path.relative_to(root).parts).removesuffix(suffix): path
@@ -66,7 +66,7 @@ class Finder(MetaPathFinder):
 
 
 def install() -> None:
-    """From now on import what is compiled in place of its sources."""
+    """From now on import compiled modules in place of their sources."""
     if os.environ.get(VARIABLE) != INTERPRETED:  # noqa: TID251 - modules come before settings
         sys.meta_path.insert(0, Finder())
 

@@ -1,6 +1,6 @@
-"""Every setting of a server process, its default and its `MOORAGE_*` variable.
+"""Defines every setting of a server process, with its default and its `MOORAGE_*` variable.
 
-What belongs to one cluster is that cluster's configuration instead (`service.model.config`).
+Settings of a single cluster are in that cluster's configuration instead (`service.model.config`).
 """
 
 import os
@@ -22,11 +22,11 @@ from service.model.wording import worded
 
 PREFIX = "MOORAGE_"
 SECRETS = ("token", "database_url", "migration_url")
-"""Settings that a file can hold in place of a variable: `MOORAGE_TOKEN_FILE` names it."""
+"""Settings that can be in a file, which a variable such as `MOORAGE_TOKEN_FILE` then names."""
 FILE_SUFFIX = "_file"
 
 TOKEN_CHARACTERS_MIN = 32
-"""So many that nobody guesses it: `openssl rand -hex 16` makes one."""
+"""A token needs so many characters that nobody guesses it; `openssl rand -hex 16` makes one."""
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Bytes = Annotated[int, msgspec.Meta(ge=1024)]
@@ -38,7 +38,7 @@ HostNames = Annotated[
 TokenTypes = Annotated[
     str, msgspec.Meta(pattern=r"^ *[A-Za-z0-9.+/_-]+ *(?:, *[A-Za-z0-9.+/_-]+ *)*$")
 ]
-"""Media types, of `application/` only the rest, separated by commas."""
+"""Media types, separated by commas; `application/` is left out."""
 
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
@@ -57,85 +57,94 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
     health_port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
-    """Where `/livez`, `/readyz` and `/metrics` are answered besides, whatever happens at `port`."""
+    """A second port for `/livez`, `/readyz` and `/metrics`, which answers whatever happens at `port`."""
     health_host: str = "127.0.0.1"
     health_socket: str | None = None
-    """Where the workers tell how they are; `moorage serve` sets it."""
+    """The socket to which workers report their health; `moorage serve` sets it."""
     workers: Count = 1
     data_dir: str = ".moorage"
     """Where the embedded PostgreSQL keeps its data; not used with a `database_url`."""
     database_url: str | None = None
-    """`postgresql://…`; without it `moorage serve` starts the embedded PostgreSQL."""
+    """The database as `postgresql://…`; without it `moorage serve` starts the embedded PostgreSQL."""
     migration_url: str | None = None
-    """As whom the tables of the `database_url` are brought up to date, if its role may not."""
+    """The URL by which migrations reach the database, if the role of `database_url` may not run them."""
     token: Annotated[str, msgspec.Meta(min_length=TOKEN_CHARACTERS_MIN)] | None = None
-    """The bearer token that every request below `/v1` must then carry."""
+    """The admin's bearer token; if it is set, every request below `/v1` needs a token."""
     tls_certificate: str | None = None
-    """PEM file of the certificate, with those that vouch for it; with `tls_key` the server speaks HTTPS alone."""
+    """The PEM file of the certificate and its chain; with `tls_key` the server speaks HTTPS alone."""
     tls_key: str | None = None
     tls_terminated: bool = False
-    """A proxy in front speaks HTTPS: a server that other machines reach may then do without a certificate."""
+    """Whether a proxy in front speaks HTTPS.
+
+    A server that other machines can reach needs no certificate then.
+    """
     oidc_issuer: str | None = None
-    """The identity provider whose tokens are taken, too: its `iss`, a URL."""
+    """The URL (`iss`) of an identity provider whose tokens are accepted, too."""
     oidc_audience: str | None = None
-    """The `aud` that its tokens have to have; needed with an issuer."""
+    """The `aud` that the provider's tokens must have; it is needed with an issuer."""
     oidc_keys_url: str | None = None
-    """Where its keys (JWKS) are; else what its discovery document says."""
+    """The URL of the provider's keys (JWKS); if absent, its discovery document names it."""
     oidc_name_claim: str = "sub"
     oidc_name_prefix: Annotated[str, msgspec.Meta(min_length=1)] = "oidc:"
-    """Stands before the names that it gives, so that none is that of a principal of this server."""
+    """The prefix of names that the provider gives, so that none is that of a principal of this server."""
     oidc_groups_claim: str = "groups"
     oidc_token_types: TokenTypes = "at+jwt"  # noqa: S105 - no secret
-    """The types (`typ`) that its tokens may have, separated by commas; `none`: a token may have none.
-    Where access tokens have a type of their own (RFC 9068), no other token of the provider is taken for one."""
+    """The types (`typ`) that the provider's tokens may have, separated by commas.
+
+    `none` allows tokens without a type. If access tokens have a type of their own (RFC 9068), no
+    other token of the provider is taken for one.
+    """
     oidc_scope: str = ""
-    """What `scope` (or `scp`) of its tokens has to hold, separated by spaces."""
+    """The scopes that `scope` (or `scp`) of the provider's tokens must have, separated by spaces."""
     allowed_hosts: HostNames = ""
-    """Names besides those of loopback that a server without a token answers to, as behind a proxy."""
+    """Host names besides those of loopback by which a server without a token may be called."""
     trusted_proxies: str = ""
-    """Proxies in front, addresses or networks separated by commas, that are believed where requests come from (`X-Forwarded-For`)."""
+    """The proxies in front that are trusted to say where requests come from (`X-Forwarded-For`).
+
+    They are addresses or networks, separated by commas.
+    """
     forwarding: bool = True
-    """Whether the workers of a server hand a cluster's requests to the one of them that decides them."""
+    """Whether the workers of a server forward a cluster's requests to the one that decides them."""
     forwarding_dir: str | None = None
-    """Where these workers find each other; `moorage serve` sets it."""
+    """The folder in which these workers find each other; `moorage serve` sets it."""
     failed_authentications_burst: Count = 10
-    """So many wrong tokens of one address are answered at once, by each worker."""
+    """How many wrong tokens of one address each worker answers without a pause."""
     failed_authentication_seconds: Count = 1
-    """After that, one in so many seconds."""
+    """The seconds after which one more wrong token of that address is answered."""
     requests_per_second: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """How often one principal may ask each worker; 0: as often as it likes."""
+    """How many requests one principal may send to each worker in a second; 0 means any number."""
     writes_per_second: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """How often of these it may ask for what is no read."""
+    """How many of these requests may be other than reads; 0 means any number."""
     audit: Literal["auto", "on", "off"] = "auto"
-    """Whether it is kept who wrote what and who was refused; `auto`: where a token says who asks."""
+    """Whether the audit is kept; `auto` keeps it if callers are known by tokens."""
     audit_keep_seconds: Seconds = 90 * 24 * 3600
-    """How long that is kept."""
+    """How long rows of the audit are kept."""
     debug: bool = False
-    """Serves `/debug/replicas`."""
+    """Whether `/debug/replicas` is served."""
 
     body_bytes_max: Bytes = 1 * _MIB
     placements_bytes_max: Bytes = 16 * _MIB
     simulations_bytes_max: Bytes = 64 * _MIB
     apply_bytes_max: Bytes = 64 * _MIB
-    """One `List` of `apply`; NDJSON may be of any length."""
+    """The largest `List` that `apply` takes; NDJSON may be of any length."""
     apply_line_bytes_max: Bytes = 1 * _MIB
-    """One line of an NDJSON `apply`."""
+    """The longest line of NDJSON that `apply` takes."""
     apply_objects_max: Count = 10_000
-    """Objects in one `List` of `apply`, which is one commit."""
+    """How many objects one `List` of `apply` may have, since it is one commit."""
     watchers_max: Count = 1_000
-    """Watches of one process."""
+    """How many watches one process serves at once."""
     principal_watchers_max: Count = 250
-    """Of them, those of one principal that is no admin."""
+    """How many of these watches one principal may have that is no admin."""
     clusters_max: Count = 10_000
-    """Clusters of a database: with so many, none is created."""
+    """How many clusters a database may have; beyond that none is created."""
     objects_max: Count = 2_000_000
-    """Objects of one cluster: beyond it, nothing that makes them more is done."""
+    """How many objects a cluster may have; beyond that requests that add more are refused."""
     request_items_max: Count = 10_000
-    """Items of any other list in a request, and replicas that one asks for."""
+    """How many items any other list in a request may have, and how many replicas it may ask for."""
     explained_pairs_max: Count = 2_000_000
-    """Pods times nodes of one full explanation."""
+    """How many pairs of a pod and a node full explanations of one request may have."""
     bytes_in_flight_max: Bytes = 256 * _MIB
-    """All bodies that have arrived and answers that are not sent, in one process."""
+    """The bytes that one process holds of received bodies and unsent answers."""
     apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
     url_bytes_max: Bytes = 8 * _KIB
     header_bytes_max: Bytes = 32 * _KIB
@@ -144,15 +153,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     body_timeout_seconds: Seconds = 10
     """How long a client may keep the server waiting for the next piece of a body."""
     body_bytes_per_second_min: Count = 16 * _KIB
-    """A body that arrives more slowly than this, `body_timeout_seconds` granted, is given up."""
+    """The least rate of a body on average, after a first `body_timeout_seconds`; a slower one is refused."""
     answer_timeout_seconds: Seconds = 10
-    """How long a client may take to read 64 KiB of an answer, or what is left of it."""
+    """How long a client may take to read 64 KiB of an answer, or the rest if that is shorter."""
     connections_max: Count | None = None
-    """Connections to a worker; by default 20,000, but no more than 80 % of its file limit. Beyond it the idlest are closed."""
+    """How many connections a worker keeps; beyond that the idlest are closed.
+
+    By default these are 20,000, but no more than 80 % of the process's limit of open files.
+    """
     connections_per_address_max: Count | None = None
-    """Of one client address, an IPv6 network of 64 bits being one; by default a quarter of all."""
+    """How many of these may come from one client address; by default a quarter of all.
+
+    An IPv6 network of 64 bits counts as one address.
+    """
     statement_timeout_seconds: Annotated[float, msgspec.Meta(ge=0.001)] = 30
-    """What takes the database longer is answered 503; migrations may take as long as they need."""
+    """How long a statement may take before its request is answered 503; migrations have no limit."""
     request_timeout_seconds: Seconds = 30
     """How long a write is tried again before it is answered 503."""
     revision_wait_seconds: Seconds = 5
@@ -160,30 +175,30 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     watch_bookmark_seconds: Seconds = 5
     """How often a watcher is told the revision that it is at."""
     log_keep_seconds: Seconds = 3600
-    """Changes younger than this stay in the log: whoever was away for longer lists again."""
+    """Changes younger than this stay in the log; a watcher that was away for longer must list again."""
     log_keep_changes: Annotated[int, msgspec.Meta(ge=0)] = 100_000
-    """So many changes of a cluster stay in the log, however old they are."""
+    """How many changes of a cluster stay in the log, however old they are."""
     idempotency_keep_seconds: Seconds = 24 * 3600
     """How long the answer to an idempotency key is given again."""
     upkeep_seconds: Seconds = 10
     """How often logs are compacted and old answers removed."""
     ready_lag_seconds_max: Seconds = 10
-    """A process of which a replica has been behind its log for longer is not ready."""
+    """A process is not ready if one of its replicas has been behind its log for longer than this."""
     metrics_dir: str | None = None
-    """Where the worker processes of one server share their metrics; `moorage serve` sets it."""
+    """The folder in which the workers of one server share their metrics; `moorage serve` sets it."""
     template_cache_bytes: Bytes = 64 * _MIB
-    """Decoded pod templates kept, as bytes of their JSON."""
+    """How many decoded pod templates are kept, counted in bytes of their JSON."""
     engine: Literal["compiled", "interpreted"] = "compiled"
-    """Whether the engine may run compiled, where it is; read as its modules are imported."""
+    """Whether the engine runs compiled if it can; this is read when its modules are imported."""
 
     @property
     def audits(self) -> bool:
-        """Whether it is kept from the start who wrote what."""
+        """Whether the audit is kept from the start."""
         return self.audit == "on" or (self.audit == "auto" and bool(self.token or self.oidc_issuer))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a server at that address."""
+    """Whether only this machine can reach a server that listens at that address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -218,7 +233,7 @@ def proxy_networks(settings: Settings) -> tuple[IPNetwork, ...]:
     """The networks of the trusted proxies.
 
     Raises:
-        InvalidSettings: one of them is none, or has everybody in it.
+        InvalidSettings: one of them is no network, or includes all addresses.
     """
     named = [each.strip() for each in settings.trusted_proxies.split(",")]
     return tuple(_proxy_network(each) for each in named if each)
@@ -237,7 +252,11 @@ def _proxy_network(text: str) -> IPNetwork:
 
 
 def _refuse_unsafe_identity_provider(settings: Settings) -> None:
-    """Without an audience tokens for other services were taken; by plain HTTP anybody on the way could give keys."""
+    """Refuse a provider without an audience, or whose keys would come over plain HTTP.
+
+    Without an audience, tokens for other services would be accepted; over plain HTTP, anybody on
+    the way could send keys of their own.
+    """
     if settings.oidc_issuer is None:
         return
     if not settings.oidc_audience:
@@ -251,15 +270,15 @@ def _refuse_unsafe_identity_provider(settings: Settings) -> None:
 
 
 def settings_of_this_process() -> Settings:
-    """The settings in this process's environment: the one place that reads it."""
+    """The settings in this process's environment, which only this function reads."""
     return read_settings(os.environ)  # noqa: TID251
 
 
 def read_secret(name: str, environment: Mapping[str, str]) -> str | None:
-    """What the file holds that `MOORAGE_<NAME>_FILE` names, without the end of its line; None if no file is named.
+    """The secret in the file that `MOORAGE_<NAME>_FILE` names, without its line end; None if it names none.
 
     Raises:
-        InvalidSettings: it cannot be read, or the variable proper is set as well.
+        InvalidSettings: the file cannot be read, or `MOORAGE_<NAME>` is set as well.
     """
     plain = PREFIX + name.upper()
     variable = plain + FILE_SUFFIX.upper()
@@ -276,7 +295,7 @@ def read_secret(name: str, environment: Mapping[str, str]) -> str | None:
 
 
 def _secrets_in_files(given: dict[str, str]) -> list[str]:
-    """Put what files hold in place of their names; which settings that were."""
+    """Replace names of files by the secrets in them; returns the settings that came from files."""
     environment = {PREFIX + name.upper(): value for name, value in given.items()}
     found = {name: read_secret(name, environment) for name in SECRETS}
     for name, secret in found.items():
@@ -296,7 +315,7 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
 
 
 def _in_words_of_the_environment(message: str, from_files: Sequence[str]) -> str:
-    """Msgspec names the field; people set the variable, or one that names a file."""
+    """The message with the variable that was set in place of the field that msgspec names."""
     wrong = worded(message)
     if not wrong.field:
         return message

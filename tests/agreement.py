@@ -1,9 +1,9 @@
-"""Whether an engine that followed many changes decides as one that was loaded from the same objects.
+"""Checks that an engine that followed many changes decides like one loaded from the same objects.
 
 All that an engine keeps between two questions (counters, ranks, trees, views) is there for speed
-alone: whatever it went through, its answers are those of an engine that has seen nothing but the
-objects as they are now. That needs no second implementation of the rules, so it can be asked of
-thousands of nodes, where counters, repairs and trees take other ways than on a few.
+alone: whatever changes it followed, its answers must be those of an engine that has seen only the
+present objects. This check needs no second implementation of the rules, so it can be made with
+thousands of nodes, where counters, repairs and trees take other paths in the code than with a few.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from service.model.objects import Namespace, Node, Pod
 
 @dataclass
 class Objects:
-    """What a cluster consists of, by name."""
+    """The objects of a cluster, by name."""
 
     config: ClusterConfig = field(default_factory=ClusterConfig)
     namespaces: dict[str, Namespace] = field(default_factory=dict)
@@ -25,11 +25,11 @@ class Objects:
     pods: dict[tuple[str, str], Pod] = field(default_factory=dict)
 
     def copy(self) -> Self:
-        """The same objects, in containers of their own."""
+        """A copy with the same objects, in containers of its own."""
         return type(self)(self.config, {**self.namespaces}, {**self.nodes}, {**self.pods})
 
     def load(self) -> Cluster:
-        """An engine that has seen nothing else."""
+        """Load a new engine from these objects alone."""
         engine = Cluster(self.config)
         for namespace in self.namespaces.values():
             engine.put_namespace(namespace)
@@ -41,9 +41,9 @@ class Objects:
 
 
 def disagreements(engine: Cluster, fresh: Cluster, pods: Iterable[Pod]) -> list[str]:
-    """The pods that two engines decide about differently: the node, its score, or the reasons.
+    """The pods for which two engines give another node, another score or other reasons.
 
-    The second engine looks at all nodes for each answer; the first uses what it keeps.
+    The second engine looks at all nodes for each answer; the first uses the counters that it keeps.
     """
     told = []
     for pod in pods:

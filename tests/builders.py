@@ -54,13 +54,13 @@ class Builder(dict):  # type: ignore[type-arg]
         return copy
 
     def label(self, labels: dict[str, str] | None = None, **more: str) -> Self:
-        """Labels that are no Python names go into the dict."""
+        """Add labels; those whose keys are no Python names are given in the dict."""
         copy, own = self._changed("metadata", "labels")
         own.update(labels or {}, **more)
         return copy
 
     def named(self, name: str) -> Self:
-        """The same under another name."""
+        """A copy of this manifest under another name."""
         copy, metadata = self._changed("metadata")
         metadata["name"] = name
         return copy
@@ -76,7 +76,7 @@ class NamespaceBuilder(Builder):
 
 class NodeBuilder(Builder):
     def allocatable(self, **amounts: str) -> Self:
-        """`ephemeral_storage` means ephemeral-storage."""
+        """Set what pods may use; `ephemeral_storage` means ephemeral-storage."""
         copy, own = self._changed("status", "allocatable")
         own.update({name.replace("_", "-"): amount for name, amount in amounts.items()})
         return copy
@@ -95,7 +95,7 @@ class NodeBuilder(Builder):
 
 class PodBuilder(Builder):
     def on(self, node_name: str) -> Self:
-        """Placed there (of an incoming pod: the node that it insists on)."""
+        """Place the pod on a node; a pod that is still to be placed then accepts only this node."""
         copy, spec = self._changed("spec")
         spec["nodeName"] = node_name
         return copy
@@ -116,7 +116,7 @@ class PodBuilder(Builder):
         return copy
 
     def request(self, **amounts: str) -> Self:
-        """What the first container requests."""
+        """Set what the first container requests."""
         copy, own = self._changed("spec")
         resources = own["containers"][0].setdefault("resources", {})
         resources.setdefault("requests", {}).update(
@@ -142,7 +142,7 @@ class PodBuilder(Builder):
     def require_node(
         self, *requirements: Manifest, execution: str = IGNORED_DURING_EXECUTION
     ) -> Self:
-        """One more node selector term, ORed with those before; its requirements are ANDed."""
+        """Add a node selector term, which is ORed with those before; its requirements are ANDed."""
         one = {"matchExpressions": list(requirements)} if requirements else {}
         path = ("spec", "affinity", "nodeAffinity", execution, "nodeSelectorTerms")
         return self._appended(one, *path)
@@ -159,7 +159,7 @@ class PodBuilder(Builder):
         execution: str = IGNORED_DURING_EXECUTION,
         **fields: Any,
     ) -> Self:
-        """Must share a domain of `key` with a pod that the selector matches."""
+        """Demand that the pod shares a domain of `key` with a pod that the selector matches."""
         path = ("spec", "affinity", "podAffinity", execution)
         return self._appended(term(key, selector, **fields), *path)
 
@@ -171,7 +171,7 @@ class PodBuilder(Builder):
         execution: str = IGNORED_DURING_EXECUTION,
         **fields: Any,
     ) -> Self:
-        """Must not share a domain of `key` with a pod that the selector matches."""
+        """Demand that the pod shares no domain of `key` with a pod that the selector matches."""
         path = ("spec", "affinity", "podAntiAffinity", execution)
         return self._appended(term(key, selector, **fields), *path)
 
@@ -194,7 +194,7 @@ class PodBuilder(Builder):
         soft: bool = False,
         **fields: Any,
     ) -> Self:
-        """Evenly over the domains of `key`; without a selector, the pods labelled as this one."""
+        """Spread pods over the domains of `key`; without a selector, those that have this pod's labels."""
         constraint = {
             "maxSkew": max_skew,
             "topologyKey": key,

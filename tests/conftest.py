@@ -38,13 +38,13 @@ from tests.seeds import EXPLORING, examples
 from tests.skipping import Skips
 from tests.waiting import WAIT_SECONDS
 
-# A busy machine is no fault of what is tested, and neither is what an earlier run has found.
+# A test must not fail because the machine is busy, or because an earlier run found an example.
 hypothesis.settings.register_profile("gate", deadline=None, database=None, derandomize=True)
 hypothesis.settings.register_profile(
     "exploration", deadline=None, database=None, print_blob=True, max_examples=examples(100)
 )
 hypothesis.settings.load_profile("exploration" if EXPLORING else "gate")
-# What was planted is to be found each time, and found is enough: nobody reads the smallest example.
+# A planted mistake must be found each time; its example is not shrunk, since nobody reads it.
 hypothesis.settings.register_profile(
     "mutants",
     deadline=None,
@@ -92,7 +92,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> DealtSc
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Nothing within compiled code can be counted or replaced."""
+    """Skip tests that need sources if the engine is compiled: its code cannot be counted or replaced."""
     if compiled.is_in_use():
         needs_sources = pytest.mark.skip(reason="MOORAGE_ENGINE=interpreted runs this")
         for item in items:
@@ -102,9 +102,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
-    """Nothing in this process is given up because the machine stood still for some seconds.
+    """Raise time limits, so that nothing in this process is given up because the machine was slow.
 
-    A test that is about one of these limits sets it itself, so short that only what it is about can reach it.
+    A test of one of these limits sets it itself, so short that only the tested case can reach it.
     """
     with pytest.MonkeyPatch.context() as patch:
         for module, name in PATIENCE:
@@ -128,7 +128,7 @@ class Databases:
         self._run(self._connection.execute(statement))
 
     def copy_template(self, name: str) -> None:
-        """By files: page by page through the log, as PostgreSQL does by itself, takes four times as long."""
+        """Copy the template file by file; PostgreSQL's default, page by page, takes four times as long."""
         self.execute(f"CREATE DATABASE {name} TEMPLATE {self.template} STRATEGY FILE_COPY")
 
     @contextlib.contextmanager
@@ -171,7 +171,7 @@ async def _connect(url: URL) -> asyncpg.Connection:
 
 @pytest.fixture(scope="session")
 def postgres_url(testrun_uid: str) -> Iterator[str]:
-    """The server's own database: for tests that need no tables, and for making databases."""
+    """The URL of the server's own database, for tests without tables, and for making databases."""
     other = os.environ.get(OTHER_SERVER)  # noqa: TID251 - of tests alone
     if other:
         url = make_url(other).set(drivername="postgresql+asyncpg")
@@ -190,7 +190,7 @@ def postgres_url(testrun_uid: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def databases(postgres_url: str, testrun_uid: str) -> Iterator[Databases]:
-    """Where `database_url` gets its databases from; has the template made by the first worker."""
+    """Makes the databases of `database_url`; the first worker also makes the template."""
     made = Databases(postgres_url, f"{TEMPLATE}_{testrun_uid}")
     with _one_at_a_time():
         if not made.exists(made.template):
@@ -201,13 +201,13 @@ def databases(postgres_url: str, testrun_uid: str) -> Iterator[Databases]:
 
 @pytest.fixture
 def database_url(databases: Databases) -> Iterator[str]:
-    """A fresh database with all migrations applied, the test's own."""
+    """The URL of a fresh database with all migrations applied, for this test alone."""
     yield from _fresh(databases)
 
 
 @pytest.fixture(scope="module")
 def module_database_url(databases: Databases) -> Iterator[str]:
-    """The same for all tests of a module, where a server is worth keeping."""
+    """The URL of a fresh migrated database for all tests of a module, so that they can share a server."""
     yield from _fresh(databases)
 
 
@@ -220,9 +220,9 @@ def empty_database_url(databases: Databases) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def ready_made() -> Iterator[Path]:
-    """A data folder with all tables, to copy: to make one takes long.
+    """A data folder with all tables, which tests copy, as making one takes long.
 
-    Processes are killed in tests, the machine is not: what was written need not reach the disk.
+    Tests kill processes but not the machine, so written data need not reach the disk.
     """
     with temporary_folder() as folder:
         with EmbeddedPostgres(folder / "data") as postgres:
@@ -255,7 +255,7 @@ def _make_template(databases: Databases) -> None:
 
 @contextlib.contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """Among all test processes of this user, since folders of other runs are removed as well."""
+    """Hold a lock among all test processes of this user, as folders of other runs are removed as well."""
     path = Path(tempfile.gettempdir()) / f"{_PREFIX}.lock"
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,9 +1,10 @@
-"""Which process of a run has which tests: the same ones, in the same order, every time.
+"""Deals tests to the processes of a run, so that each has the same tests in the same order every time.
 
-pytest-xdist hands the next test to whichever process is idle, so what ran in a process before a test
-is left to chance. Here every process gets all its files at the beginning. The files are dealt by the
-seconds that they took when `tests/seconds.json` was written (`python -m tools.verdicts seconds`), the
-longest first, each to the process that has least to do. These seconds decide nothing but the balance.
+pytest-xdist gives the next test to whichever process is idle, so it is left to chance which tests
+run before another one in its process. Here every process gets all its files at the beginning. The
+files are dealt by the seconds that they took when `tests/seconds.json` was written (`python -m
+tools.verdicts seconds`), the longest first, each to the process that has least to do. These seconds
+decide nothing but the balance.
 """
 
 import heapq
@@ -19,11 +20,11 @@ from service import compiled
 
 SECONDS_FILE = Path(__file__).with_name("seconds.json")
 UNKNOWN_SECONDS = 1.0
-"""What a file is taken to need that was never measured."""
+"""The seconds that a file is assumed to take if it was never measured."""
 
 
 def measured_seconds() -> dict[str, float]:
-    """How long each file took when that was measured last, with the engine as it runs now."""
+    """The seconds that each file took when last measured, with the engine compiled or not as it is now."""
     session = "compiled" if compiled.is_in_use() else "interpreted"
     seconds: dict[str, float] = json.loads(SECONDS_FILE.read_text(encoding="utf-8"))[session]
     return seconds

@@ -1,4 +1,4 @@
-"""Where the project's files are, whatever folder a test is in."""
+"""Tells the project's root folder, whatever folder a test is in."""
 
 from pathlib import Path
 

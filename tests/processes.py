@@ -1,4 +1,4 @@
-"""The data and the processes of servers."""
+"""Helps with the data folders and the processes of servers."""
 
 import contextlib
 import subprocess
@@ -11,15 +11,15 @@ from service.cli.local import LocalServer
 from tests.waiting import WAIT_SECONDS
 
 PLAIN_HTTP: dict[str, Any] = {"timeout": WAIT_SECONDS, "verify": False}
-"""For httpx: each client of it reads certificates, which takes longer than any request here."""
+"""Options for httpx, by which a client reads no certificates: that takes longer than any request here."""
 
 
 def workers_of(server: LocalServer) -> list[psutil.Process]:
-    """Those that serve requests, by age: a fork server's children, or the supervisor's own."""
+    """The workers of a server, by age: children of a fork server, or of the supervisor itself."""
     assert server.process is not None
     found = []
     for child in psutil.Process(server.process.pid).children():
-        with contextlib.suppress(psutil.Error):  # it is ending
+        with contextlib.suppress(psutil.Error):  # the process is ending
             command = " ".join(child.cmdline())
             if "multiprocessing.forkserver" in command:
                 found += child.children()
@@ -29,5 +29,5 @@ def workers_of(server: LocalServer) -> list[psutil.Process]:
 
 
 def copy_data(ready_made: Path, data_dir: Path) -> None:
-    """A data folder with the files of another, whose PostgreSQL does not run."""
+    """Make a data folder by copying another one, whose PostgreSQL must not run."""
     subprocess.run(["cp", "-a", ready_made, data_dir], check=True)

@@ -1,4 +1,4 @@
-"""Where the tests' chance comes from: the same in each run, unless `MOORAGE_TEST_SEED` has another number.
+"""Seeds the tests' random draws, alike in each run unless `MOORAGE_TEST_SEED` has another number.
 
 The gate's number is 0. Exploration (`make explore`) tries others, with more examples.
 """
@@ -14,15 +14,15 @@ EXAMPLES_FACTOR = 5
 
 
 def seed(name: str) -> int:
-    """The seed for one use of chance: each name has its own, and each number in the environment others."""
+    """The seed for one use of chance, which depends on its name and on the number in the environment."""
     return zlib.crc32(f"{NUMBER} {name}".encode())
 
 
 def chance(of: int | str) -> random.Random:
-    """The choices of one case of a test, by its own number or name."""
+    """The random choices of one case of a test, which has a number or a name of its own."""
     return random.Random(f"{NUMBER} {of}" if EXPLORING else of)
 
 
 def examples(count: int) -> int:
-    """How many examples to try where the gate tries so many."""
+    """How many examples to try: `count` in the gate, and more in exploration."""
     return count * EXAMPLES_FACTOR if EXPLORING else count

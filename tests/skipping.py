@@ -12,18 +12,18 @@ ALLOWED = {
     "other accounts: only root can become somebody else": "The suite runs as other users, too.",
     "trees of processes: only Linux has /proc": "The suite runs elsewhere, too.",
 }
-"""Reason, and why a machine may have it."""
+"""The reasons for which tests may be skipped, each with why a machine may have it."""
 
 
 class Skips:
-    """Collects the reasons of a run's skipped tests; part of the process that tells the verdict."""
+    """Collects the reasons of a run's skipped tests, in the process that gives the verdict."""
 
     def __init__(self) -> None:
         self._reasons: dict[str, str] = {}
 
     @property
     def not_allowed(self) -> dict[str, str]:
-        """Test to reason."""
+        """The skipped tests whose reasons are not allowed, with these reasons."""
         return {test: why for test, why in self._reasons.items() if why not in ALLOWED}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

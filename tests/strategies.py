@@ -1,4 +1,4 @@
-"""Hypothesis strategies for clusters in which things meet.
+"""Hypothesis strategies for clusters in which rules, labels and names often meet.
 
 A `World` is a small vocabulary with most features left out (swarm testing): few keys, few values,
 few namespaces, so that selectors select, domains are shared and rules collide. Manifests are valid
@@ -17,7 +17,7 @@ HOSTNAME = "kubernetes.io/hostname"
 KEYS = (HOSTNAME, "zone", "rack")
 LABELS = {"app": ("a", "b", "c"), "tier": ("x", "y"), "env": ("prod",)}
 REVISION = "hash"
-"""Only `matchLabelKeys` and `mismatchLabelKeys` name this label, never a selector."""
+"""A label that only `matchLabelKeys` and `mismatchLabelKeys` name, and no selector."""
 NAMESPACES = ("default", "shop", "kube-system", "unlisted")
 UNLISTED = "unlisted"
 """A namespace that is never stored."""
@@ -54,7 +54,7 @@ NODE_FEATURES = (
 
 @dataclass(frozen=True)
 class World:
-    """What exists to be drawn from."""
+    """The keys, values and names from which manifests are drawn."""
 
     features: frozenset[str]
     keys: tuple[str, ...]
@@ -63,7 +63,7 @@ class World:
 
     @property
     def stored(self) -> list[str]:
-        """Namespaces that may be stored."""
+        """The namespaces that may be stored."""
         return [name for name in self.namespaces if name != UNLISTED] or ["default"]
 
     def has(self, feature: str) -> bool:
@@ -86,12 +86,12 @@ def worlds(features: tuple[str, ...] = POD_FEATURES + NODE_FEATURES) -> SearchSt
 
 
 def sometimes(strategy: SearchStrategy[Any]) -> SearchStrategy[Any]:
-    """Half of the time; None otherwise."""
+    """A strategy that draws from another one half of the time, and None otherwise."""
     return st.none() | strategy
 
 
 def present(**fields: Any) -> Manifest:
-    """The fields that are given; None means absent."""
+    """A manifest of the given fields, without those that are None."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -268,7 +268,7 @@ def terms(draw: DrawFn, world: World) -> Manifest:
 
 @st.composite
 def pods(draw: DrawFn, world: World, name: str) -> Manifest:
-    """A pod as submitted, not placed."""
+    """A pod as it is submitted, not yet placed."""
     metadata = {"name": name, "namespace": draw(st.sampled_from(world.namespaces))}
     metadata["labels"] = draw(pod_labels(world))
     spec: Manifest = {"containers": [{"name": "main"}]}
@@ -330,7 +330,7 @@ def node_affinities(draw: DrawFn, world: World) -> Manifest:
 
 @st.composite
 def node_terms(draw: DrawFn, *, named: bool) -> Manifest:
-    """Over `disk` and `gen`, sometimes over names; sometimes empty."""
+    """A node selector term over `disk` and `gen`, and if `named` over names; sometimes it is empty."""
     compared = st.builds(
         lambda operator, value: {"key": "gen", "operator": operator, "values": [value]},
         st.sampled_from(("Gt", "Lt")),
@@ -470,4 +470,4 @@ NODE_PARTS = {
     "images": images,
     "node-affinity": node_selectors,
 }
-"""What each feature adds to a spec."""
+"""For each feature, the strategy for what it adds to a spec."""

@@ -1,4 +1,4 @@
-"""A command in a terminal of its own, as somebody uses it who types at it."""
+"""Runs a command in a terminal of its own, as if somebody typed at it."""
 
 import os
 import pty
@@ -17,7 +17,7 @@ LOOK_SECONDS = 0.05
 
 
 class Terminal:
-    """Ctrl-C reaches all processes of the foreground, as the kernel has it, and not one that a test has picked."""
+    """A terminal in which a command runs; Ctrl-C reaches all processes of the foreground, as in real ones."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Terminal:
         self.shown = ""
         self._keyboard, screen = pty.openpty()
         self.process = subprocess.Popen(
-            ["setsid", "--ctty", *command],  # which becomes the command
+            ["setsid", "--ctty", *command],  # `setsid` then becomes the command
             stdin=screen,
             stdout=screen,
             stderr=screen,
@@ -54,7 +54,7 @@ class Terminal:
         os.close(self._keyboard)
 
     def look(self, seconds: float = LOOK_SECONDS) -> None:
-        """Read what it shows until it has shown nothing for so long."""
+        """Read what the terminal shows until it has shown nothing new for `seconds`."""
         while select.select([self._keyboard], [], [], seconds)[0]:
             try:
                 self.shown += os.read(self._keyboard, 65536).decode(errors="replace")
@@ -62,7 +62,7 @@ class Terminal:
                 break
 
     def wait_for(self, text: str) -> None:
-        """Wait until it shows this."""
+        """Wait until the terminal shows a text."""
 
         def shown_or_ended() -> bool:
             ended = self.process.poll() is not None
@@ -73,7 +73,7 @@ class Terminal:
         assert text in self.shown, self.shown
 
     def press(self, key: bytes) -> None:
-        """Type it."""
+        """Type a key."""
         os.write(self._keyboard, key)
 
     def family(self) -> list[psutil.Process]:
@@ -84,7 +84,7 @@ class Terminal:
             return []
 
     def exit_code(self) -> int:
-        """Wait for the command's end."""
+        """Wait for the command's end, and return its exit code."""
 
         def ended() -> bool:
             self.look()

@@ -1,4 +1,4 @@
-"""Idempotency keys: the first answer of a request is recorded with its commit and given again."""
+"""Records the first answer to an idempotency key with its commit, and gives it again later."""
 
 import re
 from collections.abc import Callable
@@ -51,7 +51,7 @@ async def submit_once(
     body: bytes,
     render: Callable[[A], Rendered],
 ) -> Response[bytes]:
-    """Submit an intent under the request's idempotency key, where it has one."""
+    """Submit an intent, under the request's idempotency key if it has one."""
     revision, rendered = await submit_chunk(request, services, intent, body, render)
     return rendered.response(revision)
 
@@ -65,7 +65,7 @@ async def submit_chunk(
     *,
     chunk: int = 0,
 ) -> tuple[int, Rendered]:
-    """As `submit_once`, for one of several commits that a request makes."""
+    """Submit the intent of one of several commits that a request makes, else like `submit_once`."""
     cluster = request.path_params["cluster"]
     idempotency = idempotency_of(request, body, render, chunk)
     answer = await services.scheduler.submit(
@@ -79,10 +79,10 @@ async def submit_chunk(
 def idempotency_of(
     request: AnyRequest, body: bytes, render: Callable[[A], Rendered], chunk: int = 0
 ) -> Idempotency[A] | None:
-    """What the scheduler has to know of the request's key; None where it has none.
+    """The request's key as the scheduler needs it; None if the request has none.
 
     Raises:
-        MalformedRequest: a key that is empty, too long, or not printable ASCII.
+        MalformedRequest: the key is empty, too long, or not printable ASCII.
     """
     key = header(request, "idempotency-key")
     if key is None:
@@ -99,7 +99,7 @@ def idempotency_of(
 
 
 def _hash(request: AnyRequest, body: bytes) -> bytes:
-    """Everything that makes the request what it is, whichever worker decides it; each part with its length."""
+    """A hash of all that defines the request, alike in every worker; each part goes in with its length."""
     scope = request.scope
     principal = principal_of(scope)
     texts = (

@@ -1,7 +1,7 @@
-"""Problem documents (RFC 9457): the one table from an error's code to its HTTP answer.
+"""Answers errors as problem documents (RFC 9457), by one table from an error's code to its answer.
 
-Errors of the model say what went wrong; only here do they get a status. What can only go wrong
-in HTTP itself is declared here too.
+Errors of the model say what went wrong; only here do they get a status. Errors that only HTTP
+itself can have are declared here, too.
 """
 
 # ruff: noqa: N818 - the names are the codes that clients see
@@ -37,11 +37,11 @@ class MalformedRequest(MoorageError):
 
 
 class Unauthorized(MoorageError):
-    """No bearer token, or a wrong one."""
+    """The request has no bearer token, or a wrong one."""
 
 
 class CrossOriginRequest(MoorageError):
-    """A web page of another origin had its browser send this."""
+    """A web page of another origin had its browser send this request."""
 
 
 class MisdirectedRequest(MoorageError):
@@ -105,7 +105,7 @@ class ReplicaLags(Unavailable):
 
 
 class ProblemKind(NamedTuple):
-    """How one code is answered; `meaning` is its page `/errors/<code>`."""
+    """How one code is answered; `meaning` is the text of its page `/errors/<code>`."""
 
     status: int
     title: str
@@ -416,7 +416,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def code_of(error: MoorageError) -> str:
-    """The code that clients see: for a denial its reason, where that has a page of its own."""
+    """The code that clients see: for a denial its reason, if that has a page of its own."""
     if isinstance(error, Denied) and error.reason in PROBLEMS:
         return error.reason
     return next((kind for kind in _family(error) if kind in PROBLEMS), "Internal")
@@ -456,7 +456,7 @@ def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[
 
 
 def _with_head(allowed: str) -> str:
-    """Litestar knows GET only; HEAD is answered at the edge, as a GET without its body."""
+    """The allowed methods with HEAD beside GET, since the edge answers HEAD as a GET without its body."""
     methods = {*allowed.split(", ")}
     return ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 

@@ -44,7 +44,10 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
 
 
 def _options_handlers(handlers: Iterable[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
-    """Answers to OPTIONS for each path, for whoever may call its first handler; Litestar's own know only that one's method."""
+    """Handlers that answer OPTIONS for each path, with the access of the path's first handler.
+
+    Litestar's own handlers of OPTIONS would name only the methods of that first one.
+    """
     methods: dict[str, set[str]] = defaultdict(lambda: {"OPTIONS"})
     access: dict[str, Access] = {}
     for handler in handlers:
@@ -68,14 +71,14 @@ HANDLERS = (*_options_handlers(_OPERATIONS), *_OPERATIONS)
 
 @cache
 def openapi_document() -> Document:
-    """The OpenAPI document of all handlers. It takes a second to make."""
+    """Make the OpenAPI document of all handlers, which takes a second."""
     return build_document(HANDLERS)
 
 
 class Documents:
-    """What the API says of itself, as it is sent; anybody may ask for it as often as they like.
+    """The OpenAPI document and its page as they are sent; both are kept, since anybody may ask for them.
 
-    Whoever asks first has it made, in a thread, so that nobody else waits for it.
+    They are made at the first request, in a thread, so that other requests need not wait.
     """
 
     def __init__(self) -> None:
@@ -91,7 +94,7 @@ class Documents:
         return self._openapi
 
     async def page(self) -> str:
-        """The same for people."""
+        """The OpenAPI document as a page for people."""
         async with self._lock:
             if self._page is None:
                 self._page = await asyncio.to_thread(_page)
@@ -99,7 +102,7 @@ class Documents:
 
 
 def encoded_document() -> bytes:
-    """The OpenAPI document, made anew."""
+    """Make the OpenAPI document anew, as JSON."""
     return msgspec.json.encode(openapi_document())
 
 

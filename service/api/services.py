@@ -1,4 +1,4 @@
-"""What every handler works with; put together in `service.app`."""
+"""The services that every handler works with; `service.app` puts them together."""
 
 import msgspec
 
@@ -25,18 +25,18 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Metrics
 
     def reads_of(self, kind: str) -> ClusterReads | ComputedReads:
-        """Where objects of a kind are read."""
+        """The reads that know how objects of a kind are read."""
         if kind in (QuotaManifest.kind, PodGroupManifest.kind):
             return ComputedReads(self.reads, self.scheduler)
         return self.reads
 
     def lists_of(self, kind: str) -> ClusterReads | ComputedReads | EventReads:
-        """Where lists of a kind are read."""
+        """The reads that know how lists of a kind are read."""
         if kind == EVENT_KIND:
             return EventReads(self.reads, self.scheduler)
         return self.reads_of(kind)
 
     @property
     def templates(self) -> TemplateCache:
-        """Pod templates, worked out once for parsing and deciding."""
+        """The cache of pod templates, which parsing and deciding share."""
         return self.scheduler.templates

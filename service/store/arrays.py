@@ -1,7 +1,7 @@
-"""Arrays for statements that take many rows, as PostgreSQL writes them: `{"a",NULL}`.
+"""Writes arrays for statements that take many rows in PostgreSQL's own form: `{"a",NULL}`.
 
-asyncpg looks at what each element of a list is, twice, which takes half a microsecond each; joining
-texts takes a twentieth of that. A statement casts them: `$1::text::text[]`.
+asyncpg looks at the type of each element of a list twice, which takes half a microsecond each;
+joining texts takes a twentieth of that. A statement casts them: `$1::text::text[]`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
 def texts(values: Sequence[str]) -> str:
-    """An array of texts, whatever is in them."""
+    """An array of texts, which may have any characters."""
     joined = '","'.join(values)
     if "\\" in joined or joined.count('"') != 2 * max(0, len(values) - 1):
         joined = '","'.join(each.translate(_ESCAPES) for each in values)

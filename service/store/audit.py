@@ -1,4 +1,7 @@
-"""The audit on PostgreSQL: rows come with commits, refusals in bulk; listed by chain and number, swept by age."""
+"""Keeps the audit on PostgreSQL.
+
+Rows come with commits, and refusals in bulk. They are listed by chain and number, and swept by age.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -12,7 +15,7 @@ from service.store.failures import unavailable_on_failure
 from service.store.keeping import Keeping
 
 SWEEP_AUDIT_MAX = 5_000
-"""Rows that one step of the sweeper deletes."""
+"""How many rows one step of the sweeper deletes at most."""
 
 _COLUMN_TYPES = ("text", "text", "text", "text", "bigint", "text", "integer", "bigint")
 _LIST = """
@@ -23,7 +26,7 @@ _LIST = """
         AND ($4::timestamptz IS NULL OR at >= $4) AND ($5::timestamptz IS NULL OR at < $5)
     ORDER BY chain, number LIMIT $6
 """
-# Of each chain the oldest row is looked at first: most have none that is old.
+# The oldest row of each chain is looked at first, since most chains have no row that is old.
 _SWEEP = """
     DELETE FROM audit WHERE ctid = ANY(ARRAY(
         SELECT old.ctid FROM audit_chain AS c,
@@ -37,7 +40,7 @@ _SWEEP = """
 
 
 def audit_arguments(first: int) -> str:
-    """The columns of `audit_columns` as arguments of a function, the first one so numbered."""
+    """SQL for the columns of `audit_columns` as arguments of a function, numbered from `first` on."""
     numbered = enumerate(_COLUMN_TYPES, first)
     return ", ".join(f"${number}::text::{type_}[]" for number, type_ in numbered)
 
@@ -46,7 +49,7 @@ _ADD = f"SELECT audit_v1({SERVER_CHAIN}, NULL, clock_timestamp(), {audit_argumen
 
 
 class Audit:
-    """The part of the store that keeps the audit. Every call raises StorageUnavailable."""
+    """The part of the store that keeps the audit. Every call may raise StorageUnavailable."""
 
     def __init__(self, writer: Connections, reader: Connections, keeping: Keeping) -> None:
         self._audit_writer = writer
@@ -55,15 +58,15 @@ class Audit:
 
     @property
     def keeps_audit(self) -> bool:
-        """Whether it is kept who writes, and who is refused."""
+        """Whether the audit is kept at this moment."""
         return self._keeping.on
 
     def begin_audit(self) -> None:
-        """Keep it from now on, if it may be kept: somebody is known."""
+        """Keep the audit from now on, if the settings allow it, as callers can be told apart now."""
         self._keeping.begin()
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
-        """Add rows that no commit brings to the chain of the server."""
+        """Add rows to the chain of the server; they are refusals, which come with no commit."""
         with unavailable_on_failure():
             async with self._audit_writer.driver() as connection:
                 await add_rows(connection, entries)
@@ -77,7 +80,7 @@ class Audit:
         until: datetime | None = None,
         limit: int,
     ) -> list[AuditRow]:
-        """At most `limit` rows by chain and number, those beyond the key `after`."""
+        """At most `limit` rows that follow the key `after`, ordered by chain and number."""
         key = after or (SERVER_CHAIN, 0)
         with unavailable_on_failure():
             async with self._audit_reader.driver() as connection:
@@ -85,7 +88,7 @@ class Audit:
         return [_row(row) for row in rows]
 
     async def sweep_audit(self, *, keep_seconds: float) -> int:
-        """Delete rows that are older, the oldest first; how many (ask again if any)."""
+        """Delete older rows, the oldest first, and return how many; call it again until it returns 0."""
         age = timedelta(seconds=keep_seconds)
         with unavailable_on_failure():
             async with self._audit_writer.driver() as connection:
@@ -94,7 +97,7 @@ class Audit:
 
 
 async def add_rows(connection: Driver, entries: Sequence[AuditEntry]) -> None:
-    """Add rows to the chain of the server, within the connection's transaction if it has begun one."""
+    """Add rows to the chain of the server, in the connection's transaction if one is open."""
     await connection.execute(_ADD, *audit_columns(entries))
 
 

@@ -1,4 +1,4 @@
-"""Clusters on PostgreSQL: which there are, making one, deleting one with all that it has."""
+"""Lists, makes and deletes clusters on PostgreSQL; a cluster is deleted with all that it has."""
 
 from collections.abc import Iterable, Mapping
 
@@ -32,19 +32,19 @@ _FIND = "SELECT cluster_id FROM cluster WHERE name = $1"
 
 
 DELETION_SECONDS_MAX = 3600
-"""A cluster goes as a whole, or not at all, and a great one takes longer than anything else may."""
+"""How long a deletion may take: it is one transaction, which for a large cluster takes long."""
 _UNHURRIED = f"""
     SET LOCAL statement_timeout = '{DELETION_SECONDS_MAX}s';
     SET LOCAL lock_timeout = '10s';
     SET LOCAL client_connection_check_interval = '5s'
 """
-"""It does not wait so long for somebody else's deletion, and ends if this process does."""
+"""Settings of a deletion: it may run long, but waits only briefly for locks, and ends with its client."""
 
 
 class Clusters:
     """The part of the store that keeps clusters.
 
-    Every call raises StorageUnavailable; making and deleting one raises OutcomeUnknown, too.
+    Every call may raise StorageUnavailable; making and deleting one may raise OutcomeUnknown, too.
     """
 
     def __init__(self, commits: Connections, reads: Connections, keeping: Keeping) -> None:
@@ -53,7 +53,7 @@ class Clusters:
         self._audits = keeping
 
     async def list_clusters(self) -> list[ClusterRow]:
-        """All clusters by name, as of one instant."""
+        """All clusters as they are at one instant, ordered by name."""
         return await self._clusters()
 
     async def cluster_ids(self) -> list[int]:
@@ -64,13 +64,13 @@ class Clusters:
         return [row["cluster_id"] for row in rows]
 
     async def get_cluster(self, name: str) -> ClusterRow:
-        """The cluster that has this name now, or NotFound."""
+        """The cluster that has this name now; raises NotFound if there is none."""
         for found in await self._clusters(name=name):
             return found
         raise _unknown(name)
 
     async def find_cluster(self, name: str) -> int:
-        """Only the number of the cluster that has this name now, or NotFound."""
+        """The number alone of the cluster that has this name now; raises NotFound if there is none."""
         with unavailable_on_failure():
             async with self._reader.driver() as connection:
                 cluster_id: int | None = await connection.fetchval(_FIND, name)
@@ -81,7 +81,7 @@ class Clusters:
     async def create_cluster(
         self, name: str, config: bytes, caller: AuditedCaller = ITSELF
     ) -> ClusterRow:
-        """A new cluster, with its configuration as its one object, at revision 1.
+        """Make a new cluster, at revision 1 and with its configuration as its one object.
 
         Raises:
             Conflict: the name is taken.
@@ -96,7 +96,7 @@ class Clusters:
         return await self.get_cluster(name)
 
     async def delete_cluster(self, cluster_id: int, caller: AuditedCaller = ITSELF) -> bool:
-        """Delete a cluster with everything that it has; False if it was gone already."""
+        """Delete a cluster with everything that it has; returns False if it was gone already."""
         told = self._told(caller)
         statement = _DELETE_AUDITED if told else _DELETE
         async with self._writer.transaction() as connection:
@@ -105,19 +105,19 @@ class Clusters:
         return deleted
 
     def _told(self, caller: AuditedCaller) -> tuple[str, ...]:
-        """What the audit keeps of a caller, where there is one."""
+        """The arguments that have the audit keep who the caller is; none if the audit is not kept."""
         if not self._audits.of([caller]):
             return ()
         return (caller.principal, caller.address, caller.operation, caller.request_id)
 
     async def counts(self, cluster_id: int) -> Counts:
-        """How many nodes and pods a cluster has, or NotFound."""
+        """Count the nodes and pods of a cluster; raises NotFound if there is no such cluster."""
         for found in await self._clusters(number=cluster_id):
             return found.counts
         raise NotFound(f"There is no cluster {cluster_id}.")
 
     async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
-        """How many pods there are in some namespaces of each of several clusters; nodes are not counted."""
+        """Count the pods in some namespaces of each of several clusters; nodes are not counted."""
         pairs = [(number, each) for number, namespaces in of.items() for each in set(namespaces)]
         columns = [number for number, _ in pairs], [namespace for _, namespace in pairs]
         with unavailable_on_failure():
@@ -126,7 +126,7 @@ class Clusters:
         return dict.fromkeys(of, Counts()) | {row["cluster_id"]: _counts(row) for row in rows}
 
     async def _clusters(self, **values: object) -> list[ClusterRow]:
-        """All of them, or the one with this name or number."""
+        """All clusters, or the one with the given name or number."""
         from service.store import queries  # noqa: PLC0415 - see there
 
         query = queries.clusters("name" if "name" in values else "number" if values else "")

@@ -1,4 +1,4 @@
-"""Extending the log on PostgreSQL: commit, settle what is unknown, commit under the lock."""
+"""Extends the log on PostgreSQL: commits, settles unknown outcomes, commits under the lock."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -43,14 +43,14 @@ _KEY_TAKEN = "idempotency_pkey"
 _OBJECT_EXISTS = "object_pkey"
 _MISMATCH = "MR002"
 _MISTAKES = ("22", "23", "42", "MR")
-"""Bad values, broken constraints, missing tables or functions, arrays of unequal length."""
+"""Error classes of mistakes: bad values, broken constraints, missing tables, unequal arrays."""
 
 _ARGUMENTS = """
     $1, $2, $3, $4, $5, $6, $7, $8::text::text[], $9::text::boolean[], $10::text::text[],
     $11::text::text[], $12::text::text[], $13::text::text[], $14::text::text[], $15::text::text[],
     $16::text::bytea[], $17, $18, $19, $20, $21, $22
 """
-# Both are put together of nothing but placeholders.
+# Both statements are put together from placeholders alone, so no SQL can be injected.
 _COMMIT = f"SELECT * FROM commit_v1({_ARGUMENTS})"  # noqa: S608
 _COMMIT_WITH_EVENTS = f"SELECT * FROM commit_v2({_ARGUMENTS}, {event_arguments(23)})"  # noqa: S608
 _COMMIT_WITH_AUDIT = f"""
@@ -65,9 +65,9 @@ _FIND_COMMIT = """
     WHERE f.cluster_id = $1
 """
 LOCK_WAIT_SECONDS = 2.0
-"""How long the lock on a head is waited for."""
+"""How long a transaction waits for the lock on a head."""
 LOCK_IDLE_SECONDS = 1.0
-"""How long whoever has the lock may leave PostgreSQL without a statement."""
+"""How long a transaction that has the lock may be idle before PostgreSQL ends it."""
 _BEGIN = """
     BEGIN;
     SET LOCAL idle_in_transaction_session_timeout = {idle:.0f};
@@ -112,12 +112,12 @@ class Commits:
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
         """Extend the log if it still ends where the request expects it to (P1).
 
-        Once begun this runs to its end, also when the caller is cancelled.
+        Once begun, this runs to its end even if the caller is cancelled.
 
         Raises:
             StorageUnavailable: nothing was committed.
-            OutcomeUnknown: it cannot be said whether something was; ask `settle_unknown`.
-            ReplicaMismatch: the objects stored are not those that the request changes.
+            OutcomeUnknown: it is not known whether the commit was made; ask `settle_unknown`.
+            ReplicaMismatch: the stored objects are not those that the request changes.
             NotFound: there is no such cluster.
         """
         call = self._call(cluster_id, request)
@@ -134,7 +134,7 @@ class Commits:
         return _result(cluster_id, row)
 
     def _call(self, cluster_id: int, request: CommitRequest) -> tuple[str, tuple[object, ...]]:
-        """The statement and its arguments; only who has events or an audit to keep pays for them."""
+        """The statement and its arguments; without events and audit a simpler statement is enough."""
         arguments = _arguments(cluster_id, request)
         if request.audit and self._audit.of(entry.caller for entry in request.audit):
             kept = (*event_columns(request.events), *audit_columns(request.audit))
@@ -144,7 +144,7 @@ class Commits:
         return _COMMIT, arguments
 
     async def _write(self, statement: str, *arguments: object) -> asyncpg.Record | None:
-        """One autocommitted statement. No time-out: the outcome is worth waiting for."""
+        """Run one autocommitted statement, without a time-out: the outcome is worth waiting for."""
         async with self._commits.driver() as connection:
             try:
                 return await connection.fetchrow(statement, *arguments)
@@ -160,7 +160,7 @@ class Commits:
         elsewhere already, the log tells whether the attempt took it there.
 
         Raises:
-            OutcomeUnknown: it cannot be found out now, or, the log being compacted, any more.
+            OutcomeUnknown: it cannot be found out now, or no more because the log was compacted.
             NotFound: there is no such cluster.
         """
         try:
@@ -206,8 +206,8 @@ class Commits:
             async with self._locked(cluster_id) as (connection, head):
                 if head.revision - after > LOCKED_LAG_CHANGES_MAX:
                     return Behind(head)
-                # A later statement than the one that locked: that one could see the new head
-                # without the rows that came with it (P5).
+                # This is a later statement than the one that locked, as that one could see the
+                # new head without the rows that came with it (P5).
                 page = await read_page(connection, cluster_id, after, tip, LOCKED_LAG_CHANGES_MAX)
                 if isinstance(page, Diverged):
                     return page
@@ -221,7 +221,7 @@ class Commits:
 
     @asynccontextmanager
     async def _locked(self, cluster_id: int) -> AsyncIterator[tuple[Driver, Head]]:
-        """A transaction that holds the head; undone at the end if it is still open then."""
+        """Begin a transaction that locks the head; it is rolled back at the end if it is still open."""
         with unavailable_on_failure():
             async with self._commits.driver() as connection:
                 await connection.execute(_begin(connection.get_server_version().major))
@@ -235,13 +235,13 @@ class Commits:
     async def record_answers(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
     ) -> CommitResult:
-        """Keep answers that changed nothing, if the log still ends at this head (P11).
+        """Record answers that changed nothing, if the log still ends at this head (P11).
 
-        Committed means that they are kept; the head stays the same. Lost and DuplicateKey mean
+        Committed means that all are recorded; the head stays the same. Lost and DuplicateKey mean
         that none is.
 
         Raises:
-            OutcomeUnknown: they may be kept or not. Trying again tells: DuplicateKey has them.
+            OutcomeUnknown: they may be kept or not; if they are, another try returns DuplicateKey.
             StorageUnavailable, NotFound: none is kept.
         """
         return await self.to_its_end(self._record(cluster_id, head, records))
@@ -263,10 +263,10 @@ class Commits:
     async def find_answers(
         self, cluster_id: int, keys: Sequence[IdempotencyKey]
     ) -> tuple[IdempotencyRecord, ...]:
-        """The records that these keys have.
+        """The recorded answers of these keys.
 
-        With synchronous replication a record can be seen before its replica has it, if its
-        commit was interrupted. So something is written after it: that waits for the replica.
+        With synchronous replication, a record whose commit was interrupted can be read before the
+        standby server has it. So something is written afterwards, which waits for the standby.
         """
         operations, names, chunks = [list(part) for part in zip(*keys, strict=True)] or ([], [], [])
         with unavailable_on_failure():
@@ -282,10 +282,10 @@ class Commits:
         return DuplicateKey(await self.find_answers(cluster_id, [record.id for record in records]))
 
     async def to_its_end(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run in a task of its own, which the caller's cancellation doesn't reach.
+        """Run the work in a task of its own, which the caller's cancellation doesn't reach.
 
-        Of commits cancelled after they were sent, all were committed: cancelling only loses the
-        answer.
+        In a trial, all commits that were cancelled after they were sent were committed all the
+        same, so cancelling would only lose the answer.
         """
         task = asyncio.create_task(work)
         self._running.add(task)
@@ -293,19 +293,19 @@ class Commits:
         return await asyncio.shield(task)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        """Take note of the outcome, so that nothing is logged if nobody waits for it any more."""
+        """Read the task's exception, so that asyncio logs nothing if nobody waits for the task any more."""
         self._running.discard(task)
         if not task.cancelled():
             task.exception()
 
     async def finish(self) -> None:
-        """Wait for what still runs, such as commits whose callers were cancelled."""
+        """Wait for all work that still runs, such as commits whose callers were cancelled."""
         while self._running:
             await asyncio.wait(self._running)
 
 
 def _begin(server_version: int) -> str:
-    """The beginning of a transaction that gives the lock back in time, whatever happens to us."""
+    """SQL that begins a transaction which PostgreSQL ends in time, whatever happens to this process."""
     wait, idle = LOCK_WAIT_SECONDS * 1000, LOCK_IDLE_SECONDS * 1000
     bounded = server_version >= _TRANSACTION_TIMEOUT_SINCE
     return (_BEGIN + (_BOUND if bounded else "")).format(idle=idle, wait=wait, whole=idle + wait)
@@ -396,12 +396,12 @@ class _KeyTaken(Exception):  # noqa: N818 - a finding, not a failure
 
 
 def _failed_commit(error: Exception) -> Exception:
-    """What a failed commit means: unknown, unless the server itself says why it undid it."""
+    """The error to raise for a failed commit: OutcomeUnknown, unless the server says why it refused."""
     return _refusal(error) or OutcomeUnknown("The database failed during the commit.")
 
 
 def _refusal(error: Exception) -> Exception | None:
-    """What the server has against a commit, if that is what the error says."""
+    """The reason for which the server refused a commit; None if the error says something else."""
     if not isinstance(error, asyncpg.PostgresError):
         return None
     constraint = getattr(error, "constraint_name", None)
@@ -413,7 +413,7 @@ def _refusal(error: Exception) -> Exception | None:
 
 
 def _is_mistake(error: Exception) -> bool:
-    """Whether the commit itself was wrong: it was not made, and never can be."""
+    """Whether the commit itself was wrong, so that it was not made and never can be."""
     if not isinstance(error, asyncpg.PostgresError) or _refusal(error) is not None:
         return False
     return (error.sqlstate or "").startswith(_MISTAKES)
@@ -422,7 +422,7 @@ def _is_mistake(error: Exception) -> bool:
 def _verdict(
     cluster_id: int, request: CommitRequest, head: Head, found: asyncpg.Record | None
 ) -> Committed | Lost:
-    """What the log says of an attempt that did not find its expected head any more."""
+    """Find out from the log what became of an attempt, once the head is no longer the expected one."""
     if found is None:
         raise _gone(cluster_id)
     if found["last_revision"] is not None:

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: their settings, their pools, and whose history they show."""
+"""Opens connections to PostgreSQL, with settings and pools, and checks whose history they show."""
 
 import asyncio
 import socket
@@ -18,9 +18,9 @@ POOL_WAIT_SECONDS = 20
 SERVER_VERSION_MIN = 15
 
 STARTERS_LOCK = 0x4D4F4F52414745
-"""An advisory lock, held by the one of several starters that changes tables or roles; "MOORAGE" in ASCII."""
+"""The advisory lock of a starting process that changes tables or roles; "MOORAGE" in ASCII."""
 
-if TYPE_CHECKING:  # generic in its stubs only
+if TYPE_CHECKING:  # the class is generic in its stubs only
     _Connection = asyncpg.Connection[asyncpg.Record]
 else:
     _Connection = asyncpg.Connection
@@ -38,8 +38,8 @@ _SETTINGS = {
     "tcp_keepalives_interval": "2",
     "tcp_keepalives_count": "3",
 }
-# Plans go by index, whatever the tables hold when they are made: a DELETE that was prepared on an
-# empty table took 100 ms at 200,000 rows (P15), a page of the log read all of the log.
+# Plans use indexes, whatever the tables hold when the plans are made: a DELETE that was prepared on
+# an empty table took 100 ms at 200,000 rows (P15), and a page of the log read all of the log.
 _BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 _KEEPALIVE = {
     "TCP_KEEPIDLE": 5,
@@ -53,18 +53,22 @@ COMMIT_SETTINGS = {
     **_BY_INDEX,
     "plan_cache_mode": "force_generic_plan",
     "enable_bitmapscan": "off",
-    # The arrays of a large commit stay in memory.
+    # With this, the arrays of a large commit stay in memory.
     "work_mem": "64MB",
 }
 
 
 def bounded(settings: Mapping[str, str], seconds: float) -> Mapping[str, str]:
-    """The same, and no statement takes longer. One that is cut off fails as if the database had: what becomes of a commit is looked up."""
+    """Return the settings with a limit on how long a statement may take.
+
+    A statement that takes longer fails as if the database had failed, so that the outcome of a
+    commit is then looked up.
+    """
     return {**settings, "statement_timeout": f"{round(seconds * 1000)}ms"}
 
 
 class History(NamedTuple):
-    """Which history a server tells: after a failover or a restore it may be another one (P3)."""
+    """The history that a server tells; after a failover or a restore it may be another one (P3)."""
 
     system: int
     timeline: int
@@ -73,8 +77,8 @@ class History(NamedTuple):
 class HistoryGuard:
     """Compares the system identifier and timeline of every new connection (P3).
 
-    `epoch` rises with each other history: whoever holds state of an earlier epoch drops it. A
-    server that is behind on the timeline was replaced, and is refused.
+    `epoch` rises whenever another history is seen: whoever holds state of an earlier epoch drops
+    it. A server with an older timeline than was seen before has been replaced, and is refused.
     """
 
     def __init__(self) -> None:
@@ -85,7 +89,7 @@ class HistoryGuard:
         """Take note of what a new connection shows.
 
         Raises:
-            StorageUnavailable: it leads to a server whose place another one has taken.
+            StorageUnavailable: the connection leads to a server that was replaced by another one.
         """
         known = self.current
         if known is not None and known.system == seen.system and seen.timeline < known.timeline:
@@ -114,7 +118,7 @@ def data_source_name(url: str) -> str:
 def connector(
     url: str, settings: Mapping[str, str], guard: HistoryGuard | None = None
 ) -> Connector:
-    """A function that opens one connection, to a server that can be written to."""
+    """Make a function that opens one connection, to a server that accepts writes."""
 
     async def connect() -> StoreConnection:
         connection: StoreConnection = await asyncpg.connect(
@@ -136,8 +140,8 @@ def connector(
 
 
 def _notice_a_vanished_server(connection: StoreConnection) -> None:
-    """Let the kernel probe an idle connection: an answer is waited for without a time-out."""
-    # There is no other way to it, and the stubs don't know it.
+    """Let the kernel probe an idle connection, since answers are awaited without a time-out."""
+    # There is no other way to the transport, and the stubs don't have it.
     transport: asyncio.BaseTransport = getattr(connection, "_transport")  # noqa: B009
     used = transport.get_extra_info("socket")
     if used.family in (socket.AF_INET, socket.AF_INET6):
@@ -149,7 +153,7 @@ def keep_alive(connected: socket.socket) -> None:
     """Have a TCP connection fail within about 15 seconds once its peer has vanished."""
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _KEEPALIVE.items():
-        if hasattr(socket, option):  # not every system has all of them
+        if hasattr(socket, option):  # not every system has all these options
             connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
 
 
@@ -174,8 +178,8 @@ async def _check(connection: StoreConnection, guard: HistoryGuard) -> None:
 class Connections:
     """A pool of connections with the same settings.
 
-    Nothing but a list: what is borrowed and returned for every commit and every look at a head
-    should cost nothing. (Each time, SQLAlchemy's pool takes 100 µs, asyncpg's 70, and this 3.)
+    It is hardly more than a list, because a connection is borrowed for every commit and every look
+    at a head. (Each time, SQLAlchemy's pool takes 100 µs, asyncpg's 70, and this one 3.)
     """
 
     def __init__(
@@ -184,13 +188,13 @@ class Connections:
         self._connect = connector(url, settings, guard)
         self._guard = guard
         self.turns = asyncio.Semaphore(size)
-        """One for each connection that may still be borrowed; whoever borrows one holds it."""
+        """It counts the connections that may still be borrowed."""
         self.idle: list[StoreConnection] = []
-        """Open, and borrowed by nobody."""
+        """The open connections that nobody has borrowed."""
         self._closed = False
 
     async def close(self) -> None:
-        """Close those that nobody uses now; the others are closed when they come back."""
+        """Close the idle connections; the borrowed ones are closed when they are given back."""
         self._closed = True
         while self.idle:
             connection = self.idle.pop()
@@ -199,12 +203,12 @@ class Connections:
 
     @asynccontextmanager
     async def driver(self) -> AsyncIterator[Driver]:
-        """Borrow a connection: open, and showing today's history.
+        """Borrow an open connection that shows the present history.
 
-        One that was given up in the middle of something is closed, never used again.
+        A connection whose borrower was interrupted by an error is closed and never used again.
 
         Raises:
-            StorageUnavailable: none can be had.
+            StorageUnavailable: no connection can be opened.
         """
         await self._wait_for_turn()
         try:
@@ -224,7 +228,7 @@ class Connections:
 
         Raises:
             StorageUnavailable: nothing was changed.
-            OutcomeUnknown: the database failed at the COMMIT, which it may have got.
+            OutcomeUnknown: the database failed at the COMMIT, which it may have received.
         """
         with unavailable_on_failure():
             async with self.driver() as connection:
@@ -247,7 +251,7 @@ class Connections:
                 await self.turns.acquire()
 
     def _take(self) -> StoreConnection | None:
-        """The connection used last, unless it was closed meanwhile or another server took over."""
+        """The idle connection used last that is still open and leads to the present server, or None."""
         while self.idle:
             connection = self.idle.pop()
             if not connection.is_closed() and connection.history == self._guard.current:

@@ -1,4 +1,4 @@
-"""Events on PostgreSQL: added in bulk, listed by key, swept when they are old or too many."""
+"""Keeps events on PostgreSQL: adds them in bulk, lists them by key, sweeps old ones and excess."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 
 SWEEP_EVENTS_MAX = 5_000
-"""Events that one step of the sweeper deletes."""
+"""How many events one step of the sweeper deletes at most."""
 
 _COLUMN_TYPES = (*("text",) * 7, *("bigint",) * 2, *("timestamptz",) * 2)
 _LIST = """
@@ -43,7 +43,7 @@ _SWEEP = """
 
 
 def event_arguments(first: int) -> str:
-    """The columns of `event_columns` as arguments of a function, the first one so numbered."""
+    """SQL for the columns of `event_columns` as arguments of a function, numbered from `first` on."""
     numbered = enumerate(_COLUMN_TYPES, first)
     return ", ".join(f"${number}::text::{type_}[]" for number, type_ in numbered)
 
@@ -52,14 +52,14 @@ _ADD = f"SELECT add_events_v1($1, {event_arguments(2)})"
 
 
 class Events:
-    """The part of the store that keeps events. Every call raises StorageUnavailable."""
+    """The part of the store that keeps events. Every call may raise StorageUnavailable."""
 
     def __init__(self, writer: Connections, reader: Connections) -> None:
         self._event_writer = writer
         self._event_reader = reader
 
     async def add_events(self, cluster_id: int, events: Sequence[Event]) -> None:
-        """Add events, or count them where there are equal ones; none if the cluster is gone."""
+        """Add events, or raise the count of equal ones; nothing is added if the cluster is gone."""
         with unavailable_on_failure():
             async with self._event_writer.driver() as connection:
                 await connection.execute(_ADD, cluster_id, *event_columns(events))
@@ -72,7 +72,7 @@ class Events:
         after: tuple[str, str] | None = None,
         limit: int,
     ) -> EventPage:
-        """At most `limit` events by namespace and name, those beyond the key `after`."""
+        """At most `limit` events that follow the key `after`, ordered by namespace and name."""
         key = after or (None, None)
         with unavailable_on_failure():
             async with self._event_reader.driver() as connection:
@@ -83,7 +83,10 @@ class Events:
         return EventPage(head, [_row(row) for row in rows if row["name"] is not None])
 
     async def sweep_events(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
-        """Delete events that are older, or beyond so many of a reason; how many (ask again)."""
+        """Delete events that are older, or exceed `keep_rows` of a reason; returns how many.
+
+        Call it again until it returns 0.
+        """
         age = timedelta(seconds=keep_seconds)
         with unavailable_on_failure():
             async with self._event_writer.driver() as connection:

@@ -1,6 +1,6 @@
-"""Which failures mean that the database cannot be asked, and how they are told.
+"""Tells which failures mean that the database is unavailable, and raises our own errors for them.
 
-A mistake of ours (bad SQL, a value of the wrong type) is none of these and stays what it is.
+A mistake in the service (bad SQL, a value of the wrong type) is none of these, and is not converted.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _UNAVAILABLE_CLASSES = (
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Whether the database could not be asked, as opposed to: was asked something wrong.
+    """Whether an error means that the database is unavailable, and not that a statement is wrong.
 
     Half of the errors after a terminated backend are asyncpg's InternalClientError, which is no
     PostgresError and no InterfaceError.
@@ -44,7 +44,7 @@ def is_unavailable(error: BaseException) -> bool:
 
 
 def _sqlalchemy_is_unavailable(error: BaseException) -> bool:
-    """SQLAlchemy, which only migrations use, wraps the driver's error twice."""
+    """Whether SQLAlchemy, which only migrations use, has wrapped an error that says so (twice)."""
     from sqlalchemy.exc import DBAPIError  # noqa: PLC0415 - it is loaded by now, or not needed
 
     if not isinstance(error, DBAPIError):
@@ -55,12 +55,12 @@ def _sqlalchemy_is_unavailable(error: BaseException) -> bool:
 
 
 def unavailable_on_failure() -> AbstractContextManager[None]:
-    """Tell a failing database as StorageUnavailable: nothing was, or will be, committed."""
+    """Raise StorageUnavailable if the database fails: nothing was, or will be, committed."""
     return _failure_told_as(StorageUnavailable, "The database cannot be reached.")
 
 
 def unknown_on_failure() -> AbstractContextManager[None]:
-    """Tell a database that fails at a COMMIT as OutcomeUnknown: it may have come to it, or not."""
+    """Raise OutcomeUnknown if the database fails at a COMMIT, which may have been carried out or not."""
     return _failure_told_as(OutcomeUnknown, "The database failed during the commit.")
 
 

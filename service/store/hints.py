@@ -1,7 +1,8 @@
-"""Hints between processes that a log has grown, over LISTEN and NOTIFY (P14).
+"""Sends and receives hints that a log has grown, between processes, over LISTEN and NOTIFY (P14).
 
-A hint only makes somebody look sooner. None is sent within a commit: that takes a lock on the
-whole database. Nothing rests on one arriving; who needs the truth asks for the heads.
+A hint only makes a process read the log sooner. None is sent within a commit, as that would take a
+lock on the whole database. Nothing depends on the arrival of hints: whoever must be sure reads the
+heads.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from service.store.failures import unavailable_on_failure
 
 CHANNEL = "moorage"
 NOTIFICATION_INTERVAL_SECONDS = 0.01
-"""At most 100 notifications a second for each process, however many commits there are."""
+"""The time between two notifications, so that a process sends at most 100 a second."""
 RECONNECT_SECONDS = 1.0
 _CLUSTERS_PER_NOTIFICATION = 300  # a payload has at most 8,000 bytes
 
@@ -25,7 +26,7 @@ _log = logging.getLogger(__name__)
 class Hints:
     """Sends and receives hints; create it within the event loop that uses it.
 
-    Both have a connection of their own, so that no hint waits for a busy pool, or fills it.
+    Sending and receiving have a connection each, so that no hint waits for a busy pool, or fills it.
     """
 
     def __init__(self, connect: Connector) -> None:
@@ -35,7 +36,7 @@ class Hints:
         self._sender: asyncio.Task[None] | None = None
 
     def notify(self, cluster_id: int) -> None:
-        """Let others know, soon, that a cluster's log has grown. Returns at once."""
+        """Let other processes know soon that a cluster's log has grown; this returns at once."""
         self._unsent.add(cluster_id)
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send())
@@ -66,10 +67,10 @@ class Hints:
             self._sending = None
 
     async def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Clusters whose logs have grown, coalesced while nobody takes them.
+        """Yield the clusters whose logs have grown since the last set was taken.
 
-        An empty set means that hints may have been missed: the connection is new, or could not
-        be had. The iterator never ends and raises nothing; close it (`aclosing`) when done.
+        An empty set means that hints may have been missed, because the connection is new or could
+        not be opened. The iterator never ends and raises nothing; close it (`aclosing`) when done.
         """
         while True:
             try:
@@ -90,7 +91,7 @@ class Hints:
 
 
 class _Inbox:
-    """What one connection has heard and nobody has taken yet."""
+    """The clusters that one connection has heard of and that nobody has taken yet."""
 
     def __init__(self) -> None:
         self._heard: set[int] = set()
@@ -106,7 +107,7 @@ class _Inbox:
             self._on_end(connection)
 
     async def take(self) -> frozenset[int] | None:
-        """All that was heard since, once there is something; None once the connection is lost."""
+        """Wait until there are hints and return them all; None once the connection is lost."""
         await self._news.wait()
         self._news.clear()
         if self._ended:
@@ -129,5 +130,5 @@ def _some(ids: set[int]) -> int:
 
 
 def _ids(payload: str) -> Iterable[int]:
-    """Numbers in a payload; anybody can send to the channel, so anything may be in it."""
+    """The numbers in a payload; others are skipped, as anybody can send anything to the channel."""
     return (int(part) for part in payload.split(",") if part.isdecimal() and part.isascii())

@@ -1,4 +1,4 @@
-"""Whether a store keeps who asked for what."""
+"""Decides whether a store keeps the audit."""
 
 from collections.abc import Iterable
 
@@ -9,9 +9,9 @@ _NOBODY = frozenset({EVERYBODY.name, ITSELF.principal, ""})
 
 
 class Keeping:
-    """Whether the audit is kept: from the start, never, or as soon as somebody is known, and then for good.
+    """Says whether the audit is kept: from the start, never, or from the first known caller on.
 
-    While everybody is the same admin, its rows would say nothing.
+    Before any caller is known, everybody is the same admin, so the rows would say nothing.
     """
 
     def __init__(self, *, on: bool, may_begin: bool) -> None:
@@ -19,11 +19,14 @@ class Keeping:
         self.may_begin = may_begin
 
     def begin(self) -> None:
-        """Somebody is known from now on."""
+        """Note that callers can be told apart from now on."""
         self.on = self.on or self.may_begin
 
     def of(self, callers: Iterable[AuditedCaller]) -> bool:
-        """Whether it is kept what these asked for; one who is known has it begun, whoever else has not heard of it yet."""
+        """Whether the audit is kept for these callers.
+
+        A known caller begins the audit, even if this process has not heard of the first token yet.
+        """
         if not self.on and any(each.principal not in _NOBODY for each in callers):
             self.begin()
         return self.on

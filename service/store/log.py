@@ -1,4 +1,4 @@
-"""Reading the log on PostgreSQL: floor, head and a page in one statement (P12)."""
+"""Reads the log on PostgreSQL: floor, head and a page in one statement (P12)."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -10,9 +10,9 @@ from service.model.log import Change, CommitInfo, Diverged, Head, LogPage
 from service.store.connections import Driver
 from service.store.pages import Extract, build_page
 
-# In two statements, a compaction in between would leave a gap that nobody notices. The commit that
-# ends at the revision asked for comes along, as do fences; the last is the one that reaches or
-# passes the limit.
+# With two statements, a compaction in between would leave a gap that nobody notices. The page
+# includes the commit that ends at the revision asked for, and fences; its last commit is the one
+# that reaches or passes the limit.
 _PAGE = """
     SELECT
         f.revision AS floor, h.revision AS head_revision, h.tip AS head_tip, h.at AS head_at,

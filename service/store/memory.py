@@ -1,6 +1,6 @@
-"""The store in memory: the same promises as PostgreSQL's, for simulations and tests.
+"""A store in memory that keeps the promises of the one on PostgreSQL, for simulations and tests.
 
-No call waits for anything, so each is one instant: that is all the isolation there is to have.
+No call waits for anything, so no call sees another one half done.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ from service.store.memory_principals import MemoryPrincipals
 
 
 class MemoryStore(MemoryPrincipals):
-    """See `service.store.postgres.PostgresStore`, whose contract this keeps call by call.
+    """A store in memory that keeps the contract of `service.store.postgres.PostgresStore` call by call.
 
     `clock` is the database's clock, `new_id` makes the ids that PostgreSQL would make. The
     cluster `default` exists from the start.
@@ -81,17 +81,17 @@ class MemoryStore(MemoryPrincipals):
         super().__init__(clock, self._record, self.keeping)
         self._clock = clock
         self.audit = AuditLog()
-        """Its chains, as they are kept."""
+        """The chains of the audit."""
         self._new_id = new_id
         self.clusters: dict[int, ClusterState] = {}
-        """All that each cluster has, by its number: simulations look at it past the contract."""
+        """All that each cluster has, by the cluster's number; simulations look at it directly."""
         self._numbers = iter(range(1, 1 << 62))
         self._listeners: list[_Listener] = []
         self._reports: dict[str, tuple[datetime, dict[int, ReplicaState]]] = {}
         self._create("default", b"{}")
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing, since a store in memory has nothing to close."""
 
     async def now(self) -> datetime:
         """The clock by which due times and leases are judged (P16)."""
@@ -100,7 +100,7 @@ class MemoryStore(MemoryPrincipals):
     # Clusters
 
     async def list_clusters(self) -> list[ClusterRow]:
-        """All clusters by name."""
+        """All clusters, ordered by name."""
         return sorted((own.row() for own in self.clusters.values()), key=lambda row: row.name)
 
     async def cluster_ids(self) -> list[int]:
@@ -108,17 +108,17 @@ class MemoryStore(MemoryPrincipals):
         return sorted(self.clusters)
 
     async def get_cluster(self, name: str) -> ClusterRow:
-        """The cluster that has this name now, or NotFound."""
+        """The cluster that has this name now; raises NotFound if there is none."""
         return self._named(name).row()
 
     async def find_cluster(self, name: str) -> int:
-        """Only the number of the cluster that has this name now, or NotFound."""
+        """The number alone of the cluster that has this name now; raises NotFound if there is none."""
         return self._named(name).cluster_id
 
     async def create_cluster(
         self, name: str, config: bytes, caller: AuditedCaller = ITSELF
     ) -> ClusterRow:
-        """A new cluster at revision 1, or Conflict."""
+        """Make a new cluster at revision 1; raises Conflict if the name is taken."""
         if any(own.name == name for own in self.clusters.values()):
             raise Conflict(f"There is a cluster {name!r} already.")
         own = self._create(name, config)
@@ -126,7 +126,7 @@ class MemoryStore(MemoryPrincipals):
         return own.row()
 
     async def delete_cluster(self, cluster_id: int, caller: AuditedCaller = ITSELF) -> bool:
-        """Delete a cluster with everything that it has; False if it was gone already."""
+        """Delete a cluster with everything that it has; returns False if it was gone already."""
         own = self.clusters.pop(cluster_id, None)
         if own is None:
             return False
@@ -138,11 +138,11 @@ class MemoryStore(MemoryPrincipals):
             self.audit.add(SERVER_CHAIN, cluster_id, "", self._clock(), [entry])
 
     async def counts(self, cluster_id: int) -> Counts:
-        """How many nodes and pods a cluster has, or NotFound."""
+        """Count the nodes and pods of a cluster; raises NotFound if there is no such cluster."""
         return self.state_of(cluster_id).row().counts
 
     async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
-        """How many pods there are in some namespaces of each of several clusters; nodes are not counted."""
+        """Count the pods in some namespaces of each of several clusters; nodes are not counted."""
         return {
             number: self._count_pods(number, set(namespaces)) for number, namespaces in of.items()
         }
@@ -188,7 +188,7 @@ class MemoryStore(MemoryPrincipals):
         raise NotFound(f"There is no cluster {name!r}.")
 
     def state_of(self, cluster_id: int) -> ClusterState:
-        """All that a cluster has, or NotFound."""
+        """All that a cluster has; raises NotFound if there is no such cluster."""
         if cluster_id not in self.clusters:
             raise NotFound(f"There is no cluster {cluster_id}.")
         return self.clusters[cluster_id]
@@ -200,7 +200,7 @@ class MemoryStore(MemoryPrincipals):
         return self.commit_to(self.state_of(cluster_id), request)
 
     def commit_to(self, own: ClusterState, request: CommitRequest) -> CommitResult:
-        """The compare-and-swap of `commit` and of `commit_locked`."""
+        """Compare and swap the head, as `commit` and `commit_locked` do."""
         effects(request.changes)  # raises if they contradict one another, wherever the head is
         expected = (request.expected_revision, request.expected_tip)
         if (own.head.revision, own.head.tip) != expected:
@@ -251,7 +251,7 @@ class MemoryStore(MemoryPrincipals):
     async def record_answers(
         self, cluster_id: int, head: Head, records: Sequence[IdempotencyRecord]
     ) -> CommitResult:
-        """Keep answers that changed nothing, if the log still ends at this head (P11)."""
+        """Record answers that changed nothing, if the log still ends at this head (P11)."""
         own = self.state_of(cluster_id)
         if (own.head.revision, own.head.tip) != (head.revision, head.tip):
             return Lost(own.head)
@@ -264,7 +264,7 @@ class MemoryStore(MemoryPrincipals):
     async def find_answers(
         self, cluster_id: int, keys: Sequence[IdempotencyKey]
     ) -> tuple[IdempotencyRecord, ...]:
-        """The records that these keys have; none if the cluster is gone."""
+        """The recorded answers of these keys; none if the cluster is gone."""
         own = self.clusters.get(cluster_id)
         return () if own is None else own.find(keys)
 
@@ -272,15 +272,15 @@ class MemoryStore(MemoryPrincipals):
 
     @property
     def keeps_audit(self) -> bool:
-        """Whether it is kept who writes, and who is refused."""
+        """Whether the audit is kept at this moment."""
         return self.keeping.on
 
     def begin_audit(self) -> None:
-        """Keep it from now on, if it may be kept: somebody is known."""
+        """Keep the audit from now on, if the settings allow it, as callers can be told apart now."""
         self.keeping.begin()
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
-        """Add rows that no commit brings to the chain of the server."""
+        """Add rows to the chain of the server; they are refusals, which come with no commit."""
         self.audit.add(SERVER_CHAIN, None, "", self._clock(), entries)
 
     async def list_audit(
@@ -292,7 +292,7 @@ class MemoryStore(MemoryPrincipals):
         until: datetime | None = None,
         limit: int,
     ) -> list[AuditRow]:
-        """At most `limit` rows by chain and number, those beyond the key `after`."""
+        """At most `limit` rows that follow the key `after`, ordered by chain and number."""
         found = [
             row
             for row in self.audit.rows(after or (SERVER_CHAIN, 0))
@@ -303,17 +303,17 @@ class MemoryStore(MemoryPrincipals):
         return found[:limit]
 
     async def sweep_audit(self, *, keep_seconds: float) -> int:
-        """Delete rows that are older; how many."""
+        """Delete rows that are older, and return how many."""
         return self.audit.sweep(self._clock() - timedelta(seconds=keep_seconds))
 
     # Reading
 
     async def head(self, cluster_id: int) -> Head:
-        """Where the log ends (P8)."""
+        """The head, at which the log ends (P8)."""
         return self.state_of(cluster_id).head
 
     async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
-        """Where several logs end; clusters that are gone are absent."""
+        """The heads of several logs; clusters that are gone are absent."""
         return {
             number: self.clusters[number].head for number in cluster_ids if number in self.clusters
         }
@@ -331,7 +331,7 @@ class MemoryStore(MemoryPrincipals):
         limit: int,
         namespaces: Collection[str] | None = None,
     ) -> ObjectPage:
-        """At most `limit` objects of all kinds by their keys, those beyond the key `after` (P13)."""
+        """At most `limit` objects of all kinds that follow the key `after`, ordered by their keys (P13)."""
         own = self.state_of(cluster_id)
         keys = (
             key
@@ -356,7 +356,7 @@ class MemoryStore(MemoryPrincipals):
         after: tuple[str, str] | None = None,
         limit: int,
     ) -> ObjectPage:
-        """At most `limit` objects by namespace and name, those beyond the key `after`."""
+        """At most `limit` objects that follow the key `after`, ordered by namespace and name."""
         own = self.state_of(cluster_id)
         rows = [
             row
@@ -373,7 +373,7 @@ class MemoryStore(MemoryPrincipals):
     async def acquire_lease(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
-        """Take or prolong a lease; None while another holds it, or if the cluster is gone."""
+        """Take or prolong a lease; returns None if another holder has it or the cluster is gone."""
         own, now = self.clusters.get(cluster_id), self._clock()
         if own is None:
             return None
@@ -387,19 +387,19 @@ class MemoryStore(MemoryPrincipals):
     async def claim_lease(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
-        """Take or prolong a lease, or tell who holds it; None if the cluster is gone."""
+        """Take or prolong a lease, or return that of its holder; None if the cluster is gone."""
         taken = await self.acquire_lease(cluster_id, name, holder, seconds)
         own = self.clusters.get(cluster_id)
         return taken or (own.leases[name] if own else None)
 
     async def expired_leases(self, name: str) -> list[str]:
-        """The clusters of which nobody prolonged the lease of this name, and nobody gave it back."""
+        """The clusters whose lease of this name has expired, so that its holder neither prolonged nor released it."""
         now = self._clock()
         leases = {own.name: own.leases.get(name) for own in self.clusters.values()}
         return sorted(name for name, lease in leases.items() if lease and not _lasts(lease, now))
 
     async def unattended(self, name: str, mention: bytes) -> list[str]:
-        """The clusters of which nobody has the lease of this name, and a pod's body has these bytes."""
+        """The clusters whose lease of this name nobody holds, and that have a pod with these bytes in its body."""
         return sorted(
             own.name
             for own in self.clusters.values()
@@ -414,11 +414,11 @@ class MemoryStore(MemoryPrincipals):
             del own.leases[name]
 
     async def report_replicas(self, process: str, states: Mapping[int, ReplicaState]) -> None:
-        """Say what the replicas of a process hold, by cluster; those it had before are forgotten."""
+        """Store the state of a process's replicas, by cluster, in place of its earlier report."""
         self._reports[process] = (self._clock(), dict(states))
 
     async def replica_reports(self) -> list[ReplicaReport]:
-        """What the processes said that live, by cluster and process."""
+        """The latest reports of running processes, ordered by cluster and process."""
         fresh = self._clock() - timedelta(seconds=REPORT_SECONDS_MAX)
         found = [
             ReplicaReport(
@@ -441,7 +441,7 @@ class MemoryStore(MemoryPrincipals):
         keep_seconds: float,
         rows: int = COMPACTION_STEP_ROWS_MAX,
     ) -> tuple[int, bool]:
-        """One step of compaction: the log's floor, and whether it rose (P12)."""
+        """Make one step of compaction; returns the log's floor, and whether it rose (P12)."""
         own = self.state_of(cluster_id)
         before = self._clock() - timedelta(seconds=keep_seconds)
         reach = own.floor + rows
@@ -459,7 +459,7 @@ class MemoryStore(MemoryPrincipals):
         return target, True
 
     async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
-        """Delete idempotency records that are older; how many (P11)."""
+        """Delete idempotency records that are older, and return how many (P11)."""
         own = self.clusters.get(cluster_id)
         if own is None:
             return 0
@@ -470,7 +470,7 @@ class MemoryStore(MemoryPrincipals):
         return len(old)
 
     async def add_events(self, cluster_id: int, events: Sequence[Event]) -> None:
-        """Add events, or count them where there are equal ones; none if the cluster is gone."""
+        """Add events, or raise the count of equal ones; nothing is added if the cluster is gone."""
         own = self.clusters.get(cluster_id)
         if own is not None:
             own.add_events(events)
@@ -483,7 +483,7 @@ class MemoryStore(MemoryPrincipals):
         after: tuple[str, str] | None = None,
         limit: int,
     ) -> EventPage:
-        """At most `limit` events by namespace and name, those beyond the key `after`."""
+        """At most `limit` events that follow the key `after`, ordered by namespace and name."""
         own = self.state_of(cluster_id)
         rows = [
             EventRow(name=key[1], event=event)
@@ -493,7 +493,7 @@ class MemoryStore(MemoryPrincipals):
         return EventPage(own.head, rows[:limit])
 
     async def sweep_events(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
-        """Delete events that are older, or beyond so many of a reason; how many."""
+        """Delete events that are older, or exceed `keep_rows` of a reason; returns how many."""
         own = self.clusters.get(cluster_id)
         if own is None:
             return 0
@@ -526,7 +526,7 @@ class MemoryStore(MemoryPrincipals):
             listener.hear(cluster_id)
 
     async def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Clusters whose logs have grown; an empty set first: hints may have been missed."""
+        """Yield clusters whose logs have grown; first an empty set, as earlier hints may have been missed."""
         listener = _Listener()
         self._listeners.append(listener)
         try:
@@ -538,7 +538,7 @@ class MemoryStore(MemoryPrincipals):
 
 
 class _Listener:
-    """What one listener has been told and has not taken yet."""
+    """The hints that one listener has been sent and has not taken yet."""
 
     def __init__(self) -> None:
         self._heard: set[int] = set()
@@ -561,7 +561,7 @@ def _lasts(lease: Lease, now: datetime) -> bool:
 
 
 def _is_within(key: ObjectKey, namespaces: Collection[str] | None) -> bool:
-    """Whether an object is one of these namespaces, in one, or else in none."""
+    """Whether an object is one of these namespaces, is in one, or is another kind outside of namespaces."""
     if namespaces is None or key.namespace in namespaces:
         return True
     return not key.namespace and (key.kind != "Namespace" or key.name in namespaces)

@@ -1,4 +1,4 @@
-"""The audit of the store in memory: the chains that PostgreSQL keeps in rows."""
+"""Keeps the audit of the store in memory: the chains that PostgreSQL keeps in rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -7,7 +7,7 @@ from service.model.audit import AuditEntry, AuditRow, told_at
 
 
 class AuditLog:
-    """Chains of rows, by their numbers. A chain that was swept empty goes on where it was."""
+    """Chains of rows, by their numbers; a chain that was swept empty goes on with the next row number."""
 
     def __init__(self) -> None:
         self._chains: dict[int, list[AuditRow]] = {}
@@ -45,12 +45,12 @@ class AuditLog:
             self._last[chain] = row
 
     def rows(self, after: tuple[int, int]) -> Iterator[AuditRow]:
-        """By chain and number, those beyond a key."""
+        """The rows that follow a key, ordered by chain and number."""
         for chain in sorted(self._chains):
             yield from (row for row in self._chains[chain] if (chain, row.number) > after)
 
     def sweep(self, before: datetime) -> int:
-        """Forget what is older; how many rows."""
+        """Delete rows that are older, and return how many."""
         return sum(self._swept(rows, before) for rows in self._chains.values())
 
     def _swept(self, rows: list[AuditRow], before: datetime) -> int:

@@ -1,4 +1,4 @@
-"""One cluster of the store in memory: what PostgreSQL keeps in rows."""
+"""Holds one cluster of the store in memory, with all that PostgreSQL keeps in rows."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ from service.model.log import (
 from service.store.pages import Extract, build_page
 
 ROOT = UUID(int=0)
-"""What the first commit of a cluster stands on."""
+"""The tip that the first commit of a cluster follows."""
 
 
 @dataclass(kw_only=True)
@@ -46,7 +46,7 @@ class ClusterState:
     answers: dict[IdempotencyKey, tuple[datetime, IdempotencyRecord]] = field(default_factory=dict)
     leases: dict[str, Lease] = field(default_factory=dict)
     events: dict[tuple[str, str], Event] = field(default_factory=dict)
-    """By namespace and name."""
+    """The events by namespace and name."""
 
     def append(self, request: CommitRequest, at: datetime) -> None:
         acting = effects(request.changes)
@@ -73,7 +73,7 @@ class ClusterState:
                 raise ReplicaMismatch(f"{change.key} at revision {change.revision}")
 
     def extend(self, commit_id: UUID, last: int, at: datetime, kind: str, planned_at: int) -> None:
-        """Move the head, and say so in the log of commits."""
+        """Move the head, and add the commit to the log of commits."""
         info = CommitInfo(
             commit_id=commit_id,
             parent=self.head.tip,

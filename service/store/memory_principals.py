@@ -1,4 +1,4 @@
-"""Principals and their tokens in memory: see `service.store.principals`, whose contract this keeps."""
+"""Keeps principals and their tokens in memory, by the contract of `service.store.principals`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -30,7 +30,7 @@ class MemoryPrincipals:
         record: Callable[[AuditEntry], None],
         keeping: Keeping,
     ) -> None:
-        """`record` is told of each change."""
+        """`record` is called with the audit entry of each change."""
         self._access_clock = clock
         self._record_access = record
         self._audits_access = keeping
@@ -39,11 +39,11 @@ class MemoryPrincipals:
         self._tokens: dict[str, TokenRow] = {}
 
     async def access_version(self) -> int:
-        """Counts the changes of principals and tokens."""
+        """A number that rises with each change of principals and tokens."""
         return self._access_version
 
     async def access_state(self) -> AccessState:
-        """All principals and tokens, as of one instant."""
+        """All principals and tokens as they are at one instant."""
         return AccessState(
             version=self._access_version,
             principals=[self._principals[key] for key in sorted(self._principals)],
@@ -60,7 +60,7 @@ class MemoryPrincipals:
         caller: AuditedCaller = ITSELF,
         precondition: Precondition | None = None,
     ) -> bool:
-        """Make a principal, or give one other grants, unless the precondition stands against it; whether it is new."""
+        """Make a principal or replace its grants, if the precondition holds; returns whether it is new."""
         known = self._principals.get((kind, name))
         if precondition is not None:
             precondition(known)
@@ -83,7 +83,7 @@ class MemoryPrincipals:
         caller: AuditedCaller = ITSELF,
         precondition: Precondition | None = None,
     ) -> bool:
-        """Delete a principal with its tokens, unless the precondition stands against it; False if there was none."""
+        """Delete a principal with its tokens, if the precondition holds; returns False if there was none."""
         if precondition is not None:
             precondition(self._principals.get((kind, name)))
         principals, tokens = copy(self._principals), copy(self._tokens)
@@ -105,7 +105,7 @@ class MemoryPrincipals:
         keep_admin: bool,
         caller: AuditedCaller = ITSELF,
     ) -> TokenRow:
-        """Give a user one more token, or NotFound."""
+        """Give a user one more token; raises NotFound if there is no such user."""
         if ("User", principal) not in self._principals:
             raise NotFound(f"There is no principal {principal!r}.")
         now = self._access_clock()
@@ -124,7 +124,7 @@ class MemoryPrincipals:
     async def delete_token(
         self, token_id: str, *, keep_admin: bool, caller: AuditedCaller = ITSELF
     ) -> bool:
-        """Revoke a token; False if there was none."""
+        """Revoke a token; returns False if there was none."""
         tokens = copy(self._tokens)
         if tokens.pop(token_id, None) is None:
             return False
@@ -132,7 +132,7 @@ class MemoryPrincipals:
         return True
 
     async def note_use(self, used_at: Mapping[str, datetime]) -> None:
-        """Note when tokens were used last, by their ids."""
+        """Store when tokens were used last; `used_at` has the times by token id."""
         for token_id, at in used_at.items():
             if known := self._tokens.get(token_id):
                 latest = max(at, known.last_used_at or at)

@@ -16,13 +16,13 @@ def upgrade(url: str) -> None:
     """Apply all migrations that the database lacks; safe to call from several processes at once.
 
     Raises:
-        StorageUnavailable: the database cannot be reached, or a lock was not to be had in time.
+        StorageUnavailable: the database cannot be reached, or a lock could not be taken in time.
     """
     asyncio.run(upgrade_async(url))
 
 
 async def upgrade_async(url: str) -> None:
-    """What `upgrade` does, for callers that have an event loop."""
+    """Apply all lacking migrations as `upgrade` does, for callers that have an event loop."""
     if not await is_current(url):
         from service.store import upgrading  # noqa: PLC0415 - see there
 
@@ -47,6 +47,6 @@ async def is_current(url: str) -> bool:
 
 
 def newest() -> str:
-    """The last migration, by the numbers that their files begin with."""
+    """The newest migration, found by the numbers with which their file names begin."""
     versions = Path(migrations.__file__).parent / "versions"
     return max(path.name.partition("_")[0] for path in versions.glob("[0-9]*.py"))

@@ -9,10 +9,10 @@ from service.model.log import Change, CommitInfo, Diverged, Head, LogPage, Repli
 
 
 class Extract(msgspec.Struct, frozen=True):
-    """Rows of the log as of one instant, in no particular order.
+    """Rows of the log as they are at one instant, in no particular order.
 
-    All commits that end at `after` or later, up to those that end where the first one ends that
-    reaches `after + limit`; and all their changes after `after`.
+    It has all commits that end at `after` or later, up to the first revision at or beyond
+    `after + limit` where a commit ends, and all their changes after `after`.
     """
 
     floor: int
@@ -47,7 +47,7 @@ def _revision(change: Change) -> int:
 
 
 def _in_order(commits: Sequence[CommitInfo], after: int) -> list[CommitInfo]:
-    """For a reader who knows no tip: what comes after a revision, which may lie in a commit."""
+    """The commits that end after a revision, which may lie in one, for a reader who knows no tip."""
     return sorted(
         (commit for commit in commits if commit.last > after),
         key=lambda commit: (commit.last, commit.first, commit.at),
@@ -55,7 +55,7 @@ def _in_order(commits: Sequence[CommitInfo], after: int) -> list[CommitInfo]:
 
 
 def _chain(commits: Sequence[CommitInfo], tip: UUID) -> list[CommitInfo]:
-    """The commits that stand on a tip, each on the one before (P3)."""
+    """The commits that follow a tip, each of which follows the one before (P3)."""
     child = {commit.parent: commit for commit in commits}
     chain: list[CommitInfo] = []
     while (commit := child.get(tip)) is not None:
@@ -76,7 +76,7 @@ def _leads_from(
 
 
 def _check_dense(changes: Sequence[Change], after: int, revision: int) -> None:
-    """A gap in the log, once applied, would stay unnoticed for ever."""
+    """Raise ReplicaMismatch if the changes have a gap, which after it is applied nobody would notice."""
     expected = range(after + 1, revision + 1)
     if len(changes) != len(expected) or any(
         change.revision != number for change, number in zip(changes, expected, strict=True)

@@ -25,7 +25,7 @@ from service.store.upkeep import Upkeep
 
 
 class Pools(NamedTuple):
-    """The connections of a store, by what they are for (P15)."""
+    """The pools of a store's connections, by purpose (P15)."""
 
     commits: Connections
     reads: Connections
@@ -34,11 +34,12 @@ class Pools(NamedTuple):
 class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep):
     """All clusters of one database.
 
-    `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are made when they are
-    needed, at most `connections` for commits and as many for reads, and two for hints. Commits
-    have connections of their own, since they are planned differently (P15). With `audit` it is kept
-    who asked for each commit, with `may_audit` once somebody is known. Create it within the event loop that uses it, and `close` it there. No
-    statement takes longer than `statement_seconds_max`.
+    `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are opened when they
+    are needed, at most `connections` for commits and as many for reads, and two for hints. Commits
+    have connections of their own, since their statements are planned differently (P15). With
+    `audit` the audit is kept from the start, with `may_audit` once a caller is known. No statement
+    takes longer than `statement_seconds_max`. Create the store within the event loop that uses it,
+    and `close` it there.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep)
         may_audit: bool = False,
     ) -> None:
         self.guard = HistoryGuard()
-        """What is known of the history that the database tells (P3)."""
+        """It checks which history the database tells (P3)."""
         to_commit = bounded(COMMIT_SETTINGS, statement_seconds_max)
         to_read = bounded(READ_SETTINGS, statement_seconds_max)
         commits = Connections(url, to_commit, self.guard, size=connections)
@@ -69,19 +70,19 @@ class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep)
 
     @property
     def epoch(self) -> int:
-        """Rises when the database turns out to tell another history: drop all replicas (P3)."""
+        """A number that rises when the database tells another history; drop all replicas then (P3)."""
         return self.guard.epoch
 
     def notify(self, cluster_id: int) -> None:
-        """Let other processes know, soon, that a cluster's log has grown: a hint (P14)."""
+        """Hint to other processes that a cluster's log has grown (P14)."""
         self.hints.notify(cluster_id)
 
     def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Clusters whose logs have grown, as far as anybody said so: see `Hints.listen`."""
+        """Yield clusters whose logs have grown, by the hints of other processes (see `Hints.listen`)."""
         return self.hints.listen()
 
     async def close(self) -> None:
-        """Let commits that still run come to their end, and close all connections."""
+        """Wait for commits that still run, and close all connections."""
         await self.finish()
         await self.hints.close()
         for pool in self.pools:
@@ -89,5 +90,5 @@ class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep)
 
 
 def warm_up() -> None:
-    """Import what only lists need; for a thread of its own, as it takes a while."""
+    """Import modules that only lists need; call it in a thread of its own, as it takes a while."""
     importlib.import_module("service.store.queries")

@@ -1,4 +1,4 @@
-"""Principals and their tokens on PostgreSQL."""
+"""Keeps principals and their tokens on PostgreSQL."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,7 +32,7 @@ _VERSION = "SELECT version FROM access_state"
 _PRINCIPALS = "SELECT kind, name, grants, created_at FROM principal ORDER BY kind, name"
 _PRINCIPAL = "SELECT kind, name, grants, created_at FROM principal WHERE kind = $1 AND name = $2"
 _LOCK = "SELECT FROM access_state FOR NO KEY UPDATE"
-"""Every change of principals and tokens queues up at this row."""
+"""It locks the row at which all changes of principals and tokens queue up."""
 _TOKENS = """
     SELECT token_id, principal, secret_hash, description, created_at, expires_at, last_used_at
     FROM token ORDER BY created_at, token_id
@@ -47,8 +47,9 @@ _NOTE_USE = "SELECT note_use_v1($1, $2)"
 class Principals:
     """The part of the store that keeps who may make requests.
 
-    Every call raises StorageUnavailable, a change OutcomeUnknown, too, if the database fails at its COMMIT.
-    With `keep_admin` a change raises NoAdminLeft where tokens are, or were, in use, and none of an admin would be left.
+    Every call may raise StorageUnavailable, and a change also OutcomeUnknown, if the database fails
+    at its COMMIT. With `keep_admin` a change raises NoAdminLeft if tokens are, or were, in use, and
+    it would leave no token of an admin.
     """
 
     def __init__(self, writer: Connections, reader: Connections, keeping: Keeping) -> None:
@@ -56,14 +57,14 @@ class Principals:
         self._audits_access = keeping
 
     async def access_version(self) -> int:
-        """Counts the changes of principals and tokens."""
+        """A number that rises with each change of principals and tokens."""
         with unavailable_on_failure():
             async with self._of_principals[1].driver() as connection:
                 version: int = await connection.fetchval(_VERSION)
         return version
 
     async def access_state(self) -> AccessState:
-        """All principals and tokens, as of one instant."""
+        """All principals and tokens as they are at one instant."""
         with unavailable_on_failure():
             async with (
                 self._of_principals[1].driver() as connection,
@@ -88,7 +89,7 @@ class Principals:
         caller: AuditedCaller = ITSELF,
         precondition: Precondition | None = None,
     ) -> bool:
-        """Make a principal, or give one other grants, unless the precondition stands against it; whether it is new."""
+        """Make a principal or replace its grants, if the precondition holds; returns whether it is new."""
         body = msgspec.json.encode(grants)
         values = (kind, name, body, ADMIN in grants, keep_admin)
         check = precondition and partial(_check, kind, name, precondition)
@@ -103,7 +104,7 @@ class Principals:
         caller: AuditedCaller = ITSELF,
         precondition: Precondition | None = None,
     ) -> bool:
-        """Delete a principal with its tokens, unless the precondition stands against it; False if there was none."""
+        """Delete a principal with its tokens, if the precondition holds; returns False if there was none."""
         check = precondition and partial(_check, kind, name, precondition)
         return bool((await self._changed(caller, _DELETE, kind, name, keep_admin, check=check))[0])
 
@@ -118,7 +119,7 @@ class Principals:
         keep_admin: bool,
         caller: AuditedCaller = ITSELF,
     ) -> TokenRow:
-        """Give a user one more token, or NotFound."""
+        """Give a user one more token; raises NotFound if there is no such user."""
         values = (token_id, principal, secret_hash, description, expires_in, keep_admin)
         row = await self._changed(caller, _ISSUE, *values)
         if row["created_at"] is None:
@@ -135,11 +136,11 @@ class Principals:
     async def delete_token(
         self, token_id: str, *, keep_admin: bool, caller: AuditedCaller = ITSELF
     ) -> bool:
-        """Revoke a token; False if there was none."""
+        """Revoke a token; returns False if there was none."""
         return bool((await self._changed(caller, _REVOKE, token_id, keep_admin))[0])
 
     async def note_use(self, used_at: Mapping[str, datetime]) -> None:
-        """Note when tokens were used last, by their ids.
+        """Store when tokens were used last; `used_at` has the times by token id.
 
         Rows are locked in the order of their ids, so that no two processes wait for each other.
         """
@@ -152,9 +153,9 @@ class Principals:
     async def _changed(
         self, caller: AuditedCaller, statement: str, *values: object, check: _Check | None = None
     ) -> asyncpg.Record:
-        """The one row of a statement that changes something, and a row of the audit if it did.
+        """Run a statement that changes something, add a row to the audit if it did, and return its one row.
 
-        The first token has one already: from then on somebody is known.
+        The first token is in the audit, too, as callers are known from then on.
         """
         async with self._of_principals[0].transaction() as connection:
             if check is not None:
@@ -174,7 +175,7 @@ class Principals:
 async def _check(
     kind: PrincipalKind, name: str, precondition: Precondition, connection: Driver
 ) -> None:
-    """Look at a principal that nobody else changes until the transaction ends."""
+    """Check the precondition on a principal, which nobody else can change until the transaction ends."""
     await connection.execute(_LOCK)
     row = await connection.fetchrow(_PRINCIPAL, kind, name)
     precondition(_principal(row) if row else None)

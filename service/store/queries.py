@@ -1,7 +1,8 @@
-"""Statements of SQLAlchemy Core, compiled once and sent by the driver itself.
+"""Statements that SQLAlchemy Core compiles once, and that the driver itself sends.
 
-Importing SQLAlchemy takes as long as all else together, and a server can place pods without, so
-this module is imported when a statement of it is needed, or some time after the start.
+Importing SQLAlchemy takes as long as all other imports together, and a server can place pods
+without it. So this module is imported only when one of its statements is needed, or some time after
+the start.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,7 @@ from service.store.connections import Driver
 from service.store.tables import cluster, head, object_
 
 After = Literal["Start", "Name", "Key"]
-"""Where a list begins: at its start, after a name of its namespace, after any key."""
+"""Where a page of a list begins: at the list's start, after a name in a namespace, or after a key."""
 
 _DIALECT: Dialect = cast(Callable[[], Dialect], PGDialect_asyncpg)()
 
@@ -48,7 +49,7 @@ class Query:
         self._constants: dict[str, object] = dict(compiled.params)
 
     async def fetch(self, connection: Driver, **values: object) -> list[asyncpg.Record]:
-        """All rows; `values` are the parameters by name, any others being ignored."""
+        """Fetch all rows; `values` are the parameters by name, and unknown ones are ignored."""
         given = self._constants | values
         return await connection.fetch(self._sql, *(given[name] for name in self._names))
 
@@ -57,8 +58,8 @@ class Query:
 def object_list(by_namespace: bool, by_node: bool, after: After) -> Query:  # noqa: FBT001
     """The head and a page of objects, in one statement.
 
-    Within a namespace the start is given by name alone: with a whole key PostgreSQL would begin
-    at the namespace's first object.
+    Within a namespace, `after` is a name alone: given a whole key, PostgreSQL would start reading at
+    the namespace's first object.
     """
     wanted = [
         object_.c.cluster_id == bindparam("cluster"),
@@ -111,7 +112,7 @@ def clusters(by: Literal["", "name", "number"] = "") -> Query:
 
 
 def _all_clusters() -> Select[Any]:
-    """One row per cluster."""
+    """A statement that gives one row for each cluster."""
     config = _objects(object_.c.kind == CLUSTER_KIND, object_.c.name == CLUSTER_NAME)
     return select(
         cluster.c.cluster_id,
@@ -122,7 +123,7 @@ def _all_clusters() -> Select[Any]:
         config.with_only_columns(object_.c.body).scalar_subquery().label("config"),
         _count(object_.c.kind == "Node").label("nodes"),
         _count(object_.c.kind == "Pod").label("pods"),
-        # Only pods have one; the narrow index on it counts quickly.
+        # Only pods have a node name; the narrow index on it makes counting quick.
         _count(object_.c.node_name.is_not(None)).label("placed"),
     ).join(head, head.c.cluster_id == cluster.c.cluster_id)
 

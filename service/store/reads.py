@@ -1,4 +1,4 @@
-"""Reading objects on PostgreSQL: every answer comes from one statement."""
+"""Reads objects on PostgreSQL; every answer comes from one statement."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -54,9 +54,9 @@ _OBJECT = """
 
 
 class Reads:
-    """The part of the store that only reads. Every call raises StorageUnavailable.
+    """The part of the store that only reads. Every call may raise StorageUnavailable.
 
-    Those that name a cluster raise NotFound if there is none of that number.
+    Calls that name a cluster raise NotFound if there is none with that number.
     """
 
     def __init__(self, connections: Connections) -> None:
@@ -70,14 +70,14 @@ class Reads:
                 return now
 
     async def head(self, cluster_id: int) -> Head:
-        """Where the log ends, read after this call began (P8)."""
+        """The head, at which the log ends, read after this call began (P8)."""
         with unavailable_on_failure():
             async with self._reads.driver() as connection:
                 row = await connection.fetchrow(_HEAD, cluster_id)
         return _head(cluster_id, row)
 
     async def heads(self, cluster_ids: Sequence[int]) -> dict[int, Head]:
-        """Where several logs end, in one statement; clusters that are gone are absent."""
+        """The heads of several logs, read in one statement; clusters that are gone are absent."""
         with unavailable_on_failure():
             async with self._reads.driver() as connection:
                 rows = await connection.fetch(_HEADS, list(cluster_ids))
@@ -89,8 +89,8 @@ class Reads:
         """Whole commits after a revision whose last commit was `tip` (P3, P12).
 
         A page has at least `limit` changes, unless it reaches the head, and never part of a
-        commit. Who knows no tip (a watcher, who may stand in the middle of a commit) gives None
-        and has only the revision compared.
+        commit. A caller that knows no tip (a watch may begin in the middle of a commit) gives
+        None, and only the revision is compared.
 
         Raises:
             ReplicaMismatch: the log has a gap.
@@ -106,10 +106,11 @@ class Reads:
         limit: int,
         namespaces: Collection[str] | None = None,
     ) -> ObjectPage:
-        """At most `limit` objects of all kinds by their keys, those beyond the key `after` (P13).
+        """At most `limit` objects of all kinds that follow the key `after`, ordered by their keys (P13).
 
-        They are no more than reach `PAGE_BYTES_MAX`, too; with `namespaces` only these, what is in them, and what else
-        is in no namespace. One statement, so rows and head are of the same instant.
+        The page ends, too, with the object that reaches `PAGE_BYTES_MAX`. With `namespaces` it has
+        only these namespaces, the objects in them, and all objects that are neither namespaces nor
+        in one. One statement reads rows and head, so both are of the same instant.
         """
         within = None if namespaces is None else list(namespaces)
         key = after or ObjectKey("", "", "")
@@ -138,9 +139,9 @@ class Reads:
         after: tuple[str, str] | None = None,
         limit: int,
     ) -> ObjectPage:
-        """At most `limit` objects by namespace and name, those beyond the key `after`.
+        """At most `limit` objects that follow the key `after`, ordered by namespace and name.
 
-        They are no more than reach `PAGE_BYTES_MAX`, too.
+        The page ends, too, with the object that reaches `PAGE_BYTES_MAX`.
         """
         from service.store import queries  # noqa: PLC0415 - see there
 
@@ -166,7 +167,7 @@ class Reads:
 
 
 def _split(cluster_id: int, rows: Sequence[asyncpg.Record]) -> tuple[Head, list[ObjectRow]]:
-    """The head, which every row repeats, and the objects; one row without an object if none."""
+    """The head, which every row repeats, and the objects; if there is none, one row has the head alone."""
     if not rows:
         raise _gone(cluster_id)
     first = rows[0]

@@ -1,7 +1,8 @@
-"""The role by which servers use the embedded database: it reads and writes rows, and can do nothing else.
+"""Makes the role by which servers use the embedded database: it can only read and write rows.
 
-Whoever gets a statement of their own past the service, by whatever mistake, is no superuser then: no program is run, no file read, no
-extension or table made. Migrations alone are run by the superuser.
+If a mistake in the service let somebody run a statement of their own, they would not be superuser:
+they could run no program, read no file, and make no extension or table. Only migrations are run by
+the superuser.
 """
 
 from service.store.connections import STARTERS_LOCK, connector
@@ -29,9 +30,9 @@ REVOKE UPDATE ON audit FROM {SERVING_ROLE};
 
 
 async def admit_servers(url: str) -> None:
-    """Make the role, if it lacks, and give it what it needs of the tables; `url` is the superuser's.
+    """Make the role if there is none, and give it its rights on the tables; `url` is the superuser's.
 
-    The functions that write are run with the rights of their caller.
+    It needs rights on tables, since functions that write run with the rights of their caller.
 
     Raises:
         StorageUnavailable: the database cannot be reached.

@@ -1,7 +1,7 @@
-"""The tables, as statements in Python see them.
+"""Declares the tables for statements that are written in Python.
 
-`migrations` makes them; a test compares what is declared here with what is made there, checks and
-indexes included. What each table is for is said beside its SQL.
+The SQL in `migrations` makes the tables, and says what each is for. A test compares these
+declarations with the tables that are made there, including checks and indexes.
 """
 
 from sqlalchemy import (
@@ -32,7 +32,7 @@ def _text(name: str) -> Column[str]:
 
 
 def _key(name: str) -> Column[str]:
-    """Text that is ordered by code point, as Python orders it, whatever the database's locale."""
+    """A column of text that is ordered by code point, as in Python, whatever the database's locale."""
     return Column(name, Text(collation="C"), nullable=False)
 
 

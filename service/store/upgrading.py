@@ -1,7 +1,7 @@
 """Runs the migrations that a database lacks.
 
-Apart from `migrate`, because Alembic takes longer to import than a server has to start, and as a
-rule nothing is lacking.
+This is not in `migrate`, because importing Alembic would take longer than a server may take to
+start, and usually no migration is lacking.
 """
 
 from pathlib import Path
@@ -17,13 +17,13 @@ from service.store.connections import STARTERS_LOCK, connector
 from service.store.failures import unavailable_on_failure
 
 STARTERS_WAIT_SECONDS = 60
-"""How long a starter waits for another one that is migrating already."""
+"""How long a starting process waits for another one that is migrating already."""
 LOCK_SECONDS = 5
-"""How long a migration waits for a table: longer would hold up all who come after it."""
+"""How long a migration waits for a table's lock; waiting longer would hold up all who come after."""
 
 
 async def upgrade(url: str) -> None:
-    """Apply all that is lacking; raises StorageUnavailable."""
+    """Apply all lacking migrations, or raise StorageUnavailable."""
     engine = create_async_engine(
         "postgresql+asyncpg://", async_creator=connector(url, {}), poolclass=NullPool
     )
@@ -36,7 +36,7 @@ async def upgrade(url: str) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
-    """One transaction for everything: the database is at its old version or at the new one."""
+    """Apply all migrations in one transaction, so the database has either the old or the new version."""
     _limit(connection, lock_seconds=STARTERS_WAIT_SECONDS)
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": STARTERS_LOCK})
     _limit(connection, lock_seconds=LOCK_SECONDS)
@@ -46,7 +46,7 @@ def _upgrade(connection: Connection) -> None:
 
 
 def _limit(connection: Connection, *, lock_seconds: int) -> None:
-    """A statement itself takes as long as it needs, whatever the role's own limit is."""
+    """Limit waiting for locks, but let statements take as long as they need, whatever the role's limit."""
     limits = text(
         "SELECT set_config('lock_timeout', :lock, true), set_config('statement_timeout', '0', true)"
     )

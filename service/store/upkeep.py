@@ -1,4 +1,4 @@
-"""What keeps a cluster's storage in order on PostgreSQL: leases, compaction, the sweeper."""
+"""Keeps a cluster's storage in order on PostgreSQL: leases, compaction, the sweeper."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -17,7 +17,7 @@ from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 
 SWEEP_ROWS_MAX = 1_000
-"""Idempotency records that one step of the sweeper deletes."""
+"""How many idempotency records one step of the sweeper deletes at most."""
 
 _COMPACT = "SELECT floor_revision, rose FROM compact_v1($1, $2, $3, $4)"
 _LIFT = "SELECT lift_cluster_v1($1, $2)"
@@ -37,7 +37,7 @@ _ACQUIRE = f"""
         OR l.until NOT BETWEEN clock_timestamp() AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
     RETURNING cluster_id, name, holder, until
 """  # noqa: S608 - put together from constants
-# Who holds it is seen as of the statement's begin: if it was taken for the first time just then, by nobody.
+# The statement sees the holder as of its begin: none if the lease is first taken at the same time.
 _CLAIM = f"""
     WITH taken AS ({_ACQUIRE})
     SELECT cluster_id, name, holder, until FROM taken
@@ -78,11 +78,11 @@ _REPORTS = """
     WHERE r.at > clock_timestamp() - $1::interval ORDER BY c.name, r.process
 """
 _FORGOTTEN = timedelta(minutes=1)
-"""Reports of dead processes are removed after so long, by whoever reports next."""
+"""How old the report of a process gets before whichever process reports next removes it."""
 
 
 class Upkeep:
-    """The part of the store that background work uses. Every call raises StorageUnavailable."""
+    """The part of the store that background work uses. Every call may raise StorageUnavailable."""
 
     def __init__(self, connections: Connections) -> None:
         self._writer = connections
@@ -90,7 +90,7 @@ class Upkeep:
     async def acquire_lease(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
-        """Take or prolong a lease; None while another holds it, or if the cluster is gone."""
+        """Take or prolong a lease; returns None if another holder has it or the cluster is gone."""
         length = timedelta(seconds=seconds)
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
@@ -100,7 +100,7 @@ class Upkeep:
     async def claim_lease(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
-        """Take or prolong a lease, or tell who holds it; None if the cluster is gone."""
+        """Take or prolong a lease, or return that of its holder; None if the cluster is gone."""
         length = timedelta(seconds=seconds)
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
@@ -111,15 +111,15 @@ class Upkeep:
         return None if row is None else Lease(**dict(row))
 
     async def expired_leases(self, name: str) -> list[str]:
-        """The clusters of which nobody prolonged the lease of this name, and nobody gave it back."""
+        """The clusters whose lease of this name has expired, so that its holder neither prolonged nor released it."""
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
                 return [row["name"] for row in await connection.fetch(_EXPIRED, name)]
 
     async def unattended(self, name: str, mention: bytes) -> list[str]:
-        """The clusters of which nobody has the lease of this name, and a pod's body has these bytes.
+        """The clusters whose lease of this name nobody holds, and that have a pod with these bytes in its body.
 
-        All pods of clusters without the lease are read: two or three seconds for a million.
+        All pods of these clusters are read, which takes two or three seconds for a million.
         """
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
@@ -133,7 +133,7 @@ class Upkeep:
                 await connection.execute(_RELEASE, cluster_id, name, holder)
 
     async def report_replicas(self, process: str, states: Mapping[int, ReplicaState]) -> None:
-        """Say what the replicas of a process hold, by cluster; those it had before are forgotten."""
+        """Store the state of a process's replicas, by cluster, in place of its earlier report."""
         revisions = [state.revision for state in states.values()]
         hashes = [state.hash for state in states.values()]
         values = (process, list(states), revisions, hashes, _FORGOTTEN)
@@ -142,7 +142,7 @@ class Upkeep:
                 await connection.execute(_REPORT, *values)
 
     async def replica_reports(self) -> list[ReplicaReport]:
-        """What the processes said that live, by cluster and process."""
+        """The latest reports of running processes, ordered by cluster and process."""
         fresh = timedelta(seconds=REPORT_SECONDS_MAX)
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
@@ -157,9 +157,10 @@ class Upkeep:
         keep_seconds: float,
         rows: int = COMPACTION_STEP_ROWS_MAX,
     ) -> tuple[int, bool]:
-        """One step of compaction: the log's floor, and whether it rose (then ask again) (P12).
+        """Make one step of compaction; returns the log's floor, and whether it rose (P12).
 
-        Kept are the last `keep_changes` changes, and all younger than `keep_seconds`.
+        If it rose, call this again. The last `keep_changes` changes are kept, and all that are
+        younger than `keep_seconds`.
         """
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
@@ -170,7 +171,7 @@ class Upkeep:
         return row["floor_revision"], row["rose"]
 
     async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
-        """Delete idempotency records that are older; how many (ask again if any) (P11)."""
+        """Delete idempotency records that are older, and return how many; call it again until 0 (P11)."""
         age = timedelta(seconds=keep_seconds)
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
@@ -178,9 +179,10 @@ class Upkeep:
         return int(status.rpartition(" ")[2])
 
     async def lift_revision(self, cluster_id: int) -> None:
-        """Begin a new history at a much higher revision, with an empty log: after a restore (P3).
+        """Begin a new history at a much higher revision, with an empty log, after a restore (P3).
 
-        Every replica loads anew and every watcher lists anew. Raises NotFound.
+        Every replica is loaded anew and every watcher lists anew. Raises NotFound if there is no
+        such cluster.
         """
         with unavailable_on_failure():
             async with self._writer.driver() as connection:

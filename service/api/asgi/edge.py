@@ -1,6 +1,6 @@
-"""The outermost layer: what is checked of a request before it is routed, and said with each answer.
+"""The outermost layer checks a request before it is routed, and completes the headers of each answer.
 
-Pure ASGI, because it also has to see what Litestar answers by itself (404, 405).
+It is pure ASGI, because it also has to see what Litestar answers by itself (404, 405).
 """
 
 import re
@@ -39,19 +39,20 @@ from service.settings import Settings, proxy_networks
 
 _NORMAL_PATH = re.compile(
     rb"/|(?:/"
-    rb"(?!\.{1,2}(?:/|\Z))"  # these lead elsewhere
+    rb"(?!\.{1,2}(?:/|\Z))"  # `.` and `..` lead elsewhere
     rb"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]++"
     rb"|%(?!2D|2E|2F|3[0-9]|4[1-9A-F]|5[0-9A]|5F|6[1-9A-F]|7[0-9A]|7E)[0-9A-F]{2})++)++"
 )
-"""A path as RFC 3986 normalises it (6.2.2): only what has to be is percent-encoded, in capitals.
+"""A path as RFC 3986 normalises it (6.2.2): only what must be percent-encoded is, in capitals.
 
-Besides, no segment is empty, and none has an encoded slash. The time is linear in the path's length.
+Besides, no segment is empty, and none has an encoded slash. Matching takes time that is linear in
+the path's length.
 """
 
 REVISION_HEADER = b"moorage-revision"
 
 HeadOf = Callable[[str], Awaitable[int | None]]
-"""The revision of a cluster's head, None where it cannot be had."""
+"""Returns the revision of a cluster's head, or None if it cannot be read."""
 
 _SECURITY_HEADERS: list[tuple[bytes, bytes]] = [
     (b"x-content-type-options", b"nosniff"),
@@ -79,11 +80,11 @@ class Edge:
         new_id: Callable[[], str],
     ) -> None:
         self.app = app
-        """What each request is handed on to once it is checked."""
+        """The application that gets each request once it is checked."""
         self._url_bytes_max = settings.url_bytes_max
         self._header_bytes_max = settings.header_bytes_max
         self.authentication = authentication
-        """What finds out who asks."""
+        """It finds out who makes a request."""
         self._browsers = BrowserCheck(settings.allowed_hosts)
         self._proxies = Proxies(proxy_networks(settings))
         self._head_of = head_of
@@ -95,7 +96,7 @@ class Edge:
         self._new_id = new_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Check the request, then hand it on; who brings nothing to be known by waits for their turn first."""
+        """Check the request, then pass it on; a request without credentials waits for its turn first."""
         if scope["type"] != ScopeType.HTTP:
             await self.app(scope, receive, send)
             return
@@ -139,7 +140,7 @@ class Edge:
 
     async def _principal(self, headers: Headers, scope: Scope) -> Principal | None:
         principal = await self.authentication.principal(headers)
-        if principal is EVERYBODY:  # whatever it seemed to be a moment ago
+        if principal is EVERYBODY:  # no token is asked for now, even if one was a moment ago
             assert scope["type"] == ScopeType.HTTP
             self._browsers.check(scope)
         return principal
@@ -150,9 +151,9 @@ def _has_credentials(scope: HTTPScope) -> bool:
 
 
 def _check_framing(headers: list[tuple[bytes, bytes]]) -> None:
-    """Two framings of one body are how requests are smuggled past proxies.
+    """Refuse a body that is framed in two ways, for so requests are smuggled past proxies.
 
-    Granian reads the chunks and drops the length, which is safe; other servers may hand on both.
+    Granian reads the chunks and drops the length, which is safe; other servers may pass on both.
     """
     names = [name for name, _ in headers]
     if b"transfer-encoding" in names and b"content-length" in names:
@@ -162,7 +163,7 @@ def _check_framing(headers: list[tuple[bytes, bytes]]) -> None:
 
 
 def _check_path(path: str, raw_path: bytes) -> None:
-    """What would be another path once it is normalised may mean one thing here and another elsewhere."""
+    """Refuse a path that is not normalised: it may mean one thing here and another to a proxy."""
     if not path.isprintable() or "\ufffd" in path:
         raise MalformedRequest("The path has to be printable, percent-encoded UTF-8.")
     if _NORMAL_PATH.fullmatch(raw_path) is None:
@@ -187,8 +188,8 @@ def _printable(path: str) -> str:
 class _Answer:
     """Wraps `send`: completes the headers of an answer, and remembers its status.
 
-    An answer about a cluster carries the revision that it was made from. Where the handler did
-    not get as far as knowing one, it is the head at the time of answering.
+    An answer about a cluster carries the revision that it was made from. If the
+    handler failed before it knew one, it is the head at the time of answering.
     """
 
     def __init__(self, scope: HTTPScope, send: Send, head_of: HeadOf) -> None:
@@ -221,7 +222,7 @@ class _Answer:
 
 
 def _cluster_of(scope: HTTPScope) -> str:
-    """The cluster that a routed request is about; empty where there is none, or its caller may read nothing in it."""
+    """The cluster that a routed request is about; empty if there is none or the caller may not read it."""
     cluster, principal = scope.get("path_params", {}).get("cluster"), principal_of(scope)
     if cluster is None or principal is None or not principal.may_somewhere("read", cluster):
         return ""

@@ -17,7 +17,10 @@ from service.scheduler.watching import LoggedCommit, Selection, Watch
 EVENT_STREAM = "text/event-stream"
 
 _RETRY = b"retry: 1000\n\n"
-"""Browsers come back after a second. Also the first bytes, which show that the stream is there."""
+"""It tells browsers to come back a second after the stream broke.
+
+These are also the first bytes of a stream, by which a client sees that it has begun.
+"""
 
 
 class EventStream(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,18 +30,18 @@ class EventStream(msgspec.Struct, frozen=True, kw_only=True):
     selection: Selection
     cluster: str
     visible: Visible
-    """What the watcher may see at this moment; raises where the watch has to end."""
+    """Returns what the watcher may see at this moment; it raises if the watch has to end."""
     path: str
     """The request's path, for problem documents."""
     refused: Callable[[int], None] = lambda _: None
-    """Told the status of the problem that ends the stream."""
+    """It is called with the status of the problem that ends the stream."""
     from_present: bool
-    """The client doesn't know yet which revision it starts at, so it is told."""
+    """Whether the watch starts at the present revision, which the client is then told."""
     bookmark_seconds: float
     timeout_seconds: float = math.inf
 
     async def pieces(self) -> Pieces:
-        """The stream: it ends with the time asked for, with the server, or with an error."""
+        """Yield the stream, which ends after the time asked for, with the server, or with an error."""
         try:
             yield _RETRY + (self._bookmark() if self.from_present else b"")
             async for piece in self._events():
@@ -54,7 +57,7 @@ class EventStream(msgspec.Struct, frozen=True, kw_only=True):
             self.watch.close()
 
     async def _events(self) -> Pieces:
-        """A bookmark comes only between commits, never within one."""
+        """Yield events and bookmarks; a bookmark comes only between commits, never within one."""
         now = asyncio.get_running_loop().time
         end, due = now() + self.timeout_seconds, now() + self.bookmark_seconds
         while now() < end:
@@ -75,7 +78,11 @@ class EventStream(msgspec.Struct, frozen=True, kw_only=True):
             return ()
 
     async def _visible(self, commits: Sequence[LoggedCommit]) -> Visibility:
-        """Where there is nothing to show, what is not known at present may become known by the next time."""
+        """What the watcher may see now.
+
+        If that cannot be read and there is nothing to show, the watch goes on: it may be known by
+        the time of the next commits.
+        """
         try:
             return await self.visible()
         except StorageUnavailable:
@@ -100,7 +107,7 @@ class EventStream(msgspec.Struct, frozen=True, kw_only=True):
             yield b"".join(written)
 
     def _bookmark(self) -> bytes:
-        """All changes up to here that are asked for have been sent."""
+        """An event that says that all changes up to its revision have been sent."""
         revision = self.watch.revision
         data = b'{"kind":"Bookmark","object":{"metadata":{"resourceVersion":"%d"}}}' % revision
         return _frame("BOOKMARK", revision, data)
@@ -111,7 +118,7 @@ def _frame(event: str, revision: int, data: bytes) -> bytes:
 
 
 def _data(change: Change, cluster: str, visibility: Visibility) -> bytes:
-    """Kind and object; of a deleted object the last state, at the revision of its deletion."""
+    """The JSON of kind and object; a deleted object has its last state and its deletion's revision."""
     body = seen_body(visibility, change.kind, change.body)
     if change.kind == CLUSTER_KIND:
         body = _cluster(body, change.revision, cluster)
@@ -130,12 +137,18 @@ def _cluster(config: bytes, revision: int, name: str) -> bytes:
 
 
 def _on_one_line(body: bytes) -> bytes:
-    """A line's end ends the field. In JSON it can only stand between tokens, as a space can."""
+    """Replace line ends by spaces, since a line end would end the event's field.
+
+    In JSON a line end can only stand between tokens, where a space means the same.
+    """
     return body.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
 def _error(error: Exception, path: str) -> tuple[int, bytes]:
-    """Its status, and the last event; that has no id, so a client that comes back asks for what it lacks."""
+    """The error's status, and the last event of the stream.
+
+    The event has no id, so a client that comes back asks for what it lacks.
+    """
     if not isinstance(error, MoorageError):
         error = MoorageError("An unexpected fault; the server's log has the details.")
     status, problem, _ = encode_problem(error, path)

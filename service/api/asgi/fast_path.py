@@ -1,4 +1,4 @@
-"""Requests that are decided reach their handlers directly, and their answers the client.
+"""Requests that are decided reach their handlers directly, without Litestar's own call of a handler.
 
 What Litestar does around a handler (injecting dependencies by name, exit stacks, converting what it
 returns) is the same for each of these, and took a seventh of what a placement costs. Routing,
@@ -19,7 +19,7 @@ _BODILESS = frozenset({204, 304})
 
 
 class Direct:
-    """Litestar middleware, the innermost: calls handlers that take a request and the services.
+    """The innermost Litestar middleware calls handlers that take a request and the services.
 
     Handlers of operations that are decided have these two arguments, and no hooks of Litestar's.
     """
@@ -28,7 +28,7 @@ class Direct:
         self._services = services
 
     def __call__(self, app: ASGIApp) -> ASGIApp:
-        """The application, with a short way to some of its handlers."""
+        """Wrap the application, so that some of its handlers are called directly."""
 
         async def calling(scope: Scope, receive: Receive, send: Send) -> None:
             handler = scope["route_handler"]
@@ -64,7 +64,7 @@ def _is_decided(handler: HTTPRouteHandler) -> bool:
 
 
 def _is_whole(response: Response[bytes]) -> bool:
-    """Whether all of it is known: its status, and its body as bytes."""
+    """Whether status and body of the response are known, so that it can be sent as it is."""
     return type(response) is Response and response.status_code not in _BODILESS
 
 

@@ -1,1 +1,1 @@
-"""What requests and answers carry: read strictly, held within a budget of bytes, written in pieces."""
+"""Bodies of requests are read strictly, held within a budget of bytes, and answered in pieces."""

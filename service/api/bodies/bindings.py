@@ -1,7 +1,7 @@
-"""Reading the bodies of bindings and evictions: which pod, which node, under which conditions.
+"""Reads the bodies of bindings and evictions: which pod, which node, under which conditions.
 
-No field of theirs is passed over: a misspelt `force`, or the name of another pod than the path's,
-would do something else than was meant.
+No field is passed over: a misspelt `force`, or the name of another pod than the path's, would do
+something else than the client meant.
 """
 
 from collections.abc import Mapping
@@ -53,7 +53,7 @@ _EVICTION = record(
 
 
 def parse_binding(body: bytes, namespace: str, name: str) -> BindPod:
-    """The intent that the body of `bindPod` asks for, of the pod in the path.
+    """The intent that the body of `bindPod` asks for; the path names the pod.
 
     Raises:
         MalformedJSON: the body is no JSON that Moorage reads.
@@ -70,7 +70,7 @@ def parse_binding(body: bytes, namespace: str, name: str) -> BindPod:
 
 
 def parse_eviction(body: bytes, namespace: str, name: str) -> EvictPod:
-    """The intent that the body of `evictPod` asks for, which may be empty.
+    """The intent that the body of `evictPod` asks for; the body may be empty.
 
     Raises:
         MalformedJSON: the body is no JSON that Moorage reads.

@@ -1,12 +1,13 @@
-"""One budget for the bytes that a process holds for requests: bodies as they arrive, answers until they are sent.
+"""One budget bounds the bytes that a process holds for requests: bodies that arrive, answers not yet sent.
 
-An answer that finds no room is refused if nothing was changed for it: its operation only reads, or the request is a dry
-run. What was changed is told, whether there is room or not, and so is all that is no larger than a piece: a refusal would
-take as much.
+An answer that finds no room is replaced by a refusal if nothing was changed for it, because its
+operation only reads or the request is a dry run. An answer that tells of a change is sent whether
+there is room or not. So is an answer no larger than a piece, since a refusal would take as much.
 
-Nothing is set aside for what a client only announces. Where the budget is spent, the largest body that the server
-waits for gives way to smaller ones: whoever sends half of a large body and then nothing keeps no one else out. What
-finds no room is refused at once and never waits, so that nobody can wait for each other.
+A body takes room only as it arrives, not when a client announces its length. If the budget is
+spent, the largest body that the server waits for gives way to smaller ones, so a client that sends
+half of a large body and then nothing keeps no one else out. A request that finds no room is refused
+at once and never waits, so that no two requests can wait for each other.
 """
 
 import logging
@@ -26,13 +27,13 @@ _log = logging.getLogger(__name__)
 
 
 class Budget:
-    """How many bytes all requests together hold, and may hold."""
+    """It counts the bytes that all requests together hold, and knows how many they may hold."""
 
     def __init__(self, bytes_max: int) -> None:
         self.bytes_max = bytes_max
         self.in_flight = 0
         self._waited_for: dict[Holding, Callable[[], object]] = {}
-        """The requests of which a piece of the body is waited for, and what ends that wait."""
+        """For each request whose client is to send more of its body: the function that ends that wait."""
 
     def _take(self, holding: "Holding", count: int) -> None:
         while self.in_flight + count > self.bytes_max:
@@ -53,20 +54,23 @@ class Budget:
 
 
 class Holding:
-    """What one request holds of the budget, until it is closed."""
+    """The part of the budget that one request holds until it is closed."""
 
     def __init__(self, budget: Budget) -> None:
         self.held = 0
         self.changes_nothing = False
         """Whether this request changes nothing, though its operation can."""
         self.keeps_room = False
-        """Whether an answer in pieces keeps the room of its largest piece until its end: once begun, it finds room for more."""
+        """Whether an answer in pieces keeps the room of its largest piece until its end.
+
+        So an answer that has begun does not run out of room.
+        """
         self._budget = budget
         self._gave_way = False
         self._at_end: list[Callable[[], None]] = []
 
     def take(self, count: int) -> None:
-        """Hold so many bytes more.
+        """Hold `count` more bytes.
 
         Raises:
             TooManyBytes: there is no room for them, or this request has given way to others.
@@ -76,15 +80,15 @@ class Holding:
         self.held += count
 
     def overdraw(self, count: int) -> None:
-        """Hold so many bytes more, whether there is room or not: what was decided has to be told."""
+        """Hold `count` more bytes, whether there is room or not: the client must hear what was decided."""
         self._budget.in_flight += count
         self.held += count
 
     def hold_answer(self, count: int, *, may_be_refused: bool) -> None:
-        """Hold so many bytes of an answer; a refusal would take as much as a small one.
+        """Hold `count` bytes of an answer; a small answer is never refused, as a refusal takes as much.
 
         Raises:
-            TooManyBytes: there is no room for them, and nothing was changed that has to be told.
+            TooManyBytes: there is no room for them, and the answer may be refused.
         """
         if count > PIECE_BYTES and may_be_refused:
             self.take(count)
@@ -92,23 +96,27 @@ class Holding:
             self.overdraw(max(0, count))
 
     def hold_in_all(self, count: int) -> None:
-        """Hold so many bytes, those held already among them; raises TooManyBytes as `hold_answer` of a read."""
+        """Hold `count` bytes in all, including those held already.
+
+        Raises:
+            TooManyBytes: there is no room, and `count` is more than one piece.
+        """
         if count > max(self.held, PIECE_BYTES):
             self.take(count - self.held)
 
     def give_back(self, count: int) -> None:
-        """Hold so many bytes less."""
+        """Hold `count` fewer bytes."""
         count = min(count, self.held)
         self.held -= count
         self._budget.in_flight -= count
 
     def give_way(self) -> None:
-        """Give everything back: the request is not to go on."""
+        """Give everything back, since this request has to make room and must not go on."""
         self._gave_way = True
         self.give_back(self.held)
 
     def require_room(self) -> None:
-        """Raises TooManyBytes if this request has given way to others."""
+        """Raise TooManyBytes if this request has given way to others."""
         if self._gave_way:
             raise TooManyBytes(
                 "The server needed the room of this body, which had not arrived as a whole, for smaller ones: the limit"
@@ -117,7 +125,7 @@ class Holding:
 
     @contextmanager
     def waiting(self, end_wait: Callable[[], object]) -> Iterator[None]:
-        """While the client is waited for, the request may have to give way: then `end_wait` is called."""
+        """Mark that the request waits for its client; if it has to give way, `end_wait` is called."""
         waited_for = self._budget._waited_for  # noqa: SLF001 - the two are one mechanism
         waited_for[self] = end_wait
         try:
@@ -126,32 +134,32 @@ class Holding:
             waited_for.pop(self, None)
 
     def at_end(self, act: Callable[[], None]) -> None:
-        """Have something done when the request is over, in whatever way it ends."""
+        """Call `act` when the request is over, in whatever way it ends."""
         self._at_end.append(act)
 
     def close(self) -> None:
-        """The request is over."""
+        """Give everything back and call what `at_end` was given, since the request is over."""
         self.give_back(self.held)
         for act in self._at_end:
             act()
 
 
 def holding_of(scope: Scope) -> Holding:
-    """What the request holds."""
+    """The holding of a request."""
     holding = cast("Mapping[str, Any]", scope)[_HOLDING]
     assert isinstance(holding, Holding)
     return holding
 
 
 class CountBytes:
-    """ASGI middleware that gives each request its holding, and counts what it is answered."""
+    """ASGI middleware that gives each request its holding, and counts the bytes of its answer."""
 
     def __init__(self, app: ASGIApp, budget: Budget) -> None:
         self._app = app
         self._budget = budget
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request on; all that it holds is given back at its end."""
+        """Pass the request on, and give back all that it holds at its end."""
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
@@ -163,7 +171,7 @@ class CountBytes:
 
 
 def may_be_refused(scope: HTTPScope) -> bool:
-    """Whether nothing was changed for an answer, so that the client can be told to ask again."""
+    """Whether a request changes nothing, so that its client can be asked to send it again."""
     handler = cast("Mapping[str, Any]", scope).get("route_handler")
     operation = None if handler is None else handler.opt.get("operation")
     if not isinstance(operation, Operation):
@@ -172,10 +180,10 @@ def may_be_refused(scope: HTTPScope) -> bool:
 
 
 class _Counted:
-    """Wraps `send`: what is sent whole is held from its start, what is sent in pieces piece by piece.
+    """Wraps `send`, and holds the bytes of an answer: all at its start if it is whole, else piece by piece.
 
-    The start of an answer in pieces waits for the first of them, so that it, too, can be refused. Of a later piece that
-    finds no room its sender is told by TooManyBytes, and may send a last word.
+    The start of an answer in pieces waits for the first piece, so that the answer can still be
+    refused. If a later piece finds no room, its sender gets TooManyBytes, and may send a last word.
     """
 
     def __init__(self, scope: HTTPScope, holding: Holding, send: Send) -> None:
@@ -183,7 +191,7 @@ class _Counted:
         self._holding = holding
         self._send = send
         self._start: Message | None = None
-        """Until it is sent."""
+        """The message that starts the answer, until it is sent."""
         self._whole = self._ended = False
         self._kept = 0
 
@@ -199,7 +207,7 @@ class _Counted:
             await self._go_on(message)
 
     async def _begin(self, count: int, *, more: bool) -> None:
-        """Send the start, if there is room for what follows; else a refusal, after which no more is wanted."""
+        """Send the start if there is room for the body that follows, else a refusal in its place."""
         assert self._start is not None
         try:
             self._hold(count)
@@ -236,7 +244,7 @@ class _Counted:
         self._holding.hold_answer(count, may_be_refused=may_be_refused(self._scope))
 
     async def _send_in_pieces(self, body: bytes, *, more: bool) -> None:
-        """A server takes what is whole at once, and keeps it for a reader that may never come."""
+        """Send a body in pieces, since a server would keep a whole one for a reader that may never come."""
         if self._holding.keeps_room:
             self._kept = max(self._kept, len(body))
         for start in range(0, len(body) or 1, PIECE_BYTES):

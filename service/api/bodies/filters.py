@@ -1,4 +1,4 @@
-"""What lists are filtered by: label and field selectors, node, phase, and the fields pods use."""
+"""Filters of lists: label and field selectors, node, phase, and the fields that pods use."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ _SET = re.compile(rf"({_KEY})\s++(in|notin)\s*+\(\s*+({_VALUE}(?:\s*+,\s*+{_VALU
 _PRESENCE = re.compile(rf"(!?)\s*+({_KEY})")
 _FIELD = re.compile(r"([A-Za-z.]++)\s*+(=|==|!=)\s*+([^=!]*+)")
 _BEFORE_COMMA = re.compile(r"((?:[^,()]++|\([^()]*+\)|[()])*+),")
-"""What ends with a comma that is outside of parentheses."""
+"""It matches text up to a comma that is outside of parentheses."""
 
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 
@@ -50,7 +50,7 @@ class _About(msgspec.Struct, frozen=True):
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """What filters read of a stored object."""
+    """The part of a stored object that filters read."""
 
     metadata: _Metadata = _Metadata()
     spec: _Spec | None = None
@@ -58,7 +58,7 @@ class Listed(msgspec.Struct, frozen=True):
 
 
 class ListedEvent(Listed, frozen=True, rename="camel"):
-    """What filters read of an event."""
+    """The part of an event that filters read."""
 
     involved_object: _About = _About()
     reason: str = ""
@@ -72,7 +72,7 @@ Filter = Callable[[Listed], bool]
 
 
 class Field(NamedTuple):
-    """A field that field selectors know: how to read it as text, for which kinds."""
+    """A field that field selectors can name: the kinds that have it, and how to read it as text."""
 
     read: Callable[[Listed], str]
     kinds: frozenset[str]
@@ -85,7 +85,7 @@ _EVENT = frozenset({"Event"})
 
 
 def _phase(listed: Listed) -> str:
-    """A pod whose status was never sent has not started: Pending, as kube-apiserver defaults."""
+    """The pod's phase; a pod whose status was never sent is Pending, as in kube-apiserver."""
     return (listed.status and listed.status.phase) or "Pending"
 
 
@@ -110,10 +110,10 @@ FIELDS: Mapping[str, Field] = {
 
 
 def parse_filters(kind: str, parameters: Mapping[str, str]) -> Callable[[bytes], bool] | None:
-    """The filter that the query parameters of a list ask for; None where everything passes.
+    """The filter that the query parameters of a list ask for; None if everything passes.
 
     Raises:
-        MalformedRequest: a selector that cannot be read, or an unknown field or value.
+        MalformedRequest: a selector cannot be read, or names an unknown field or value.
     """
     asked = [
         parse(parameters[name], kind) for name, parse in _PARSERS.items() if name in parameters
@@ -132,7 +132,7 @@ def parse_filters(kind: str, parameters: Mapping[str, str]) -> Callable[[bytes],
 
 
 def parse_label_selector(text: str) -> LabelSelector | None:
-    """A label selector in Kubernetes' syntax, such as `app=web,tier!=test`; None for all.
+    """Read a label selector in Kubernetes' syntax, such as `app=web,tier!=test`; None selects all.
 
     Raises:
         MalformedRequest: it cannot be read.

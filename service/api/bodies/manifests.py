@@ -1,4 +1,4 @@
-"""Reading many manifests of one request, while other requests are answered in between."""
+"""Reads the many manifests of one request, and lets other requests be answered in between."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -11,25 +11,25 @@ from service.model.json_pieces import LargeObject, Member
 from service.model.strict_json import decode_items, decode_members
 
 SLICE_SECONDS = 0.002
-"""How long reading keeps the event loop to itself, about: it pauses between items."""
+"""About how long reading occupies the event loop before it pauses, which it does between items."""
 LARGE_BYTES = 1024 * 1024
-"""Bodies that are longer are read in small steps. One item may not be, for it is read in one."""
+"""Longer bodies are read in small steps. No single item may be longer, since it is read in one step."""
 
 NAME_SHOWN_MAX = 200
-"""Characters of a name that nobody knows, which may be as long as the body."""
+"""How many characters of an unknown field's name an answer shows; the name may be very long."""
 
 T = TypeVar("T")
 
 
 class Pause:
-    """Lets others have their turn, where there is much to do."""
+    """Lets other requests proceed while one request has much to do."""
 
     def __init__(self) -> None:
         self._time = asyncio.get_running_loop().time
         self._end = self._time() + SLICE_SECONDS
 
     async def after_some(self) -> None:
-        """One thing of many is done."""
+        """Pause if enough time has passed; it is called after each of many items."""
         if self._time() >= self._end:
             await asyncio.sleep(0)
             self._end = self._time() + SLICE_SECONDS
@@ -38,10 +38,10 @@ class Pause:
 async def read_members(
     raw: bytes, *, read: Collection[str], lists: Collection[str], items_max: int
 ) -> dict[str, Member]:
-    """The members of a request, those of large ones that are `lists` taken apart; as `decode_members`.
+    """The members of a request as `decode_members` gives them; in a large request `lists` are split, too.
 
     Raises:
-        MalformedJSON, InvalidManifest: see `decode_members` and `LargeObject`.
+        MalformedJSON, InvalidManifest: as `decode_members` and `LargeObject` do.
     """
     if len(raw) <= LARGE_BYTES:
         return dict(decode_members(raw, read))
@@ -57,8 +57,8 @@ async def parse_items(items: Sequence[bytes], field: str, parse: Callable[[bytes
     """The parsed items of a list.
 
     Raises:
-        InvalidManifest: what is wrong in any of them, as `<field>[3].…`. Where that is more than an
-            answer names, the items that follow are not looked at.
+        InvalidManifest: some items are wrong; errors are named as `<field>[3].…`. Once there are
+            more errors than an answer names, the items that follow are not looked at.
     """
     parsed: list[T] = []
     errors: list[FieldError] = []
@@ -77,7 +77,11 @@ async def parse_items(items: Sequence[bytes], field: str, parse: Callable[[bytes
 
 
 def items_in(member: Member, field: str, items_max: int) -> list[bytes]:
-    """The items of a JSON list, each still as JSON; InvalidManifest if it is no list, or a list of too many."""
+    """The items of a JSON list, each still as JSON.
+
+    Raises:
+        InvalidManifest: the member is no list, or has too many items.
+    """
     try:
         return member if isinstance(member, list) else decode_items(member, items_max)
     except InvalidManifest as error:
@@ -85,7 +89,7 @@ def items_in(member: Member, field: str, items_max: int) -> list[bytes]:
 
 
 def unknown_fields(names: Iterable[str], known: Collection[str]) -> list[FieldError]:
-    """The errors for fields that a request does not have, those that an answer names with the known one that is near."""
+    """The errors for unknown fields; those that an answer names suggest a known field that is spelt alike."""
     unknown = [name[:NAME_SHOWN_MAX] for name in names if name not in known]
     named, others = unknown[:FIELD_PROBLEMS_MAX], unknown[FIELD_PROBLEMS_MAX:]
     return [

@@ -12,24 +12,24 @@ _Key = Annotated[str, msgspec.Meta(max_length=253, pattern=r"^[a-z0-9.-]*\Z")]
 
 
 class Continue(msgspec.Struct, frozen=True, array_like=True):
-    """Where a list goes on: after this namespace and name, at the first page's revision."""
+    """The place where a list goes on: after this namespace and name, at the first page's revision."""
 
     list: Annotated[str, msgspec.Meta(max_length=400)]
-    """Which list: cluster, kind, and the namespace where it is that of one."""
+    """The list that this place is in: its cluster, its kind, and its namespace if it has only one."""
     revision: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     namespace: _Key
     name: _Key
 
     def token(self) -> str:
-        """The value for a client to send back, safe inside a URL."""
+        """The text that a client sends back; it is safe inside a URL."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).rstrip(b"=").decode()
 
 
 def parse_continue(token: str, of_list: str) -> Continue:
-    """The place that a token of this list stands for.
+    """The place that a token of the list `of_list` stands for.
 
     Raises:
-        MalformedRequest: it is not one that the list gave out.
+        MalformedRequest: the token is not one that this list gave out.
     """
     try:
         padded = token.encode("ascii") + b"=" * (-len(token) % 4)

@@ -1,4 +1,4 @@
-"""Reading the bodies of placements: each pod stays bytes until its template is looked up."""
+"""Reads the bodies of placements; each pod stays bytes until its template is looked up."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -21,7 +21,7 @@ from service.scheduler.protocol.placements import PodRef
 Subject = Literal["pods", "podRefs", "template"]
 
 _SUBJECTS: tuple[Subject, ...] = ("pods", "podRefs", "template")
-# Looked up once: msgspec works the fields of a type out anew at each call.
+# This is looked up once, since msgspec works out the fields of a type anew at each call.
 _FIELDS = {field.encode_name: field for field in msgspec.structs.fields(PlacementRequest)}
 _OPTIONS = {name: field for name, field in _FIELDS.items() if name not in _SUBJECTS}
 _DEFAULTS = PlacementRequest()
@@ -32,7 +32,7 @@ async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) 
 
     Raises:
         MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: all that is wrong with it and with the pods in it.
+        InvalidManifest: the request or pods in it are wrong; the error has all that is.
     """
     members = await read_members(raw, read=tuple(_FIELDS), lists=("pods",), items_max=items_max)
     members = {name: value for name, value in members.items() if value != b"null"}
@@ -53,10 +53,10 @@ async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) 
 async def parse_pods(
     member: Member, field: str, templates: TemplateCache, items_max: int
 ) -> tuple[PodManifest, ...]:
-    """A list of pods that are to be placed; their `nodeName` is a wish.
+    """Read a list of pods to place; their `nodeName` says where they are wanted, not where they are.
 
     Raises:
-        InvalidManifest: what is wrong in any of them, as `pods[3].spec…`.
+        InvalidManifest: some pods are wrong; errors are named as `pods[3].spec…`.
     """
     parse = partial(parse_pod, templates=templates, to_place=True)
     pods = await parse_items(items_in(member, field, items_max), field, parse)
@@ -91,7 +91,7 @@ async def _intent(
 
 
 async def _replicas(raw: bytes, count: int, templates: TemplateCache) -> tuple[PodManifest, ...]:
-    """`<name>-0` to `<name>-(count-1)`: the same template asked for again names the same pods."""
+    """The pods `<name>-0` to `<name>-(count-1)`; a template that is sent again names the same pods."""
     try:
         template = parse_pod(raw, templates, to_place=True)
     except InvalidManifest as error:
@@ -128,7 +128,7 @@ def _references(raw: bytes, items_max: int) -> tuple[PodRef, ...]:
 
 
 def _later(references: list[PodRef]) -> Iterator[tuple[int, PodRef]]:
-    """Those that were there before, with their places."""
+    """The references that stand earlier in the list already, with their positions."""
     seen: set[tuple[str, str]] = set()
     for index, reference in enumerate(references):
         if (reference.namespace, reference.name) in seen:
@@ -140,7 +140,7 @@ def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
     """Refuse an object that is in a list twice.
 
     Raises:
-        InvalidManifest: naming each but the first.
+        InvalidManifest: an object is there twice; each repetition is named.
     """
     if len({(each.namespace, each.name) for each in manifests}) == len(manifests):
         return

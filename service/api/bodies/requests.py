@@ -1,4 +1,4 @@
-"""Reading requests strictly: bodies within their limits, media types, query, preconditions."""
+"""Reads requests strictly: bodies within their limits, media types, queries, preconditions."""
 
 import asyncio
 import re
@@ -37,7 +37,7 @@ def operation_of(request: AnyRequest) -> Operation:
 
 
 def header(request: AnyRequest, name: str) -> str | None:
-    """The first header of a lower-case name; None where there is none.
+    """The first header of this name, which is in lower case; None if there is none.
 
     Litestar's own view of the headers decodes and indexes all of them, for two or three that are
     looked up.
@@ -50,13 +50,14 @@ def header(request: AnyRequest, name: str) -> str | None:
 
 
 def media_type(request: AnyRequest) -> str:
-    """The body's media type: one that the operation takes; JSON where there need not be a body.
+    """The body's media type, one that the operation takes; JSON if a body that is optional has none.
 
-    A web page can have a browser send a body without a Content-Type to any server, and no other body that
-    could be taken for JSON, unless the server agrees.
+    A Content-Type is demanded, since a web page can have a browser send a body without one to any
+    server, but no body that is declared as JSON unless the server agrees.
 
     Raises:
-        UnsupportedMediaType: another Content-Type, charset or Content-Encoding; or none, and the operation needs a body.
+        UnsupportedMediaType: the operation does not take this Content-Type, charset or
+            Content-Encoding, or it needs a body and there is no Content-Type.
     """
     encoding = header(request, "content-encoding")
     if encoding is not None:
@@ -85,12 +86,12 @@ def _taken(request: AnyRequest) -> str:
 
 
 def query(request: AnyRequest) -> Mapping[str, str]:
-    """The query parameters, each at most once and each one of the operation's.
+    """The query parameters; each is one of the operation's, and is there at most once.
 
     A misspelt parameter is refused, not ignored: `?dryrun=true` must not write.
 
     Raises:
-        MalformedRequest: an unknown or repeated parameter, or one that is not UTF-8.
+        MalformedRequest: a parameter is unknown, repeated or not UTF-8.
     """
     if not (raw := request.scope["query_string"]):
         return {}
@@ -108,7 +109,7 @@ def query(request: AnyRequest) -> Mapping[str, str]:
 
 
 def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int | None:
-    """A query parameter as an integer between `least` and 2**63 - 1; None where absent."""
+    """A query parameter as an integer between `least` and 2**63 - 1; None if it is absent."""
     text = parameters.get(name)
     if text is None:
         return None
@@ -118,7 +119,7 @@ def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int |
 
 
 def integer_header(request: AnyRequest, name: str, *, default: int | None) -> int | None:
-    """A header as an integer between 0 and 2**63 - 1; `default` where it is absent or empty."""
+    """A header as an integer between 0 and 2**63 - 1; `default` if it is absent or empty."""
     text = (header(request, name) or "").strip()
     if not text:
         return default
@@ -134,10 +135,10 @@ def wrong_parameter(name: str, message: str, value: str) -> MalformedRequest:
 
 
 def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ...]:
-    """The tags of an If-Match or If-None-Match, without their quotes; `("*",)` for any.
+    """The tags of an If-Match or If-None-Match, without their quotes; `("*",)` matches any tag.
 
-    If-Match compares strongly (RFC 9110): a weak tag in it matches nothing, so it is left out. So
-    is `"*"`, which in quotes is a tag like any other, and none of ours.
+    If-Match compares strongly (RFC 9110): a weak tag in it matches nothing, so it is left out. The
+    quoted `"*"` is left out, too: it is a tag like any other, and none that the server gives.
 
     Raises:
         MalformedRequest: the header is not a list of entity tags.
@@ -152,22 +153,22 @@ def entity_tags(header: str, value: str, *, weak: bool = False) -> tuple[str, ..
 
 
 def if_match(request: AnyRequest) -> tuple[str, ...] | None:
-    """The entity tags of the request's If-Match; None where it has none."""
+    """The entity tags of the request's If-Match; None if it has no such header."""
     value = header(request, "if-match")
     return None if value is None else entity_tags("If-Match", value)
 
 
 def if_none_match(request: AnyRequest) -> tuple[str, ...] | None:
-    """The entity tags of the If-None-Match of a write; None where it has none."""
+    """The entity tags of the If-None-Match of a write; None if it has no such header."""
     value = header(request, "if-none-match")
     return None if value is None else entity_tags("If-None-Match", value, weak=True)
 
 
 def converted(value: object, type_: type[T], prefix: str = "") -> T:
-    """A decoded value as a type.
+    """Convert a decoded value to a type.
 
     Raises:
-        InvalidManifest: it is not of that type; the path begins with `prefix`.
+        InvalidManifest: the value is not of that type; the error's path begins with `prefix`.
     """
     try:
         return msgspec.convert(value, type_)
@@ -179,7 +180,7 @@ class BodyReader:
     """Reads bodies within their limits in bytes and time.
 
     Neither Litestar nor granian gives up on a client that stops sending, so each wait is bounded
-    here, and so is the whole: a client that sends a byte now and then is no better.
+    here, and so is the time of the whole body: a client may send a byte now and then for ever.
     """
 
     def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
@@ -194,11 +195,11 @@ class BodyReader:
         self._monotonic = monotonic
 
     async def read(self, request: AnyRequest) -> bytes:
-        """The whole body.
+        """Read the whole body, whose bytes are held until the request's end.
 
         Raises:
-            BodyTooLarge: as soon as the announced or the received length is over the limit.
-            TooManyBytes: the process holds too many bytes already. What was read is held until the request's end.
+            BodyTooLarge: the announced or the received length is over the limit.
+            TooManyBytes: the process holds too many bytes already.
             BodyTimeout: the client is too slow.
             MalformedRequest: the client left in the middle.
             UnsupportedMediaType: there is a body, and no Content-Type.
@@ -215,10 +216,10 @@ class BodyReader:
     async def stream(
         self, request: AnyRequest, waits: Callable[[], bool] | None = None
     ) -> AsyncIterator[bytes]:
-        """The body piece by piece, however long it is; raises what `read` raises.
+        """Yield the body piece by piece, however long it is; it raises what `read` raises.
 
-        Whoever takes the pieces gives them back, too. `waits` tells whether the client may be waiting for an answer to what it has sent so far:
-        then its time begins anew.
+        The caller gives the bytes of the pieces back to the budget. `waits` tells whether the
+        client may be waiting for an answer to what it has sent so far: then its time begins anew.
         """
         _refuse_announced(header(request, "content-length") or "0", sys.maxsize)
         receiving = self._receiving(request, sys.maxsize)
@@ -236,7 +237,7 @@ class BodyReader:
         return _Receiving(limit, self._monotonic(), holding_of(request.scope))
 
     def _left(self, receiving: "_Receiving") -> float:
-        """Seconds until the next piece has to be here."""
+        """Seconds until the next piece must have arrived."""
         granted = self._timeout_seconds + receiving.received / self._bytes_per_second_min
         return min(self._timeout_seconds, receiving.started + granted - self._monotonic())
 
@@ -269,7 +270,7 @@ class BodyReader:
 
 
 async def _within(seconds: float, awaited: Awaitable[T], holding: Holding) -> T:
-    """Wait for so long; as `asyncio.timeout`, which takes three times as much for one wait.
+    """Wait so many seconds at most, as with `asyncio.timeout`, which takes three times as much CPU.
 
     Raises:
         TimeoutError: it took longer, or the request has to give way.
@@ -295,7 +296,7 @@ async def _within(seconds: float, awaited: Awaitable[T], holding: Holding) -> T:
 
 
 class _Receiving:
-    """How far the body of a request has come."""
+    """How much of a request's body has arrived."""
 
     __slots__ = ("_limit", "holding", "more", "received", "started")
 
@@ -307,10 +308,10 @@ class _Receiving:
         self.more = True
 
     def take(self, message: Mapping[str, Any]) -> bytes:
-        """The next piece of the body.
+        """Take the next piece of the body from an ASGI message.
 
         Raises:
-            BodyTooLarge, MalformedRequest, TooManyBytes: see `BodyReader.read`.
+            BodyTooLarge, MalformedRequest, TooManyBytes: as `BodyReader.read` does.
         """
         if message["type"] != "http.request":
             raise MalformedRequest("The client left before the body was complete.")

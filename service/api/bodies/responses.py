@@ -1,4 +1,4 @@
-"""Answers: their headers, entity tags, and manifests and lists put together from bytes."""
+"""Makes answers: their headers, entity tags, and manifests and lists put together from bytes."""
 
 from collections.abc import Iterable
 
@@ -48,7 +48,7 @@ def tag_of(resource_version: int) -> str:
 
 
 def not_modified(request: AnyRequest, etag: str, revision: int) -> Response[bytes] | None:
-    """304 if the client names this tag in If-None-Match: it has the object already."""
+    """A 304 if the client names this tag in If-None-Match, since it has the object already, else None."""
     given = header(request, "if-none-match")
     if given is None:
         return None
@@ -59,12 +59,12 @@ def not_modified(request: AnyRequest, etag: str, revision: int) -> Response[byte
 
 
 def items(rows: Iterable[ObjectRow]) -> bytes:
-    """Objects as the inside of a JSON array."""
+    """The objects of a JSON array, without its brackets."""
     return b",".join(with_resource_version(row.body, row.revision) for row in rows)
 
 
 def list_head(kind: str, revision: int, continue_: str | None) -> bytes:
-    """A list of Kubernetes' shape up to its first item; `]}` ends it."""
+    """The beginning of a list in Kubernetes' form, up to its first item; `]}` ends the list."""
     more = b"" if continue_ is None else b',"continue":"%s"' % continue_.encode()
     return b'{"apiVersion":"v1","kind":"%s","metadata":{"resourceVersion":"%d"%s},"items":[' % (
         kind.encode(),

@@ -1,6 +1,6 @@
 """Answers that are sent piece by piece.
 
-That there is room for each piece, and that its reader takes it, `service.api.bodies.budget` sees to.
+`service.api.bodies.budget` sees that there is room for each piece, and that its reader takes it.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from typing_extensions import override
 from service.api.problems import TooManyBytes
 
 HEAD_ONLY = "moorage_head_only"
-"""Set in the scope's state by the edge, which turns HEAD into GET."""
+"""The edge sets this in the scope's state when it turns HEAD into GET."""
 PIECE_BYTES = 64 * 1024
-"""What is sent at once, about; a slow reader is judged piece by piece."""
+"""About how many bytes are sent at once; each piece has its own time to be read."""
 READER_SECONDS_MAX = 10.0
-"""How long a client may leave a piece unread before it is dropped."""
+"""How long a client may leave a piece unread before its connection is dropped."""
 
 _log = logging.getLogger(__name__)
 
@@ -34,11 +34,11 @@ def is_head(scope: Scope) -> bool:
 
 
 class Streamed(Response[None]):
-    """A body of unknown length.
+    """An answer whose body is sent in pieces, as its length is not known.
 
-    Litestar's own `Stream` waits for the client to leave by reading on, and so would swallow the
-    request's body where that is still being read. With `ends_with_client` this one does the same:
-    for requests without a body, and for pieces that may be long in coming.
+    Litestar's own `Stream` notices that a client leaves by reading from it, and so would swallow
+    the request's body if that is still being read. This class reads only with `ends_with_client`:
+    for requests without a body, whose pieces may be long in coming.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class _StreamedResponse(ASGIResponse):
 
     @override
     async def send_body(self, send: Send, receive: Receive) -> None:
-        """Send the pieces as they come; a reader that is too slow finds the answer cut off.
+        """Send the pieces as they come; the answer to a reader that is too slow is cut off.
 
-        A piece that finds no room is refused to its maker, where that waits for what becomes of it: what the maker
-        yields then ends the answer.
+        If a piece finds no room, TooManyBytes is raised in the generator that made it; what the
+        generator yields then ends the answer.
         """
         if not self._ends_with_client:
             await self._send_pieces(send)
@@ -115,7 +115,7 @@ async def _send(send: Send, piece: bytes, *, more: bool) -> None:
 
 
 async def _send_last_word(send: Send, pieces: Pieces, error: TooManyBytes) -> None:
-    """There is no room for a piece: let its maker say so. Where the format has no words for it, the answer is cut off."""
+    """Raise TooManyBytes in the generator and send what it yields then; if it yields nothing, cut off."""
     try:
         last_word = await pieces.athrow(error)
     except (TooManyBytes, StopAsyncIteration):

@@ -1,1 +1,1 @@
-"""Requests that go to the worker that decides for their cluster."""
+"""Passes requests to the worker that decides the requests of their cluster."""

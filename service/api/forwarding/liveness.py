@@ -1,11 +1,11 @@
-"""Which workers of a server live: each holds a lock that ends with its process, however that ends."""
+"""Tells which workers of a server run: each holds a lock that ends with its process in any case."""
 
 import fcntl
 from pathlib import Path
 
 
 class Liveness:
-    """This worker's lock, and a look at those of others, in a folder that only they share."""
+    """It holds this worker's lock and tests those of others, in a folder that only they share."""
 
     def __init__(self, folder: Path, own: str) -> None:
         self._folder = folder
@@ -20,14 +20,14 @@ class Liveness:
             return False
         with file:
             try:
-                # Shared, so that two who look do not take each other for the worker.
+                # The lock is shared, so that two who test do not take each other for the worker.
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return True
         return False
 
     def end(self) -> None:
-        """This worker counts as dead from now on."""
+        """Give up the lock, so that this worker counts as dead from now on."""
         Path(self._file.name).unlink(missing_ok=True)
         self._file.close()
 

@@ -1,4 +1,4 @@
-"""Requests that take a cluster's replica go to the worker that has it (P19)."""
+"""Passes requests that need a cluster's replica to the worker that decides for the cluster (P19)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -21,15 +21,15 @@ from service.api.telemetry.metrics import Metrics
 from service.scheduler.controllers.cluster_owners import ClusterOwners
 
 HANDED_BYTES_MAX = 16 * 1024 * 1024
-"""Larger bodies are decided where they arrive."""
+"""A request with a larger body is decided by the worker where it arrives."""
 _SECRETS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
-"""Who the caller is travels in place of these."""
+"""These headers are not forwarded; the principal that they proved is sent in their place."""
 _HANDED = "moorage_handed_over"
-"""Set in the state of a request that came from another worker: it is never handed on."""
+"""This is set in the state of a request that came from another worker, so it is not forwarded again."""
 
 
 class ForwardingMiddleware:
-    """Litestar middleware. What streams (NDJSON, watches) or is read from the tables stays."""
+    """Litestar middleware that forwards requests, but for streams (NDJSON, watches) and reads of tables."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class ForwardingMiddleware:
         self._metrics = metrics
 
     def __call__(self, app: ASGIApp) -> ASGIApp:
-        """The application, decided here or elsewhere."""
+        """Wrap the application, so that each request is decided here or by another worker."""
 
         async def handing_over(scope: Scope, receive: Receive, send: Send) -> None:
             holder = None
@@ -78,7 +78,7 @@ class ForwardingMiddleware:
         return await forward(self, holder, request, _repeat(scope), lambda: _here(app, scope, body))
 
     async def ask(self, holder: str, request: ForwardedRequest, repeat: Repeat) -> ForwardedAnswer:
-        """As `SocketPeers.ask`, counted."""
+        """Ask another worker as `SocketPeers.ask` does, and count the outcome."""
         try:
             answer = await self._peers.ask(holder, request, repeat)
         except Unreachable:
@@ -94,7 +94,7 @@ class ForwardingMiddleware:
 
 
 async def decide_forwarded(app: ASGIApp, request: ForwardedRequest) -> ForwardedAnswer:
-    """What the application of this worker answers to a request that another one handed over."""
+    """The answer of this worker's application to a request that another worker forwarded."""
     scope: Any = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -118,7 +118,7 @@ async def decide_forwarded(app: ASGIApp, request: ForwardedRequest) -> Forwarded
 
 
 async def _here(app: ASGIApp, scope: HTTPScope, body: bytes) -> ForwardedAnswer:
-    """The answer of this worker after all, which reads the body once more."""
+    """The answer of this worker when no other answered; its handler reads the body once more."""
     holding_of(scope).give_back(len(body))
     return await answer_of(app, scope, body)
 

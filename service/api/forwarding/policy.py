@@ -1,8 +1,8 @@
-"""Handing a request to the worker that decides its cluster's requests (P19).
+"""Defines what happens if the worker that a request is forwarded to does not answer (P19).
 
-A hint: whoever cannot reach that worker decides by itself, and the swap of the head keeps it right.
-What must not happen is that a request takes effect twice, or is told as refused and takes effect
-after all. So, once the other worker may have begun,
+Forwarding only avoids races: a worker that cannot reach the other one decides by itself, and the
+swap of the head keeps the log right. But no request may take effect twice, or be answered with a
+refusal and take effect after all. So, once the other worker may have begun,
 
 - what changes nothing is decided here,
 - what has an idempotency key is decided here too, under that key: if the other one has committed
@@ -17,11 +17,14 @@ from typing import Literal, Protocol, TypeVar
 from service.model.errors import OutcomeUnknown
 
 Repeat = Literal["Safe", "Keyed", "Never"]
-"""Whether a request may be decided again: it changes nothing, it has a key, it may not."""
+"""Whether a request may be decided again.
+
+It may if it changes nothing (`Safe`) or has an idempotency key (`Keyed`), and else never.
+"""
 
 
 class Unreachable(Exception):  # noqa: N818 - a finding, not a failure
-    """The other worker was not asked, or did not begin, and never will."""
+    """The other worker has not begun to decide the request, and never will."""
 
 
 class AnswerLost(Exception):  # noqa: N818
@@ -29,11 +32,11 @@ class AnswerLost(Exception):  # noqa: N818
 
 
 class Reply(Protocol):
-    """An answer of either worker."""
+    """An answer to a request, whichever worker gave it."""
 
     @property
     def refused(self) -> bool:
-        """Whether it is an error, which no idempotency key has on record."""
+        """Whether the answer is an error; errors are not recorded under idempotency keys."""
         ...
 
 
@@ -47,13 +50,13 @@ class Peers(Protocol[Request_contra, Told_co]):
     """The other workers of this server."""
 
     async def ask(self, holder: str, request: Request_contra, repeat: Repeat) -> Told_co:
-        """Have a request decided there, and never handed on from there.
+        """Have the worker `holder` decide a request, which it does not forward again.
 
-        What may be repeated need not wait long for a worker that stands still.
+        A request that may be repeated does not wait long for a worker that stands still.
 
         Raises:
-            Unreachable: nothing was begun.
-            AnswerLost: something may have been.
+            Unreachable: the other worker has not begun, and never will.
+            AnswerLost: the other worker may have begun.
         """
         ...
 
@@ -65,7 +68,7 @@ async def forward(
     repeat: Repeat,
     here: Callable[[], Awaitable[Answered]],
 ) -> Answered:
-    """The answer of the worker `holder`, or, if that cannot be had, the one decided `here`.
+    """The answer of the worker `holder`, or the one decided `here` if that worker gives none.
 
     Raises:
         OutcomeUnknown: the answer got lost, and the request must not simply be decided again.

@@ -1,8 +1,8 @@
-"""Requests and answers between the workers of one server, over sockets in a private folder.
+"""Carries requests and answers between the workers of a server, over sockets in a private folder.
 
-Each worker listens on a socket named after itself; each keeps one connection to each worker that it
-hands requests to. On it requests and answers pass in any order, as frames: four bytes of length,
-then MessagePack. A large answer comes in parts, between which others pass.
+Each worker listens on a socket named after itself, and keeps one connection to each worker that it
+forwards requests to. On a connection, requests and answers pass in any order, as frames: four bytes
+of length, then MessagePack. A large answer is sent in parts, with other frames in between.
 """
 
 import asyncio
@@ -22,24 +22,24 @@ from service.api.problems import TooManyBytes
 from service.model.principals import Principal
 
 SOCKET_PATH_BYTES_MAX = 100
-"""What all systems take."""
+"""The longest path of a socket that all systems accept."""
 FRAME_BYTES_MAX = 64 * 1024 * 1024
-"""A request that is larger, with all that belongs to it, is not handed over."""
+"""A request that takes more, with all that belongs to it, is not forwarded."""
 PART_BYTES_MAX = 1024 * 1024
-"""So much of an answer's body goes in one frame: pings and other answers need not wait long for it."""
+"""The most of an answer's body in one frame, so that pings and other answers need not wait long."""
 CONNECT_SECONDS_MAX = 0.5
 RECONNECT_SECONDS = 0.25
-"""After a worker could not be reached, for so long nobody tries."""
+"""How long nobody tries to reach a worker again that could not be reached."""
 PING_SECONDS = 0.25
 PINGS_UNANSWERED_MAX = 4
-"""A worker that leaves so many unanswered stands still: no event loop here is held up so long."""
+"""A worker that leaves so many pings unanswered stands still: no healthy one is held up so long."""
 
 Headers = Sequence[tuple[bytes, bytes]]
 _log = logging.getLogger(__name__)
 
 
 class ForwardedRequest(msgspec.Struct, frozen=True, array_like=True):
-    """A request as it came, its body complete, without what its caller proved with who it is."""
+    """A request with its complete body, without the credentials by which its caller was identified."""
 
     method: str
     path: str
@@ -53,17 +53,17 @@ class ForwardedRequest(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ForwardedAnswer(msgspec.Struct, frozen=True, array_like=True):
-    """An answer, complete."""
+    """A complete answer."""
 
     status: int
     headers: Headers
     body: bytes
     changes_nothing: bool = False
-    """Whether nothing was changed for it, so that it may be refused where there is no room for it."""
+    """Whether the request changed nothing, so that its answer may be refused if there is no room."""
 
     @property
     def refused(self) -> bool:
-        """Whether it is an error."""
+        """Whether the answer is an error."""
         return self.status >= 400  # noqa: PLR2004
 
 
@@ -75,9 +75,9 @@ class _Ask(msgspec.Struct, frozen=True, array_like=True, tag="?"):
 class _Answer(msgspec.Struct, frozen=True, array_like=True, tag="!"):
     number: int
     answer: ForwardedAnswer | None
-    """None: it was not begun, since this worker is about to stop."""
+    """The answer; None if the request was not begun, since this worker is about to stop."""
     more: bool = False
-    """Whether parts of its body follow."""
+    """Whether more parts of the answer's body follow."""
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True, tag="+"):
@@ -106,7 +106,7 @@ Decide = Callable[[ForwardedRequest], Awaitable[ForwardedAnswer]]
 
 
 def socket_of(folder: Path, worker: str) -> Path:
-    """Where a worker listens.
+    """The path of the socket on which a worker listens.
 
     Raises:
         ValueError: the path would be longer than systems allow.
@@ -118,7 +118,7 @@ def socket_of(folder: Path, worker: str) -> Path:
 
 
 class Listener:
-    """Decides what other workers hand to this one."""
+    """Decides the requests that other workers forward to this one."""
 
     def __init__(self, path: Path, decide: Decide, budget: Budget) -> None:
         self._path = path
@@ -127,16 +127,16 @@ class Listener:
         self._server: asyncio.Server | None = None
         self._closing = False
         self.deciding: set[asyncio.Task[None]] = set()
-        """The requests of others that are under way here."""
+        """The forwarded requests that are under way here."""
         self.connections: set[StreamWriter] = set()
-        """The other workers' ends are at these."""
+        """The open connections from other workers."""
 
     async def start(self) -> None:
         """Listen."""
         self._server = await asyncio.start_unix_server(self._serve, self._path)
 
     async def close(self) -> None:
-        """Begin nothing more, answer what was begun, hang up."""
+        """Begin no more requests, answer those that were begun, and close the connections."""
         self._closing = True
         self.stop_listening()
         while self.deciding:
@@ -146,7 +146,7 @@ class Listener:
         self._path.unlink(missing_ok=True)
 
     def stop_listening(self) -> None:
-        """Take no new connections; those that there are stay."""
+        """Accept no new connections; the open ones stay open."""
         if self._server is not None:
             self._server.close()
 
@@ -164,7 +164,7 @@ class Listener:
                     self.deciding.add(task)
                     task.add_done_callback(self.deciding.discard)
         except (OSError, EOFError, msgspec.MsgspecError):
-            pass  # what was begun goes on to its end
+            pass  # requests that were begun go on to their end
         finally:
             self.connections.discard(writer)
             writer.close()
@@ -178,7 +178,7 @@ class Listener:
                 _log.exception("A request of another worker failed.")
                 frames = [_Lost(ask.number)]
             else:
-                holding.overdraw(len(answer.body))  # it was allowed when it was made
+                holding.overdraw(len(answer.body))  # the answer had room when it was made
                 frames = _in_parts(ask.number, answer)
             with suppress(OSError):
                 for frame in frames:
@@ -187,7 +187,7 @@ class Listener:
 
 
 class SocketPeers:
-    """The other workers, as this one asks them. Create it within the event loop that uses it."""
+    """Asks the other workers of a server. Create it within the event loop that uses it."""
 
     def __init__(self, folder: Path, *, answer_seconds_max: float, budget: Budget) -> None:
         self._folder = folder
@@ -196,10 +196,10 @@ class SocketPeers:
         self._peers: dict[str, _Peer] = {}
 
     async def ask(self, holder: str, request: ForwardedRequest, repeat: Repeat) -> ForwardedAnswer:
-        """See `service.api.forwarding.policy.Peers`.
+        """Have another worker decide a request, as `service.api.forwarding.policy.Peers` demands.
 
         Raises:
-            TooManyBytes: this process has no room for the answer, for which nothing was changed.
+            TooManyBytes: this process has no room for the answer, and the request changed nothing.
         """
         peer = self._peers.get(holder)
         if peer is None:
@@ -212,11 +212,11 @@ class SocketPeers:
             raise AnswerLost from None
 
     def stands_still(self, worker: str) -> bool:
-        """Whether a worker that was asked before says nothing any more; KeyError if none was."""
+        """Whether a worker no longer answers pings; KeyError if it was never asked anything."""
         return self._peers[worker].stands_still
 
     async def close(self) -> None:
-        """Hang up; who still waits for an answer hears that it got lost."""
+        """Close all connections; requests that still wait for an answer get AnswerLost."""
         for peer in self._peers.values():
             await peer.close()
 
@@ -225,7 +225,7 @@ class SocketPeers:
 
 
 class _Waiting:
-    """Who waits for an answer, and what has come of it; the bytes are held until it is closed."""
+    """A request that waits for its answer, with the parts that have come; it holds their bytes."""
 
     def __init__(self, budget: Budget, *, may_repeat: bool) -> None:
         self.answer: asyncio.Future[ForwardedAnswer] = asyncio.get_running_loop().create_future()
@@ -235,7 +235,7 @@ class _Waiting:
         self._holding = Holding(budget)
 
     def hear(self, frame: _Answer | _Part | _Lost) -> None:
-        """Take what has come; nobody waits for the rest of what was refused."""
+        """Take a frame of the answer; once the answer is refused, the frames that follow are dropped."""
         if self.answer.done():
             return
         if isinstance(frame, _Lost):
@@ -260,12 +260,12 @@ class _Waiting:
             self.answer.set_result(replace(self._start, body=b"".join(self._parts)))
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Give back the bytes held, since nobody waits for the answer any more."""
         self._holding.close()
 
 
 class _Peer:
-    """One other worker."""
+    """Another worker, and the connection to it."""
 
     def __init__(self, path: Path, budget: Budget) -> None:
         self._path = path
@@ -278,16 +278,16 @@ class _Peer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._not_before = float("-inf")
         self._unanswered = 0
-        """Pings since anything was heard of it."""
+        """How many pings were sent since the last frame from the worker came."""
 
     @property
     def exists(self) -> bool:
-        """Whether it may be alive."""
+        """Whether the worker may be running."""
         return self._writer is not None or self._path.exists()
 
     @property
     def stands_still(self) -> bool:
-        """Whether it has left too many pings unanswered."""
+        """Whether the worker has left too many pings unanswered."""
         return self._unanswered >= PINGS_UNANSWERED_MAX
 
     async def ask(self, request: ForwardedRequest, *, may_repeat: bool) -> ForwardedAnswer:
@@ -311,7 +311,7 @@ class _Peer:
             await asyncio.wait({task})
 
     async def _connection(self) -> StreamWriter:
-        """The connection to it, made if need be; Unreachable if there is none to be had now."""
+        """The connection to the worker, opened if need be; raises Unreachable if that fails."""
         async with self._connecting:
             if self.stands_still:
                 raise Unreachable
@@ -350,7 +350,7 @@ class _Peer:
             self._give_up(self._waiting.values())
 
     async def _look_after(self, writer: StreamWriter) -> None:
-        """Notice a worker that stands still: of what it was asked, do without what may be repeated."""
+        """Ping the worker; if it stands still, stop waiting for answers to requests that may be repeated."""
         while self._writer is writer:
             await asyncio.sleep(PING_SECONDS)
             if not self._waiting and not self.stands_still:
@@ -369,7 +369,7 @@ class _Peer:
 
 
 class _FrameTooLargeError(Exception):
-    """The other side would take it for nonsense, and hang up on everybody who waits."""
+    """A frame is too large: the other side would close the connection, on which others wait, too."""
 
 
 def _in_parts(number: int, answer: ForwardedAnswer) -> Iterable[_Answer | _Part]:
@@ -380,7 +380,7 @@ def _in_parts(number: int, answer: ForwardedAnswer) -> Iterable[_Answer | _Part]
 
 
 async def _read(reader: StreamReader) -> bytes:
-    """The next frame; EOFError at the end, and where the length makes no sense."""
+    """Read the next frame; raises EOFError at the end, or if the frame's length makes no sense."""
     size = int.from_bytes(await reader.readexactly(4), "big")
     if size > FRAME_BYTES_MAX:
         raise EOFError
@@ -388,11 +388,11 @@ async def _read(reader: StreamReader) -> bytes:
 
 
 def _write(writer: StreamWriter, frame: msgspec.Struct) -> None:
-    """Send a frame; ConnectionResetError, and nothing is sent, where the other has left."""
+    """Send a frame; raises ConnectionResetError, and sends nothing, if the other side has left."""
     encoded = _encode(frame)
     if len(encoded) > FRAME_BYTES_MAX:
         raise _FrameTooLargeError
     try:
         writer.write(len(encoded).to_bytes(4, "big") + encoded)
-    except RuntimeError:  # uvloop's word for a transport that is closed
+    except RuntimeError:  # uvloop raises this if the transport is closed
         raise ConnectionResetError from None

@@ -1,1 +1,1 @@
-"""One module for each part of the API: what its operations do with a request."""
+"""The handlers of operations, in one module for each part of the API."""

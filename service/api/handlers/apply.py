@@ -1,4 +1,4 @@
-"""Many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
+"""Writes many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
@@ -47,15 +47,15 @@ from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import ApplyLine, ApplyLines, ApplyObjects
 
 CHUNK_BYTES_MAX = 16 * 1024 * 1024
-"""A commit of a stream takes no more lines than these, as they were sent; one at least."""
+"""The bytes of the lines that one commit of a stream takes at most; it takes at least one line."""
 CHUNKS_AHEAD = 2
-"""Commits of one stream that are decided or on their way at the same time."""
+"""How many commits of one stream are decided or under way at the same time."""
 
 _READ = ("items",)
 
 _encoder = msgspec.json.Encoder()
 _FORBIDDEN = b'"result":"Forbidden"'
-"""In the answer to a line that its caller may not write: no text in it has quotes that are not escaped."""
+"""It stands in an answer only if the caller may not write that line, as quotes in texts are escaped."""
 
 _OPERATION = Operation(
     id="applyObjects",
@@ -134,7 +134,7 @@ async def parse_list(raw: bytes, services: Services) -> tuple[Applicable, ...]:
     """The objects of a `List`.
 
     Raises:
-        InvalidManifest: all that is wrong in any of them, as `items[3].spec…`.
+        InvalidManifest: some objects are wrong; errors are named as `items[3].spec…`.
     """
     most = services.settings.apply_objects_max
     members = await read_members(raw, read=_READ, lists=_READ, items_max=most)
@@ -160,7 +160,7 @@ def _prune(text: str | None) -> frozenset[str]:
 
 
 async def _apply_lines(request: AnyRequest, services: Services) -> Streamed:
-    """Answer while reading; the first chunk comes first, so that its errors have a status."""
+    """Answer while reading; the first chunk is decided before the answer begins, so that errors get a status."""
     if query(request):
         raise wrong_parameter("prune", "goes with a List only, which is one commit", "")
     head = await services.reads.head(request.path_params["cluster"])
@@ -193,7 +193,7 @@ async def _streamed(
 
 
 class _UnderWay:
-    """The chunks of one stream that are submitted and not yet answered, in their order."""
+    """The chunks of one stream that are submitted and not yet answered, in their order in the stream."""
 
     def __init__(self, count_max: int) -> None:
         self.tasks: asyncio.Queue[asyncio.Task[tuple[int, bytes]] | None] = asyncio.Queue()
@@ -201,18 +201,18 @@ class _UnderWay:
         self.count = 0
 
     def add(self, work: Coroutine[Any, Any, tuple[int, bytes]]) -> None:
-        """Start the next one, for which `room` was acquired."""
+        """Start the next chunk, for which the caller has acquired `room`."""
         self.count += 1
         task = asyncio.create_task(work)
         task.add_done_callback(_take_note)
         self.tasks.put_nowait(task)
 
     def end(self) -> None:
-        """Nothing more will be added."""
+        """Say that no more chunks will be added."""
         self.tasks.put_nowait(None)
 
     async def answers(self) -> AsyncIterator[tuple[int, bytes]]:
-        """What they are answered, as soon as each is."""
+        """The answers of the chunks, in order and each as soon as it is there."""
         while (task := await self.tasks.get()) is not None:
             answer = await task
             self.count -= 1
@@ -220,18 +220,18 @@ class _UnderWay:
             self.room.release()
 
     def cancel(self) -> None:
-        """Have those that are not decided given up."""
+        """Cancel the chunks that are not decided yet."""
         while not self.tasks.empty():
             if (task := self.tasks.get_nowait()) is not None:
                 task.cancel()
 
 
 async def _answers(request: AnyRequest, services: Services) -> AsyncIterator[tuple[int, bytes]]:
-    """Revision and answer lines of each chunk, once it is committed.
+    """The revision and the answer lines of each chunk, once it is committed.
 
     The next chunk is read, parsed and decided while one is being committed. Under an idempotency
-    key it is only decided after that: should the one fail and the stream be sent again, it would
-    otherwise be answered from its record and not done again on top of the other.
+    key it is decided only afterwards. Otherwise, if a chunk failed and the stream were sent again,
+    the chunk after it would be answered from its record instead of being decided anew on top.
     """
     under_way = _UnderWay(CHUNKS_AHEAD if header(request, "idempotency-key") is None else 1)
     feeding = asyncio.create_task(_feed(request, services, under_way))
@@ -245,7 +245,7 @@ async def _answers(request: AnyRequest, services: Services) -> AsyncIterator[tup
 
 
 async def _feed(request: AnyRequest, services: Services, under_way: _UnderWay) -> None:
-    """Submit chunk after chunk where there is room."""
+    """Submit chunk after chunk, each as soon as there is room for it among those under way."""
     chunk, caller = 0, deciding_for(request)
     try:
         async for start, lines in _chunks(request, services, lambda: under_way.count > 0):
@@ -259,7 +259,7 @@ async def _feed(request: AnyRequest, services: Services, under_way: _UnderWay) -
 
 
 def _take_note(task: "asyncio.Task[tuple[int, bytes]]") -> None:
-    """Nobody asks for what follows a chunk that failed: say nothing of it."""
+    """Read the task's exception, as asyncio logs those that nobody reads; a failed chunk has told enough."""
     if not task.cancelled():
         task.exception()
 
@@ -286,7 +286,7 @@ def _rendered_lines(answer: LinesAnswer) -> Rendered:
 async def _chunks(
     request: AnyRequest, services: Services, waits: Callable[[], bool]
 ) -> AsyncIterator[tuple[int, Sequence[bytes]]]:
-    """The body's lines, so many at a time as one commit takes, and the number of the first."""
+    """The body's lines, as many at a time as one commit takes, each time with the first line's number."""
     start, chunk = 1, _Chunk(services.settings.apply_lines_per_commit)
     async for line in _lines(request, services, waits):
         if not chunk.takes(line):
@@ -301,7 +301,7 @@ async def _chunks(
 
 
 class _Chunk:
-    """The lines of one commit, as they come. What it holds does not depend on the pieces in which they come."""
+    """The lines of one commit; which lines these are does not depend on the pieces in which they arrive."""
 
     def __init__(self, lines_max: int) -> None:
         self.lines: list[bytes] = []
@@ -310,29 +310,29 @@ class _Chunk:
 
     @property
     def is_full(self) -> bool:
-        """Whether it takes no other line, however short."""
+        """Whether this chunk has room for no other line, however short."""
         return len(self.lines) >= self._lines_max
 
     def takes(self, line: bytes) -> bool:
-        """Whether a line belongs to this commit."""
+        """Whether this commit has room for the line."""
         return not self.lines or self._bytes + len(line) <= CHUNK_BYTES_MAX
 
     def add(self, line: bytes) -> None:
-        """Take a line."""
+        """Add a line to this chunk."""
         self.lines.append(line)
         self._bytes += len(line)
 
     def next(self) -> "_Chunk":
-        """The one that follows, empty."""
+        """An empty chunk, which follows this one."""
         return _Chunk(self._lines_max)
 
 
 async def _lines(
     request: AnyRequest, services: Services, waits: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
-    """The body's lines, without their ends; the last one may be empty.
+    """The body's lines, without line ends; the last one may be empty.
 
-    A line that comes in many pieces is put together once, when it is complete.
+    A line that arrives in many pieces is put together once, when it is complete.
     """
     longest = services.settings.apply_line_bytes_max
     begun, length = list[bytes](), 0
@@ -354,7 +354,7 @@ def _refuse_long(length: int, longest: int) -> None:
 
 
 def _lines_in(piece: bytes) -> tuple[list[bytes], bytes]:
-    """The ends of lines in a piece, and what follows the last; `bytes.split` takes twice as long."""
+    """The parts of a piece that a line end follows, and the rest; `bytes.split` takes twice as long."""
     lines = BytesIO(piece).readlines()
     rest = lines.pop() if lines and lines[-1][-1:] != b"\n" else b""
     return [line[:-1] for line in lines], rest
@@ -372,7 +372,7 @@ async def _parse_lines(
 
 
 def _refusing(caller: Caller, lines: Iterable[ApplyLine]) -> tuple[ApplyLine, ...]:
-    """The lines, but for those that the caller may not write: these say why not."""
+    """The lines, of which those that the caller may not write are replaced by the reason for that."""
     return tuple(_refused_or_not(caller, each) for each in lines)
 
 

@@ -1,4 +1,4 @@
-"""The audit as admins read it: who wrote what, and who was refused."""
+"""Lists the audit for admins: who wrote what, and who was refused."""
 
 import re
 from datetime import datetime
@@ -17,7 +17,7 @@ from service.api.services import Services
 from service.model.audit import AuditRow
 
 ROWS_MAX = 1_000
-"""Rows in one page."""
+"""How many rows one page has at most."""
 
 _PLACE = re.compile(r"(\d{1,18})\.(\d{1,18})", re.ASCII)
 _EXAMPLE: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Clusters: what they are set to, where their logs end, how much they hold."""
+"""Reads and writes clusters: their configurations, where their logs end, and how much they hold."""
 
 import re
 from collections.abc import Sequence
@@ -200,7 +200,7 @@ CLUSTER_HANDLERS = (list_clusters, get_cluster, put_cluster, patch_cluster, dele
 
 
 async def _present(request: AnyRequest, services: Services, status: int = 200) -> Response[bytes]:
-    """The cluster now. Its tag is that of its configuration, which is what can be changed."""
+    """An answer with the cluster as it is now; its tag is its configuration's, the part that can change."""
     name = request.path_params["cluster"]
     config = await services.reads.get_object(name, CLUSTER_KIND, "", CLUSTER_NAME)
     visibility, store = visibility_of(request), services.reads.store
@@ -211,7 +211,7 @@ async def _present(request: AnyRequest, services: Services, status: int = 200) -
 
 
 async def _seen(store: Reads, shown: Sequence[tuple[ClusterRow, Visibility]]) -> list[ClusterRow]:
-    """Clusters of which only those pods are counted that are shown: in one query, however many they are."""
+    """The clusters with counts of the pods that the caller may see, read in one query for all clusters."""
     partly = {row.cluster_id: seen for row, seen in shown if seen is not None}
     pods = await store.count_pods(partly) if partly else {}
     return [_with_pods(row, pods.get(row.cluster_id)) for row, _ in shown]
@@ -227,7 +227,7 @@ def _with_pods(row: ClusterRow, pods: Counts | None) -> ClusterRow:
 async def _changed(
     request: AnyRequest, services: Services, intent: PutConfig | PatchConfig
 ) -> Response[bytes]:
-    """The cluster after a change: at the revision of the change, or a later one."""
+    """The cluster after a change, at the revision of the change or a later one."""
     try:
         answer = await services.scheduler.submit(
             request.path_params["cluster"], intent, caller=told_caller(request)
@@ -238,7 +238,7 @@ async def _changed(
 
 
 def _encoded(row: ClusterRow, visibility: Visibility = None) -> bytes:
-    """The cluster on the wire, with every setting, also those that have their default."""
+    """The JSON of a cluster with every setting, including those that have their default."""
     config = stored_config(row.config)
     return msgspec.json.encode(
         {
@@ -257,7 +257,7 @@ def _refuse_bad_name(name: str) -> None:
 
 
 def _config_in(decoded: object) -> dict[str, Any]:
-    """The configuration in the body of a PUT; what GET shows beside it may be there."""
+    """The configuration in the body of a PUT; the body may also have the other fields that GET shows."""
     if not isinstance(decoded, dict):
         raise InvalidManifest([FieldError("", "must be an object")])
     unknown = decoded.keys() - {"config", "name", "revision", "counts"}

@@ -1,4 +1,4 @@
-"""What happened to pods."""
+"""Lists events, which tell what happened to pods."""
 
 from litestar import Response, get
 from litestar.di import NamedDependency

@@ -1,4 +1,4 @@
-"""The operations that every kind of stored object has: list, get, put, patch, delete."""
+"""Handles the operations that every kind of stored object has: list, get, put, patch, delete."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
@@ -73,7 +73,7 @@ Act = Callable[[AnyRequest, Services, Resource], Awaitable[Response[Any]]]
 
 
 def object_handlers(resource: Resource) -> list[HTTPRouteHandler]:
-    """The handlers of one kind."""
+    """The handlers of one kind of object."""
     handlers = [
         get(resource.collection, opt=described(list_operation(resource)))(
             _bound(list_objects, resource)
@@ -127,12 +127,12 @@ async def get_object(
 async def list_objects(
     request: AnyRequest, services: Services, resource: Resource
 ) -> Response[Any]:
-    """The objects of a kind; see `list_of`."""
+    """The objects of a kind, as `list_of` answers them."""
     return await list_of(request, services, resource.kind)
 
 
 async def list_of(request: AnyRequest, services: Services, kind: str) -> Response[Any]:
-    """Objects by namespace and name: one page with `limit`, else all of them, streamed."""
+    """Objects ordered by namespace and name: one page if `limit` is given, else all, streamed."""
     parameters = query(request)
     passes = parse_filters(kind, parameters)
     own = _list_named(request, kind)
@@ -271,7 +271,7 @@ class _Found:
         self._batch: list[ObjectRow] = []
 
     async def start(self) -> int:
-        """Read the first batch; the head that it was read at."""
+        """Read the first batch, and return the revision of the head at which it was read."""
         page = await anext(self._pages)
         self._batch = self._passing(page)
         return page.head.revision
@@ -302,7 +302,7 @@ class _Found:
 
 
 async def _streamed(head: bytes, found: _Found) -> Pieces:
-    """The head comes with the first objects: if there is no room for these, nothing of the list was sent."""
+    """The list in pieces; its head is sent with the first objects, as these may find no room and be refused."""
     before = head
     async for batch in found.batches():
         if batch:
@@ -317,7 +317,7 @@ def _place(request: AnyRequest) -> tuple[str, str]:
 
 
 def _list_named(request: AnyRequest, kind: str) -> str:
-    """What tells a list from others: its cluster, kind and namespace."""
+    """Cluster, kind and namespace, by which a continuation's list is told from others."""
     scope = request.path_params.get("namespace", "")
     return f"{request.path_params['cluster']}/{kind}/{scope}"
 

@@ -1,4 +1,4 @@
-"""A whole cluster seen at once: its topology, and all its objects."""
+"""Shows a whole cluster at once: its topology, and all its objects."""
 
 from litestar import Response, get
 from litestar.di import NamedDependency
@@ -22,7 +22,7 @@ from service.scheduler.replica.kinds import INTERNAL_KINDS
 from service.scheduler.replica.loading import Rows
 
 ROWS_PER_PIECE = 1_000
-"""Of an export so many objects are sent at once."""
+"""How many objects of an export are sent at once."""
 
 _TOPOLOGY = Operation(
     id="getTopology",
@@ -92,7 +92,7 @@ _EXPORT = Operation(
 
 @get(CLUSTER_PATH + "/export", opt=described(_EXPORT))
 async def export_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Streamed:
-    """Everything at one revision, namespaces and nodes before the pods that need them."""
+    """All objects at one revision, namespaces and nodes before the pods that need them."""
     query(request)
     visibility, holding = visibility_of(request), holding_of(request.scope)
 

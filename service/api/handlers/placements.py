@@ -1,4 +1,4 @@
-"""Deciding where pods go, binding them by name, and saying why."""
+"""Places pods, binds and evicts them by name, and explains where they can go."""
 
 from functools import partial
 
@@ -85,7 +85,7 @@ _PLACE = Operation(
 
 @post(CLUSTER_PATH + "/placements", status_code=200, opt=described(_PLACE))
 async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Place pods, and keep where they went."""
+    """Place pods, and store where they were placed."""
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
@@ -130,7 +130,7 @@ _BIND = Operation(
 
 @post(PODS.item + "/binding", status_code=200, opt=described(_BIND))
 async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
-    """Bind a pod to a node, after all filters."""
+    """Bind a pod to a node that passes all filters, or to any node with `force`."""
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
@@ -146,7 +146,7 @@ async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> 
 
 
 def _bound(visibility: Visibility, answer: ObjectAnswer) -> Rendered:
-    """The pod that an operation changed, as its answer."""
+    """The answer of an operation that changed a pod: the pod as the caller may see it."""
     body = seen_body(visibility, PODS.kind, answer.body)
     body = with_resource_version(body, answer.resource_version)
     return Rendered(body, etag=tag_of(answer.resource_version))

@@ -1,4 +1,4 @@
-"""Who may make requests: principals with their tokens, and groups of an identity provider."""
+"""Manages who may make requests: principals with their tokens, and groups of an identity provider."""
 
 import re
 from collections.abc import Sequence
@@ -86,7 +86,7 @@ def _operation(  # noqa: PLR0913 - all that is told of one, by name
 
 
 def _tagged(operation: Operation, *preconditions: Parameter) -> dict[str, Any]:
-    """The `opt` of an operation on what has an entity tag."""
+    """The `opt` of an operation on an object that has an entity tag."""
     return described(msgspec.structs.replace(operation, tagged=True, parameters=preconditions))
 
 
@@ -127,7 +127,7 @@ async def get_caller(request: AnyRequest) -> Response[bytes]:
 
 
 class _Collection(msgspec.Struct, frozen=True, kw_only=True):
-    """All principals, or all groups; the two differ in their tokens alone."""
+    """All principals or all groups; they are handled alike, but that only principals have tokens."""
 
     kind: PrincipalKind
     noun: str
@@ -136,17 +136,17 @@ class _Collection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> str:
-        """The path of all."""
+        """The path of the whole collection."""
         return f"/v1/{self.noun}s"
 
     @property
     def item(self) -> str:
-        """The path of one."""
+        """The path of one principal or group."""
         return f"{self.path}/{{name:str}}"
 
     @property
     def title(self) -> str:
-        """As in the names of operations."""
+        """The noun as it stands in the names of operations."""
         return self.noun.capitalize()
 
 
@@ -271,14 +271,15 @@ async def _put(
 async def _has_to_keep_admin(
     request: AnyRequest, services: Services, losing: tuple[PrincipalKind, str] | None = None
 ) -> bool:
-    """Whether a token of an admin has to be left after a change, so that nobody is locked out.
+    """Whether an admin's token has to be left after a change, so that not everybody is locked out.
 
-    Not where there is an admin who needs none: who has the token of the settings, or the caller, if an identity
-    provider vouches for them: unless it may be their own last such grant that is taken, from `losing`. That a group
-    has one does not suffice, for there may be nobody in it.
+    None has to be left if there is an admin who needs no stored token. That is whoever has the
+    token of the settings. It is also the caller, if an identity provider vouches for them and they
+    stay admin though the principal or group `losing` loses its grants. A group of admins to which
+    the caller does not belong does not suffice, for there may be nobody in it.
 
     Raises:
-        NoAdminLeft: it is their last, and there are no tokens.
+        NoAdminLeft: the caller would lose their last grant as admin, and there are no tokens.
     """
     authentication, caller = services.authentication, caller_of(request.scope)
     if authentication.has_other_admin:
@@ -295,7 +296,7 @@ async def _has_to_keep_admin(
 
 
 def _precondition(request: AnyRequest) -> Precondition:
-    """What the request's If-Match and If-None-Match ask for."""
+    """The precondition that the request's If-Match and If-None-Match set."""
     wanted, unwanted = if_match(request), if_none_match(request)
 
     def check(row: PrincipalRow | None) -> None:
@@ -309,12 +310,12 @@ def _precondition(request: AnyRequest) -> Precondition:
 
 
 def _tag(row: PrincipalRow) -> str:
-    """Tells its grants from all others that it could have: they are what can be changed."""
+    """The entity tag of a principal or group, which changes with its grants."""
     return sha256(msgspec.json.encode((row.kind, row.name, row.grants, row.created_at))).hexdigest()
 
 
 def _place(grant: Grant) -> tuple[str, str, str]:
-    """Where a grant stands among others."""
+    """The key by which grants are sorted."""
     return grant.role, grant.cluster or "", grant.namespace or ""
 
 
@@ -433,10 +434,10 @@ async def _present_after_change(services: Services, of: _Collection, name: str) 
 
 
 def _named(request: AnyRequest) -> str:
-    """The name in the path: a slash and a tilde in it are written as JSON Pointer (RFC 6901) has them.
+    """The name in the path, where slash and tilde are escaped as in JSON Pointer (RFC 6901).
 
     Raises:
-        MalformedRequest: a tilde stands for nothing.
+        MalformedRequest: a tilde is not part of an escape.
     """
     told: str = request.path_params["name"]
     if "~" in _ESCAPES.sub("", told):
@@ -445,7 +446,11 @@ def _named(request: AnyRequest) -> str:
 
 
 def _good_name(of: _Collection, name: str, prefix: str) -> str:
-    """A name that may be given grants: of whom an identity provider names (with the prefix), as it names them."""
+    """Return a name that may be given grants, or raise InvalidManifest.
+
+    Names that an identity provider gives (all groups, and principals with the prefix) may have
+    nearly any form; others follow the server's own rule.
+    """
     if of.kind == "Group" or name.startswith(prefix):
         _require_name(name, f"has to be at most {NAME_CHARACTERS_MAX} characters, all printable", is_name(name))  # fmt: skip
         return name

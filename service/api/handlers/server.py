@@ -1,4 +1,4 @@
-"""What the server says of itself: health, metrics, the API's document and its pages."""
+"""Answers questions about the server itself: health, metrics, the API's document and its pages."""
 
 import asyncio
 
@@ -39,7 +39,7 @@ _OK = msgspec.json.encode(wire.Readiness(status="ok"))
     ),
 )
 async def livez() -> Response[bytes]:
-    """Answer as long as the event loop turns."""
+    """Answer as long as the event loop runs."""
     return Response(_OK, media_type=JSON)
 
 
@@ -65,11 +65,11 @@ async def readyz(services: NamedDependency[Services]) -> Response[bytes]:
 
 
 async def check_ready(reads: ClusterReads, scheduler: Scheduler, lag_seconds_max: float) -> None:
-    """See whether this process can serve.
+    """Check that this process can serve.
 
     Raises:
         StorageUnavailable: it does not reach the database.
-        ReplicaLags: it does not keep up with the logs.
+        ReplicaLags: one of its replicas is too far behind its log.
     """
     try:
         async with asyncio.timeout(_READY_SECONDS_MAX):
@@ -100,7 +100,7 @@ async def check_ready(reads: ClusterReads, scheduler: Scheduler, lag_seconds_max
     ),
 )
 async def get_metrics(services: NamedDependency[Services]) -> Response[bytes]:
-    """What the worker processes of this server have counted."""
+    """The metrics of all worker processes of this server."""
     text = await asyncio.to_thread(services.metrics.text)
     return Response(text, media_type=CONTENT_TYPE)
 
@@ -122,19 +122,19 @@ async def openapi_json(openapi: NamedDependency[bytes]) -> Response[bytes]:
 
 @get("/docs", opt=declared(Public()))
 async def docs(openapi_page: NamedDependency[str]) -> Response[str]:
-    """The OpenAPI document for people."""
+    """The OpenAPI document as a page for people."""
     return _page(openapi_page)
 
 
 @get("/errors", opt=declared(Public()))
 async def errors() -> Response[str]:
-    """All codes of problem documents."""
+    """A page with all codes of problem documents."""
     return _page(problems_page())
 
 
 @get("/errors/{code:str}", opt=declared(Public()))
 async def error(request: AnyRequest) -> Response[str]:
-    """What one code means: where the `type` of a problem document leads."""
+    """A page that says what one code means; the `type` of a problem document leads to it."""
     code = request.path_params["code"]
     if code not in PROBLEMS:
         raise NoSuchPath(f"There is no problem with the code {code[:100]}.")

@@ -1,4 +1,4 @@
-"""Placing pods on a cluster that is written out in the request; nothing is stored."""
+"""Places pods on a cluster that is written out in the request; nothing is stored."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -69,7 +69,7 @@ async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int)
 
     Raises:
         MalformedJSON: the body is no JSON that Moorage reads.
-        InvalidManifest: all that is wrong with it, or with the objects in it.
+        InvalidManifest: the request or objects in it are wrong; the error has all that is.
     """
     members = await read_members(raw, read=_KNOWN, lists=_LISTS, items_max=items_max)
     members = {name: value for name, value in members.items() if value != b"null"}
@@ -94,7 +94,7 @@ async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int)
 
 
 async def _noting(errors: list[FieldError], part: Awaitable[P], otherwise: P) -> P:
-    """A part of the request; where it is invalid, what is wrong goes to `errors`."""
+    """A part of the request, or `otherwise` if it is invalid; its errors are then added to `errors`."""
     try:
         return await part
     except InvalidManifest as error:

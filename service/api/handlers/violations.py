@@ -1,4 +1,4 @@
-"""Which placed pods break a required rule now."""
+"""Lists the placed pods that break a required rule now."""
 
 from litestar import Response, get
 from litestar.di import NamedDependency

@@ -1,4 +1,4 @@
-"""Following a cluster's changes as they are committed."""
+"""Streams a cluster's changes as they are committed."""
 
 import math
 from functools import partial
@@ -102,7 +102,7 @@ _OPERATION = Operation(
 
 @get(CLUSTER_PATH + "/watch", opt=described(_OPERATION))
 async def watch_changes(request: AnyRequest, services: NamedDependency[Services]) -> Streamed:
-    """Everything that can be refused is refused before the stream begins."""
+    """Stream changes; a request that is to be refused is refused before the stream begins."""
     parameters = query(request)
     cluster = request.path_params["cluster"]
     selection = Selection(
@@ -122,7 +122,7 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
     watch = await services.scheduler.watching.open(
         cluster, since, None if caller.is_admin else caller.name
     )
-    # However the request ends: what is streamed may never begin.
+    # The watch is closed when the request ends, since the stream itself may never begin.
     holding_of(request.scope).at_end(watch.close)
     stream = EventStream(
         watch=watch,

@@ -1,1 +1,1 @@
-"""What each operation declares, and the OpenAPI document that is made from it."""
+"""Declares each operation, and makes the OpenAPI document from these declarations."""

@@ -1,8 +1,8 @@
-"""Who may do what: each operation declares it, and a request is checked against the one that it was routed to.
+"""Each operation declares who may call it, and each request is checked against its operation.
 
-The check is the first thing after routing: before a body is read, before a request is handed to another
-worker, and before the short way of `direct.py`. What leads nowhere (404, 405) asks for nothing, since
-the document that lists all paths and methods is public.
+The check is the first thing after routing: it comes before a body is read, before a request is
+forwarded to another worker, and before `fast_path.py`. A request that leads to no operation (404,
+405) is not checked, since the document that lists all paths and methods is public.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -26,28 +26,29 @@ Authenticate = Callable[[Scope], Awaitable[Principal | None]]
 
 
 class Public(msgspec.Struct, frozen=True):
-    """Anybody may, without credentials."""
+    """Anybody may call the operation, without credentials."""
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """Whoever may do this in all of the cluster that the path names; in some cluster, where it names none."""
+    """The caller must have the verb in all of the path's cluster, or in some cluster if it names none."""
 
     verb: Verb
 
 
 class Namespaced(msgspec.Struct, frozen=True):
-    """Whoever may do this in the namespace that the path names.
+    """The caller must have the verb in the namespace that the path names.
 
-    Where it names none, whoever may do it in some namespace: the handler then looks at each object's.
+    If the path names none, the verb in some namespace is enough here, and the handler then checks
+    the namespace of each object.
     """
 
     verb: Verb
     or_verb: Verb | None = None
-    """Another verb that lets in as well, where it is for the handler to tell the two apart."""
+    """Another verb that is enough as well; the handler then checks which of the two is needed."""
 
 
 class Admin(msgspec.Struct, frozen=True):
-    """Whoever may do everything on this server."""
+    """The caller must be an admin, who may do everything on this server."""
 
 
 Access = Public | Cluster | Namespaced | Admin
@@ -59,10 +60,10 @@ def declared(access: Access) -> dict[str, Any]:
 
 
 def access_of(handler: BaseRouteHandler) -> Access:
-    """What a handler declares.
+    """The access that a handler declares.
 
     Raises:
-        ImproperlyConfiguredException: it declares nothing.
+        ImproperlyConfiguredException: the handler declares none.
     """
     access = handler.opt.get(_ACCESS)
     if not isinstance(access, Access):
@@ -71,10 +72,10 @@ def access_of(handler: BaseRouteHandler) -> Access:
 
 
 def require_declarations(routes: Iterable[BaseRoute]) -> None:
-    """See that everything that is served says who may call it.
+    """Check that every route declares who may call it.
 
     Raises:
-        ImproperlyConfiguredException: something does not.
+        ImproperlyConfiguredException: a route does not.
     """
     for route in routes:
         if isinstance(route, HTTPRoute):
@@ -89,26 +90,27 @@ def require_declarations(routes: Iterable[BaseRoute]) -> None:
 
 
 def identify(scope: Scope, principal: Principal | None) -> None:
-    """Say who makes a request; None: nobody who is known."""
+    """Store in the scope who makes the request; None means that the caller is not known."""
     cast("dict[str, Any]", scope)[_PRINCIPAL] = principal
 
 
 def identify_by(scope: Scope, authenticate: Authenticate) -> None:
-    """Say how it is found out who makes a request. Nobody asks where that does not matter.
+    """Store in the scope a function that finds out who makes the request; public requests never call it.
 
-    What is said must not have the scope, which would have itself then, and stay until the garbage collector looks.
+    The function must not refer to the scope: the reference cycle would keep the scope in memory
+    until the garbage collector runs.
     """
     cast("dict[str, Any]", scope)[_AUTHENTICATE] = authenticate
 
 
 def principal_of(scope: Scope) -> Principal | None:
-    """Who makes a request. Nobody is known where nobody had to ask."""
+    """The principal that makes a request; None if it is unknown or, as in public requests, was not asked."""
     principal = cast("Mapping[str, Any]", scope).get(_PRINCIPAL)
     return principal if isinstance(principal, Principal) else None
 
 
 def authenticate(app: ASGIApp) -> ASGIApp:
-    """Litestar middleware, the outermost: finds out who calls what is not public."""
+    """Litestar middleware that finds out who makes a request, unless its operation is public."""
 
     async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:
         if _AUTHENTICATE in scope and access_of(scope["route_handler"]) != Public():
@@ -119,7 +121,7 @@ def authenticate(app: ASGIApp) -> ASGIApp:
 
 
 def check_access(app: ASGIApp) -> ASGIApp:
-    """Litestar middleware: goes on only if the caller may call what it was routed to."""
+    """Litestar middleware that passes a request on only if its caller may call its operation."""
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         access = access_of(scope["route_handler"])
@@ -131,10 +133,10 @@ def check_access(app: ASGIApp) -> ASGIApp:
 
 
 def caller_of(scope: Scope) -> Principal:
-    """Who makes a request that was let in.
+    """The principal that makes a request which passed the check.
 
     Raises:
-        Unauthorized: nobody is known, as in requests to what is public.
+        Unauthorized: the principal is not known, as in requests for public operations.
     """
     principal = principal_of(scope)
     if principal is None:
@@ -143,10 +145,12 @@ def caller_of(scope: Scope) -> Principal:
 
 
 def require(principal: Principal, verb: Verb, cluster: str, namespace: str | None) -> None:
-    """See that somebody may do this in a namespace of a cluster; None: in all of them, and to what is in none.
+    """Check that a principal has a verb in a namespace of a cluster.
+
+    If `namespace` is None, it must have the verb in all of the cluster, also outside of namespaces.
 
     Raises:
-        Forbidden: they may not.
+        Forbidden: it does not have the verb there.
     """
     require_any(principal, (verb,), cluster, namespace)
 
@@ -154,10 +158,10 @@ def require(principal: Principal, verb: Verb, cluster: str, namespace: str | Non
 def require_any(
     principal: Principal, verbs: Sequence[Verb], cluster: str, namespace: str | None
 ) -> None:
-    """As `require`, for somebody who may do one of several things.
+    """Check as `require` does that a principal has at least one of several verbs.
 
     Raises:
-        Forbidden: they may do none of them.
+        Forbidden: it has none of them there.
     """
     if not any(principal.may(verb, cluster, namespace) for verb in verbs):
         raise Forbidden(_told(principal, verbs, cluster, namespace))

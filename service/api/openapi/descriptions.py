@@ -1,4 +1,4 @@
-"""Descriptions of the Kubernetes fields that scheduling reads, for the OpenAPI document.
+"""Describes the Kubernetes fields that scheduling reads, for the OpenAPI document.
 
 Fields of Moorage's own types are described where they are declared. Keys here are
 `<Schema>.<field>` as in the document; `*.<field>` holds for every schema without its own.

@@ -1,7 +1,7 @@
 """Writes the OpenAPI 3.1 document from the route handlers, their operations and the types.
 
 Litestar derives its document from handler signatures; ours read raw bytes, so the document is
-put together here from what each handler says of itself (`service.api.openapi.operations`).
+put together here from what each handler declares (`service.api.openapi.operations`).
 """
 
 import re
@@ -144,7 +144,7 @@ def _parameter(parameter: Parameter) -> Document:
 
 
 def _content(body: Body) -> Document:
-    """A body's description and content; its example is JSON, so only JSON types show it."""
+    """A body's description and content; only JSON media types show its example, which is JSON."""
     content: dict[str, Document] = {}
     for media_type, type_ in body.types.items():
         content[media_type] = {"schema": reference_to(type_)}

@@ -1,4 +1,4 @@
-"""The operations of each kind of stored object, as the OpenAPI document describes them."""
+"""Declares the operations of each kind of stored object."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -32,31 +32,31 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     wire_type: type[msgspec.Struct]
     list_type: type[msgspec.Struct]
     parse: Callable[[bytes, TemplateCache, str, str], AnyManifest]
-    """Reads a manifest that has to have this namespace and name."""
+    """Reads a manifest, which must have the given namespace and name."""
     example: Mapping[str, Any]
     list_parameters: Sequence[Parameter] = ()
     computed: bool = False
-    """Whether part of it is not stored but computed for each answer."""
+    """Whether part of each object is not stored but computed for each answer."""
     changed_by: Verb
-    """What one has to be allowed in order to change it."""
+    """The verb that lets a caller change objects of this kind."""
     stated_by: Verb | None = None
-    """Another verb that may change it, where an object can be a fact or a wish."""
+    """Another verb that lets a caller change them, if an object can state a fact instead of a wish."""
 
     @property
     def reading(self) -> Access:
-        """What reading objects of this kind asks of the caller: who sees a part of a cluster sees its nodes, too."""
+        """The access for reading objects of this kind; who may read part of a cluster may read its nodes, too."""
         return Namespaced("read")
 
     @property
     def changing(self) -> Access:
-        """What changing objects of this kind asks of the caller."""
+        """The access for changing objects of this kind."""
         if self.namespaced:
             return Namespaced(self.changed_by, self.stated_by)
         return Cluster(self.changed_by)
 
     @property
     def tag(self) -> str:
-        """The tag of its operations."""
+        """The tag that groups the operations of this kind in the document."""
         return self.plural
 
     @property
@@ -139,12 +139,12 @@ def _one(resource: Resource, description: str) -> Body:
 
 
 def _with_facts(resource: Resource, description: str) -> str:
-    """A description that also tells who may write which, where objects can be facts."""
+    """The description, with a note on who may write facts and who wishes if the kind has both."""
     return description if resource.stated_by is None else f"{description} {_FACTS}"
 
 
 def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation:
-    """How a kind's list is described; pods can also be listed `everywhere`."""
+    """Declare the list of a kind; pods can also be listed in all namespaces (`everywhere`)."""
     scoped = resource.namespaced and not everywhere
     scope = "a namespace" if scoped else "the cluster"
     infix = "Namespaced" if scoped else ""
@@ -164,7 +164,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
 
 
 def get_operation(resource: Resource) -> Operation:
-    """How reading one object is described."""
+    """Declare how one object is read."""
     return Operation(
         id=f"get{resource.kind}",
         access=resource.reading,
@@ -190,7 +190,7 @@ _WRITE_PROBLEMS = (
 
 
 def put_operation(resource: Resource) -> Operation:
-    """How creating or replacing one is described."""
+    """Declare how one object is created or replaced."""
     return Operation(
         id=f"put{resource.kind}",
         access=resource.changing,
@@ -210,7 +210,7 @@ def put_operation(resource: Resource) -> Operation:
 
 
 def patch_operation(resource: Resource) -> Operation:
-    """How patching one is described."""
+    """Declare how one object is patched."""
     types: dict[str, Any] = {
         STRATEGIC_MERGE_PATCH: wire.StrategicMergePatch,
         JSON: wire.MergePatch,
@@ -240,7 +240,7 @@ def patch_operation(resource: Resource) -> Operation:
 
 
 def delete_operation(resource: Resource) -> Operation:
-    """How deleting one is described."""
+    """Declare how one object is deleted."""
     effects = {
         "Node": "Its pods stay stored, with their `nodeName`.",
         "PodGroup": "Its members stay; those without a node wait until it is there again.",

@@ -1,4 +1,4 @@
-"""What the API says of each operation, beside its handler.
+"""The declaration of an operation, which stands beside its handler.
 
 One value serves twice: requests are checked against it (access, media types, body limit, query
 parameters), and the OpenAPI document is written from it. So the two cannot drift apart.
@@ -18,7 +18,7 @@ JSON_PATCH = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 BodyLimit = Literal["body", "placements", "simulations", "apply"]
-"""Which of the settings `…_bytes_max` bounds an operation's body."""
+"""The first part of the setting `…_bytes_max` that bounds an operation's body."""
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,15 +33,17 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
-    """A request's or an answer's body: the type of each media type, and how to read it."""
+    """The body of a request or an answer: its type in each media type, and its description."""
 
     types: Mapping[str, Any]
     description: str
     example: Any = None
     required: bool = True
     also: Sequence[str] = ()
-    """Media types that are taken, too, but only told of in words: generators of clients that
-    choose the Content-Type by the body's class fail on one that is a list."""
+    """Media types that are accepted, too, but that the document names only in its descriptions.
+
+    Generators of clients that choose the Content-Type by the body's class fail on a list of types.
+    """
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +59,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     limit: BodyLimit = "body"
     answers: Mapping[int, Body] = {}
     reads: bool = False
-    """Whether it changes nothing, whatever it is asked: then its answer may be refused where there is no room for it."""
+    """Whether no request for it ever changes anything, so that its answer may be refused for lack of room."""
     tagged: bool = False
-    """Whether its answers have an entity tag, though they are about no cluster: those have one anyway."""
+    """Whether its answers have an entity tag though they are not about a cluster; those that are have one."""
     decided: bool = False
-    """Whether it takes the cluster's replica: the worker that decides the cluster's requests has it (P19)."""
+    """Whether it needs the cluster's replica, so that it is forwarded to the worker that has it (P19)."""
     problems: Sequence[str] = ()
     """The codes that this operation can answer beside those that every operation can."""
 

@@ -1,7 +1,7 @@
-"""Pages for people: the operations, and what each problem's code means.
+"""Writes pages for people: the operations, and what each problem's code means.
 
-Written out by the server, without scripts and without anything from elsewhere, so that they
-work in a closed network and under the strictest content policy.
+The pages have no scripts and load nothing from elsewhere, so that they work in a closed network and
+under the strictest content policy.
 """
 
 from collections.abc import Iterator
@@ -27,13 +27,13 @@ text-align:left;vertical-align:top}
 
 
 def docs_page(document: Document) -> str:
-    """The whole API on one page: operations by tag, then the schemas."""
+    """A page with the whole API: the operations by tag, then the schemas."""
     return _page("Moorage API", "".join(_docs(document)))
 
 
 @cache
 def problem_page(code: str) -> str:
-    """What one code means; KeyError for an unknown one."""
+    """A page that says what one code means; raises KeyError if the code is unknown."""
     kind = PROBLEMS[code]
     body = (
         f"<h1>{escape(kind.title)}</h1><p><code>{escape(code)}</code>, status {kind.status}</p>"
@@ -44,7 +44,7 @@ def problem_page(code: str) -> str:
 
 @cache
 def problems_page() -> str:
-    """All codes in one table."""
+    """A page with all codes in one table."""
     rows = "".join(_problem_row(code, kind) for code, kind in PROBLEMS.items())
     head = "<tr><th>Status</th><th>Code</th><th>What it means</th></tr>"
     return _page("Problems", f"<h1>Problems</h1><table>{head}{rows}</table>")
@@ -143,7 +143,7 @@ def _type(schema: Document) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped text, with what is between backticks as code."""
+    """The text as HTML: escaped, and with words between backticks marked as code."""
     parts = escape(text).split("`")
     return "".join(
         f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts)

@@ -1,7 +1,7 @@
-"""JSON schemas of the API's types, each field described.
+"""Makes the JSON schemas of the API's types, with a description of each field.
 
-A field's description is the docstring below it in the code, or for Kubernetes' own fields an
-entry of `service.api.openapi.descriptions`.
+The description is the docstring below the field in the code, or for Kubernetes' own fields an entry
+of `service.api.openapi.descriptions`.
 """
 
 import ast
@@ -28,17 +28,17 @@ _SHAPES: Mapping[str, Document] = {
         ]
     }
 }
-"""Fields that the code leaves open, because a lower layer fills them with either type."""
+"""Schemas of fields whose type is not declared, because a lower layer fills in one of several types."""
 
 
 def reference_to(type_: Any) -> Document:
-    """The schema of one type, with references to the structs in it."""
+    """The schema of one type, which refers to the schemas of the structs in it."""
     (schema,), _ = _generated([type_])
     return unwrapped(schema)
 
 
 def schemas_of(types: Sequence[Any]) -> Document:
-    """The schemas of these types and of all that they are made of, by name, in order."""
+    """The schemas of these types and of all structs in them, ordered by name."""
     _, schemas = _generated(types)
     classes = {cls.__name__: cls for cls in structs_in(types)}
     return {name: _described(classes[name], schemas[name]) for name in sorted(schemas)}
@@ -51,14 +51,14 @@ def _generated(types: Sequence[Any]) -> tuple[tuple[Document, ...], Document]:
 
 
 def _anything(type_: type) -> Document:
-    """`object` is any JSON value; other types that msgspec does not know have no place here."""
+    """The schema of `object`, which is any JSON value; other types unknown to msgspec are mistakes."""
     if type_ is not object:
         raise NotImplementedError(type_)
     return {"description": "Any JSON value."}
 
 
 def unwrapped(schema: Document) -> Document:
-    """A schema without the defaults that say no more than "optional"."""
+    """The schema without defaults that are null or empty, which only say that a field is optional."""
     return {
         key: _without_empty_defaults(value)
         for key, value in schema.items()
@@ -135,7 +135,7 @@ def _collect(info: Any, found: dict[type[msgspec.Struct], None]) -> None:
 
 
 def _parts(info: Any) -> Iterable[Any]:
-    """What a type's description contains: other types, and fields that have one."""
+    """The types that msgspec's description of a type contains, directly or in its fields."""
     for name in info.__struct_fields__:
         value = getattr(info, name)
         for part in value if isinstance(value, tuple) else (value,):

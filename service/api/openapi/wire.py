@@ -200,7 +200,7 @@ class ResourceQuotaSpec(Value, frozen=True, kw_only=True):
     scopes: list[str] | None = None
     """Scopes that a pod has to be in to count; all of them."""
     scope_selector: QuotaScopeSelector | None = None
-    """The same with operators."""
+    """Scopes that are given with operators; a pod has to be in all of them, too."""
 
 
 class ResourceQuotaStatus(Value, frozen=True, kw_only=True):
@@ -561,7 +561,7 @@ class MergePatch(Value, frozen=True, kw_only=True):
 
 
 class StrategicMergePatch(Value, frozen=True, kw_only=True):
-    """As a merge patch, but lists are merged by the key that Kubernetes gives them."""
+    """A merge patch that merges lists by the key that Kubernetes gives them."""
 
 
 class JsonPatchOperation(Value, frozen=True, kw_only=True):
@@ -590,21 +590,21 @@ class DeleteOptions(Value, frozen=True, kw_only=True):
     """Kubernetes' DeleteOptions; all but `preconditions` is ignored."""
 
     preconditions: DeletePreconditions | None = None
-    """Else nothing is deleted."""
+    """Preconditions on the object; if one does not hold, nothing is deleted."""
 
 
 class Eviction(Value, frozen=True, kw_only=True):
     """A Kubernetes policy/v1 Eviction; which pod is meant is in the path."""
 
     delete_options: DeleteOptions | None = None
-    """With preconditions on the pod."""
+    """Options of the eviction, of which only preconditions on the pod are read."""
 
 
 class BindingTarget(Value, frozen=True, kw_only=True):
     """The node to bind to."""
 
     kind: Literal["Node"] | None = None
-    """Nothing else can be bound to."""
+    """Kind of the target, which can only be a node."""
     name: str
     """Name of the node."""
 
@@ -617,7 +617,7 @@ class BindingMeta(Value, frozen=True, kw_only=True):
     namespace: str | None = None
     """The pod's namespace; it has to be that of the path."""
     uid: str | None = None
-    """Only if the pod's `metadata.uid` is still this one."""
+    """The pod's `metadata.uid`; if it is another one by now, the pod is not bound."""
 
 
 class Binding(Value, frozen=True, kw_only=True):
@@ -628,7 +628,7 @@ class Binding(Value, frozen=True, kw_only=True):
     metadata: BindingMeta | None = None
     """Which pod is meant."""
     force: bool | None = False
-    """Bind even where a filter refuses."""
+    """Whether to bind the pod even if a filter refuses the node."""
 
 
 class PlacementRequest(Value, frozen=True, kw_only=True):
@@ -647,7 +647,7 @@ class PlacementRequest(Value, frozen=True, kw_only=True):
     on_unschedulable: Literal["Reject", "Queue"] = "Reject"
     """Queue keeps what cannot be placed now as pending pods."""
     dry_run: bool = False
-    """Decide as if, and change nothing."""
+    """Whether to answer as if the pods were placed, but change nothing."""
     explain: Explain = "None"
     """How much to explain."""
 

@@ -1,1 +1,1 @@
-"""What is read of the store without asking the scheduler."""
+"""Reads the store without a decision of the scheduler."""

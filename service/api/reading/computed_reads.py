@@ -1,4 +1,4 @@
-"""Reads of kinds whose `status` is known by replicas and not by the store's tables."""
+"""Reads objects of kinds whose `status` is computed from a replica, as no table has it."""
 
 from collections.abc import AsyncIterator
 
@@ -12,7 +12,7 @@ from service.scheduler.service import Scheduler
 
 
 class ComputedReads:
-    """These kinds in place of `ClusterReads`: `status` is exact for the head they are read at."""
+    """It reads these kinds in place of `ClusterReads`; their `status` is exact at the head of the read."""
 
     def __init__(self, reads: ClusterReads, scheduler: Scheduler) -> None:
         self._reads = reads
@@ -28,7 +28,7 @@ class ComputedReads:
         return ObjectRead(head=page.head, row=page.rows[0] if page.rows else None)
 
     async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """All of a kind in batches of one revision; none is on a node: `node_name` finds none."""
+        """All objects of a kind in batches, all at one revision; with a `node_name` none, as none has a node."""
         stored = await self._reads.get_object(cluster, kind, "", "", at_least=wanted.at_least)
         intent = ReadComputed(kind=kind, namespace=wanted.namespace)
         page = await self._read(cluster, intent, stored.head)

@@ -1,4 +1,4 @@
-"""Reads of events, which are told in Kubernetes' shape."""
+"""Reads events, and answers them in Kubernetes' form."""
 
 from collections.abc import AsyncIterator
 
@@ -13,14 +13,14 @@ EVENT_KIND = "Event"
 
 
 class EventReads:
-    """Events in place of `ClusterReads`: what this process has to tell is stored first."""
+    """It reads events in place of `ClusterReads`, after storing those that this process still holds."""
 
     def __init__(self, reads: ClusterReads, scheduler: Scheduler) -> None:
         self._reads = reads
         self._scheduler = scheduler
 
     async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """The events in batches; none is on a node, so `wanted.node_name` finds none."""
+        """The events in batches; with a `wanted.node_name` none, since no event has a node."""
         del kind
         await self._scheduler.store_events()
         after = wanted.after
@@ -35,7 +35,7 @@ class EventReads:
 
 
 def _row(row: EventRow) -> ObjectRow:
-    """See `wire.Event`."""
+    """The event as an object whose body is a `wire.Event`."""
     event = row.event
     about = {"apiVersion": "v1", "kind": "Pod", "namespace": event.namespace, "name": event.pod}
     told = {

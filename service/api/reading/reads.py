@@ -1,6 +1,6 @@
-"""Reads of the committed truth: straight from the store's tables, never from a replica.
+"""Reads committed objects straight from the store's tables, never from a replica.
 
-So every read shows all changes acknowledged by any process before it arrived.
+So every read shows all changes that any process acknowledged before the read arrived.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ from service.model.log import (
 from service.scheduler.replica.loading import Rows, Source, load
 
 DEFAULT_CLUSTER = "default"
-"""The cluster that is there from the start."""
+"""The name of the cluster that exists from the start."""
 CLUSTERS_KNOWN_MAX = 10_000
 BATCH_ROWS = 1_000
-"""Rows that a list reads at once; pages show the present, so each batch may be a newer one."""
+"""How many rows a list reads at once; each batch shows the state at the time when it is read."""
 _POLL_SECONDS = 0.05
 
 T = TypeVar("T")
@@ -41,24 +41,24 @@ Answer = TypeVar("Answer", ObjectRead, ObjectPage, EventPage)
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which objects of a kind a list is of, and how it is read."""
+    """The objects of a kind that a list shall have, and how they are read."""
 
     namespace: str | None = None
-    """None: of all namespaces."""
+    """The namespace of the objects; None means all namespaces."""
     after: tuple[str, str] | None = None
-    """Namespace and name; those up to these are left out."""
+    """A namespace and name; objects up to and including this one are left out."""
     rows: int = BATCH_ROWS
-    """So many are read at once."""
+    """How many rows are read at once."""
     node_name: str | None = None
-    """Only pods on this node."""
+    """If given, only pods on this node are read."""
     at_least: int = 0
-    """The revision that the cluster has to have reached."""
+    """The revision that the cluster must have reached."""
     hold: Callable[[int], None] = lambda _: None
-    """Told how many bytes are in memory beside the batches; it may raise TooManyBytes."""
+    """It is called with the bytes held in memory besides the batches; it may raise TooManyBytes."""
 
 
 class Reads(Source, Protocol):
-    """What the API asks of the store. Each answer is from one instant, with its head.
+    """The reads that the API needs of the store; each answer shows one instant, with its head.
 
     Raises (from every method):
         NotFound: there is no such cluster.
@@ -74,7 +74,7 @@ class Reads(Source, Protocol):
         ...
 
     async def count_pods(self, of: Mapping[int, Iterable[str]]) -> dict[int, Counts]:
-        """How many pods there are in some namespaces of each of several clusters; nodes are not counted."""
+        """Count the pods in some namespaces of each of several clusters; nodes are not counted."""
         ...
 
     async def find_cluster(self, name: str) -> int:
@@ -82,11 +82,11 @@ class Reads(Source, Protocol):
         ...
 
     async def head(self, cluster_id: int) -> Head:
-        """Where the log ends."""
+        """The head, at which the log ends."""
         ...
 
     async def get_object(self, cluster_id: int, kind: str, namespace: str, name: str) -> ObjectRead:
-        """One object, or None in its place."""
+        """One object; its row is None if there is none."""
         ...
 
     @override
@@ -97,9 +97,10 @@ class Reads(Source, Protocol):
         limit: int,
         namespaces: Collection[str] | None = None,
     ) -> ObjectPage:
-        """Up to `limit` objects of all kinds by their keys, from after a key on.
+        """Up to `limit` objects of all kinds that follow a key, ordered by their keys.
 
-        With `namespaces` these, what is in them, and what else is in no namespace.
+        With `namespaces`, only these namespaces, the objects in them, and all objects that are
+        neither namespaces nor in one.
         """
         ...
 
@@ -113,7 +114,7 @@ class Reads(Source, Protocol):
         limit: int,
         node_name: str | None = None,
     ) -> ObjectPage:
-        """Up to `limit` objects of a kind, by namespace and name, from after a key on."""
+        """Up to `limit` objects of a kind that follow a key, ordered by namespace and name."""
         ...
 
     async def list_events(
@@ -124,7 +125,7 @@ class Reads(Source, Protocol):
         after: tuple[str, str] | None = None,
         limit: int,
     ) -> EventPage:
-        """Up to `limit` events, by namespace and name, from after a key on."""
+        """Up to `limit` events that follow a key, ordered by namespace and name."""
         ...
 
     async def list_audit(
@@ -136,16 +137,16 @@ class Reads(Source, Protocol):
         until: datetime | None = None,
         limit: int,
     ) -> list[AuditRow]:
-        """Up to `limit` rows of the audit by chain and number, from after a key on."""
+        """Up to `limit` rows of the audit that follow a key, ordered by chain and number."""
         ...
 
     async def replica_reports(self) -> list[ReplicaReport]:
-        """What the living processes said of their replicas."""
+        """The latest reports of running processes on their replicas."""
         ...
 
 
 class _Within:
-    """The objects of some namespaces, and the log of all."""
+    """A source of a snapshot that has only the objects of some namespaces, but the whole log."""
 
     def __init__(self, store: Reads, namespaces: Collection[str] | None) -> None:
         self.read_log = store.read_log
@@ -155,15 +156,15 @@ class _Within:
     async def read_objects(
         self, cluster_id: int, after: ObjectKey | None, limit: int
     ) -> ObjectPage:
-        """See `Reads.read_objects`."""
+        """Read as `Reads.read_objects` does, in these namespaces only."""
         return await self._store.read_objects(cluster_id, after, limit, self._namespaces)
 
 
 class ClusterReads:
-    """The store's reads by a cluster's name.
+    """The store's reads, for clusters that are given by name.
 
-    Names are turned into ids from memory. An id is never used again, so one that is out of date
-    finds nothing, and is then looked up anew.
+    The ids of clusters are remembered by name. No id is ever used again, so an id that is out of
+    date finds nothing, and the name is then looked up anew.
     """
 
     def __init__(self, store: Reads, revision_wait_seconds: float) -> None:
@@ -192,7 +193,7 @@ class ClusterReads:
     async def list_events(
         self, cluster: str, wanted: Wanted, after: tuple[str, str] | None
     ) -> EventPage:
-        """Up to `wanted.rows` events beyond the key `after`."""
+        """Up to `wanted.rows` events that follow the key `after`."""
 
         def read(cluster_id: int) -> Awaitable[EventPage]:
             return self.store.list_events(
@@ -202,18 +203,18 @@ class ClusterReads:
         return await self._reading(cluster, read, wanted.at_least)
 
     async def head(self, cluster: str) -> Head:
-        """Where the log of a cluster ends."""
+        """The head of a cluster's log."""
         return await self._by_id(cluster, self.store.head)
 
     async def head_or_none(self, cluster: str) -> int | None:
-        """The revision of a cluster's head; None where it cannot be had."""
+        """The revision of a cluster's head; None if it cannot be read."""
         try:
             return (await self.head(cluster)).revision
         except MoorageError:
             return None
 
     async def ping(self) -> None:
-        """Ask the database for something; StorageUnavailable if it does not answer."""
+        """Make a small read; raises StorageUnavailable if the database does not answer."""
         with suppress(NotFound):
             await self._by_id(DEFAULT_CLUSTER, self.store.head)
 
@@ -223,7 +224,10 @@ class ClusterReads:
         namespaces: Collection[str] | None,
         new_rows: Callable[[], Rows],
     ) -> Snapshot:
-        """The objects of a cluster at one revision: see `Reads.read_objects` and `service.scheduler.replica.loading.load`."""
+        """The objects of a cluster at one revision, in `namespaces` as `Reads.read_objects` has it.
+
+        `service.scheduler.replica.loading.load` says how they are read in ranges.
+        """
         source = _Within(self.store, namespaces)
         return await self._by_id(cluster, partial(load, source, new_rows=new_rows))
 
@@ -245,7 +249,7 @@ class ClusterReads:
     async def _reading(
         self, cluster: str, read: Callable[[int], Awaitable[Answer]], at_least: int
     ) -> Answer:
-        """Read until the head has reached a revision, a limited number of times."""
+        """Read again and again until the head has reached a revision, a limited number of times."""
         for _ in range(max(1, round(self._wait_seconds / _POLL_SECONDS))):
             answer = await self._by_id(cluster, read)
             if answer.head.revision >= at_least:

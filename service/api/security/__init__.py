@@ -1,1 +1,1 @@
-"""Who calls, what they may do, how often, and what they are shown."""
+"""Finds out who calls, and limits what they may do, how often, and what they are shown."""

@@ -1,7 +1,8 @@
-"""Who makes a request: found out by its Authorization header, before it is routed.
+"""Finds out by its Authorization header who makes a request.
 
-Every process knows all principals and tokens, and looks at most a second later whether they have changed; so what is
-revoked is refused soon after by every process. What it has not been able to compare for five seconds it no longer goes by.
+Every process keeps all principals and tokens in memory. When it is asked, it compares them with the
+store if that was not done within the last second, so every process soon refuses a revoked token. If
+no comparison has succeeded for five seconds, it no longer trusts its memory.
 """
 
 import asyncio
@@ -33,9 +34,12 @@ from service.settings import Settings, is_loopback
 COMPARED_AFTER_SECONDS = 1.0
 STALE_AFTER_SECONDS = 5.0
 UNKNOWN_COMPARED_AFTER_SECONDS = 0.2
-"""A token that is not known may have been made a moment ago. Guesses make nobody look more often than this."""
+"""How soon after a comparison an unknown token causes another one.
+
+The token may have been made a moment ago, but guesses must not cause comparisons more often.
+"""
 CHANGE_WAIT_SECONDS_MAX = 5.0
-"""So long whoever has changed something is left without an answer while it is not noticed here."""
+"""How long the answer to a change waits at most for this process to notice the change."""
 USE_NOTED_AFTER_SECONDS = 60.0
 
 _TOKEN = re.compile(r"mrg_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
@@ -44,22 +48,23 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class PrincipalStore(Protocol):
-    """What is asked of the store.
+    """What authentication needs of the store.
 
-    Every call raises StorageUnavailable, a change OutcomeUnknown, too: it may have been made.
-    With `keep_admin` a change raises NoAdminLeft where tokens are, or were, in use, and none of an admin would be left.
+    Every call may raise StorageUnavailable, and a change also OutcomeUnknown: it may have been made.
+    With `keep_admin` a change raises NoAdminLeft if tokens are, or were, in use, and it would leave
+    no token of an admin.
     """
 
     def begin_audit(self) -> None:
-        """Keep from now on who does what, if that may be kept: somebody is known."""
+        """Keep the audit from now on, if the settings allow it, as callers can be told apart now."""
         ...
 
     async def access_version(self) -> int:
-        """Counts the changes of principals and tokens."""
+        """A number that rises with each change of principals and tokens."""
         ...
 
     async def access_state(self) -> AccessState:
-        """All principals and tokens, as of one instant."""
+        """All principals and tokens as they are at one instant."""
         ...
 
     async def put_principal(
@@ -72,7 +77,7 @@ class PrincipalStore(Protocol):
         caller: AuditedCaller,
         precondition: Precondition | None = None,
     ) -> bool:
-        """Make a principal, or give one other grants, unless the precondition stands against it; whether it is new."""
+        """Make a principal or replace its grants, if the precondition holds; returns whether it is new."""
         ...
 
     async def delete_principal(
@@ -84,7 +89,7 @@ class PrincipalStore(Protocol):
         caller: AuditedCaller,
         precondition: Precondition | None = None,
     ) -> bool:
-        """Delete a principal with its tokens, unless the precondition stands against it; False if there was none."""
+        """Delete a principal with its tokens, if the precondition holds; returns False if there was none."""
         ...
 
     async def create_token(
@@ -98,20 +103,20 @@ class PrincipalStore(Protocol):
         keep_admin: bool,
         caller: AuditedCaller,
     ) -> TokenRow:
-        """Give a user one more token, or NotFound."""
+        """Give a user one more token; raises NotFound if there is no such user."""
         ...
 
     async def delete_token(self, token_id: str, *, keep_admin: bool, caller: AuditedCaller) -> bool:
-        """Revoke a token; False if there was none."""
+        """Revoke a token; returns False if there was none."""
         ...
 
     async def note_use(self, used_at: Mapping[str, datetime]) -> None:
-        """Note when tokens were used last, by their ids."""
+        """Store when tokens were used last; `used_at` has the times by token id."""
         ...
 
 
 class NewToken(NamedTuple):
-    """A token that nobody has yet: its text is told once, and of its secret only the hash is kept."""
+    """A token that nobody has yet; its text is shown once, and only a hash of its secret is stored."""
 
     token_id: str
     text: str
@@ -119,13 +124,16 @@ class NewToken(NamedTuple):
 
 
 def new_token() -> NewToken:
-    """A token with 256 random bits."""
+    """Make a token with 256 random bits."""
     token_id, secret = token_hex(8), token_urlsafe(32)
     return NewToken(token_id, f"mrg_{token_id}_{secret}", _hash(secret))
 
 
 class Authentication:
-    """Tells principals by what they prove. Create it within the event loop that uses it, and `close` it there."""
+    """Finds principals by their credentials.
+
+    Create it within the event loop that uses it, and `close` it there.
+    """
 
     def __init__(
         self,
@@ -141,7 +149,10 @@ class Authentication:
         self._may_be_open = (
             self._bootstrap is None and identities is None and is_loopback(settings.host)
         )
-        """Whatever becomes of the tokens, nobody from another machine is ever taken for an admin."""
+        """Whether everybody is taken for an admin while there are no tokens.
+
+        This is never so if other machines can reach the server.
+        """
         self._known = _Known(AccessState(version=0, principals=(), tokens=()))
         self._compared_at = float("-inf")
         self._comparing: asyncio.Task[None] | None = None
@@ -153,14 +164,14 @@ class Authentication:
 
     @property
     def has_other_admin(self) -> bool:
-        """Whether there is an admin who needs none of the store's tokens."""
+        """Whether there is an admin who needs no stored token, but has the token of the settings."""
         return self._bootstrap is not None
 
     async def is_open(self) -> bool:
-        """Whether nobody is asked who they are: no token is set, none was made, and there is no identity provider.
+        """Whether no credentials are asked for: there are no tokens, and there is no identity provider.
 
         Raises:
-            StorageUnavailable: it is not known.
+            StorageUnavailable: the store cannot tell whether there are tokens.
         """
         if not self._may_be_open:
             return False
@@ -168,7 +179,7 @@ class Authentication:
         return not self._known.tokens
 
     def seems_open(self) -> bool:
-        """As `is_open`, as far as is known: it waits for nothing, and has it found out for the next time."""
+        """Guess what `is_open` would answer, without waiting; a comparison is begun for the next time."""
         if not self._may_be_open:
             return False
         if self._clock.monotonic() - self._compared_at >= COMPARED_AFTER_SECONDS:
@@ -176,11 +187,11 @@ class Authentication:
         return not self._known.tokens
 
     async def principal(self, headers: Headers) -> Principal | None:
-        """Who makes a request with these headers; None: nobody who is known.
+        """The principal that makes a request with these headers; None if it is not known.
 
         Raises:
-            StorageUnavailable: who is known is not known.
-            IdentityProviderUnavailable: its keys cannot be had.
+            StorageUnavailable: the store cannot tell which principals there are.
+            IdentityProviderUnavailable: the identity provider's keys cannot be fetched.
         """
         credentials = _bearer(headers)
         if credentials is not None and self._is_bootstrap(credentials):
@@ -200,10 +211,10 @@ class Authentication:
         return self._known.identified(identity.name, identity.groups, identity.expires_at)
 
     async def current(self, principal: Principal) -> Principal | None:
-        """What a principal may do by now; None: it is known no longer.
+        """The principal with its present grants; None if it exists no longer.
 
         Raises:
-            StorageUnavailable: it is not known.
+            StorageUnavailable: the store cannot tell them.
         """
         if principal == BOOTSTRAP:
             return principal
@@ -217,10 +228,10 @@ class Authentication:
         return self._known.identified(principal.name, principal.groups, principal.expires_at)
 
     async def changed(self) -> None:
-        """Look at once what has changed.
+        """Compare with the store at once, after this process has changed something.
 
-        What was changed is committed, so this does not fail: where the store cannot be asked, or tells nothing for a
-        while, the change is noticed here as late as in other processes.
+        The change is committed, so this does not fail: if the store does not answer for a while,
+        this process notices the change as late as others do.
         """
         with suppress(StorageUnavailable, TimeoutError):
             async with asyncio.timeout(CHANGE_WAIT_SECONDS_MAX):
@@ -229,14 +240,14 @@ class Authentication:
                 await self._compare(after_seconds=0, stale_seconds=0)
 
     async def start(self) -> None:
-        """Look who is known, as far as the store can be reached, and go on until somebody is if that begins the audit."""
+        """Compare with the store once; if the first token is to begin the audit, go on until there is one."""
         with suppress(StorageUnavailable):
             await self.is_open()
         if self._may_be_open and self._begins_audit:
             self._watching = asyncio.create_task(self._watch_for_the_first())
 
     async def close(self) -> None:
-        """Note what is not noted yet, and ask for nothing any more."""
+        """Store what is not stored yet, and end all tasks."""
         if self._watching is not None:
             self._watching.cancel()
         if self._identities is not None:
@@ -268,7 +279,10 @@ class Authentication:
         after_seconds: float = COMPARED_AFTER_SECONDS,
         stale_seconds: float = STALE_AFTER_SECONDS,
     ) -> None:
-        """Begin to compare what is known with the store after so long, and wait for that where it is stale."""
+        """Begin a comparison if the last is older than `after_seconds`.
+
+        Wait for it if the last is older than `stale_seconds`.
+        """
         asked_at = self._clock.monotonic()
         if asked_at - self._compared_at < after_seconds:
             return
@@ -280,7 +294,7 @@ class Authentication:
             raise StorageUnavailable("It is not known at present who may do what.")
 
     def _begin_to_compare(self) -> asyncio.Task[None]:
-        """One at a time."""
+        """Begin a comparison with the store, unless one is under way, which is returned then."""
         if self._comparing is None or self._comparing.done():
             self._comparing = asyncio.create_task(self._look())
         return self._comparing
@@ -296,7 +310,10 @@ class Authentication:
             self._begin_to_note_use(began_at)
 
     def _begin_to_note_use(self, now: float) -> None:
-        """In a task of its own, for who may do what has to be compared also while this waits for the database."""
+        """Begin to store when tokens were used, in a task of its own.
+
+        So comparisons go on while that task waits for the database.
+        """
         if now - self._use_noted_at < USE_NOTED_AFTER_SECONDS:
             return
         if self._noting is None or self._noting.done():
@@ -304,14 +321,17 @@ class Authentication:
             self._noting = asyncio.create_task(self._note_use())
 
     async def _watch_for_the_first(self) -> None:
-        """Look every second, though nobody asks: what this process does by itself is kept, too, once somebody is known."""
+        """Compare every second until there is a token, though nobody asks.
+
+        From then on the audit also keeps what this process does by itself.
+        """
         while not self._known.tokens:
             await self._clock.sleep(COMPARED_AFTER_SECONDS)
             with suppress(StorageUnavailable):
                 await self.is_open()
 
     async def _note_use(self) -> None:
-        """What cannot be noted now is noted with what comes after it."""
+        """Store when tokens were used; times that cannot be stored now are stored with later ones."""
         used_at, self._used_at = self._used_at, {}
         if not used_at:
             return
@@ -322,7 +342,7 @@ class Authentication:
 
 
 class _Known:
-    """Principals and tokens, to be looked up."""
+    """Looks up principals and tokens as one comparison has found them."""
 
     def __init__(self, state: AccessState) -> None:
         self.version = state.version
@@ -330,7 +350,7 @@ class _Known:
         self._grants = {(each.kind, each.name): each.grants for each in state.principals}
 
     def owner(self, token_id: str, now: datetime) -> Principal | None:
-        """Whose token it is, unless it has expired."""
+        """The principal that has this token; None if there is no such token or it has expired."""
         token = self.tokens.get(token_id)
         if token is None or (token.expires_at is not None and token.expires_at <= now):
             return None
@@ -339,7 +359,7 @@ class _Known:
         )
 
     def identified(self, name: str, groups: tuple[str, ...], expires_at: datetime) -> Principal:
-        """Somebody whom an identity provider vouches for, with the grants of their groups."""
+        """The principal that an identity provider names, with its own grants and those of its groups."""
         grants = [*self._grants.get(("User", name), ())]
         for group in groups:
             grants += self._grants.get(("Group", group), ())
@@ -347,7 +367,7 @@ class _Known:
 
 
 def _bearer(headers: Headers) -> bytes | None:
-    """What follows the scheme, whose name is case-insensitive (RFC 9110)."""
+    """The credentials after the scheme `Bearer`, whose name is case-insensitive (RFC 9110)."""
     given = [value for name, value in headers if name == b"authorization"]
     if len(given) != 1:  # of several, a proxy in front may have looked at another one
         return None

@@ -1,13 +1,14 @@
-"""What a browser may be made to ask of a server that asks for no token.
+"""Refuses requests that a web page makes a browser send to a server that asks for no token.
 
-Such a server listens on loopback and takes whoever reaches it for its admin. So does, without more, each
-web page that is open in a browser on that machine: the browser sends what the page asks for, and calls
-whatever address the page's own name is given (DNS rebinding). Three headers tell, all written by the browser,
-none by the page: `Host` the name that was called, `Origin` and `Sec-Fetch-Site` whose page asks.
-Programs that are no browsers send the first alone.
+Such a server listens on loopback and takes whoever reaches it for its admin. Each web page that is
+open in a browser on that machine can reach it: the browser sends requests for the page, and the
+page's own host name may resolve to a loopback address (DNS rebinding). Three headers tell such
+requests, as the browser writes them and the page cannot: `Host` has the name that was called,
+`Origin` and `Sec-Fetch-Site` tell whose page asks. Other programs than browsers send only `Host`.
 
-With a token nothing of this is needed: no page knows it, no browser adds it by itself, and a page may not
-send the header Authorization elsewhere unless it is answered that it may, which is never done here.
+A server with tokens needs none of this: no page knows a token, no browser adds one by itself, and a
+page may send the header Authorization to another origin only if that allows it, which Moorage never
+does.
 """
 
 import re
@@ -20,10 +21,13 @@ from service.api.problems import CrossOriginRequest, MalformedRequest, Misdirect
 
 _AUTHORITY = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{0,5})?")
 _LOCALHOST = re.compile(r"(?:[a-z0-9_-]+\.)*localhost")
-"""Browsers look these names up nowhere, and nobody can own one (RFC 6761)."""
+"""It matches names that browsers never look up, and that nobody can own (RFC 6761)."""
 
 _OWN_PAGES = frozenset({"same-origin", "none"})
-"""`none`: somebody typed the address. `same-site` is a page of another port of this machine."""
+"""Values of `Sec-Fetch-Site` that are allowed; `none` means that somebody typed the address.
+
+`same-site` is not among them: it may be a page of another port of this machine.
+"""
 _OPENED = {b"sec-fetch-mode": "navigate", b"sec-fetch-dest": "document"}
 _PAGES = re.compile(r"/docs|/openapi\.json|/errors(?:/[^/]*)?")
 
@@ -31,18 +35,18 @@ _Fields = dict[bytes, list[str]]
 
 
 class BrowserCheck:
-    """Refuses what a browser sends for another site's page."""
+    """Refuses requests that a browser sends for another site's page."""
 
     def __init__(self, allowed_hosts: str) -> None:
-        """`allowed_hosts`: names besides those of loopback, separated by commas."""
+        """`allowed_hosts` has names besides those of loopback, separated by commas."""
         names = (name.strip().lower() for name in allowed_hosts.split(","))
         self._allowed = frozenset(name for name in names if name)
 
     def check(self, scope: HTTPScope) -> None:
-        """See that a request was meant for this server, and asked for by none but its own pages.
+        """Check that a request was meant for this server, and comes from no page but its own.
 
         Raises:
-            MalformedRequest: it has no `Host`, or several.
+            MalformedRequest: it has no `Host`, or several of them.
             MisdirectedRequest: `Host` is not a name of this server.
             CrossOriginRequest: a page of another origin asks.
         """
@@ -73,12 +77,12 @@ def _fields(scope: HTTPScope) -> _Fields:
 
 
 def _name_of(host: str) -> str | None:
-    """The name or address in a `Host` in small letters, without the port; None where it is malformed."""
+    """The name or address in a `Host`, in small letters and without port; None if it is malformed."""
     match = _AUTHORITY.fullmatch(host)
     return match["name"] if match else None
 
 
-@lru_cache(maxsize=256)  # a server is called by few names
+@lru_cache(maxsize=256)  # a server is reached by few names
 def _is_loopback(host: str) -> bool:
     name = _name_of(host)
     if name is None:
@@ -93,9 +97,10 @@ def _is_loopback(host: str) -> bool:
 
 
 def _check_origin(origins: list[str], host: str, scheme: str) -> None:
-    """Browsers add it to all but simple reads; `null` is a page that hides where it is from.
+    """Refuse an `Origin` that is not the server's own.
 
-    A page that came by HTTPS is the server's own as well: TLS may end at a proxy in front.
+    Browsers add the header to all but simple reads; `null` is a page that hides its origin. A page
+    loaded over HTTPS is the server's own as well, since TLS may end at a proxy in front.
     """
     for origin in origins:
         if origin.lower() not in {f"{scheme}://{host}", f"https://{host}"}:
@@ -103,9 +108,9 @@ def _check_origin(origins: list[str], host: str, scheme: str) -> None:
 
 
 def _opens_a_page(scope: HTTPScope, fields: _Fields) -> bool:
-    """Whether a link elsewhere leads to a page for people, in a tab of its own.
+    """Whether the request follows another site's link to a page for people, opened as a whole page.
 
-    Of such a tab the page with the link can read nothing.
+    That is allowed: the page with the link can read nothing of the page that it opens.
     """
     opened = all(fields[name] == [value] for name, value in _OPENED.items())
     return opened and scope["method"] == "GET" and _PAGES.fullmatch(scope["path"]) is not None

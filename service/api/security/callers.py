@@ -1,4 +1,4 @@
-"""Who makes a request, as the audit tells it: the principal, the address, the operation and the request's id."""
+"""Describes callers for the audit: the principal, its address, the operation and the request's id."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ from service.settings import IPAddress
 
 REQUEST_ID_HEADER = b"x-request-id"
 TOLD_MAX = 200
-"""Characters of a name or an address that are kept."""
+"""How many characters of a name or an address the audit keeps."""
 
 _REQUEST_ID = "moorage.request_id"
 _GIVEN = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
@@ -23,12 +23,12 @@ _TRACE = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}.*")
 
 
 def told_caller(request: AnyRequest) -> AuditedCaller:
-    """Who makes a request that was routed."""
+    """The caller of a routed request, as the audit keeps it."""
     return caller_in(request.scope)
 
 
 def caller_in(scope: Scope) -> AuditedCaller:
-    """Who makes the request of a scope; nobody has an empty name."""
+    """The caller of the request in a scope, as the audit keeps it; its name is empty if not known."""
     principal = principal_of(scope)
     return AuditedCaller(
         principal=_printable(principal.name) if principal else "",
@@ -39,13 +39,13 @@ def caller_in(scope: Scope) -> AuditedCaller:
 
 
 def address_of(scope: Scope) -> str:
-    """The address that a request came from; empty where that is not known, as over a Unix socket."""
+    """The address that a request came from; empty if it is not known, as over a Unix socket."""
     client = cast("Mapping[str, Any]", scope).get("client")
     return str(client[0]) if client else ""
 
 
 def parsed_address(text: str) -> IPAddress | None:
-    """The address that a text is, if it is one; one of IPv4 within IPv6 is the same as by itself."""
+    """Parse an address; None if the text is none. An IPv4 address within IPv6 becomes plain IPv4."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -55,7 +55,7 @@ def parsed_address(text: str) -> IPAddress | None:
 
 
 def operation_id_of(scope: Scope) -> str:
-    """The operation's id; what has none (no such path, pages for people) is `other`."""
+    """The operation's id; `other` for requests without one (unknown paths, pages for people)."""
     handler = cast("Mapping[str, Any]", scope).get("route_handler")
     operation = handler.opt.get("operation") if handler is not None else None
     return operation.id if isinstance(operation, Operation) else "other"
@@ -67,12 +67,12 @@ def name_request(scope: Scope, request_id: str) -> None:
 
 
 def request_id_of(scope: Scope) -> str:
-    """The id of a request; empty where it was given none."""
+    """The id of a request; empty if it was given none."""
     return str(cast("Mapping[str, Any]", scope).get(_REQUEST_ID, ""))
 
 
 def request_id_in(headers: Iterable[tuple[bytes, bytes]], new_id: Callable[[], str]) -> str:
-    """The id that a client gives its request, the one of its trace, or a new one."""
+    """The id that the client gave its request, else that of its trace, else a new one."""
     trace = b""
     for name, value in headers:
         if name == REQUEST_ID_HEADER and _GIVEN.fullmatch(value):

@@ -1,6 +1,6 @@
-"""Callers whom an identity provider vouches for, by signed tokens (OpenID Connect).
+"""Identifies callers by tokens that an identity provider has signed (OpenID Connect).
 
-Only access by such a token is ours; signing in is between the caller and the provider.
+The service only checks such tokens; signing in is between the caller and the provider.
 """
 
 import asyncio
@@ -20,24 +20,24 @@ from service.scheduler.protocol.ports import Clock
 from service.settings import Settings
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")  # fmt: skip
-"""Signatures by keys that only the provider has: none that a secret shared with us could make."""
+"""Signature algorithms with a private key that only the provider has, so none with a shared secret."""
 LEEWAY_SECONDS = 30
 KEYS_KEPT_SECONDS = 3600.0
 KEYS_FETCHED_AFTER_SECONDS = 10.0
-"""Tokens signed with keys that nobody knows make us ask the provider at most so often."""
+"""The least time between two fetches of keys, however many tokens name unknown keys."""
 FETCH_SECONDS_MAX = 5.0
-"""For the discovery document and the keys together, however slowly they arrive."""
+"""How long fetching the discovery document and the keys may take together."""
 VERIFIED_KEPT_SECONDS = 60.0
 VERIFIED_KEPT_MAX = 1000
 GROUPS_MAX = 1000
 NO_TYPE = "none"
-"""What a token without a type is of."""
+"""The type that a token without a type is said to have."""
 
 _log = logging.getLogger(__name__)
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """Who a token says that its bearer is."""
+    """The bearer of a token, as the token names them."""
 
     name: str
     groups: tuple[str, ...]
@@ -85,12 +85,12 @@ class IdentityProvider:
         self._verified: dict[bytes, tuple[float, Identity]] = {}
 
     async def identity(self, token: str) -> Identity | None:
-        """Who the bearer of a token is; None: it proves nothing.
+        """The bearer of a token; None if the token is not valid.
 
-        Whose token is signed with a key that is known waits for nothing.
+        If the token is signed with a key that is known already, this waits for nothing.
 
         Raises:
-            IdentityProviderUnavailable: the provider's keys were never to be had.
+            IdentityProviderUnavailable: no keys of the provider could be fetched so far.
         """
         if token.count(".") != 2:  # noqa: PLR2004 - header, claims, signature
             return None
@@ -105,13 +105,13 @@ class IdentityProvider:
         return identity
 
     async def close(self) -> None:
-        """Ask for no keys any more."""
+        """Stop fetching keys."""
         if self._fetching is not None:
             self._fetching.cancel()
             await asyncio.wait([self._fetching])
 
     def _verify_by_known(self, token: str) -> Identity | None:
-        """By the keys that there are; where they are old, new ones are fetched meanwhile."""
+        """Verify a token by the known keys; if they are old, new ones are fetched in the background."""
         if self._keys is None:
             return None
         if self._clock.monotonic() - self._fetched_at >= KEYS_KEPT_SECONDS:
@@ -129,10 +129,10 @@ class IdentityProvider:
             return None
 
     def _check_purpose(self, type_: object, claims: Mapping[str, Any]) -> None:
-        """See that a token was made for access, and for as much as is asked for here.
+        """Check that a token is an access token and has the scopes that the settings demand.
 
         Raises:
-            ValueError: it was not.
+            ValueError: the token is for something else, or lacks a scope.
         """
         if _type(str(type_)) not in self._types:
             raise ValueError(f"Tokens of the type {type_!r:.100} are not taken.")
@@ -162,7 +162,7 @@ class IdentityProvider:
         self._verified[digest] = (self._clock.monotonic(), identity)
 
     async def _have_newer_keys(self) -> bool:
-        """Wait for keys that may be others than before; False: there are none, as they were fetched a moment ago."""
+        """Fetch the keys again; returns False, without fetching, if they were fetched a moment ago."""
         fetching = self._begin_to_fetch()
         if fetching is not None:
             await asyncio.wait([fetching])
@@ -171,7 +171,7 @@ class IdentityProvider:
         return fetching is not None
 
     def _begin_to_fetch(self) -> asyncio.Task[None] | None:
-        """Have the keys fetched, unless they just were; one at a time, and for all who wait."""
+        """Begin to fetch the keys unless they were just fetched; all who wait share one task."""
         if self._fetching is not None and not self._fetching.done():
             return self._fetching
         now = self._clock.monotonic()
@@ -214,17 +214,17 @@ async def _json(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
 
 
 def _listed(groups: object) -> Sequence[object]:
-    """Some providers send a single group as a string."""
+    """The groups as a sequence, since some providers send a single group as a string."""
     return groups if isinstance(groups, list) else [groups]
 
 
 def _type(told: str) -> str:
-    """Types are spelt in any case, and `application/` may be left out (RFC 7515)."""
+    """A token's type in small letters without `application/`, which may be left out (RFC 7515)."""
     return told.strip().lower().removeprefix("application/")
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
-    """Words of `scope` (RFC 9068), or of `scp`, as some providers call it and have it as a list."""
+    """The words of `scope` (RFC 9068), or of `scp`, which some providers send instead, perhaps as a list."""
     told = claims.get("scope", claims.get("scp", ""))
     words = told.split() if isinstance(told, str) else _listed(told)
     return frozenset(each for each in words if isinstance(each, str))

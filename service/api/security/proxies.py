@@ -1,7 +1,8 @@
-"""Where a request came from, if it came through proxies that are trusted to say so.
+"""Finds the address that a request came from, if it came through trusted proxies.
 
-Each proxy adds the address that it was called from at the end of `X-Forwarded-For`, and whoever sends a request may
-have written any beginning. So the header is read from its end, as far as trusted proxies wrote it.
+Each proxy adds the address that it was called from at the end of `X-Forwarded-For`, but a client may
+send the header with any beginning. So the header is read from its end, as far as trusted proxies
+wrote it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,17 +14,17 @@ from service.settings import IPAddress, IPNetwork
 
 _HEADER = b"x-forwarded-for"
 _HOP_BYTES_MAX = 64
-"""More than any address with a port has."""
+"""No address with a port is longer than this."""
 
 
 class Proxies:
-    """The proxies in front of a server whose word is taken."""
+    """The proxies in front of a server that are trusted to tell where a request came from."""
 
     def __init__(self, networks: Sequence[IPNetwork]) -> None:
         self._networks = networks
 
     def find_caller(self, scope: HTTPScope) -> None:
-        """Have a request come from the last address that is none of theirs, where it came from one of them."""
+        """If a request came from a trusted proxy, set its client to the last address that is no such proxy."""
         client = scope.get("client") if self._networks else None
         nearest = _address_in(client[0].encode()) if client else None
         if nearest is None or not self._are_trusted(nearest):
@@ -32,7 +33,7 @@ class Proxies:
         scope["client"] = (str(caller), 0)
 
     def _caller(self, nearest: IPAddress, hops: Sequence[bytes]) -> IPAddress:
-        """Beyond what is no address nothing is believed."""
+        """The caller's address; hops before one that is no address are not believed."""
         caller = nearest
         for hop in reversed(hops):
             address = _address_in(hop)
@@ -48,13 +49,13 @@ class Proxies:
 
 
 def _hops(headers: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    """The addresses that the header has, the nearest at the end; several of one name are one (RFC 9110, 5.3)."""
+    """The addresses in the header, the nearest last; several headers count as one (RFC 9110, 5.3)."""
     given = [value for name, value in headers if name == _HEADER]
     return b",".join(given).split(b",") if given else []
 
 
 def _address_in(hop: bytes) -> IPAddress | None:
-    """An address, with a port perhaps."""
+    """Parse an address that may be followed by a port; None if it is no address."""
     if len(hop) > _HOP_BYTES_MAX or b"%" in hop:
         return None
     text = hop.decode("latin-1").strip()

@@ -1,7 +1,8 @@
-"""How often callers may ask: requests and writes of a principal, failed authentications of an address.
+"""Limits how often callers may ask: a principal's requests and writes, an address's failed authentications.
 
-A request is counted once it is routed, since what is public is nobody's business, and by the worker that it came to:
-the edge says there who counts, and what is handed to another worker has nobody who does.
+A request is counted after routing, since requests for public operations are not counted. It is
+counted by the worker where it arrived: there the edge sets the counter in the scope, which is
+missing in a request that another worker forwarded.
 """
 
 import logging
@@ -22,11 +23,11 @@ from service.api.security.callers import address_of, parsed_address
 from service.settings import Settings
 
 KEYS_MAX = 10_000
-"""Principals and addresses that are counted apart; beyond it those asked the longest ago are forgotten."""
+"""How many principals and addresses are counted apart; beyond that the idlest are forgotten."""
 TOLD_SECONDS = 60.0
-"""How often it is logged of one address that it fails too often."""
+"""The least time between two lines in the log that one address fails too often."""
 SUBSCRIBER_PREFIX = 64
-"""Bits of an IPv6 address that one subscriber has; the others are the subscriber's to choose."""
+"""The bits of an IPv6 address that belong to one subscriber, who can choose the others freely."""
 
 _RATES = "moorage.rates"
 _READS = frozenset({HttpMethod.GET, HttpMethod.HEAD, HttpMethod.OPTIONS})
@@ -36,19 +37,20 @@ _log = logging.getLogger(__name__)
 class Buckets(MemoryStorage):
     """Buckets that leak steadily: a limit of 10 in 10 s takes ten at once, then one a second.
 
-    The library's own memory keeps a list of all hits, goes by the wall clock, has as many keys as there are callers, and
-    starts a thread to clear up. Here a key is one number, and the oldest keys make room.
+    The library's own memory keeps a list of all hits, uses the wall clock, has as many keys as there
+    are callers, and starts a thread to clear up. Here each key has one number, and the oldest keys
+    make room.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         super().__init__()
         self._monotonic = monotonic
         self._empty_at: dict[str, float] = {}
-        """When each bucket will have leaked out, the one hit last at the end."""
+        """The time when each bucket will be empty; the bucket that was hit last is at the end."""
 
     @override
     def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        """Put something into a bucket; False: it does not fit."""
+        """Put `amount` into a bucket; returns False if it does not fit."""
         now = self._monotonic()
         empty_at = max(now, self._empty_at.pop(key, now))
         filled = empty_at + amount * expiry / limit
@@ -59,7 +61,7 @@ class Buckets(MemoryStorage):
         return fits
 
     def seconds_until_it_fits(self, key: str, limit: int, expiry: int) -> float:
-        """How long a bucket has to leak until one more fits."""
+        """How long a bucket has to leak until one more request fits."""
         full_for = self._empty_at.get(key, 0.0) - self._monotonic()
         return max(0.0, full_for + expiry / limit - expiry)
 
@@ -68,7 +70,7 @@ _ROUNDING = 1e-6
 
 
 class Rates:
-    """Counts what one worker is asked, and refuses who asks too often."""
+    """Counts the requests to one worker, and refuses callers that ask too often."""
 
     def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -81,19 +83,19 @@ class Rates:
         self._requests = _a_second(settings.requests_per_second, "requests")
         self._writes = _a_second(settings.writes_per_second, "writes")
         self._told: dict[str, float] = {}
-        """When it was last logged of an address that it fails too often."""
+        """By address, the time when it was last logged that it fails too often."""
 
     def attend(self, scope: HTTPScope) -> None:
-        """Count this request, if it leads somewhere (see `check_rates`)."""
+        """Have `check_rates` count this request after routing."""
         cast("dict[str, Any]", scope)[_RATES] = self
 
     def count(self, scope: HTTPScope) -> None:
         """Count a routed request.
 
         Raises:
-            TooManyFailures: nobody known asks, of an address that has failed too often. Who is known passes from there, too:
-                many may share an address.
-            TooManyRequests: a principal asks, or writes, too often.
+            TooManyFailures: the caller is not known, and its address has failed too often. Known
+                callers from there pass, since many may share an address.
+            TooManyRequests: the principal asks, or writes, too often.
         """
         principal = principal_of(scope)
         if principal is None:
@@ -122,12 +124,12 @@ class Rates:
         )
 
     def _retry_after(self, limit: RateLimitItem, key: str) -> int:
-        """Whole seconds after which it is worth trying again; at least one."""
+        """The whole seconds, at least one, after which it is worth trying again."""
         name, expiry = limit.key_for(key), limit.get_expiry()
         return int(self._buckets.seconds_until_it_fits(name, limit.amount, expiry)) + 1
 
     def _tell(self, source: str) -> None:
-        """Log that an address guesses: once in a while, however fast it does."""
+        """Log that an address guesses tokens: once in a while, however fast it guesses."""
         now = self._monotonic()
         if now < self._told.get(source, 0.0):
             return
@@ -139,7 +141,7 @@ class Rates:
 
 
 def check_rates(app: ASGIApp) -> ASGIApp:
-    """Litestar middleware, the outermost: goes on only if the caller does not ask too often."""
+    """Litestar middleware that passes a request on only if its caller does not ask too often."""
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         rates = cast("Mapping[str, Any]", scope).get(_RATES)
@@ -155,14 +157,14 @@ def _a_second(times: int, what: str) -> RateLimitItem | None:
 
 
 def _tries_to_authenticate(scope: HTTPScope) -> bool:
-    """Whether a request to what is not public has credentials."""
+    """Whether a request for an operation that is not public has credentials."""
     if isinstance(access_of(scope["route_handler"]), Public):
         return False
     return any(name == b"authorization" for name, _ in scope["headers"])
 
 
 def _subscriber(address: str) -> str:
-    """An address, without what its subscriber can choose of it."""
+    """The part of an address that its subscriber cannot choose."""
     parsed = parsed_address(address.partition("%")[0])
     if parsed is None:
         return address

@@ -1,4 +1,4 @@
-"""Refusals in the audit: some of each second with all that is known of them, of the others how many there were."""
+"""Keeps refusals in the audit: a few of each second with a row each, and the number of all others."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from service.scheduler.protocol.ports import Clock
 
 REFUSED = frozenset({401, 403, 429})
 TOLD_MAX = 10
-"""Refusals of a second that have a row of their own."""
+"""How many refusals of a second have a row of their own."""
 FLUSH_SECONDS = 1.0
 
 _REFUSALS = "moorage.refusals"
@@ -23,37 +23,37 @@ _log = logging.getLogger(__name__)
 
 
 class RefusalLog(Protocol):
-    """Where refusals are kept."""
+    """The store of refusals."""
 
     @property
     def keeps_audit(self) -> bool:
-        """Whether they are kept at this moment."""
+        """Whether the audit is kept at this moment."""
         ...
 
     async def add_refusals(self, entries: Sequence[AuditEntry]) -> None:
-        """Add rows to the chain of the server; raises StorageUnavailable."""
+        """Add rows to the chain of the server, or raise StorageUnavailable."""
         ...
 
 
 class Refusals:
-    """What was refused by one worker and is not kept yet: a process that dies loses so much of it."""
+    """The refusals of one worker that are not stored yet; a process that dies loses them."""
 
     def __init__(self, store: RefusalLog, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._told: list[AuditEntry] = []
         self._others: Counter[int] = Counter()
-        """By status, the refusals that have no row of their own."""
+        """By status, how many refusals have no row of their own."""
         self._waiting: asyncio.Task[None] | None = None
-        """Until it is time to keep what there is."""
+        """The task that waits until it is time to store the refusals."""
         self._keeping = asyncio.Lock()
 
     def attend(self, scope: Scope) -> None:
-        """Hear of what is refused within the answer to a request (see `note_refused`)."""
+        """Have `note_refused` report here what is refused within the answer to this request."""
         cast("dict[str, Any]", scope)[_REFUSALS] = self
 
     def note(self, scope: HTTPScope, status: int, times: int = 1) -> None:
-        """A request was answered; refusals are kept within a second or so."""
+        """Note that a request was answered; a refusal is stored within a second or so."""
         if status not in REFUSED or not self._store.keeps_audit:
             return
         if len(self._told) < TOLD_MAX:
@@ -73,7 +73,10 @@ class Refusals:
         await self.flush()
 
     async def flush(self) -> None:
-        """Keep what there is, after what is being kept. Where the database cannot be reached it is lost, but for its count in the metrics."""
+        """Store all noted refusals, after those that are being stored.
+
+        If the database cannot be reached they are lost, and only counted in the metrics.
+        """
         async with self._keeping:
             await self._flush()
 
@@ -93,14 +96,17 @@ class Refusals:
             _log.warning("%d refusals are not in the audit.", refused)
 
     async def close(self) -> None:
-        """Keep what there is, and nothing more; what is being kept is waited for."""
+        """Store all noted refusals, wait for those that are being stored, and end."""
         if self._waiting is not None:
             self._waiting.cancel()
         await self.flush()
 
 
 def note_refused(scope: Scope, status: int, times: int = 1) -> None:
-    """Something was refused within an answer that began as another one: lines of a stream, or a watch that goes on no longer."""
+    """Note that something was refused within an answer whose status was no refusal.
+
+    Such are lines of a stream, and a watch that has to end.
+    """
     refusals = cast("Mapping[str, Any]", scope).get(_REFUSALS)
     if times and isinstance(refusals, Refusals):
         refusals.note(cast("HTTPScope", scope), status, times)

@@ -1,7 +1,7 @@
-"""Bodies that name objects are checked object by object, where the path names no namespace.
+"""Checks bodies that name objects object by object, if the path names no namespace.
 
-What this takes can be told from the body alone. What also depends on what is stored (whether a pod is
-on a node already) is told when the request is decided: see `service.scheduler.decide.audit_facts`.
+These checks need the body alone. Checks that also depend on stored objects (whether a pod is on a
+node already) are made when the request is decided: see `service.scheduler.decide.audit_facts`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,19 +24,19 @@ _CHANGED_BY: Mapping[str, tuple[Verb, ...]] = {
         for each in RESOURCES
     },
 }
-"""What one has to be allowed, any of these, in order to change objects of a kind."""
+"""By kind, the verbs of which a caller needs at least one to change objects of this kind."""
 
 
 def deciding_for(request: AnyRequest) -> Caller:
-    """Who a request is decided for."""
+    """The caller that a request is decided for."""
     return Caller(caller_of(request.scope), request.path_params["cluster"])
 
 
 def require_placing(caller: Caller, intent: PlacePods) -> None:
-    """See that somebody may place pods in the namespace of each that they name.
+    """Check that the caller may place pods in the namespaces of all pods that the request names.
 
     Raises:
-        Forbidden: naming the first that is in another.
+        Forbidden: it may not in some namespace; the first such pod is named.
     """
     where = caller.principal.namespaces("place", caller.cluster)
     if where is None:
@@ -48,27 +48,27 @@ def require_placing(caller: Caller, intent: PlacePods) -> None:
 
 
 def require_writing(caller: Caller, objects: Iterable[Applicable]) -> None:
-    """See that somebody may write objects of such kinds in their namespaces.
+    """Check that the caller may write all these objects in their namespaces.
 
     Raises:
-        Forbidden: naming the first that they may not write.
+        Forbidden: it may not write some object; the first one is named.
     """
     for index, each in enumerate(objects):
         _require(caller, _CHANGED_BY[each.kind], each.namespace or None, f"items[{index}]")
 
 
 def require_pruning(caller: Caller, kinds: Iterable[str]) -> None:
-    """See that somebody may write all objects of some kinds, wherever they are.
+    """Check that the caller may write all objects of some kinds, wherever they are.
 
     Raises:
-        Forbidden: naming a kind.
+        Forbidden: it may not write some kind everywhere; the first one is named.
     """
     for kind in sorted(kinds):
         _require(caller, _CHANGED_BY[kind], None, f"prune={kind}")
 
 
 def refusal(caller: Caller, each: Applicable) -> Forbidden | None:
-    """Why somebody may not write an object, if so."""
+    """The error if the caller may not write an object, else None."""
     try:
         require_any(
             caller.principal, _CHANGED_BY[each.kind], caller.cluster, each.namespace or None
@@ -79,10 +79,10 @@ def refusal(caller: Caller, each: Applicable) -> Forbidden | None:
 
 
 def require_force(caller: Caller, namespace: str) -> None:
-    """See that somebody may bind a pod whatever the filters say: that it is there is then a fact.
+    """Check that the caller may bind a pod whatever the filters say, which states a fact.
 
     Raises:
-        Forbidden: they may not state facts in its namespace.
+        Forbidden: it may not state facts in the pod's namespace.
     """
     require(caller.principal, "observe", caller.cluster, namespace)
 

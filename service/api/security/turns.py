@@ -1,4 +1,4 @@
-"""Requests of nobody known take turns, so that any number of them leaves the event loop to those who are known."""
+"""Requests of unknown callers take turns, so that any number of them leaves time for known callers."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,10 +9,14 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from service.api.openapi.access import principal_of
 
 AT_A_TIME = 8
-"""So many are worked on at once: enough to wait for the database, few enough to be no queue before other requests."""
+"""How many requests of unknown callers are worked on at once.
+
+This is enough that the database has work while some wait for it, and few enough to be no queue
+before other requests.
+"""
 
 TURN_SECONDS = 0.005
-"""A turn lasts so long at least: the process has time for others between those of nobody known, however many these are."""
+"""The least time that a turn lasts, so that the process has time for known callers in between."""
 
 _TURNS = "moorage.turns"
 
@@ -20,8 +24,8 @@ _TURNS = "moorage.turns"
 class Turns:
     """The turns of one application. Create it for the event loop that uses it.
 
-    An event loop resumes whoever is ready in the order in which they became so. If each of thousands of connections has a
-    request under way, each step of another request waits for a step of all of those.
+    An event loop resumes whoever is ready in the order in which they became so. If each of thousands of connections
+    has a request under way, each step of another request waits for a step of all of those.
     """
 
     def __init__(self, at_a_time: int = AT_A_TIME, seconds: float = TURN_SECONDS) -> None:
@@ -29,11 +33,14 @@ class Turns:
         self._seconds = seconds
 
     def attend(self, scope: HTTPScope) -> None:
-        """Have this request wait for its turn once it is routed, if nobody known makes it (see `take_turns`)."""
+        """Have `take_turns` let this request wait for its turn after routing, if its caller is not known."""
         cast("dict[str, Any]", scope)[_TURNS] = self
 
     async def give(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request on in its turn, which ends when its answer begins: whoever reads slowly keeps no turn."""
+        """Pass a request on in its turn.
+
+        The turn ends when the answer begins, so a client that reads slowly keeps no turn.
+        """
         await self._turns.acquire()
         turn = _Turn(self._turns, self._seconds)
 
@@ -48,7 +55,7 @@ class Turns:
 
 
 class _Turn:
-    """One of the turns, until it is ended."""
+    """A turn that one request has, until it is ended."""
 
     def __init__(self, turns: asyncio.Semaphore, seconds: float) -> None:
         self._turns = turns
@@ -63,7 +70,7 @@ class _Turn:
 
 
 def take_turns(app: ASGIApp) -> ASGIApp:
-    """Litestar middleware: requests without a principal wait for their turn, all others go on at once."""
+    """Litestar middleware that has requests without a principal wait for a turn, but no others."""
 
     async def taking(scope: Scope, receive: Receive, send: Send) -> None:
         turns = cast("Mapping[str, Any]", scope).get(_TURNS)

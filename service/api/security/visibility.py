@@ -1,8 +1,9 @@
-"""What a caller may see of a cluster, and answers without the rest.
+"""Leaves out of answers what their caller may not see of a cluster.
 
-Placing takes knowledge of the whole cluster; what is told of it does not have to. Nodes are everybody's; of all
-else a caller sees what is in the namespaces that it may read. Where a reason names a pod of another namespace
-it says "a pod of another tenant" instead. Who may read all of a cluster is answered as if this module were not here.
+Placing needs knowledge of the whole cluster, but an answer need not show it. Every caller sees the
+nodes, and of all else the objects in the namespaces that it may read. If a reason names a pod of
+another namespace, the answer says "a pod of another tenant" instead. A caller that may read all of
+a cluster gets its answers unchanged.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -26,32 +27,35 @@ from service.scheduler.protocol.answers import ViolationItem, ViolationsAnswer
 from service.scheduler.protocol.placements import GroupFailure, PlacementAnswer, PlacementResult
 
 Visibility = frozenset[str] | None
-"""The namespaces of a cluster that a caller may read; None: all, and everything."""
+"""The namespaces of a cluster that a caller may read; None means that it may read everything."""
 
 Visible = Callable[[], Awaitable[Visibility]]
-"""What somebody may see at this moment."""
+"""Returns what a caller may see at this moment."""
 
 Current = Callable[[Principal], Awaitable[Principal | None]]
-"""Somebody with the grants of this moment; None: nobody who is known any longer."""
+"""Returns a principal with its present grants; None if it exists no longer."""
 
 OTHER = "a pod of another tenant"
-"""What a reference to a pod that is not shown becomes; see `service.scheduler.decide.references`."""
+"""The words that replace a reference to a pod that is not shown.
+
+`service.scheduler.decide.references` says how messages refer to objects.
+"""
 
 _EVERYBODYS = frozenset({"Node", CLUSTER_KIND})
 _NAMESPACE = "Namespace"
 
 _MAY_REFER = (b"<", b"\\u003c", b"\\u003C")
-"""What JSON with a reference has, from whatever client it came back; other manifests need not be decoded."""
+"""JSON with a reference has one of these, whichever client wrote it; other JSON is not decoded."""
 _SHARED = (inter_pod_affinity.EXISTING, inter_pod_affinity.ANTI_AFFINITY, node_ports.REASON)
-"""Reasons that rest on pods which need not be the caller's own."""
+"""Reasons that may be due to pods which the caller may not see."""
 _PERHAPS = f" (it may be {OTHER})"
 
 
 class Lists(Protocol):
-    """Where objects of a kind are listed."""
+    """Reads lists of objects of a kind."""
 
     def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
-        """The objects in batches, by namespace and name."""
+        """The objects in batches, ordered by namespace and name."""
         ...
 
 
@@ -61,15 +65,15 @@ def visibility_of(request: AnyRequest) -> Visibility:
 
 
 def sight_of(request: AnyRequest, current: Current) -> Visible:
-    """What a watcher may see, to be asked for each batch of changes.
+    """A function that returns what a watcher may see, to be called for each batch of changes.
 
-    A list and the changes after it make the present state for one set of namespaces only, so the watch of whom
-    other grants were given ends.
+    A list and the changes after it make up the present state only for one set of namespaces. So a
+    watch ends if its caller may read other namespaces than when it began.
 
     Raises (when asked):
         Forbidden: the caller may no longer read anything of the cluster.
         GrantsChanged: it may read other namespaces now.
-        StorageUnavailable: it is not known what it may read.
+        StorageUnavailable: the store cannot tell what it may read.
     """
     principal, cluster = caller_of(request.scope), request.path_params["cluster"]
     first = principal.namespaces("read", cluster)
@@ -86,24 +90,24 @@ def sight_of(request: AnyRequest, current: Current) -> Visible:
 
 
 def require_sight(request: AnyRequest, kind: str, name: str) -> None:
-    """See that the caller may read an object whose path names no namespace.
+    """Check that the caller may read an object whose path names no namespace.
 
     Raises:
-        Forbidden: it is a namespace that the caller may not read, whether it exists or not.
+        Forbidden: the object is a namespace that the caller may not read, whether it exists or not.
     """
     if kind == _NAMESPACE:
         require(caller_of(request.scope), "read", request.path_params["cluster"], name)
 
 
 def sees(visibility: Visibility, kind: str, namespace: str, name: str) -> bool:
-    """Whether an object is shown."""
+    """Whether an object is shown to a caller who sees so much."""
     if visibility is None or kind in _EVERYBODYS:
         return True
     return (name if kind == _NAMESPACE else namespace) in visibility
 
 
 def seen_rows(visibility: Visibility, rows: list[ObjectRow]) -> list[ObjectRow]:
-    """Those rows that are shown, as they are shown."""
+    """The rows of the objects that are shown, with bodies as `seen_body` leaves them."""
     if visibility is None:
         return rows
     return [
@@ -118,7 +122,8 @@ async def seen_batches(
 ) -> AsyncIterator[ObjectPage]:
     """The objects of a list that are shown, in batches.
 
-    Namespaces are read one by one, so that neither the time nor the number of batches tells of others'.
+    Namespaces are read one by one, so that neither the time nor the number of batches gives a hint
+    of objects in other namespaces.
     """
     if visibility is None or kind in _EVERYBODYS:
         parts: Sequence[Wanted] = [wanted]
@@ -130,7 +135,10 @@ async def seen_batches(
 
 
 def seen_body(visibility: Visibility, kind: str, body: bytes) -> bytes:
-    """An object's manifest without what it says of others' pods; of a configuration, of others' namespaces."""
+    """An object's manifest without references to pods that are not shown.
+
+    A cluster's configuration is left without the namespaces that are not shown.
+    """
     if visibility is None:
         return body
     if kind == CLUSTER_KIND:
@@ -156,7 +164,7 @@ def seen_config(visibility: Visibility, config: ClusterConfig) -> ClusterConfig:
 
 
 def seen_violations(visibility: Visibility, answer: ViolationsAnswer) -> ViolationsAnswer:
-    """The violations of pods that are shown; others they conflict with are counted, not named."""
+    """The violations of pods that are shown; conflicting pods that are not shown are only counted."""
     if visibility is None:
         return answer
     shown = [each for each in answer.items if each.namespace in visibility]
@@ -164,7 +172,7 @@ def seen_violations(visibility: Visibility, answer: ViolationsAnswer) -> Violati
 
 
 def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> PlacementAnswer:
-    """What became of pods, in words that fit who may not see all pods."""
+    """What became of pods, without names of pods that are not shown."""
     if visibility is None:
         return answer
     group = answer.group
@@ -176,14 +184,14 @@ def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> Placement
 
 
 def seen_explanation(visibility: Visibility, explanation: Any) -> Any:
-    """An explanation, full or in short, in words that fit who may not see all pods."""
+    """A full or short explanation, without names of pods that are not shown."""
     if visibility is None:
         return explanation
     return _seen_explanation(visibility, explanation)
 
 
 def seen_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefused:
-    """Why a pod does not fit a node, in words that fit who may not see all pods."""
+    """Why a pod does not fit a node, without names of pods that are not shown."""
     if visibility is None:
         return error
     reasons = {plugin: [_hedged(each) for each in told] for plugin, told in error.reasons.items()}
@@ -191,7 +199,7 @@ def seen_refusal(visibility: Visibility, error: BindingRefused) -> BindingRefuse
 
 
 def _parts(kind: str, wanted: Wanted, visibility: frozenset[str]) -> Sequence[Wanted]:
-    """A list in one part for each namespace that is shown; that of the namespaces themselves in one."""
+    """Split a list into one part for each namespace that is shown; a list of namespaces has one part."""
     if kind == _NAMESPACE or wanted.namespace is not None:
         return [wanted]
     after = wanted.after
@@ -200,12 +208,12 @@ def _parts(kind: str, wanted: Wanted, visibility: frozenset[str]) -> Sequence[Wa
         replace(wanted, namespace=name, after=after if after and after[0] == name else None)
         for name in names
     ]
-    # Where nothing is left there is still an answer, and an end: after the last key of all.
+    # If no part is left, a part after the last key of all gives an empty answer.
     return parts or [replace(wanted, namespace=max(visibility), after=(max(visibility), "~"))]
 
 
 def _seen_settings(visibility: Visibility, body: bytes) -> bytes:
-    """The settings that were given, where `seen_config` would add those that were not."""
+    """The settings that were given, as `seen_config` shows them but without adding defaults."""
     given = msgspec.json.decode(body)
     shown = msgspec.to_builtins(seen_config(visibility, parse_config(given)))
     return msgspec.json.encode({setting: shown[setting] for setting in given})
@@ -221,7 +229,7 @@ def _conditions(pod: dict[str, Any]) -> Iterable[dict[str, Any]]:
 
 
 def _nameless(message: str, visibility: frozenset[str]) -> str:
-    """A message that names others' objects only where they are shown."""
+    """The message, in which objects that are not shown are not named."""
     return without_references(message, visibility.__contains__, _of_another)
 
 
@@ -230,7 +238,7 @@ def _of_another(kind: str) -> str:
 
 
 def _seen_words(visibility: frozenset[str], message: str) -> str:
-    """As `_nameless`, for who has asked for a decision: it says as well that reasons may rest on others' pods."""
+    """The message as `_nameless` makes it, with a note that reasons may be due to pods not shown."""
     return _hedged(_nameless(message, visibility))
 
 

@@ -1,1 +1,1 @@
-"""The figures that a server tells about itself."""
+"""Tells the figures that a server counts and measures about itself."""

@@ -1,4 +1,7 @@
-"""A worker tells the process that started it how it is, about once a second, so that nobody has to ask it."""
+"""A worker reports its health about once a second to the process that started it.
+
+So nobody has to ask the worker, which might not answer.
+"""
 
 import asyncio
 import os
@@ -16,16 +19,16 @@ _DETAIL_CHARACTERS_MAX = 500
 
 
 class WorkerHealth(msgspec.Struct, frozen=True):
-    """How one worker is."""
+    """The health of one worker."""
 
     worker: int
-    """Its process id."""
+    """The worker's process id."""
     trouble: str | None
-    """Why it is not ready; None: it is."""
+    """Why the worker is not ready; None if it is."""
 
 
 class Heartbeat:
-    """Tells it to a Unix socket, for as long as it runs."""
+    """Sends the health of this worker to a Unix socket, for as long as it runs."""
 
     def __init__(self, path: str, check_ready: Callable[[], Awaitable[None]]) -> None:
         """`check_ready` raises the reason if this process is not ready."""
@@ -33,7 +36,7 @@ class Heartbeat:
         self._check_ready = check_ready
 
     async def run(self) -> None:
-        """Tell it again and again; nobody listens while the server is being stopped."""
+        """Send the health again and again; a send may fail, as nobody listens while the server stops."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)  # noqa: FBT003 - takes it by position only
             while True:

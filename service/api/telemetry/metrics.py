@@ -1,8 +1,8 @@
-"""What a server counts, for Prometheus; one scrape gives the sum over its worker processes.
+"""Counts what a server does, for Prometheus; one scrape gives the sum over its worker processes.
 
-Names are Kubernetes' where it has the same thing; our own begin with `moorage_`. Labels hold
-nothing but words of ours, and the names of profiles, of which no more than `PROFILES_MAX` are told
-apart: nothing that a client sends makes a series of its own.
+A metric that Kubernetes has, too, has its name; the names of others begin with `moorage_`. Values
+of labels are fixed words, and the names of profiles, of which no more than `PROFILES_MAX` are told
+apart. So no client can create any number of series by what it sends.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from service.engine import Execution
 from service.scheduler.commit.metrics import Attempts, ProcessState
 
 PROFILES_MAX = 50
-"""Names of profiles that become labels; the rest are counted as `other`."""
+"""How many names of profiles become labels; pods of all other profiles are counted as `other`."""
 
 QUEUES = ("active", "backoff", "unschedulable", "gated")
 
@@ -36,10 +36,10 @@ _PLUGIN_SECONDS = _doubling(0.000005, 14)
 
 
 class Metrics:
-    """The families of one process. Also the scheduler's `Meter`."""
+    """The metrics of one process, which are also the scheduler's `Meter`."""
 
     def __init__(self, directory: str | None = None) -> None:
-        """`directory` is shared by the processes of one server; None: this process is alone."""
+        """`directory` is shared by the processes of one server; it is None if there is only one."""
         self._directory = directory
         self._registry = registry = registry_of(directory)
         self._requests = BulkHistogram(
@@ -50,9 +50,9 @@ class Metrics:
             registry=registry,
         )
         self._answered: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
-        """Seconds of requests, by operation and status, that are not in the histogram yet."""
+        """By operation and status, the seconds of requests that are not in the histogram yet."""
         self._placed: Tally[float] = Tally()
-        """Pods, by the seconds that they took, likewise."""
+        """By seconds, how many placed pods took so long and are not in the histogram yet."""
         self._is_telling = False
         self._profiles: set[str] = set()
         self._placing(registry)
@@ -137,7 +137,7 @@ class Metrics:
 
         self._handed = Counter(
             "moorage_forwarded_total",
-            "Requests handed to the worker that decides their cluster, by what came of it.",
+            "Requests forwarded to the worker that decides their cluster, by what came of it.",
             ("outcome",),
             registry=registry,
         )
@@ -145,7 +145,7 @@ class Metrics:
     # Requests
 
     def forwarded(self, outcome: Literal["answered", "unreachable", "lost"]) -> None:
-        """Another worker was to decide a request."""
+        """Count a request that was forwarded to another worker."""
         self._handed.labels(outcome).inc()
 
     def request(self, scope: HTTPScope, status: int, seconds: float) -> None:
@@ -156,48 +156,48 @@ class Metrics:
     # The scheduler's meter
 
     def attempted(self, attempts: Attempts) -> None:
-        """Pods were tried, and the outcome is certain."""
+        """Count pods that were tried, once the outcome is certain."""
         for (profile, result), pods in attempts.items():
             self._attempts.labels(result, self._profile_label(profile)).inc(pods)
 
     def scheduled(self, pods: int, seconds: float) -> None:
-        """Pods were placed, so long after they were asked for."""
+        """Count pods that were placed, with the seconds since they were asked for."""
         if pods:
             self._placed[seconds] += pods
             self._tell_soon()
 
     def committed(self, kind: str, changes: int, seconds: float) -> None:
-        """A commit extended the log."""
+        """Count a commit that extended the log."""
         self._commits.labels(kind).inc()
         self._changes.inc(changes)
         self._commit_seconds.observe(seconds)
 
     def lost(self) -> None:
-        """Somebody else extended the log first."""
+        """Count a commit that failed because somebody else extended the log first."""
         self._conflicts.inc()
 
     def decided_again(self, hints: int, kept: int) -> None:
-        """A request was decided anew."""
+        """Count a request that was decided anew, with its hints and how many of them were kept."""
         self._decided_again.inc()
         self._revalidations.inc(hints)
         self._replans.inc(hints - kept)
 
     def executed(self, executions: Sequence[Execution]) -> None:
-        """Plugins were timed for one pod."""
+        """Record the times that plugins took for one pod."""
         for each in executions:
             series = self._plugins.labels(each.plugin, each.extension_point, each.status)
             series.observe(each.seconds)
 
     def evicted(self, rule: str) -> None:
-        """A pod was marked as to be stopped."""
+        """Count a pod that was marked to be stopped."""
         self._evictions.labels(rule).inc()
 
     def events_dropped(self, events: int) -> None:
-        """Events will never be stored."""
+        """Count events that will never be stored."""
         self._events_dropped.inc(events)
 
     def vitals(self, vitals: ProcessState) -> None:
-        """The present state of this process."""
+        """Set the gauges to the present state of this process."""
         for queue in QUEUES:
             self._pending.labels(queue).set(vitals.pending.get(queue, 0))
         self._inbox.set(vitals.inbox)
@@ -209,20 +209,20 @@ class Metrics:
     # Scrapes
 
     def text(self) -> bytes:
-        """Everything, in Prometheus' text format."""
+        """All metrics, in Prometheus' text form."""
         self._tell()
         return exposition(self._registry, self._directory)
 
     def _tell_soon(self) -> None:
-        """Put what was gathered into the histograms: once for all of one turn of the event loop.
+        """Put gathered observations into the histograms, together for one iteration of the event loop.
 
-        Each observation there is two writes to a file that other processes read.
+        Each single observation would be two writes to a file that other processes read.
         """
         if self._is_telling:
             return
         try:
             asyncio.get_running_loop().call_soon(self._tell)
-        except RuntimeError:  # no event loop: nothing will come together
+        except RuntimeError:  # there is no event loop, so nothing is gathered
             self._tell()
         else:
             self._is_telling = True
@@ -245,10 +245,10 @@ class Metrics:
 
 
 class BulkHistogram(Histogram):
-    """A histogram that takes many observations at the price of one for each bucket they are in."""
+    """A histogram to which many observations cost only as much as one for each bucket that they are in."""
 
     def observe_all(self, amounts: Tally[float]) -> None:
-        """As `observe`, for each amount as often as it was there."""
+        """Observe each amount as often as the tally has it."""
         buckets: Tally[int] = Tally()
         for amount, count in amounts.items():
             buckets[bisect_left(self._upper_bounds, amount)] += count

@@ -1,18 +1,18 @@
-"""A PostgreSQL of our own: the binaries come with a wheel, the supervision is ours.
+"""Runs a PostgreSQL of our own: the binaries come with a wheel, and we supervise the server.
 
 supervisor           EmbeddedPostgres: start() -> URL, stop(); a thread supervises or follows
-├── readiness        waiting for a server for as long as it gets on
+├── readiness        waits for a server for as long as it makes progress
 ├── postmaster       one running server: started or found, signalled
 │   └── warden       a process that ends a server whose users were all killed
 ├── pgdata           initdb, version check
 └── configuration    postgresql.conf, pg_hba.conf, pg_ident.conf
 probe                asks a server for a session
-processes            tells a server's process from one that got its id
-serverlog            what PostgreSQL says
+processes            tells a server's process from one that was given its id later
+serverlog            the log that PostgreSQL writes
 locks                who uses the folder, who supervises it, whether a server lives in it
-binaries             where postgres and initdb are, in reach of the account
-folder, files        what lies where in a data folder, and how it is written
-account              who runs postgres: never root
+binaries             finds postgres and initdb, where the account can reach them
+folder, files        the layout of a data folder, and how its files are written
+account              the account that runs postgres, which is never root
 """
 
 from service.store.embedded.errors import (

@@ -1,4 +1,7 @@
-"""Who runs postgres: ourselves, or, since it refuses root, an account without rights of its own."""
+"""Chooses the account that runs postgres: our own, or if that is root one without rights.
+
+PostgreSQL refuses to run as root.
+"""
 
 import logging
 import os
@@ -39,7 +42,7 @@ class Account:
         return self.uid == os.geteuid()
 
     def identity(self) -> Identity:
-        """How to start a process as this account."""
+        """The arguments that start a process as this account."""
         if self.is_self:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
@@ -93,9 +96,10 @@ def _known(uid: int) -> Account:
 
 
 def _named_or_not(uid: int) -> Account:
-    """The owner of a database that exists; only initdb insists on a name.
+    """The account that owns an existing database, even if its id has no name.
 
-    In a new container, or restored from a backup, the files may belong to an id without a name.
+    In a new container, or after a restore, the files may belong to an id without a name. Only
+    initdb insists on a name.
     """
     try:
         return _known(uid)

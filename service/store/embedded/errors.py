@@ -1,4 +1,4 @@
-"""What keeps an embedded PostgreSQL from running.
+"""The errors that keep an embedded PostgreSQL from running.
 
 EmbeddedPostgresError
 ├── FolderUnusableError     permissions, damaged data, no account to run as: a person must act

@@ -1,6 +1,6 @@
-"""Files of the data folder, written safely where others may have prepared the folder for us.
+"""Writes files of the data folder safely, even if somebody else may have prepared the folder.
 
-Links are never followed, and what root makes belongs to the owner of the folder that it is in.
+Links are never followed, and files that root makes belong to the owner of the folder that has them.
 """
 
 import os
@@ -11,14 +11,14 @@ from service.store.embedded.account import ROOT
 
 
 def open_owned(path: Path, flags: int) -> int:
-    """A close-on-exec descriptor of `path`, which is made for its owner alone if it is absent."""
+    """Open `path` with a close-on-exec descriptor; an absent file is made, readable for its owner alone."""
     descriptor = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     _give_to_owner(descriptor, path.parent)
     return descriptor
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file that all may read, whole or not at all."""
+    """Write a file that all may read; readers see either the old or the whole new text."""
     descriptor, draft = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)

@@ -1,4 +1,4 @@
-"""What lies where in a data folder, and how the account that runs postgres gets there.
+"""Lays out a data folder, so that the account that runs postgres can reach what it needs.
 
     <data folder>/
       postgres/             the database (PGDATA), the account's own, 0700
@@ -10,7 +10,7 @@
       server.lock           held by the processes of PostgreSQL themselves
       elsewhere             instead of all this: the path of the folder that has it
 
-No permission is changed outside the data folder. Where root gives a folder that the account cannot
+No permission is changed outside the data folder. If root names a folder that the account cannot
 reach, such as one below a home with mode 0700, the data goes to a folder of ours instead.
 """
 
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class DataFolder:
-    """The places in one data folder; `root` is absolute and its own."""
+    """The paths in one data folder; `root` is absolute, and no other data is there."""
 
     root: Path
 
@@ -51,37 +51,37 @@ class DataFolder:
 
     @property
     def socket(self) -> Path:
-        """The socket, by the path that fits into a socket address."""
+        """The path of the socket, short enough for a socket address."""
         return self.run.resolve() / SOCKET_NAME
 
     @property
     def hba(self) -> Path:
-        """Who may connect."""
+        """The file that says who may connect."""
         return self.root / "pg_hba.conf"
 
     @property
     def ident(self) -> Path:
-        """Which accounts are the role of pg_hba.conf."""
+        """The file that says which accounts may use which role."""
         return self.root / "pg_ident.conf"
 
     @property
     def log(self) -> Path:
-        """Where PostgreSQL logs to."""
+        """The file to which PostgreSQL logs."""
         return self.root / "postgres.log"
 
     @property
     def users_lock(self) -> Path:
-        """Shared by every process that uses the folder."""
+        """The lock that every process which uses the folder shares."""
         return self.root / "users.lock"
 
     @property
     def supervisor_lock(self) -> Path:
-        """Held by the process that supervises."""
+        """The lock that the supervising process holds."""
         return self.root / "supervisor.lock"
 
     @property
     def server_lock(self) -> Path:
-        """Held by PostgreSQL's own processes; its content is the postmaster's id."""
+        """The lock that PostgreSQL's own processes hold; the file has the postmaster's process id."""
         return self.root / "server.lock"
 
 
@@ -156,7 +156,7 @@ def _is_ours(data_dir: Path) -> bool:
 
 
 def _admit(data_dir: Path, account: Account) -> None:
-    """Root's own folder, which the account may pass through but not read."""
+    """Let the account pass through root's own folder, but not read it."""
     os.chown(data_dir, -1, account.gid)
     data_dir.chmod(0o710)
 
@@ -198,7 +198,7 @@ def _elsewhere(data_dir: Path, account: Account, system_dir: Path) -> Path:
 
 
 def make_system_dir(system_dir: Path) -> None:
-    """The folder for what cannot be elsewhere: open to all to pass through, whatever the umask."""
+    """Make the folder for files that can be nowhere else; all may pass through, whatever the umask."""
     if not system_dir.is_dir():
         system_dir.mkdir(parents=True, exist_ok=True)
         system_dir.chmod(0o755)
@@ -217,7 +217,7 @@ def _fits(run: Path) -> bool:
 
 
 def _is_private(path: Path, account: Account) -> bool:
-    """A folder below /tmp is ours only if nobody else could have made it."""
+    """Whether a folder below /tmp is ours: it belongs to the account, and nobody else may enter it."""
     try:
         status = path.lstat()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Locks that die with their holder: `flock` on files of the data folder.
+"""Locks that end with the process that holds them: `flock` on files of the data folder.
 
 A lock belongs to an open file description. Children that exec do not inherit it (close-on-exec),
 children that only fork drop it at once, so that a forked worker never outlives its parent as the
@@ -25,11 +25,11 @@ class FileLock:
         _all_locks.add(self)
 
     def try_exclusive(self) -> bool:
-        """Hold the lock alone, or answer False at once. A shared lock held here is given up."""
+        """Take the lock alone, or return False at once; a shared lock that is held here is given up."""
         return self._try(fcntl.LOCK_EX)
 
     def try_shared(self) -> bool:
-        """Hold the lock together with others, or answer False at once."""
+        """Take the lock together with others, or return False at once."""
         return self._try(fcntl.LOCK_SH)
 
     def release(self) -> None:
@@ -45,7 +45,7 @@ class FileLock:
             self._descriptor = None
 
     def bequeath(self) -> int:
-        """The descriptor to pass to a child, which then holds the lock until its last process ends."""
+        """The descriptor to pass to a child; the lock is then held until the child's last process ends."""
         assert self._descriptor is not None
         return self._descriptor
 
@@ -56,7 +56,7 @@ class FileLock:
         os.pwrite(self._descriptor, text.encode(), 0)
 
     def read(self) -> str:
-        """What the last holder recorded, empty if nothing."""
+        """The text that the last holder recorded; empty if there is none."""
         with contextlib.suppress(FileNotFoundError), self.path.open("rb") as file:
             return file.read(_RECORD_BYTES_MAX).decode(errors="replace")
         return ""

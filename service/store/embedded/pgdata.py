@@ -1,4 +1,4 @@
-"""The database's own folder: made whole or not at all, and only used if we know its version."""
+"""Makes the database's own folder, whole or not at all, and checks that we know its version."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ _OPTIONS = (
     "--locale-provider=builtin",
     "--builtin-locale=C",
 )
-"""Of initdb. Text is compared by its bytes, which no upgrade of a library changes."""
+"""Options of initdb; with them text is compared by its bytes, which no upgrade of a library changes."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,10 +55,10 @@ def check_version(folder: DataFolder, account: Account, binaries: Binaries) -> N
 
 
 def ensure(folder: DataFolder, account: Account, binaries: Binaries, *, sync: bool) -> None:
-    """Make the database unless it exists. The caller supervises the folder.
+    """Make the database unless it exists. The caller must hold the supervisor's lock of the folder.
 
-    `sync=False` leaves writing it to the disk to chance. Raises FolderUnusableError if there is one
-    that is damaged, StartFailedError if initdb fails.
+    With `sync=False` it is not made sure that the files reach the disk. Raises FolderUnusableError
+    if there is a damaged database, and StartFailedError if initdb fails.
     """
     _remove_drafts(folder)
     if _is_complete(folder.pgdata):
@@ -74,7 +74,7 @@ def ensure(folder: DataFolder, account: Account, binaries: Binaries, *, sync: bo
 
 
 def _upgrade_commands(folder: DataFolder, account: Account, binaries: Binaries, found: str) -> str:
-    """For a shell, one command a line."""
+    """The shell commands that upgrade the database, one on each line."""
     old = folder.pgdata
     new = old.with_name(f"{old.name}.{binaries.major}")
     old_programs = installed.older(found) or Path(f"/usr/lib/postgresql/{found}/bin")
@@ -95,9 +95,9 @@ def _is_complete(pgdata: Path) -> bool:
 
 
 def _set_aside(folder: DataFolder) -> None:
-    """Make room for a new database where initdb was interrupted, keeping what there is.
+    """If initdb was interrupted, rename its folder to make room for a new database.
 
-    initdb makes the database with the id 5 last: where it is missing nobody ever stored anything.
+    initdb makes the database with the id 5 last: if it is missing, nobody ever stored anything.
     """
     if not folder.pgdata.exists() or not any(folder.pgdata.iterdir()):
         return
@@ -119,7 +119,7 @@ def _initialise(draft: Path, account: Account, binaries: Binaries, *, sync: bool
     single = [binaries.path("postgres"), "--single", "-D", str(draft)]
     single += [] if sync else ["-c", "fsync=off"]
     created = _run(account, [*single, "postgres"], f"CREATE DATABASE {DATABASE};\n")
-    if "ERROR:" in created:  # a single-user server ends with 0 all the same
+    if "ERROR:" in created:  # a single-user server ends with 0 even if it failed
         raise StartFailedError(f"The database could not be created: {created}")
 
 

@@ -1,4 +1,4 @@
-"""One running server of a data folder: start it or find it, signal it, see it end."""
+"""Starts or finds the running server of a data folder, signals it, and notices its end."""
 
 import contextlib
 import logging
@@ -19,14 +19,14 @@ from service.store.embedded.locks import FileLock
 POLL_SECONDS = 0.02
 _ORPHANS_SECONDS = 0.3
 ORPHANS_SECONDS_MAX = 3.0
-"""What a server left behind is waited for so long, at most."""
+"""How long processes that a killed server left behind are waited for, at most."""
 _GUARD_SECONDS_MAX = 5.0
 
 _log = logging.getLogger(__name__)
 
 
 class Postmaster:
-    """A server: our child, with the guard that ends it if we are killed, or one that we found."""
+    """A server: our child, with a guard process that ends it if we are killed, or one that we found."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class Postmaster:
         return self._child is None
 
     def is_alive(self) -> bool:
-        """Whether it runs; reaps it if it was our child and does not."""
+        """Whether the server runs; if it was our child and has ended, it is reaped."""
         if self._child is not None:
             return self._child.poll() is None
         return processes.is_postmaster(self.pid, self._folder.pgdata)
 
     def stop(self, seconds_max: float) -> None:
-        """End it with a checkpoint, or else within `seconds_max` at the cost of a recovery."""
+        """Shut the server down with a checkpoint; after `seconds_max` kill it, which costs a recovery."""
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
             if self.is_alive():
                 with contextlib.suppress(ProcessLookupError):
@@ -62,7 +62,7 @@ class Postmaster:
         self.forget()
 
     def reload(self) -> None:
-        """Have it read again whom to let in."""
+        """Have the server read again who may connect."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGHUP)
 
@@ -73,7 +73,7 @@ class Postmaster:
                 self._guard.wait(_GUARD_SECONDS_MAX)
 
     def leave(self) -> None:
-        """Let it and its guard outlive us, as other processes use it."""
+        """Let the server and its guard outlive us, since other processes use it."""
         for process in (self._child, self._guard):
             if process is not None:
                 process.returncode = 0  # or Popen would warn of a child that still runs
@@ -90,8 +90,8 @@ class Postmaster:
 def find(folder: DataFolder) -> Postmaster | None:
     """The server that runs in the folder, whoever started it.
 
-    A process id that a file names is believed only if that process is a server of this folder, and
-    no file is needed: they may be truncated, or not yet written.
+    A process id in a file is believed only if that process is a server of this folder. The server is
+    found without files, too, since these may be truncated, or not yet written.
     """
     texts = (FileLock(folder.server_lock).read(), processes.read(folder.pgdata / "postmaster.pid"))
     for text in texts:
@@ -103,10 +103,10 @@ def find(folder: DataFolder) -> Postmaster | None:
 
 
 def start(folder: DataFolder, account: Account, binaries: Binaries) -> Postmaster:
-    """Start a server in the folder, whose supervisor the caller is and in which none runs.
+    """Start a server in the folder; the caller supervises it, and no server runs there.
 
-    Its processes hold server.lock as long as any of them lives, so that no second server can run
-    beside what is left of one that was killed. Raises StartFailedError while that is so.
+    The server's processes hold server.lock as long as any of them lives, so that no second server
+    can run beside processes of one that was killed. Raises StartFailedError while there are such.
     """
     lock = FileLock(folder.server_lock)
     _await_orphans(lock, folder)
@@ -121,7 +121,7 @@ def start(folder: DataFolder, account: Account, binaries: Binaries) -> Postmaste
 
 
 def _await_orphans(lock: FileLock, folder: DataFolder) -> None:
-    """Take the lock of a server's processes: those that were orphaned end soon, or are ended."""
+    """Take the lock of a server's processes, once orphaned ones have ended or were killed."""
     began, killed = time.monotonic(), 0
     while not lock.try_exclusive():
         waited = time.monotonic() - began
@@ -145,7 +145,7 @@ def _spawn(
             stderr=log,
             cwd="/",
             env=ENVIRONMENT,
-            process_group=0,  # an interrupt from the terminal is for us, who stop it in order
+            process_group=0,  # an interrupt from the terminal is for us: we stop the server in order
             pass_fds=(lock.bequeath(),),
             **account.identity(),
         )
@@ -158,7 +158,7 @@ def _spawn(
 def _guard(folder: DataFolder, pid: int) -> subprocess.Popen[bytes] | None:
     """Have a process of its own end the server when the last user of the folder is killed."""
     if not hasattr(os, "pidfd_open"):
-        return None  # not Linux: the server is found and taken over at the next start
+        return None  # this is not Linux: the next start finds the server and takes it over
     server = os.pidfd_open(pid)  # our child, which nobody has reaped
     users = os.open(folder.users_lock, os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -180,10 +180,10 @@ def _guard(folder: DataFolder, pid: int) -> subprocess.Popen[bytes] | None:
 
 
 def _remove_foreign_files(folder: DataFolder) -> None:
-    """Remove what would make PostgreSQL believe that it runs already.
+    """Remove files that would make PostgreSQL believe that it runs already.
 
-    Its own postmaster.pid stays if the process is gone: it leads PostgreSQL to shared memory that
-    may still be in use. An unreadable one, or one that names a process of somebody else, goes.
+    A postmaster.pid stays if its process is gone: it leads PostgreSQL to shared memory that may
+    still be in use. A file that is unreadable, or names a process of somebody else, is removed.
     """
     path = folder.pgdata / "postmaster.pid"
     if path.exists():

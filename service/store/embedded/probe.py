@@ -1,4 +1,4 @@
-"""Asking a server for a session: the only proof that it is ready."""
+"""Asks a server for a session, which is the only proof that it is ready."""
 
 import enum
 import re
@@ -15,7 +15,7 @@ _TERMINATE = b"X\0\0\0\4"
 
 
 class Answer(enum.Enum):
-    """What a server says when asked for a session."""
+    """The answer of a server that is asked for a session."""
 
     READY = enum.auto()
     NOT_YET = enum.auto()  # it starts, recovers, shuts down or has no resources left
@@ -45,9 +45,9 @@ def _startup_message() -> bytes:
 
 
 def meaning_of(answer: bytes) -> Answer:
-    """What a server says to one who connects.
+    """The meaning of a server's first message to a client.
 
-    It is an authentication request, where 0 says that we are in, or an error with its SQLSTATE.
+    It is an authentication request, where 0 says that we are let in, or an error with a SQLSTATE.
     """
     if answer.startswith(b"R"):
         (request,) = struct.unpack_from("!i", answer.ljust(9, b"\xff"), 5)

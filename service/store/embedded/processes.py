@@ -1,4 +1,4 @@
-"""Whether a process is a server of our folder: ids are reused, and files name any id they like."""
+"""Tells whether a process is a server of our folder, as ids are reused and files may name any id."""
 
 import contextlib
 import os
@@ -42,10 +42,10 @@ def exists(pid: int) -> bool:
 
 
 def kill_orphans(pgdata: Path) -> int:
-    """Kill the children that a killed server left behind; answer how many there were.
+    """Kill the children that a killed server left behind, and return how many there were.
 
-    They end by themselves once they notice, which one that computes may not do for hours. What
-    they have not committed is lost, as it was when the server was killed.
+    They end by themselves once they notice, but one that computes may not notice for hours. No
+    committed data is lost: the rest was lost already when the server was killed.
     """
     orphans = [pid for pid in _all_pids() if _is_child_of_a_server(pid, pgdata)]
     for pid in orphans:

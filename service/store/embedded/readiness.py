@@ -1,4 +1,4 @@
-"""Waiting for a server, for as long as it gets on."""
+"""Waits for a server to be ready, for as long as it makes progress."""
 
 import threading
 import time
@@ -12,13 +12,13 @@ from service.store.embedded.probe import Answer
 STOP_SECONDS_MAX = 10.0
 _STALL_SECONDS_MAX = 120.0  # a recovery reports each second; its last checkpoint does not
 FOREIGN_SECONDS_MAX = 5.0
-"""A server that somebody else started, and that does not answer us, is waited for so long."""
+"""How long we wait for a server that another process started and that does not answer us."""
 _PAUSE_SECONDS_MIN = 0.02
 _PAUSE_SECONDS_MAX = 0.1  # each question that comes too early is a line in the server's log
 
 
 def await_ready(server: Postmaster, folder: DataFolder, stopping: threading.Event) -> None:
-    """Return when the server gives sessions, or when `stopping` is set.
+    """Return when the server accepts sessions, or when `stopping` is set.
 
     Raises StartFailedError if it ends, refuses or makes no progress; it then runs no longer.
     """
@@ -37,7 +37,7 @@ def await_ready(server: Postmaster, folder: DataFolder, stopping: threading.Even
 
 
 class _Stall:
-    """For how long nothing new has been in the server's log."""
+    """Measures for how long nothing new has been in the server's log."""
 
     def __init__(self, folder: DataFolder) -> None:
         self._folder = folder

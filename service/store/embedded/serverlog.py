@@ -1,4 +1,4 @@
-"""The log that PostgreSQL writes: for people, for our error messages, and to see recovery go on."""
+"""Reads PostgreSQL's log, for our error messages and to see that a recovery goes on, and bounds it."""
 
 import contextlib
 import os
@@ -11,32 +11,32 @@ from service.store.embedded.files import open_owned
 from service.store.embedded.folder import DataFolder
 
 BYTES_MAX = 10_000_000
-"""A log that is larger is put aside."""
+"""A log that is larger than this is copied to a second file and begun anew."""
 _TAIL_BYTES = 8_000
 _TAIL_LINES = 12
 _VARYING = re.compile(r"^.*FATAL:.*$|elapsed time: [\d.]+ s|^\S+ \S+ \S+ \[\d+\] ", re.MULTILINE)
 
 
 def open_to_append(folder: DataFolder) -> int:
-    """A descriptor for the server's output."""
+    """Open the log for the server's output, and return the descriptor."""
     return open_owned(folder.log, os.O_WRONLY | os.O_APPEND)
 
 
 def tail(folder: DataFolder) -> str:
-    """The last lines."""
+    """The last lines of the log."""
     return "\n".join(_end(folder).splitlines()[-_TAIL_LINES:])
 
 
 def progress(folder: DataFolder) -> str:
-    """What changes while a recovery goes on: its position in the log, not the time that passed.
+    """The end of the log, without text that changes though a recovery makes no progress.
 
-    That we asked too early is in the log as well (FATAL), and is no progress.
+    Such are times that passed, and refusals (FATAL) of our own questions that came too early.
     """
     return _VARYING.sub("", _end(folder))
 
 
 def limit(folder: DataFolder) -> None:
-    """Keep at most 10 MB, and what the time between two calls adds, in each of two files.
+    """Keep the log in two files of at most 10 MB each, and what is added between two calls.
 
     The server appends to an open file, so it is copied and truncated rather than renamed.
     """

@@ -1,9 +1,9 @@
-"""The life of an embedded PostgreSQL, seen from one process that uses it.
+"""Manages an embedded PostgreSQL from each process that uses it.
 
-Every process registers on the data folder and then runs the same loop in a thread. Whoever gets
-the supervisor's lock keeps a server running: it takes over one that runs, or starts one, again and
-again if it dies. The others wait for the server to answer, and for the lock. The last to leave
-stops the server.
+Every process registers as a user of the data folder and then runs the same loop in a thread. The
+process that gets the supervisor's lock keeps a server running: it takes over one that runs, or
+starts one, again and again if it dies. The others wait for the server to answer, and for the lock.
+The last process to leave stops the server.
 
              ┌────────── lock is taken ─────────┐
     register ┤                                  ├─ ready ── … ── last? stop server ── leave
@@ -50,9 +50,9 @@ _BACK_OFF_SECONDS_MAX = 5.0
 _BACK_OFF_READY_SECONDS_MAX = 0.4  # one that was ready can start: whatever ended it may be over
 _STEADY_SECONDS = 10.0  # a server that lived so long is started again without delay
 PATIENCE_SECONDS = 60.0
-"""A start is given up after so long without any progress."""
+"""How long a start may make no progress before it is given up."""
 LOG_CHECK_SECONDS = 60.0
-"""How often the log of a running server is kept to its bound."""
+"""The time between two checks that the log of a running server is not too large."""
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _log = logging.getLogger(__name__)
@@ -62,8 +62,8 @@ class EmbeddedPostgres:
     """The PostgreSQL of a data folder, shared by all processes that use the folder.
 
     `start` and `stop` block and are called by one thread, of a process that runs no event loop.
-    `settings` go over the configuration of a server that this process starts. `system_dir` is for
-    what root's folders keep PostgreSQL from reaching.
+    `settings` override the configuration of a server that this process starts. `system_dir` is for
+    files that PostgreSQL could not reach in root's folders.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class EmbeddedPostgres:
 
     @property
     def url(self) -> str:
-        """The database, as SQLAlchemy with asyncpg wants it; there is no secret in it."""
+        """The URL of the database for SQLAlchemy with asyncpg; there is no secret in it."""
         return self._url_of(configuration.ROLE)
 
     @property
     def serving_url(self) -> str:
-        """The same for servers, which are no superusers: `service.store.serving_role` admits them."""
+        """The URL for servers, whose role is no superuser; `service.store.serving_role` gives it its rights."""
         return self._url_of(configuration.SERVING_ROLE)
 
     def _url_of(self, role: str) -> str:
@@ -102,7 +102,7 @@ class EmbeddedPostgres:
 
     @property
     def data_folder(self) -> Path:
-        """Where the data is, which for root may be elsewhere than asked for."""
+        """The folder that has the data, which for root may be another one than was asked for."""
         return self._folder.root
 
     @property
@@ -111,7 +111,7 @@ class EmbeddedPostgres:
         return self._is_supervisor
 
     def start(self) -> str:
-        """Use the folder's PostgreSQL, starting it if nobody has; answer its URL once it is ready.
+        """Use the folder's PostgreSQL, start it if it does not run, and return its URL once it is ready.
 
         Waits as long as a recovery makes progress. Raises VersionMismatchError,
         FolderUnusableError, or StartFailedError after a minute without progress.
@@ -129,7 +129,7 @@ class EmbeddedPostgres:
         return self.url
 
     def _start_thread(self) -> None:
-        """Signals wait meanwhile: a handler that raises would leave the thread half started."""
+        """Start the thread, with signals blocked: a handler that raises would leave it half started."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
 
         def run() -> None:
@@ -143,7 +143,7 @@ class EmbeddedPostgres:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def stop(self) -> None:
-        """Leave the folder; the last to leave stops PostgreSQL. Without effect if not started."""
+        """Leave the folder; the last process to leave stops PostgreSQL. It has no effect before `start`."""
         if self._thread is None:
             return
         atexit.unregister(self.stop)
@@ -172,7 +172,7 @@ class EmbeddedPostgres:
         self.stop()
 
     def _register(self) -> None:
-        """Be a user of the folder, once nobody is about to stop its server."""
+        """Become a user of the folder, once nobody is about to stop its server."""
         try:
             self._wait_for(self._users.try_shared, "The server is being stopped and does not end.")
         except OSError as error:
@@ -184,7 +184,7 @@ class EmbeddedPostgres:
             raise self._failure
 
     def _stop_server(self) -> None:
-        """We are alone: who held the supervisor's lock has left the users, and leaves it next."""
+        """Stop the server, since we are the last user; a former supervisor is about to release its lock."""
         if not self._is_supervisor:
             self._wait_for(self._lock.try_exclusive, "Another process supervises without a user.")
         server = self._server or postmaster.find(self._folder)
@@ -200,7 +200,7 @@ class EmbeddedPostgres:
             time.sleep(postmaster.POLL_SECONDS)
 
     def _run(self) -> None:
-        """The thread's work, after which `start` waits no longer, whatever happened."""
+        """Do the thread's work; when it ends, `start` waits no longer, whatever happened."""
         try:
             self._keep_running()
         finally:
@@ -209,7 +209,7 @@ class EmbeddedPostgres:
             self._settled.set()
 
     def _keep_running(self) -> None:
-        """Follow until the lock is ours, then supervise. Once it has run, never give up."""
+        """Follow until the lock is ours, then supervise; once the server has run, never give up."""
         pause = _BACK_OFF_SECONDS_MIN
         give_up_at = time.monotonic() + PATIENCE_SECONDS
         while not self._stopping.is_set():
@@ -225,7 +225,7 @@ class EmbeddedPostgres:
                 pause = min(2 * pause, most)
 
     def _outlives(self, error: EmbeddedPostgresError | OSError, give_up_at: float) -> bool:
-        """Whether to try again: always once it has run, else only what may pass, for a minute."""
+        """Whether to try again: always once the server has run, else for a minute if the error may pass."""
         if isinstance(error, OSError):
             error = StartFailedError(f"{error}\n{serverlog.tail(self._folder)}")
         passing = isinstance(error, StartFailedError) and time.monotonic() < give_up_at
@@ -242,7 +242,7 @@ class EmbeddedPostgres:
         return self._is_supervisor
 
     def _follow(self, give_up_at: float) -> None:
-        """Another process supervises: wait for its server once, and for its lock ever after."""
+        """While another process supervises, wait until its server is ready, and then for its lock."""
         if not self._settled.is_set():
             if probe.ask(self._folder.socket) is Answer.READY:
                 self._settled.set()
@@ -254,7 +254,7 @@ class EmbeddedPostgres:
         self._stopping.wait(_ROUND_SECONDS)
 
     def _supervise(self) -> None:
-        """Have one server run, until it ends."""
+        """Keep one server running until it ends."""
         self._server = self._find_or_start()
         await_ready(self._server, self._folder, self._stopping)
         self._settled.set()
@@ -265,7 +265,7 @@ class EmbeddedPostgres:
         if server is not None:
             _log.info("Taking over the PostgreSQL that runs as process %d", server.pid)
             configuration.write(self._folder, self._account, self._binaries, self._settings)
-            server.reload()  # another version may have started it, which let other roles in
+            server.reload()  # another version, which let other roles in, may have started it
             return server
         pgdata.check_version(self._folder, self._account, self._binaries)
         sync = self._settings.get("fsync") != "off"
@@ -275,9 +275,9 @@ class EmbeddedPostgres:
         return postmaster.start(self._folder, self._account, self._binaries)
 
     def _watch(self, server: Postmaster) -> None:
-        """Return when told to stop, or when a server has ended that ran for long.
+        """Return when asked to stop, or when the server has ended after it ran for long.
 
-        Raises EndedSoonError if it did not.
+        Raises EndedSoonError if the server ended soon.
         """
         ready_at = checked_at = time.monotonic()
         while not self._stopping.wait(_ROUND_SECONDS):

@@ -1,8 +1,8 @@
-"""Ends a PostgreSQL that nobody uses any more: a process of its own, started beside each server.
+"""Ends a PostgreSQL that nobody uses any more, as a process of its own beside each server.
 
-Normally the last process that uses a data folder stops the server. Where that process is killed,
-this one sees that the lock of the users is free, and asks the server to shut down. It runs as a
-plain script with the standard library only, so that it is small and quick to start:
+Normally the last process that uses a data folder stops the server. If that process is killed, this
+one sees that the lock of the users is free, and asks the server to shut down. It runs as a plain
+script with the standard library only, so that it is small and quick to start:
 
     warden.py <pidfd of the server> <descriptor of users.lock>
 """
@@ -21,7 +21,7 @@ def main(server: int, users: int) -> None:
     while not _has_ended(server, _ROUND_SECONDS):
         if _nobody_uses(users):
             _end(server)
-            return  # with it the lock goes, for which a new user may be waiting
+            return  # ending releases the lock, for which a new user may be waiting
 
 
 def _has_ended(server: int, seconds: float) -> bool:
