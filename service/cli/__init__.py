@@ -5,6 +5,6 @@ def main() -> None:
     """Run the command; the rest is imported only here, for server processes import this package."""
     try:
         from service.cli.main import run  # noqa: PLC0415 - see above
-    except KeyboardInterrupt:  # which is no fault to be told with a traceback
+    except KeyboardInterrupt:  # Ctrl-C is no error, so it shows no traceback.
         raise SystemExit(130) from None
     run()

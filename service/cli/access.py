@@ -192,7 +192,7 @@ def _collection(*, group: bool) -> str:
 
 
 def path_of(collection: str, name: str) -> str:
-    """The path of somebody, or of a group: a slash in a name would be another path."""
+    """Make the path of a principal or a group; a slash in the name is escaped."""
     escaped = name.replace("~", "~0").replace("/", "~1")
     return f"/v1/{collection}/{quote(escaped, safe='')}"
 
@@ -210,9 +210,9 @@ def _grant(session: Session, collection: str, name: str, grant: dict[str, str]) 
 
 
 def _change(session: Session, path: str, change: Callable[[Grants | None], Grants]) -> None:
-    """Give somebody other grants, depending on those that there are; None: there is nobody yet.
+    """Change a principal's grants; `change` gets the present ones, None for a new principal.
 
-    If somebody else changes them at the same time, it is done again on theirs.
+    If another client changes them at the same time, `change` is called again with the new ones.
     """
     for attempt in range(1, ATTEMPTS_MAX + 1):
         known, precondition = _known(session, path)
@@ -229,7 +229,7 @@ def _change(session: Session, path: str, change: Callable[[Grants | None], Grant
 
 
 def _known(session: Session, path: str) -> tuple[Grants | None, dict[str, str]]:
-    """Somebody's grants, and the header by which they are replaced only as long as they are these."""
+    """Return a principal's grants, and the header with which only these grants are replaced."""
     try:
         found, tag = session.client.get_tagged(path)
     except Refused as error:

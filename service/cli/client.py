@@ -23,7 +23,7 @@ RETRY_PAUSE_SECONDS = 0.25
 RETRY_PAUSE_SECONDS_MAX = 5.0
 PAGE_SIZE = 500
 STREAM_SILENCE_SECONDS_MAX = 60.0
-"""The server says something every few seconds; one that vanished never says so."""
+"""A stream that is silent for longer is given up: the server sends something every few seconds."""
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"

@@ -1,14 +1,14 @@
-"""Who may hold a connection to a worker: as many as it has room for, as many of an address, and only who reads.
+"""Limits on the connections to a worker: in all, for each address, and for clients that do not read.
 
-Granian answers whoever connects and waits for ever for who does not read. So a thread of each worker looks at the worker's own
-sockets once a second and closes those of
+Granian accepts every connection, and waits for ever for a client that does not read. So a thread of each worker looks at the
+worker's own sockets once a second and closes
 
-- a reader who has not taken 64 KiB of an answer, or all that is left of it, within the time for that;
-- an address that holds more than its share, those first on which nothing was said for longest;
-- everybody, in that order, where all together hold too many.
+- the connection of a client that has not taken 64 KiB of an answer, or its rest, within the time for that;
+- connections of an address that holds more than its share, those first that were silent for longest;
+- connections of all addresses, in that order, if there are too many in all.
 
-It asks the kernel, which knows all of it for each socket (`TCP_INFO`). Its calls keep Python's lock, but for one in a hundred: each
-that gave it back would wait for it anew, behind the very requests that it is to protect. Linux only; elsewhere nothing is closed.
+It asks the kernel for the state of each socket (`TCP_INFO`). Nearly all of these calls keep Python's lock: a call that released it
+would have to wait for it again, behind the very requests that this is to protect. On systems other than Linux nothing is closed.
 """
 
 import ctypes
@@ -30,41 +30,41 @@ from service.settings import Settings
 
 LOOK_SECONDS = 1.0
 FILES_AT_ONCE = 100
-"""After so many the event loop may go on, which waits meanwhile: some 1 ms."""
+"""After so many calls, about 1 ms, the lock is released once, so that the event loop can go on."""
 TOLD_SECONDS = 60.0
-"""How often it is told, at most, that connections were closed."""
+"""How often the log says at most that connections were closed."""
 
 CONNECTIONS_MAX = 20_000
 """The most that a worker holds by default, whatever its file limit is: each costs it some 15 KB."""
 FILES_FOR_CONNECTIONS = 0.8
-"""The rest of the files that a process may open are for the database, the other workers, and who is about to be closed."""
+"""The share of the file limit for clients; the rest is for the database, other workers, and connections being closed."""
 FILES_FOR_ACCEPTED = 0.9
 ADDRESS_SHARE = 0.25
 UNSENT_BYTES_MAX = 64 * 1024
-"""What the kernel takes of an answer beyond what the client has room for. It would keep some megabytes for each that does not read."""
+"""How many bytes of an answer the kernel keeps for a client that does not read; by default it would be megabytes."""
 READ_BYTES_MIN = 64 * 1024
-"""What a reader has to take of an answer within the time for it."""
+"""How many bytes of an answer a client has to take within the time for that."""
 
 _log = logging.getLogger(__name__)
 
 
 class Connection(NamedTuple):
-    """What the kernel says of one, at a moment."""
+    """The state of a connection at one moment, as the kernel knows it."""
 
     fd: int
     cookie: int
-    """The kernel's number for it, which is never used again."""
+    """The kernel's number for the connection, which is never used again."""
     address: bytes
     idle_seconds: float
-    """Since data came or went."""
+    """The time since data was sent or received last."""
     is_unread: bool
-    """Whether something was sent that the client has not taken."""
+    """Whether there is sent data that the client has not taken yet."""
     read_bytes: int
-    """What it has taken ever since."""
+    """How many bytes the client has taken since the connection began."""
 
 
 class ConnectionLimits(NamedTuple):
-    """What a worker allows."""
+    """The limits of one worker."""
 
     total: int
     each_address: int
@@ -72,7 +72,7 @@ class ConnectionLimits(NamedTuple):
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:
-    """The settings, or what the file limit of this process leaves room for."""
+    """Read the limits from the settings, or derive them from the file limit of this process."""
     most = int(_file_limit() * FILES_FOR_CONNECTIONS)
     total = min(settings.connections_max or CONNECTIONS_MAX, most)
     share = settings.connections_per_address_max or max(1, int(total * ADDRESS_SHARE))
@@ -80,7 +80,7 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
 
 
 def accepted_connections_max(total: int) -> int:
-    """How many granian may accept, so that there is room for newcomers until others are closed."""
+    """Return how many connections granian may accept, with room for new ones until others are closed."""
     return max(total, min(total + total // 8, int(_file_limit() * FILES_FOR_ACCEPTED)))
 
 
@@ -96,7 +96,7 @@ def _file_limit() -> int:
 
 
 class _Reading(NamedTuple):
-    """From when on a client has to take so much of what it was sent."""
+    """Since when a client has to take data, and up to which byte."""
 
     since: float
     read_bytes: int
@@ -141,7 +141,7 @@ class Judge:
 
 
 def _idlest(connections: list[Connection], keep: int) -> list[Connection]:
-    """What is too many: those on which nothing was said for longest."""
+    """Return the connections beyond `keep`: those that were silent for longest."""
     if len(connections) <= keep:
         return []
     by_idleness = sorted(connections, key=lambda each: each.idle_seconds, reverse=True)
@@ -253,7 +253,7 @@ class KernelSockets:
                 yield Connection(fd, cookie, client, idle_seconds, bool(unacked or unsent), read)
 
     def close(self, connection: Connection) -> None:
-        """By a file of our own on the same connection: its number may have become another one's meanwhile."""
+        """Cut it off by a duplicate of its file, since its number may belong to another file by now."""
         own = os.dup(connection.fd)
         try:
             if self._cookie(own) == connection.cookie:
@@ -263,11 +263,11 @@ class KernelSockets:
             self._call.close(own)
 
     def _keep_little_unsent(self, listener: int) -> None:
-        """Connections that are accepted from now on take this from their listener, ours or not."""
+        """Set the limit on a listening socket; connections that it accepts from now on inherit it."""
         self._call.setsockopt(listener, socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT, 4)
 
     def _ask(self, fd: int, level: int, option: int, length: int) -> bool:
-        """Have an option's value put into the buffer; False: that file has none of this length."""
+        """Read a socket option into the buffer; return False if the file has none of this length."""
         self._length.value = length
         failed = self._call.getsockopt(fd, level, option, self._buffer, ctypes.byref(self._length))
         return not failed and self._length.value == length
@@ -277,7 +277,7 @@ class KernelSockets:
         return int.from_bytes(self._buffer.raw[:8], sys.byteorder) if known else 0
 
     def _client_of(self, fd: int) -> bytes | None:
-        """The address at the other end; None: it was not accepted at our port."""
+        """Return the address at the other end; None if the connection was not accepted at our port."""
         own, other = self._name(self._call.getsockname, fd), self._name(self._call.getpeername, fd)
         return _network(other) if own[2:4] == self._port and other else None
 
@@ -292,7 +292,7 @@ _MAPPED = bytes(10) + b"\xff\xff"
 
 
 def _network(name: bytes) -> bytes:
-    """Whom a `sockaddr` belongs to: an IPv4 address, or the first half of an IPv6 one, all of which one client may have."""
+    """Return the client of a `sockaddr`: an IPv4 address, or the first half of an IPv6 one, which one client may own."""
     if len(name) == _IPV4_BYTES:
         return name[4:8]
     address = name[8:24]
@@ -300,6 +300,6 @@ def _network(name: bytes) -> bytes:
 
 
 def _files_opened_at_most() -> int:
-    """No file of this process has a number that is higher: the size of the kernel's table of them."""
+    """Return the size of the kernel's table of this process's files: no file has a higher number."""
     [line] = [line for line in _STATUS.read_text().splitlines() if line.startswith("FDSize:")]
     return int(line.split()[1])

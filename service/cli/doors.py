@@ -1,4 +1,4 @@
-"""Where a server may listen: only this machine reaches one that asks nobody who they are, or that anybody could listen to."""
+"""Where a server may listen: without tokens, or without TLS, only on an address of this machine alone."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from service.store.postgres import PostgresStore
 
 
 def refuse_plain_door(settings: Settings) -> None:
-    """What other machines send must not be read on the way.
+    """Refuse to serve other machines without TLS, as their requests could be read on the way.
 
     Raises:
         WrongUsage: the address is not loopback, and neither the server nor a proxy in front of it speaks TLS.
@@ -34,7 +34,7 @@ async def asks_who_calls(settings: Settings, database_url: str) -> bool:
 
 
 def refuse_open_door(settings: Settings) -> None:
-    """Only this machine may reach a server that asks nobody who they are.
+    """Refuse to serve other machines if the server asks for no token.
 
     Raises:
         WrongUsage: the address is not loopback.
@@ -47,7 +47,7 @@ def refuse_open_door(settings: Settings) -> None:
 
 
 def with_audit(settings: Settings) -> Settings:
-    """The settings of a server that asks who calls: it keeps an audit, unless it was told not to."""
+    """Turn on the audit in the settings of a server that asks for tokens, unless they turn it off."""
     if settings.audit != "auto":
         return settings
     return msgspec.structs.replace(settings, audit="on")

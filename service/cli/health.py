@@ -1,8 +1,8 @@
-"""Health and metrics on a listener of their own, which answers whatever happens to the one that clients use.
+"""Health and metrics on a listener of their own, which answers even if the one for clients does not.
 
-The supervisor serves it, in threads: it has no other work, and nothing of the workers' is in its way. Each worker tells it about
-once a second how it is, in a datagram on a socket in a private folder. So an answer is what is known, at once, and who has ceased to tell is
-not ready. There is a limit on connections and a time for each, so that nobody can keep the listener busy either.
+The supervisor serves it in threads: it has no other work, and does not wait for the workers. About once a second each worker sends
+its state, in a datagram to a socket in a private folder. So every answer is given at once from what is known, and a worker that
+sends nothing any more is not ready. The number of connections and the time for each are limited, so that no client can block it.
 """
 
 import socket
@@ -23,14 +23,14 @@ from service.api.telemetry.heartbeat import BEAT_BYTES_MAX, WorkerHealth
 from service.cli.ports import claimed_port
 
 ALIVE_SECONDS_MAX = 60.0
-"""A server none of whose workers has told anything for so long had better be started again."""
+"""If no worker has sent its state for so long, the server counts as dead and should be restarted."""
 CONNECTIONS_MAX = 64
 CONNECTION_SECONDS_MAX = 5.0
 JSON = "application/json"
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What is said to one question."""
+    """The answer to one request."""
 
     status: HTTPStatus
     body: bytes
@@ -38,7 +38,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class ServerHealth:
-    """What the workers told last."""
+    """The last state that each worker has sent."""
 
     def __init__(self, *, silence_seconds_max: float, monotonic: Callable[[], float]) -> None:
         self._silence_seconds_max = silence_seconds_max
@@ -47,13 +47,13 @@ class ServerHealth:
         self._beats: dict[int, tuple[float, WorkerHealth]] = {}
 
     def hear(self, beat: WorkerHealth) -> None:
-        """Remember it, and forget who has been silent for too long: there is another in its place."""
+        """Keep a worker's state, and forget workers that were silent for too long: they were replaced."""
         self._heard = self._monotonic()
         self._beats = {worker: told for worker, told in self._beats.items() if self._is_new(told)}
         self._beats[beat.worker] = (self._heard, beat)
 
     def live(self) -> Answer:
-        """Whether anybody has told anything lately."""
+        """Whether any worker has sent its state lately."""
         if self._monotonic() - self._heard > ALIVE_SECONDS_MAX:
             return _unavailable("No worker has told anything for a minute.")
         return _OK
@@ -81,7 +81,7 @@ def _unavailable(detail: str) -> Answer:
 def health_listener(
     host: str, port: int, *, folder: str, metrics_dir: str, silence_seconds_max: float
 ) -> Iterator[Path]:
-    """Serve until the end; gives the socket to which workers tell how they are.
+    """Serve until the end of the context; yields the socket to which workers send their state.
 
     Raises:
         WrongUsage: the port is taken.
@@ -128,7 +128,7 @@ class HealthServer(ThreadingHTTPServer):
 
     @override
     def server_bind(self) -> None:
-        """Without the base class's look into the DNS, which may take long."""
+        """Bind without asking the DNS, as the base class does, since that may take long."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # see claimed_port
         self.socket.bind(self.server_address)
@@ -137,7 +137,7 @@ class HealthServer(ThreadingHTTPServer):
 
     @override
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Hang up at once on who is one too many."""
+        """Close a connection at once if there are too many."""
         if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
             return
@@ -152,7 +152,7 @@ class HealthServer(ThreadingHTTPServer):
 
     @override
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that leave in the middle are nothing to tell."""
+        """Log nothing of clients that leave in the middle of a request."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -162,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     @override
     def setup(self) -> None:
-        """Whoever sends one byte at a time is cut off, too."""
+        """Limit the time of the whole connection, so that a client cannot hold it byte by byte."""
         super().setup()
         self._end = threading.Timer(CONNECTION_SECONDS_MAX, self._cut_off)
         self._end.daemon = True
@@ -192,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     @override
     def log_message(self, format: str, *args: Any) -> None:
-        """Probes come every few seconds."""
+        """Log nothing, since probes come every few seconds."""
 
     def _cut_off(self) -> None:
         with suppress(OSError):

@@ -28,7 +28,8 @@ POLL_SECONDS = 0.05
 
 NOTIFY_VARIABLE = "NOTIFY_SOCKET"
 READY = b"READY=1"
-"""By which a server tells whoever started it that it is ready, as services tell systemd."""
+"""A server reports that it is ready as services do to systemd: by this message, to the socket that
+this variable of its environment names."""
 
 _LAUNCH = threading.Lock()
 """Held from the look at a port until the server's process runs its program: a process that is born while another

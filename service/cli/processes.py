@@ -40,16 +40,17 @@ STOP_SECONDS_MAX = 20
 RESPAWN_PAUSE_SECONDS = 0.2
 RESPAWN_PAUSE_SECONDS_MAX = 10.0
 RESPAWN_PAUSE_KILLED_SECONDS_MAX = 0.5
-"""For one that a signal ended, such as SIGKILL, soon after its start."""
+"""The longest pause before a worker is started again that a signal, such as SIGKILL, ended soon
+after its start."""
 
 STARTED_SECONDS = 1.0
-"""One that a signal ended after it had lived so long is started again at once: it can start."""
+"""A worker that a signal ended after it had lived so long is started again at once."""
 
 RENEWAL_SECONDS = 3.0
 """How long a worker answers beside the one that takes its place with a renewed certificate."""
 
 STEADY_SECONDS = 60.0
-"""A worker that lived this long did not die of its start."""
+"""If a worker lived this long before it ended, it was not its start that failed."""
 
 
 if sys.platform == "linux":

@@ -1,4 +1,4 @@
-"""How the processes of a server hear that they are to stop: whatever the moment, and once.
+"""How the processes of a server get the signal to stop: at any moment, and only once.
 
 A terminal's Ctrl-C is for the supervisor alone, since the workers have a session of their own; it passes on one SIGTERM to each. Others,
 such as systemd, tell every process of a server, so that a worker hears of it twice. Granian's workers bear neither a second signal, by which
@@ -37,7 +37,7 @@ class Alarm(threading.Event):
         self._calls: SimpleQueue[None] = SimpleQueue()
 
     def set(self) -> None:  # type: ignore[explicit-override] # typing.override is Python 3.12's
-        """Wake who waits, and let nobody wait until it is cleared."""
+        """Set the event: threads that wait go on, and none waits until it is cleared."""
         self._is_set = True
         self._calls.put(None)
 
@@ -46,7 +46,7 @@ class Alarm(threading.Event):
         self._is_set = False
 
     def is_set(self) -> bool:  # type: ignore[explicit-override]
-        """Whether nobody has to wait."""
+        """Whether the event is set."""
         return self._is_set
 
     def wait(self, timeout: float | None = None) -> bool:  # type: ignore[explicit-override]

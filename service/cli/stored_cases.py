@@ -1,8 +1,9 @@
-"""A conformance case on a stored cluster: brought to its state by a winding road over HTTP.
+"""A conformance case on a stored cluster, which reaches the case's state by a detour over HTTP.
 
-Objects come in any order, some first as others, some come, go and come again, strangers pass by.
-What is compared then is what counters kept through all of it say, not what a fresh build says.
-The road follows from the case's name, so that a failure can be walked again.
+Objects are written in any order; some are changed and changed back, some deleted and created again,
+and objects that are not in the case come and go. So the answers rest on counters that were kept
+through all these changes, not on a fresh build. The detour depends on the case's name alone, so
+that a failure can be repeated.
 """
 
 import secrets
@@ -21,9 +22,9 @@ Visit = Callable[[], None]
 
 
 def stored_differences(client: Client, case: Vector) -> list[Difference]:
-    """What a stored cluster in the case's state answers otherwise than expected.
+    """Return how the answers of a stored cluster in the case's state differ from those expected.
 
-    The pod's full explanation, and that the node a placement takes is one of the best.
+    These are the pod's full explanation, and whether a placement takes one of the best nodes.
     """
     with _cluster(client, settings_of(case)) as cluster:
         _Road(cluster, case).walk()
@@ -68,7 +69,7 @@ class _Road:
             visit()
 
     def _namespace(self, namespace: Vector) -> Visit:
-        """Never deleted on the way, for that would delete its pods."""
+        """Write a namespace; it is never deleted on the way, as that would delete its pods."""
         path = self._cluster.path("namespaces", namespace["metadata"]["name"])
         return lambda: self._put(path, namespace, [_relabelled(namespace)], gone=False)
 

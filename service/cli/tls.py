@@ -16,13 +16,13 @@ _log = logging.getLogger(__name__)
 
 
 class Certificate(NamedTuple):
-    """A certificate with those that vouch for it, and its key; both are PEM files."""
+    """A certificate with the chain that signs it, and its key; both are PEM files."""
 
     certificate: Path
     key: Path
 
     def problem(self) -> str | None:
-        """Why it cannot be used; None: it can."""
+        """Say why the certificate cannot be used; None if it can."""
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
         except (OSError, ValueError) as error:  # of which SSLError is one

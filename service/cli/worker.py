@@ -41,5 +41,5 @@ def end_with_parent() -> None:
         return
     parent = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the tie was made
+    if os.getppid() != parent:  # The parent died before the kernel was asked.
         os.kill(os.getpid(), signal.SIGKILL)

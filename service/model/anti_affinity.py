@@ -1,4 +1,4 @@
-"""Required anti-affinity against everybody: what admission limits and opportunity cost charges."""
+"""Required anti-affinity against all pods: admission limits it, and opportunity cost charges for it."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ _VARIANTS = (
 
 
 def required_terms(spec: PodSpec) -> Iterator[tuple[str, PodAffinityTerm]]:
-    """The terms of both required variants, each with its path."""
+    """Yield the terms of both required variants, each with its path."""
     rules = spec.affinity.pod_anti_affinity if spec.affinity else None
     if rules is None:
         return
@@ -29,9 +29,9 @@ def required_terms(spec: PodSpec) -> Iterator[tuple[str, PodAffinityTerm]]:
 
 
 def covers_all_namespaces(term: PodAffinityTerm, *, empty_list_means_all: bool) -> bool:
-    """Whether a term applies to all namespaces, whichever there are.
+    """Whether a term applies to all namespaces, no matter which ones exist.
 
-    Any requirement leaves out some set of labels, but for one: that a namespace has a name.
+    Every requirement excludes some sets of labels, except that a namespace has a name.
     """
     selector = term.namespace_selector
     if selector is not None and is_empty(without_tautologies(selector)):
@@ -40,7 +40,7 @@ def covers_all_namespaces(term: PodAffinityTerm, *, empty_list_means_all: bool) 
 
 
 def without_tautologies(selector: LabelSelector) -> LabelSelector:
-    """A namespace selector without the requirements that Kubernetes sees to for all namespaces."""
+    """Drop the requirements of a namespace selector that Kubernetes makes every namespace meet."""
     kept = tuple(
         each
         for each in selector.match_expressions or ()
@@ -50,10 +50,10 @@ def without_tautologies(selector: LabelSelector) -> LabelSelector:
 
 
 def exclusive_keys(spec: PodSpec, *, empty_list_means_all: bool) -> tuple[str, ...]:
-    """The topology keys within whose domains the pod keeps out others, whoever they are; mostly none.
+    """Return the topology keys within whose domains the pod keeps out all others; mostly none.
 
-    Such a term matches a pod without labels in a namespace without labels. `{}` does, and so does
-    the absence of a label that nobody has, which is the same in other words.
+    Such a term matches a pod without labels in a namespace without labels. Its selector is `{}`, or
+    one that asks for the absence of labels, which means the same if nobody has them.
     """
     keys = [
         term.topology_key
@@ -65,7 +65,7 @@ def exclusive_keys(spec: PodSpec, *, empty_list_means_all: bool) -> tuple[str, .
 
 
 def _reaches_anybody(term: PodAffinityTerm, *, empty_list_means_all: bool) -> bool:
-    """Whether a term applies to namespaces of which nothing is known."""
+    """Whether a term applies to a namespace that has no labels but its name."""
     selector = term.namespace_selector
     if selector is not None and matches(without_tautologies(selector), {}):
         return True

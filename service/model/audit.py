@@ -1,7 +1,7 @@
 """Who wrote what, and who was refused: rows of an audit, each of which has the hash of the one before it.
 
-A cluster has a chain of its own, which its commits extend; what concerns the whole server (clusters that are created and
-deleted, refusals) is in the chain `SERVER_CHAIN`. What an altered, missing or inserted row breaks is found by `Verifier`.
+Each cluster has its own chain, which its commits extend. Rows on the whole server (clusters that are created or deleted,
+and refusals) are in the chain `SERVER_CHAIN`. `Verifier` finds rows that were altered, removed or inserted.
 """
 
 import json
@@ -18,12 +18,12 @@ COMMITTED = 200
 
 
 def told_at(at: datetime) -> str:
-    """A time as the audit tells it."""
+    """Write a time as the audit has it."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class AuditedCaller(msgspec.Struct, frozen=True):
-    """Who made a request, as far as an audit tells it."""
+    """Who made a request, as far as the audit says it."""
 
     principal: str
     address: str = ""
@@ -32,20 +32,20 @@ class AuditedCaller(msgspec.Struct, frozen=True):
 
 
 ITSELF = AuditedCaller("moorage")
-"""Who asks for what nobody asked for from outside."""
+"""The caller of all work that no client asked for: the server itself."""
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One row that is to be written; the database numbers it, and says when."""
+    """One row that is to be written; the database adds its number and the time."""
 
     caller: AuditedCaller
     cluster: str | None = None
-    """The name of the cluster; None: the one whose chain it is."""
+    """The name of the cluster; None: the cluster whose chain this is."""
     revision: int | None = None
-    """The last one that the request made."""
+    """The last revision that the request made."""
     status: int = COMMITTED
     requests: int = 1
-    """How many requests it stands for: of refusals beyond some a second only the number is kept."""
+    """How many requests the row stands for: if there are many refusals a second, some are only counted."""
 
 
 class AuditRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -64,15 +64,15 @@ class AuditRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     operation: str
     """The operation of the API, by its id."""
     cluster_id: int | None
-    """The cluster's number, which no other one ever has; null where it is about none, or a refusal."""
+    """The cluster's number, which no other cluster ever has; null if the row is about no cluster, or is a refusal."""
     cluster: str
-    """The name that the cluster had; empty where it is about none."""
+    """The name that the cluster had; empty if the row is about no cluster."""
     revision: int | None
     """The last revision that the request made."""
     request_id: str
     """The `X-Request-ID` of the request and its answer."""
     status: int
-    """200 for what was committed; of a refusal its status."""
+    """200 if the request was committed; the HTTP status of the answer if it was refused."""
     requests: int
     """How many requests the row stands for."""
     previous_hash: str
@@ -81,7 +81,7 @@ class AuditRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """SHA-256 of all other fields: of their JSON array, the previous hash first."""
 
     def told(self) -> str:
-        """What is hashed. PostgreSQL writes the same text (`json_build_array`)."""
+        """Return the text that is hashed. PostgreSQL writes the same one (`json_build_array`)."""
         fields = (
             self.previous_hash,
             self.chain,
@@ -100,7 +100,7 @@ class AuditRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return json.dumps(fields, ensure_ascii=False)
 
     def sealed(self) -> "AuditRow":
-        """The row with its hash."""
+        """Return the row with its hash."""
         return msgspec.structs.replace(self, hash=sha256(self.told().encode()).hexdigest())
 
 
@@ -113,15 +113,15 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class Verifier:
-    """Follows the chains, row by row in their order. The oldest row that is left of a chain is believed to follow those removed."""
+    """Checks the chains, row by row in their order. The oldest row of a chain may follow rows that were swept."""
 
     def __init__(self) -> None:
         self._last: AuditRow | None = None
         self.rows = 0
-        """Rows that were found right."""
+        """How many rows were found right."""
 
     def follow(self, rows: Iterable[AuditRow]) -> Broken | None:
-        """Go through more rows; what is wrong with the first that is not right."""
+        """Check more rows, and return what is wrong with the first bad one; None if all are right."""
         for row in rows:
             reason = self._reason(row)
             if reason:

@@ -51,7 +51,7 @@ class LimitedResource(Strict, frozen=True, kw_only=True):
 
 
 class SchedulerProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a profile comes down to, with the cluster's own settings where it is silent."""
+    """A profile in full: where it says nothing, it has the cluster's own settings."""
 
     scheduler_name: str
     filters: frozenset[str]
@@ -71,7 +71,7 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     """`GET/PATCH /v1/clusters/{cluster}`: `config`. Encoded, it shows every setting."""
 
     semantics: Literal["Kubernetes", "DesignDocuments"] = "Kubernetes"
-    """Preset for the four settings that follow: null is the preset's choice."""
+    """Preset for the four settings that follow: one that is null takes the preset's choice."""
     empty_node_selector_term: Literal["MatchNone", "MatchAll"] | None = None
     """What a node selector term without requirements matches."""
     required_affinity_terms: Literal["SamePod", "PerTerm"] | None = None
@@ -89,40 +89,40 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     """Whether placed pods' preferred anti-affinity repels the pods that it names."""
 
     daemon_namespaces: tuple[str, ...] = ("kube-system",)
-    """Required anti-affinity neither sees nor hits pods in these."""
+    """Pods in these namespaces do not count for required anti-affinity, and are not kept out by it."""
     restrict_all_namespaces_anti_affinity: bool = True
     """Whether required anti-affinity against all namespaces is denied but for some keys."""
     node_topology_keys: tuple[str, ...] = ("kubernetes.io/hostname",)
-    """The keys for which it is not: their domains are single nodes."""
+    """The keys for which it is allowed, since their domains are single nodes."""
     trusted_namespaces: tuple[str, ...] = ()
-    """Where it is allowed for every key."""
+    """The namespaces whose pods may have it for every key."""
 
     default_topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    """For pods that have none of their own."""
+    """The constraints of pods that have none of their own."""
     scoring_strategy: StrategyType = "LeastAllocated"
     """How NodeResourcesFit scores."""
     requested_to_capacity_ratio: RequestedToCapacityRatio | None = None
-    """The shape that the strategy of that name needs."""
+    """The shape for the strategy RequestedToCapacityRatio, which needs one."""
     profiles: tuple[Profile, ...] = ()
     """Scheduler profiles by `schedulerName`; `default-scheduler` always exists."""
 
     place_pending_pods: bool = True
     """Whether pods without a node are placed as soon as that is possible."""
     group_search_steps: int = 10_000
-    """How far the search for a group's placement may go."""
+    """After how many steps the search for a group's placement is given up."""
     priority_classes: dict[str, int] = msgspec.field(default_factory=dict)
     """Priority by name; the two `system-…-critical` are built in."""
     limited_resources: tuple[LimitedResource, ...] = ()
-    """What may be used only under a quota."""
+    """Resources that may be used only under a quota."""
     opportunity_cost_basis: Literal["Largest", "Average"] = "Largest"
-    """What anti-affinity is charged for before a node is chosen."""
+    """Whether exclusive pods without a node are charged for the largest domain or an average one."""
 
     affinity_violation_grace_seconds: int = 30
     """How long required-during-execution pod affinity may be violated before an eviction."""
     anti_affinity_victim: Literal["RuleOwner", "LowestPriority"] = "RuleOwner"
-    """Whom violated anti-affinity evicts."""
+    """Which pod is evicted if anti-affinity is violated."""
     evictions_per_minute: int = 60
-    """At most so many, so that one wrong label cannot empty a cluster."""
+    """How many pods are evicted in a minute at most, so that one wrong label cannot empty a cluster."""
 
     @property
     def empty_term_matches_all(self) -> bool:
@@ -150,7 +150,7 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
         return self.priority_classes.get(class_name) if built_in is None else built_in
 
     def scheduler_profiles(self) -> dict[str, SchedulerProfile]:
-        """All profiles by scheduler name."""
+        """Return all profiles by scheduler name."""
         configured = {profile.scheduler_name: profile for profile in self.profiles}
         profiles = {DEFAULT_SCHEDULER: Profile()} | configured
         return {name: self._resolved(profile) for name, profile in profiles.items()}
@@ -190,14 +190,14 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
         return args.default_constraints
 
     def _part(self, own: str | None, documented: str) -> bool:
-        """A part of the preset: its own setting where one is given, else the preset's."""
+        """Whether a part of the preset is on: by its own setting if there is one, else by the preset."""
         if own is None:
             return self.semantics == "DesignDocuments"
         return own == documented
 
 
 def parse_config(settings: object, limits: Limits | None = None) -> ClusterConfig:
-    """The configuration from decoded JSON; a setting that is absent or null has its default.
+    """Read the configuration from decoded JSON; a setting that is absent or null has its default.
 
     Raises `InvalidManifest` naming every setting that is unknown or wrong.
     """

@@ -1,6 +1,6 @@
-"""Specs that differ in the node that they name: a DaemonSet's pods have one each.
+"""Specs that differ only in the node that they name, like those of a DaemonSet's pods.
 
-Its controller writes the name into the one required term of the node affinity:
+The controller of DaemonSets writes the name into the one required term of the node affinity:
 `matchFields: [{key: metadata.name, operator: In, values: [NAME]}]`.
 """
 
@@ -17,18 +17,18 @@ _NAMED_END = b'"]}]'
 
 
 class CutName(NamedTuple):
-    """The bytes of a spec, and of what looks like the node's name in it."""
+    """The bytes of a spec, divided around what looks like the node's name in it."""
 
     before: bytes
     name: bytes
     after: bytes
 
     def rejoined(self, name: bytes) -> bytes:
-        """The same with another name."""
+        """Return the bytes of the spec with another name."""
         return b"%b%b%b" % (self.before, name, self.after)
 
     def before_cut(self, at: int) -> int | None:
-        """Where a place would be if the name were empty; None for one inside of it."""
+        """Return where a position would be if the name were empty; None if it is inside the name."""
         if at <= len(self.before):
             return at
         moved = at - len(self.name)
@@ -36,9 +36,9 @@ class CutName(NamedTuple):
 
 
 def cut_name(spec: bytes) -> CutName | None:
-    """A compact spec around the first name that stands as the controller writes it.
+    """Divide a compact spec around the first name that is written like the controller does.
 
-    Whether that is the name of the required term, the bytes don't say.
+    The bytes alone do not show whether this is the name in the required term.
     """
     begin = spec.find(_NAMED)
     if begin < 0:
@@ -49,7 +49,7 @@ def cut_name(spec: bytes) -> CutName | None:
 
 
 def known_node_name(text: bytes) -> str | None:
-    """A node's name, one object for all pods that have it; None if it is no name."""
+    """Return a node's name as a string that all pods share; None if it is no valid name."""
     return _node_name(text) if len(text) <= SUBDOMAIN_LENGTH_MAX else None
 
 
@@ -66,7 +66,7 @@ def names_node(spec: PodSpec) -> bool:
 
 
 def naming(spec: PodSpec, name: str) -> PodSpec:
-    """The same spec with another node's name, if `names_node`."""
+    """Return the spec with another node's name; `names_node` must be true for it."""
     affinity = spec.affinity
     node_affinity = affinity.node_affinity if affinity is not None else None
     selector = _required(spec)

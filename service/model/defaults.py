@@ -1,6 +1,6 @@
-"""What kube-apiserver fills into a pod's spec when it is created, done on decoded JSON.
+"""Filling in the defaults that kube-apiserver sets in a pod's spec when it is created.
 
-All functions change the (already validated) spec that they are given and, applied again, change
+All functions change the decoded and validated spec that they are given; a second call changes
 nothing more. Sources: `pkg/apis/core/v1/defaults.go` and `pkg/registry/core/pod/strategy.go`, v1.35;
 `maxSkew`, `whenUnsatisfiable` and the policies have the defaults that their documentation states.
 """
@@ -53,7 +53,7 @@ def _host_ports(container: Json) -> None:
 
 
 def _pod_requests_from_limits(spec: Json) -> None:
-    """Pod-level requests that are silent take the containers' sum, or else the pod's limit."""
+    """Set pod-level requests that are absent to the containers' sum, or else to the pod's limit."""
     resources = spec.get("resources")
     if not isinstance(resources, dict) or not resources.get("limits"):
         return

@@ -1,4 +1,4 @@
-"""What can go wrong, as one exception tree.
+"""All errors that a client may see, as one exception tree.
 
     MoorageError
     ├── MalformedJSON            the request is no JSON that we read
@@ -43,7 +43,7 @@ class FieldError(msgspec.Struct, frozen=True, omit_defaults=False):
     value: object = None
 
     def under(self, prefix: str) -> "FieldError":
-        """The same error with a longer path: `under("pods[3]")`."""
+        """Return the error with a longer path: `under("pods[3]")`."""
         separator = "." if prefix and self.field and not self.field.startswith("[") else ""
         return FieldError(prefix + separator + self.field, self.message, self.value)
 
@@ -62,7 +62,7 @@ class MoorageError(Exception):
 
 
 class MalformedJSON(MoorageError):
-    """Not JSON, or JSON that nobody should send: duplicate keys, NaN, nested too deeply."""
+    """The text is no JSON, or JSON that nobody should send: duplicate keys, NaN, nested too deeply."""
 
 
 class InvalidManifest(MoorageError):
@@ -73,7 +73,7 @@ class InvalidManifest(MoorageError):
         super().__init__(_summary(self.errors))
 
     def under(self, prefix: str) -> "InvalidManifest":
-        """The same errors with longer paths, for an object inside a request."""
+        """Return the errors with longer paths, for an object inside a request."""
         return InvalidManifest([error.under(prefix) for error in self.errors])
 
 
@@ -95,16 +95,16 @@ class Forbidden(MoorageError):
     """The caller is known, and may not do this."""
 
     def under(self, place: str) -> "Forbidden":
-        """The same refusal of an object inside a request: `under("items[3]")`."""
+        """Return the refusal of an object inside a request: `under("items[3]")`."""
         return Forbidden(f"{place}: {self.detail}")
 
 
 class NotFound(MoorageError):
-    """No such object or cluster."""
+    """There is no such object or cluster."""
 
 
 class Conflict(MoorageError):
-    """What is stored stands against the request."""
+    """The request contradicts the stored state."""
 
 
 class RevisionConflict(Conflict):
@@ -124,7 +124,7 @@ class BindingRefused(Conflict):
 
 
 class NoAdminLeft(Conflict):
-    """Nobody could change anymore who may do what."""
+    """After this change nobody could grant rights any more."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -137,11 +137,11 @@ class IdempotencyKeyInProgress(Conflict):
 
 
 class PreconditionFailed(MoorageError):
-    """An If-Match that does not hold."""
+    """An `If-Match` or `If-None-Match` of the request does not hold."""
 
 
 class IdempotencyKeyReused(MoorageError):
-    """The key was used before, with another request."""
+    """The idempotency key was used for a different request before."""
 
 
 class Compacted(MoorageError):
@@ -179,4 +179,4 @@ class PluginMissing(Unavailable):
 
 
 class OutcomeUnknown(Unavailable):
-    """The connection broke during the commit, and it could not be found out what became of it."""
+    """The connection broke during the commit, and it is not known whether it was committed."""

@@ -1,7 +1,7 @@
-"""What happened to pods, for people to read: Kubernetes' Events.
+"""Events of pods, for people to read, like Kubernetes' Events.
 
-Nothing is decided by them. Equal ones are one row that counts: the same pod (by uid), reason and
-words.
+No decision depends on them. Events of the same pod (by uid), reason and words are equal, and are
+stored as one row with a count.
 """
 
 from collections.abc import Sequence
@@ -27,28 +27,28 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: EventReason
     message: str
     words: str = ""
-    """What tells it from other events of this pod and reason; absent: the message."""
+    """The text that distinguishes the event from others of this pod and reason; "": the message."""
     revision: int
-    """The revision that the last of them was decided on, or made."""
+    """The revision that the last of these events was decided on, or that it made."""
     first: str
     """RFC 3339 in UTC, whole seconds."""
     last: str
     count: int = 1
     audit: bool = False
-    """Whether it is kept by the commit that it is about; else soon after, if nothing fails."""
+    """Whether the event is stored in the commit that it is about; otherwise it is stored soon after."""
     rule: str = ""
     """The kind of rule that an eviction is for."""
 
     @property
     def name(self) -> str:
-        """What identifies it in its namespace."""
+        """The name that identifies the event in its namespace."""
         parts = f"{self.uid}\0{self.reason}\0{self.words or self.message}\0"
         digest = blake2b(parts.encode(), digest_size=8)
         return f"{self.pod[:_POD_NAME_LENGTH_MAX].rstrip('.-')}.{digest.hexdigest()}"
 
 
 def merged(first: Event, second: Event) -> Event:
-    """Two equal events as one; the message is that of the second."""
+    """Merge two equal events into one, with the message of the second."""
     return msgspec.structs.replace(
         second,
         revision=max(first.revision, second.revision),
@@ -66,7 +66,7 @@ class EventRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_of(events: Sequence[Event]) -> list[EventRow]:
-    """Events under their names, equal ones merged, in the order of their keys."""
+    """Merge equal events, and return all by their names, in the order of their keys."""
     found: dict[tuple[str, str], Event] = {}
     for event in events:
         key = (event.namespace, event.name)

@@ -67,7 +67,7 @@ class LargeObject:
         self._at = 0
 
     def require_strict(self, read: Collection[str]) -> None:
-        """See that what is in members that nobody will `read` is JSON that means one thing only.
+        """Check that the members that nobody will `read` hold JSON that means one thing only.
 
         Raises:
             MalformedJSON, InvalidManifest: it is not.

@@ -1,4 +1,4 @@
-"""What `matchLabelKeys` and `mismatchLabelKeys` do when a pod is created, and only then.
+"""Merging `matchLabelKeys` and `mismatchLabelKeys` into selectors when a pod is created.
 
 The keys of an affinity term become requirements of its selector, with the values of the pod's own
 labels. Like kube-apiserver this is done once: a pod that is relabelled later keeps the requirements
@@ -25,7 +25,7 @@ _OPERATORS = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
 
 
 def label_keys(spec: Json) -> LabelKeys:
-    """The labels whose values decide what creating a pod of this spec comes to."""
+    """Return the labels whose values decide what is merged when a pod of this spec is created."""
     keys: dict[str, None] = {}
     for _, term in _terms(spec):
         keys |= dict.fromkeys(key for _, key in _wanted(term))
@@ -44,7 +44,7 @@ def merge_label_keys(
     no longer has. A term of the `stored` spec keeps what was merged into it.
 
     Raises:
-        InvalidManifest: a selector says of a key something else than merging it adds.
+        InvalidManifest: a selector contradicts what merging a key would add.
     """
     problems = Problems()
     before = dict(_terms(stored or {}))
@@ -54,7 +54,7 @@ def merge_label_keys(
             term["labelSelector"] = old["labelSelector"]
             continue
         if not elsewhere:
-            # Like kube-apiserver: keys that the pod lacks are not merged, so they may be there.
+            # As in kube-apiserver, keys that the pod lacks are not merged, so a selector may have them.
             _check(
                 term, [key for key in _match_keys(term) if key in labels], path, labels, problems
             )
@@ -69,7 +69,7 @@ def merge_label_keys(
 def _check(
     fields: Json, keys: list[str], path: str, labels: Mapping[str, str], problems: Problems
 ) -> None:
-    """Find keys of which the selector says something else than merging them adds."""
+    """Find keys for which the selector contradicts what merging them would add."""
     for key in keys:
         merged = {"key": key, "operator": "In", "values": [labels.get(key)]}
         if mentions(fields.get("labelSelector"), key) not in ([], [merged]):
@@ -94,7 +94,7 @@ def _merge(term: Json, labels: Mapping[str, str], *, elsewhere: bool) -> None:
 
 
 def _is_kept(term: Json, old: Json) -> bool:
-    """Whether a term is a stored one, with or without what was merged into that."""
+    """Whether a term equals a stored one, with or without the requirements merged into that one."""
     if not (isinstance(term.get("labelSelector"), dict) and _wanted(term)):
         return False
     bare, merged = _split(term)
@@ -103,7 +103,7 @@ def _is_kept(term: Json, old: Json) -> bool:
 
 
 def _split(term: Json) -> tuple[object, list[Json]]:
-    """A term without the requirements that merging may have added, and those."""
+    """Separate a term from the requirements that merging may have added to it."""
     wanted = _wanted(term)
     selector = entries_of(term.get("labelSelector"))
     present = [entries_of(each) for each in items_of(selector.get("matchExpressions"))]
@@ -122,14 +122,14 @@ def _shape(requirement: Json) -> tuple[object, object]:
 
 
 def _wanted(term: Json) -> list[tuple[str, str]]:
-    """Operator and key of what is merged into a term's selector."""
+    """Return the operator and key of each requirement that is merged into a term's selector."""
     return [
         (operator, key) for field, operator in _OPERATORS.items() for key in _texts(term, field)
     ]
 
 
 def _terms(spec: Json) -> Iterator[tuple[str, Json]]:
-    """Path and term, of the six lists of pod affinity and anti-affinity."""
+    """Yield each term of the six lists of pod affinity and anti-affinity, with its path."""
     affinity = entries_of(spec.get("affinity"))
     for side in ("podAffinity", "podAntiAffinity"):
         lists, path = entries_of(affinity.get(side)), f"spec.affinity.{side}"

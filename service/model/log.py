@@ -1,11 +1,11 @@
-"""The log of a cluster and what is committed to it: the shapes that scheduler and store share.
+"""The log of a cluster and its commits: the types that scheduler and store share.
 
 A cluster's history is a chain of commits. Each takes the head from (revision, tip) to
 (revision + n, its own id) and adds n changes with consecutive revisions. Nothing here says how
 that is stored. P1 … P20 are the rules of the commit protocol.
 
 A commit whose connection failed raises `service.model.errors.OutcomeUnknown`: only
-`Store.settle_unknown` can tell what became of it.
+`Store.settle_unknown` can find out whether it was committed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,14 +25,14 @@ BYTES_PER_COMMIT_MAX = 2_000_000
 PAGE_BYTES_MAX = 4 * 1024 * 1024
 """A page of objects ends with the one that reaches so many bytes, however few they are."""
 LOCKED_LAG_CHANGES_MAX = 2_000
-"""Who is further behind catches up first, without the lock (P6)."""
+"""A worker that is further behind first catches up without the lock (P6)."""
 COMPACTION_STEP_ROWS_MAX = 1_000
 """How much one step of compaction deletes (P12)."""
 RESTORE_LIFT_REVISIONS = 1_000_000_000
-"""How far a restored cluster's revision is lifted over all that can have been seen (P3)."""
+"""How far a restored cluster's revision is raised, beyond all that anybody can have seen (P3)."""
 
 LEASE_SECONDS_MAX = 600
-"""No lease is longer: one that ends later was taken before the database's clock went back."""
+"""No lease lasts longer: if one ends later, the database's clock was set back since it was taken."""
 
 CLUSTER_KIND = "Cluster"
 CLUSTER_NAME = "config"
@@ -84,7 +84,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The manifest as JSON, without its resourceVersion; of a Delete, the last state."""
     created: bool = False
     node_name: str | None = None
-    """Where a pod is placed; None for a pending pod and for all other kinds."""
+    """The node that a pod is on; None for a pending pod and for all other kinds."""
     labels_before: bytes | None = None
     """The labels before this change as a JSON object, where a Put changed them; else None. A
     watcher with a label selector needs them to tell that an object ceased to match."""
@@ -171,7 +171,7 @@ class IdempotencyKey(NamedTuple):
 
 
 class IdempotencyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer that a key was given; `request_hash` tells another request with the same key."""
+    """The answer for a key; by `request_hash` a different request with the same key is recognised."""
 
     operation: str
     key: str
@@ -203,9 +203,9 @@ class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
     not_before: datetime | None = None
     """The due time, by the database's clock, that the commit acts on (P16)."""
     events: Sequence[Event] = ()
-    """Kept with the changes, or not at all."""
+    """The events that are stored in the same commit."""
     audit: Sequence[AuditEntry] = ()
-    """Who asked for them, likewise."""
+    """The rows of the audit that are stored in the same commit: who asked for the changes."""
 
     @property
     def last_revision(self) -> int:
@@ -230,10 +230,10 @@ class Lost(msgspec.Struct, frozen=True):
 
 
 class DuplicateKey(msgspec.Struct, frozen=True):
-    """Nothing was committed: some idempotency keys have an answer already; these are theirs.
+    """Nothing was committed: some idempotency keys have an answer already, which is in `records`.
 
-    Answer those from their records, and decide the rest again (P11). Empty if the sweeper
-    removed the record at that very moment: then simply try again.
+    Answer these requests from their records, and decide the rest again (P11). `records` is empty if
+    the record was swept at that very moment: then simply try again.
     """
 
     records: tuple[IdempotencyRecord, ...]
@@ -249,7 +249,7 @@ CommitResult = Committed | Lost | DuplicateKey | NotYet
 
 
 class Behind(msgspec.Struct, frozen=True):
-    """Too far behind to decide under the lock: catch up without it first (P6)."""
+    """The worker is too far behind to decide under the lock: it has to catch up first (P6)."""
 
     head: Head
 
@@ -268,12 +268,12 @@ class ObjectPage(msgspec.Struct, frozen=True):
     rows: list[ObjectRow]
 
     def is_last(self, limit: int) -> bool:
-        """Whether nothing follows: the page ended neither with so many rows nor with `PAGE_BYTES_MAX`."""
+        """Whether this is the last page: neither the limit of rows nor `PAGE_BYTES_MAX` ended it."""
         return len(self.rows) < limit and sum(len(row.body) for row in self.rows) < PAGE_BYTES_MAX
 
 
 def first_rows(rows: Iterable[ObjectRow], limit: int) -> list[ObjectRow]:
-    """The rows of one page of them: at most `limit`, and none after the one that reaches `PAGE_BYTES_MAX`."""
+    """Take the rows of one page: at most `limit`, and none after the one that reaches `PAGE_BYTES_MAX`."""
     taken, size = list[ObjectRow](), 0
     for row in islice(rows, limit):
         if size >= PAGE_BYTES_MAX:
@@ -317,7 +317,7 @@ class ClusterRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """Who does a cluster's work of one name, and until when by the database's clock."""
+    """Who does some work of a cluster, and until when by the database's clock."""
 
     cluster_id: int
     name: str
@@ -326,7 +326,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplicaState(NamedTuple):
-    """What a replica holds: two of the same revision and hash are equal."""
+    """The state of a replica: two replicas with the same revision and hash are equal."""
 
     revision: int
     hash: str
@@ -337,7 +337,7 @@ REPORT_SECONDS_MAX = 5.0
 
 
 class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a living process said last of its replica of one cluster."""
+    """The last report of a living process on its replica of one cluster."""
 
     process: str
     cluster: str
@@ -346,10 +346,10 @@ class ReplicaReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplicaMismatch(Exception):  # noqa: N818 - a finding, not a failure
-    """What is stored is not what the commit expected: drop the replica, load, raise an alarm.
+    """The stored objects are not those that the commit expected: drop the replica and load it anew.
 
-    Nothing was committed. This never happens while all are in order: it is a bug, or somebody
-    wrote to the tables by hand (P1).
+    Nothing was committed. If this happens, there is a bug, or somebody wrote to the tables by hand
+    (P1).
     """
 
 
@@ -357,7 +357,7 @@ Effect = Literal["None", "Create", "Update", "Delete"]
 
 
 def effects(changes: Sequence[Change]) -> list[Effect]:
-    """What each change does to the table of objects: the last one of an object acts for all (P2).
+    """Say what each change does to the table of objects: only an object's last one acts (P2).
 
     An object that the batch creates and deletes again never reaches the table.
 
@@ -381,7 +381,7 @@ def effects(changes: Sequence[Change]) -> list[Effect]:
 
 
 def _effect_alone(change: Change) -> Effect:
-    """The effect of a change whose object no other one of the batch changes."""
+    """Return the effect of a change whose object no other change of the batch concerns."""
     if change.verb == "Put":
         return "Create" if change.created else "Update"
     return "None" if change.created else "Delete"

@@ -92,7 +92,7 @@ class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):
         return self.namespace_object
 
     def with_identity(self, uid: str, created: str) -> "NamespaceManifest":
-        """The same namespace with this uid and time of creation (RFC 3339, UTC)."""
+        """Return the namespace with this uid and time of creation (RFC 3339, UTC)."""
         renewed = replace(self.namespace_object, uid=uid)
         return replace(self, namespace_object=renewed, created=created)
 
@@ -100,9 +100,9 @@ class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):
 AnyManifest: TypeAlias = (
     NodeManifest | NamespaceManifest | PodManifest | QuotaManifest | PodGroupManifest
 )
-"""An object that is stored as one."""
+"""Every kind of object that clients can store."""
 Applicable: TypeAlias = AnyManifest | PriorityClassManifest
-"""Whatever `apply` takes."""
+"""Every kind of object that `apply` takes."""
 
 
 def parse_namespace(
@@ -161,10 +161,7 @@ _LOADERS: Mapping[str, Callable[[bytes, TemplateCache], AnyManifest]] = {
 
 
 def _kind_of(raw: bytes | object) -> object:
-    """What an object says of itself.
-
-    Should it say so again further on, the duplicate is found when it is parsed.
-    """
+    """Return the `kind` that an object states; if it states it twice, parsing refuses it later."""
     if not isinstance(raw, bytes):
         return decode_object(raw).get("kind")
     kind = decode_members(raw).get("kind")

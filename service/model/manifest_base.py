@@ -71,7 +71,7 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return b'%b"name":"%b"%b%b}%b}' % (self.head, name, self.metadata, identity, rest)
 
     def _identity(self, uid: str) -> str:
-        """Members that follow others, so each with a comma before it."""
+        """Return uid and creation time as members with a comma before each, as others come first."""
         created = self.created
         if uid and created:
             return f',"uid":"{uid}","creationTimestamp":"{created}"'
@@ -81,7 +81,7 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Draft(msgspec.Struct):
-    """A decoded object on its way to a manifest; what is wrong with it gathers in `problems`."""
+    """A decoded object that becomes a manifest; its errors are gathered in `problems`."""
 
     kind: str
     fields: Json
@@ -122,7 +122,7 @@ def open_draft(
         raw: JSON, or decoded JSON.
         limits: how long its lists may be.
         name: the name it has to have, which it takes if it has none.
-        namespace: likewise.
+        namespace: the namespace it has to have, which it takes if it has none.
     """
     fields = decode_object(raw)
     draft = Draft(kind, fields, Problems(limits))

@@ -117,7 +117,7 @@ def following(fields: Mapping[str, object]) -> bytes:
 
 
 def fields_of(members: bytes) -> Json:
-    """The opposite of `following`."""
+    """Decode members that `following` has encoded."""
     return cast("Json", msgspec.json.decode(b"{" + members[1:] + b"}"))
 
 
@@ -127,7 +127,7 @@ def is_finished(status: Json) -> bool:
 
 
 def resize_of(status: Json) -> PodResize | None:
-    """What an in-place resize says; None where no container reports its actual resources."""
+    """Read the state of an in-place resize; None if no container reports its actual resources."""
     fields = ("containerStatuses", "initContainerStatuses")
     lists = {field: items_of(status.get(field)) for field in fields}
     if not any(entries_of(s).get("resources") for both in lists.values() for s in both):

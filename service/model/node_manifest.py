@@ -35,7 +35,7 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
         return self.node
 
     def with_identity(self, uid: str, created: str) -> "NodeManifest":
-        """The same node with this uid and time of creation (RFC 3339, UTC)."""
+        """Return the node with this uid and time of creation (RFC 3339, UTC)."""
         return replace(self, node=replace(self.node, uid=uid), created=created)
 
 

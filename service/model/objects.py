@@ -190,16 +190,16 @@ class ContainerImage(Value, frozen=True, kw_only=True):
 
 
 class PodResize(Value, frozen=True, kw_only=True):
-    """What an in-place resize says of a placed pod; absent on nearly every pod."""
+    """The state of an in-place resize of a placed pod; most pods have none."""
 
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     infeasible: bool = False
-    """Condition PodResizePending with reason Infeasible."""
+    """Whether the pod has the condition PodResizePending with the reason Infeasible."""
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What deciding needs of one pod. Small: `spec` is shared by all pods of a template.
+    """All that decisions need of one pod. It is small, as all pods of a template share `spec`.
 
     `node_name` is where the pod is placed; None while it is pending. `required_node_name` is the
     `spec.nodeName` of a pod that is still to be placed: what the NodeName filter checks.
@@ -222,7 +222,7 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def wants_node(self) -> bool:
-        """Whether it is still to be placed: it has no node, and is neither going nor over."""
+        """Whether the pod is still to be placed: it has no node, is not being deleted and has not ended."""
         return self.node_name is None and not self.terminating and not self.finished
 
 

@@ -18,11 +18,11 @@ PatchType = Literal["merge", "json", "strategic"]
 
 OPERATIONS_MAX = 1_000
 RESULT_ITEMS_MAX = 1_000_000
-"""A patch may copy what it copied before; this ends the doubling."""
+"""A patch may copy its own copies, which doubles the size each time; this limit ends that."""
 
 
 def apply_patch(patch_type: PatchType, target: Json, patch: object) -> Json:
-    """The patched object.
+    """Return the patched object.
 
     Raises `InvalidManifest` if the patch is malformed or does not fit the target, with the path
     inside the patch.

@@ -1,10 +1,9 @@
-"""Plain objects, read by their bytes: what bulk loads consist of.
+"""Plain objects, which are read by their bytes: most objects of bulk loads are plain.
 
-Plain is compact JSON that says its kind first, then metadata of name, namespace, labels and
-annotations, then the rest. Of such an object only the name is new as a rule: all else is equal,
-byte for byte, to what was found valid before, so it is looked up and not decoded. Everything
-here answers None for what is not plain; that takes the thorough way, which also finds out what is
-wrong.
+A plain object is compact JSON that has its kind first, then metadata of name, namespace, labels and
+annotations, then the rest. Usually only the name of such an object is new: all else is equal, byte
+for byte, to an object that was found valid before, so it is looked up and not decoded. The functions
+here return None for objects that are not plain; these are parsed in full, which also finds errors.
 """
 
 import re
@@ -51,16 +50,16 @@ _decode = msgspec.json.Decoder(Fields).decode
 
 
 class Plain(msgspec.Struct, frozen=True, gc=False):
-    """A plain object in parts: neither has been looked into."""
+    """A plain object in parts, of which none has been parsed."""
 
     kind: str
-    """"" where it doesn't say."""
+    """The kind; "" if the object does not state it."""
     metadata: bytes
     """The members of a JSON object, if it is one."""
     first: bytes
     """The key of the member after the metadata: `SPEC` or `STATUS`."""
     body: bytes
-    """The value of that, and the members that follow."""
+    """The value of this member, and the members that follow."""
 
     @property
     def rest(self) -> bytes:
@@ -74,14 +73,14 @@ class _Shared(msgspec.Struct, frozen=True, gc=False):
     namespace: str
     labels: dict[str, str]
     members: bytes
-    """All of it encoded, a comma first, unless it is empty."""
+    """The encoded members, with a comma before each."""
 
 
 def cut(raw: bytes) -> Plain | None:
-    """A plain pod or node in parts.
+    """Divide a plain pod or node into its parts.
 
-    What looks like the end of the metadata is it: within a string the quotes would be escaped,
-    and inside of the metadata the first part would not be a JSON object.
+    The first bytes that look like the end of the metadata are its end: within a string the quotes
+    would be escaped, and further inside the metadata the first part would not be a JSON object.
     """
     head, _, members = raw.partition(_METADATA)
     kind = _HEADS.get(head)
@@ -96,12 +95,12 @@ def cut(raw: bytes) -> Plain | None:
 
 
 def cut_any(raw: bytes) -> Plain | None:
-    """A plain pod or node in parts, whatever white space it has."""
+    """Divide a plain pod or node into its parts, even if it has white space."""
     return cut(raw) or cut(compact(raw))
 
 
 def compact(raw: bytes) -> bytes:
-    """The same document without white space around its tokens; as it is where it is no JSON."""
+    """Remove the white space around the tokens of a document; what is no JSON stays as it is."""
     if raw[:1] == b"{" and raw[-1:] == b"}" and raw.find(b'": ', 0, 64) < 0:
         return raw
     try:
@@ -207,7 +206,7 @@ def _are_keys(annotations: tuple[str, ...]) -> bool:
 
 
 def _valid(fields: Fields, members: bytes, default: str) -> _Shared | None:
-    """Fields but for the name as they are kept, if they are valid; `members` is them encoded."""
+    """Return all metadata but the name, if it is valid; `members` is the encoded form of `fields`."""
     if fields.get("creationTimestamp", "") is None:  # clients in Go send it so
         del fields["creationTimestamp"]
         members = following(fields)

@@ -22,18 +22,18 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str]
     min_member: int = 1
     schedule_timeout_seconds: int | None = None
-    """After so long the members that still wait are told that the time is over."""
+    """After so many seconds the conditions of members that still wait say that the time is over."""
     uid: str = ""
 
 
 class PodGroupStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What has become of a group's members, counted."""
+    """How many of a group's members have nodes, run, or have ended."""
 
     phase: PodGroupPhase
     members: int
-    """Pods with the group's label."""
+    """How many pods have the group's label."""
     scheduled: int
-    """Of these: have a node and have not ended."""
+    """How many of these have a node and have not ended."""
     running: int
     succeeded: int
     failed: int
@@ -44,7 +44,7 @@ class PodGroupStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def phase_of(
     min_member: int, *, scheduled: int, running: int, succeeded: int, failed: int
 ) -> PodGroupPhase:
-    """The phase that these counts mean, as the controller of scheduler-plugins has it."""
+    """Return the phase for these counts, by the rules of the controller of scheduler-plugins."""
     if failed and failed + running + succeeded >= min_member:
         return "Failed"
     if succeeded >= min_member:

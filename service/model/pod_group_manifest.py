@@ -1,7 +1,6 @@
 """Pod groups between JSON and objects.
 
-A group is rendered without `status`: how its members fare is known by the replica and shown when
-somebody asks.
+A group is rendered without `status`: the replica computes it from the members when somebody asks.
 """
 
 from typing import ClassVar, cast
@@ -37,7 +36,7 @@ class PodGroupManifest(ObjectManifest, frozen=True, kw_only=True):
         return self.group.namespace
 
     def with_identity(self, uid: str, created: str) -> "PodGroupManifest":
-        """The same group with this uid and time of creation (RFC 3339, UTC)."""
+        """Return the group with this uid and time of creation (RFC 3339, UTC)."""
         return replace(self, group=replace(self.group, uid=uid), created=created)
 
 

@@ -119,30 +119,30 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return b"".join(parts)
 
     def with_identity(self, uid: str, created: str) -> "PodManifest":
-        """The same pod with this uid and time of creation (RFC 3339, UTC)."""
+        """Return the pod with this uid and time of creation (RFC 3339, UTC)."""
         return replace(self, pod=replace(self.pod, uid=uid, created=created), created=created)
 
     def placed(self, node_name: str) -> "PodManifest":
-        """The same pod bound to a node."""
+        """Return the pod bound to a node."""
         return replace(self, pod=replace(self.pod, node_name=node_name, required_node_name=None))
 
     def to_place(self) -> "PodManifest":
-        """The same pod unbound; the node that it was on is the only one it may be placed on."""
+        """Return the pod unbound; the node that it was on is the only one it may be placed on."""
         pod = self.pod
         if pod.node_name is None:
             return self
         return replace(self, pod=replace(pod, node_name=None, required_node_name=pod.node_name))
 
     def named(self, name: str) -> "PodManifest":
-        """The same pod under another name, as a replica of a template."""
+        """Return the pod under another name, as a replica of a template."""
         return replace(self, pod=replace(self.pod, name=name))
 
     def with_condition(self, condition: PodCondition) -> "PodManifest":
-        """The same pod with a condition set in its status."""
+        """Return the pod with a condition set in its status."""
         return self.with_status(with_condition(self.status_fields(), condition))
 
     def with_deletion(self, at: str) -> "PodManifest":
-        """The same pod marked as terminating since a time (RFC 3339, UTC)."""
+        """Return the pod marked as terminating since a time (RFC 3339, UTC)."""
         members = following(fields_of(self.metadata) | {"deletionTimestamp": at})
         return replace(self, pod=replace(self.pod, terminating=True), metadata=members)
 
@@ -151,9 +151,9 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return _fields_of_status(self.status)
 
     def created_now(self, templates: TemplateCache) -> "PodManifest":
-        """The pod as its creation makes it: its label keys merged into its terms.
+        """Return the pod as its creation makes it: with its label keys merged into its terms.
 
-        One that has its uid already was created elsewhere, by an API server.
+        A pod that has a uid already was created elsewhere, by an API server.
 
         Raises `InvalidManifest` as `merge_label_keys`.
         """
@@ -175,7 +175,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         )
 
     def updating(self, stored: "PodManifest") -> "PodManifest":
-        """This update with what an update can't remove from the stored pod.
+        """Return this update with all that an update can't remove from the stored pod.
 
         That is its node, its `deletionTimestamp`, the conditions that Moorage wrote, and, where
         the update is silent, its uid; the time of creation stays.
@@ -198,7 +198,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return mine == theirs or bool(_decode_object(mine) == _decode_object(theirs))
 
     def with_priority(self, priority: int, templates: TemplateCache) -> "PodManifest":
-        """The same pod with this `spec.priority`."""
+        """Return the pod with this `spec.priority`."""
         members = self.template.spec_json
         if b'"priority"' not in members:
             spec_json = b'{"priority":%d,%b' % (priority, members[1:])
@@ -213,11 +213,11 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         return replace(self, pod=replace(self.pod, spec=template.spec), template=template)
 
     def with_status(self, status: Json) -> "PodManifest":
-        """The same pod with another status, decoded and valid."""
+        """Return the pod with another status, decoded and valid."""
         return self.with_read_status(_read_status(status))
 
     def with_read_status(self, status: "ReadStatus") -> "PodManifest":
-        """The same pod with another status."""
+        """Return the pod with another status."""
         pod = replace(self.pod, finished=status.finished, resize=status.resize)
         return replace(self, pod=pod, status=status.encoded)
 
@@ -242,7 +242,8 @@ def _fields_of_status(status: bytes | None) -> Json:
     return entries_of(msgspec.json.decode(status)) if status is not None else {}
 
 
-# Reports of many pods say the same, and find the same: two caches, of small statuses only.
+# Many pods report the same status and have the same stored one, so the results are cached if the
+# statuses are small.
 
 
 def _kept_status(status: bytes | None, old: bytes | None) -> ReadStatus | None:
@@ -290,7 +291,7 @@ def parse_pod(
         raw: JSON, or decoded JSON.
         templates: where its spec is looked up or added.
         name: the name it has to have, which it takes if it has none.
-        namespace: likewise; without it, a pod that names none is in `default`.
+        namespace: the namespace it has to have; if this is None, a pod that names none is in `default`.
         to_place: whether its `nodeName` is a wish (`Pod.required_node_name`) and not a fact.
 
     Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
@@ -396,7 +397,7 @@ def _find_template(spec: bytes, templates: TemplateCache) -> tuple[PodTemplate, 
 
 
 def _cut_node_name(spec: bytes) -> tuple[bytes, str | None] | None:
-    """A compact spec without its `nodeName`, and that; fast where it comes first.
+    """Divide a compact spec into the rest and its `nodeName`; this is fast if that comes first.
 
     None if the spec isn't compact or its `nodeName` is no name.
     """

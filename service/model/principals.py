@@ -1,4 +1,4 @@
-"""Who makes requests, and what each may do where.
+"""Principals, who make requests, and what each of them may do where.
 
 A principal has grants; a grant gives it a role on one cluster or all, in one namespace or all. A role is a set of
 verbs, and an operation asks for one verb.
@@ -36,14 +36,14 @@ class Grant(msgspec.Struct, frozen=True, order=True):
     namespace: str | None = None
 
     def gives(self, verb: Verb, cluster: str | None) -> bool:
-        """Whether it gives a verb in some namespace of a cluster; None: of any cluster."""
+        """Whether the grant gives a verb in some namespace of a cluster; None: of any cluster."""
         return verb in VERBS_OF[self.role] and (
             cluster is None or self.cluster is None or self.cluster == cluster
         )
 
 
 ADMIN = Grant("admin")
-"""May do everything on this server."""
+"""The grant to do everything on this server."""
 
 
 class Principal(msgspec.Struct, frozen=True):
@@ -52,9 +52,9 @@ class Principal(msgspec.Struct, frozen=True):
     name: str
     grants: tuple[Grant, ...] = ()
     token_id: str | None = None
-    """The token that it came with; None: another kind of proof."""
+    """The token of the request; None: it came with another kind of proof."""
     groups: tuple[str, ...] = ()
-    """Those that an identity provider says it is in."""
+    """The groups that it is in, as an identity provider says."""
     expires_at: datetime | None = None
     """When the proof of an identity provider ends."""
 
@@ -65,16 +65,16 @@ class Principal(msgspec.Struct, frozen=True):
 
     @property
     def is_identified(self) -> bool:
-        """Whether it is an identity provider that vouches for it, so that it needs no token of ours."""
+        """Whether an identity provider says who it is, so that it needs no token of this server."""
         return self.expires_at is not None
 
     @property
     def own(self) -> frozenset[tuple["PrincipalKind", str]]:
-        """Under which kinds and names it may have been granted what it has."""
+        """The kinds and names to which its grants may be given: the user, and each of its groups."""
         return frozenset({("User", self.name), *(("Group", each) for each in self.groups)})
 
     def may(self, verb: Verb, cluster: str, namespace: str | None = None) -> bool:
-        """Whether it may do this in a namespace of a cluster; None: in all of them, and to what is in none."""
+        """Whether it may do this in a namespace of a cluster; None: in all, and to cluster-scoped objects."""
         return any(
             each.namespace is None or each.namespace == namespace
             for each in self._that_give(verb, cluster)
@@ -96,15 +96,15 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 EVERYBODY = Principal("everybody", (ADMIN,))
-"""Whoever reaches a server that asks nobody who they are."""
+"""The principal of every request to a server that asks for no token."""
 BOOTSTRAP = Principal("bootstrap", (ADMIN,))
-"""Who has the token of the server's settings."""
+"""The principal that has the token from the server's settings."""
 
 NAME_CHARACTERS_MAX = 512
 
 
 def is_name(name: str) -> bool:
-    """Whether somebody, or a group, of an identity provider can be called so: it can be shown, and kept."""
+    """Whether a name of an identity provider's user or group can be stored and shown."""
     return 0 < len(name) <= NAME_CHARACTERS_MAX and name.isprintable()
 
 
@@ -113,7 +113,7 @@ PrincipalKind = Literal["User", "Group"]
 
 
 class PrincipalRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody, or a group of somebodies, as stored."""
+    """A user or a group, as it is stored."""
 
     kind: PrincipalKind
     name: str
@@ -127,7 +127,7 @@ class PrincipalRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Precondition = Callable[[PrincipalRow | None], None]
-"""Raises what stands against changing a principal that is like this; None: there is none."""
+"""A function that raises an error if the stored principal, None for a new one, may not be changed."""
 
 
 class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,7 +141,7 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None = None
-    """By the minute."""
+    """When the token was used last, kept to the minute."""
 
 
 class AccessState(msgspec.Struct, frozen=True, kw_only=True):

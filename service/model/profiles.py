@@ -1,4 +1,4 @@
-"""Scheduler profiles, shaped like KubeSchedulerConfiguration v1, and what they come down to.
+"""Scheduler profiles, shaped like KubeSchedulerConfiguration v1, and which plugins they turn on.
 
 A profile is chosen by a pod's `schedulerName`. As in kube-scheduler the default plugins are on,
 `multiPoint` switches a plugin on or off everywhere, and `filter` and `score` for that step only,
@@ -14,7 +14,7 @@ from service.model.objects import NodeAffinity, Strict, TopologySpreadConstraint
 
 DEFAULT_SCHEDULER = "default-scheduler"
 ALL = "*"
-"""In `disabled`: every default plugin."""
+"""This name in `disabled` means every default plugin."""
 
 
 class Declared(NamedTuple):
@@ -118,7 +118,7 @@ class PodTopologySpreadArgs(Value, frozen=True, kw_only=True):
 
 
 class NodeAffinityArgs(Value, frozen=True, kw_only=True):
-    """Arguments of NodeAffinity: what all pods of the profile must meet or prefer as well."""
+    """Arguments of NodeAffinity: an affinity that all pods of the profile have besides their own."""
 
     added_affinity: NodeAffinity | None = None
 
@@ -142,7 +142,7 @@ class Plugin(Strict, frozen=True, kw_only=True):
 
 
 class PluginSet(Strict, frozen=True, kw_only=True):
-    """What is switched on and off at one step, or at all of them."""
+    """The plugins that are switched on and off at one step, or at all of them."""
 
     enabled: tuple[Plugin, ...] = ()
     disabled: tuple[Plugin, ...] = ()

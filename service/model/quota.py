@@ -24,14 +24,14 @@ from service.model.validation.resources import is_extended
 
 CROSS_NAMESPACE = "CrossNamespacePodAffinity"
 COUNT_PODS = "count/pods"
-"""Counts finished pods, too."""
+"""The resource that counts all pods, finished ones, too."""
 
 _SHIPPED = {"CrossNamespaceAffinity": CROSS_NAMESPACE}
 _ALIASED = ("cpu", "memory", "ephemeral-storage")
 _SPECIFIED = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
-"""Where a quota limits one of these, every container has to say how much it needs of it."""
+"""If a quota limits one of these, every container has to state how much it needs of it."""
 _BINARY = ((6, "Ei"), (5, "Pi"), (4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki"))
 
 
@@ -41,7 +41,7 @@ def shipped_scope(name: str) -> str:
 
 
 class ResourceQuota(msgspec.Struct, frozen=True, kw_only=True):
-    """A quota; `hard` in nanos, `sent` the same as it was sent. A pod is in all its scopes."""
+    """A quota for pods that are in all its scopes; `hard` is in nanos, `sent` as the client sent it."""
 
     namespace: str
     name: str
@@ -58,20 +58,20 @@ class ResourceQuota(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodCharge(msgspec.Struct, frozen=True, kw_only=True):
-    """What one pod is charged, as far as its own manifest says, and what scopes read of it.
+    """The charge of one pod by its manifest alone, and all that scopes read of the pod.
 
-    `silent` has the resources that some containers say nothing of, with their names.
+    `silent` has the resources that some containers do not state, with the names of these containers.
     """
 
     amounts: Nanos
     best_effort: bool
     bounded: bool
-    """It has an `activeDeadlineSeconds`."""
+    """Whether the pod has an `activeDeadlineSeconds`."""
     priority_class: str
     names_namespaces: bool
-    """Some term names or selects namespaces, if only its own."""
+    """Whether some term names or selects namespaces, even if only the pod's own."""
     empties_namespaces: bool
-    """Some term's list of namespaces is given and empty."""
+    """Whether some term has an empty list of namespaces."""
     silent: Mapping[str, tuple[str, ...]]
 
     def is_in(self, scope: MatchScope, *, empty_list_means_all: bool) -> bool:
@@ -92,7 +92,7 @@ class PodCharge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pod_charge(spec: PodSpec, resize: PodResize | None = None) -> PodCharge:
-    """What a pod is charged; an in-place resize that is under way may raise it."""
+    """Compute the charge of a pod; an in-place resize that is under way may raise it."""
     requests, limits = exact_requests(spec, resize), exact_limits(spec)
     terms = list(_all_terms(spec.affinity or Affinity()))
     return PodCharge(
@@ -146,7 +146,7 @@ def _named(requests: Nanos, limits: Nanos) -> Nanos:
 
 
 def _silent(spec: PodSpec) -> dict[str, tuple[str, ...]]:
-    """Resources that containers have to specify and don't; a pod-level amount speaks for all."""
+    """Find resources that containers have to state and do not; a pod-level amount is enough for all."""
     pod_level = _own_charge(Container(resources=spec.resources))
     silent: dict[str, list[str]] = {}
     for container in (*spec.containers, *spec.init_containers):

@@ -1,7 +1,7 @@
 """Resource quotas and priority classes between JSON and objects.
 
-A quota is rendered without `status`: what is used is known by the replica and shown when somebody
-asks. Scopes get the names under which Kubernetes has shipped them, operators their default.
+A quota is rendered without `status`: the replica knows what is used, and adds it when somebody asks.
+Scopes get the names under which Kubernetes has shipped them, operators their default.
 """
 
 from typing import ClassVar, cast
@@ -40,12 +40,12 @@ class QuotaManifest(ObjectManifest, frozen=True, kw_only=True):
         return self.quota.namespace
 
     def with_identity(self, uid: str, created: str) -> "QuotaManifest":
-        """The same quota with this uid and time of creation (RFC 3339, UTC)."""
+        """Return the quota with this uid and time of creation (RFC 3339, UTC)."""
         return replace(self, quota=replace(self.quota, uid=uid), created=created)
 
 
 class PriorityClassManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A priority class, which is no object of its own here but an entry of a setting."""
+    """A priority class, which is not stored as an object but as an entry of `priorityClasses`."""
 
     kind: ClassVar[str] = "PriorityClass"
     namespace: ClassVar[str] = ""

@@ -1,4 +1,4 @@
-"""What a pod asks of a node: resources and host ports.
+"""The resources and host ports that a pod needs of a node.
 
 Source: `k8s.io/component-helpers/resource` and kube-scheduler's `framework/types.go`, v1.35, with
 one deliberate difference: the score of an incoming pod honours pod-level requests, as documented.
@@ -21,7 +21,7 @@ from service.model.quantity import amount, ceil_milli, ceil_whole, parse_quantit
 
 DEFAULT_CPU_MILLI = 100
 DEFAULT_MEMORY_BYTES = 200 * 1024**2
-"""What scoring takes a container to use that does not say (`pkg/scheduler/util`)."""
+"""How much scoring assumes for a container that does not state it (`pkg/scheduler/util`)."""
 
 Nanos = dict[str, int]
 """Resource name to exact amount in nanos."""
@@ -56,12 +56,12 @@ def placed_requests(spec: PodSpec, resize: PodResize | None) -> PodRequests:
 
 
 def exact_requests(spec: PodSpec, resize: PodResize | None = None) -> Nanos:
-    """What a pod requests of every resource, not rounded: what quotas charge."""
+    """Return the requests of a pod for every resource, not rounded: quotas charge these."""
     return _pod_total(spec, *_each_container(spec, resize))
 
 
 def exact_limits(spec: PodSpec) -> Nanos:
-    """What a pod is limited to, not rounded; overhead comes on top of limits that are there.
+    """Return the limits of a pod, not rounded; overhead is added to the limits that it has.
 
     Source: `PodLimits` of `k8s.io/component-helpers/resource`.
     """
@@ -109,7 +109,7 @@ def _requests(
 def container_requests(
     containers: Iterable[Container], init_containers: Iterable[Container]
 ) -> Nanos:
-    """What a pod's containers need together, without pod-level requests and overhead."""
+    """Return the requests of all containers together, without pod-level requests and overhead."""
     return _aggregate(
         [_effective(c, None, infeasible=False) for c in containers],
         [(_effective(c, None, infeasible=False), is_sidecar(c)) for c in init_containers],
@@ -217,7 +217,7 @@ def _pod_level(spec: PodSpec) -> Nanos:
 
 
 def _placed_defaults(spec: PodSpec, total: Nanos) -> Nanos:
-    """What a placed pod's container silent about cpu or memory counts with when scoring."""
+    """Return the defaults for scoring if a placed pod's container does not state cpu or memory."""
     if not _pod_level(spec):
         return _DEFAULTS
     return {name: nanos for name, nanos in _DEFAULTS.items() if name not in total}

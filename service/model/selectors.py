@@ -1,4 +1,4 @@
-"""What selectors mean: the slow, obvious semantics, which the engine compiles into arrays.
+"""The meaning of selectors in slow but obvious code; the engine compiles them into arrays.
 
 Labels are a mapping from key to value. Sources: `k8s.io/apimachinery/pkg/labels` and
 `k8s.io/component-helpers/scheduling/corev1/nodeaffinity`, v1.35.

@@ -20,11 +20,12 @@ from service.model.errors import FieldError, InvalidManifest, MalformedJSON
 
 DEPTH_MAX = 32
 
-# Nothing is tried twice: what a string of escapes took to go back was forty times its length.
+# The pattern never goes back: otherwise a string of escapes would take forty times as long.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"(\s*+:)?', re.DOTALL)
-"""A string of a document that is known to be JSON, and whether it is a key.
+"""The pattern of a string, and of the colon after it if it is a key, in a document that is JSON.
 
-In one that is not, a string without an end would be looked for from each of its escaped quotes.
+In a document that is not JSON it could be slow: a string without an end would be searched from each
+of its escaped quotes.
 """
 _LEAF = re.compile(rb"\[\]|\{\}")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -55,8 +56,8 @@ def decode_strict(raw: bytes) -> object:
 def decode_members(raw: bytes, read: Collection[str] | None = None) -> dict[str, bytes]:
     """The fields of the outermost object, each still as JSON; no two have the same name.
 
-    What is inside of those that the caller will `read` (None: of all) is not looked at: it has to
-    be decoded strictly itself. The others are decoded here.
+    The values of the fields that the caller will `read` (None: all) are not checked here: the caller
+    has to decode them strictly. The others are decoded here, to find errors.
     """
     try:
         members = _decode_members(raw)
@@ -107,7 +108,7 @@ def decode_items(raw: bytes, items_max: int = sys.maxsize) -> list[bytes]:
 
 
 def too_many(items_max: int) -> InvalidManifest:
-    """What is said of a list with more items than one request may have."""
+    """Make the error for a list with more items than one request may have."""
     message = f"has more than {items_max} items; send them in several requests"
     return InvalidManifest([FieldError("", message)])
 

@@ -40,7 +40,7 @@ _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 class PodTemplate(msgspec.Struct, frozen=True):
-    """What pods with the same spec share.
+    """All that pods with the same spec share.
 
     `spec_json` is the whole spec as it is returned: as sent, with defaults and merges, but without
     `nodeName`; a JSON object. It is never empty, for a pod has at least one container.
@@ -57,7 +57,7 @@ class PodTemplate(msgspec.Struct, frozen=True):
 
 
 class _Entry:
-    """A template, and what it becomes in pods that are created, by their values of its keys."""
+    """A template, and the templates that it becomes for new pods, by their values of its label keys."""
 
     __slots__ = ("_gaps", "created", "size", "template")
 
@@ -75,7 +75,7 @@ class _Entry:
 
 
 class _Family:
-    """What specs that name a node each have in common."""
+    """The common part of specs that differ only in the node that they name."""
 
     __slots__ = ("_gaps", "_spec", "_spec_json", "size")
 
@@ -92,18 +92,18 @@ class _Family:
         return sent.before_cut(at) in self._gaps
 
     def spec_json(self, name: bytes) -> bytes:
-        """That of the member that names this node."""
+        """Return the spec of the member that names this node, as JSON."""
         return self._spec_json.rejoined(name)
 
     def member(self, name: str, spec_json: bytes) -> PodTemplate:
-        """The template that names this node."""
+        """Return the template of the member that names this node."""
         return PodTemplate(naming(self._spec, name), spec_json)
 
 
 class Families:
-    """Families by the bytes around the name, least recently used first out, bounded in bytes.
+    """A cache of families by the bytes around the name, bounded in bytes; the oldest are dropped.
 
-    A member is for one pod. It is known for as long as anybody has its spec, and pushes no other out.
+    A member is for one pod. It is known as long as its spec is in use, and no other is dropped for it.
     """
 
     def __init__(self, bytes_max: int) -> None:
@@ -111,21 +111,21 @@ class Families:
         self._bytes = 0
         self._known: OrderedDict[tuple[bytes, bytes], _Family] = OrderedDict()
         self._members: WeakValueDictionary[bytes, PodSpec] = WeakValueDictionary()
-        """Specs and not templates: the engine keeps a spec for as long as it knows a pod's class by it."""
+        """The specs, not the templates: the engine keeps a spec as long as it has a pod of its class."""
 
     @property
     def size_in_bytes(self) -> int:
-        """What they count for towards the bound."""
+        """How many bytes all families count, toward the bound."""
         return self._bytes
 
     @property
     def sizes(self) -> list[int]:
-        """What each counts for, the least recently used first."""
+        """How many bytes each family counts, the least recently used first."""
         return [each.size for each in self._known.values()]
 
     @property
     def members(self) -> int:
-        """How many members anybody still has the specs of."""
+        """How many members have specs that are still in use."""
         return len(self._members)
 
     def find(self, sent: bytes, gap: int) -> PodTemplate | None:
@@ -163,10 +163,10 @@ class Families:
 
 
 def _is_family(family: _Family, sent: CutName) -> bool:
-    """Whether another name makes what the thorough way makes of it.
+    """Whether changing the name in a spec gives the same template as parsing that spec in full.
 
-    It does not where the bytes that look like the name are something else, such as a preference,
-    or where more depends on it. All names are alike to what is worked out here, so one tells.
+    It does not if the bytes that look like the name are something else, such as a preference, or if
+    more depends on them. No name is treated differently from others, so trying one is enough.
     """
     name = sent.name + b"0"
     spec = msgspec.json.decode(sent.rejoined(name), type=Json)
@@ -175,7 +175,7 @@ def _is_family(family: _Family, sent: CutName) -> bool:
 
 
 class NodeShape(msgspec.Struct, frozen=True):
-    """What the nodes of a pool share: everything but the metadata."""
+    """All that the nodes of a pool share: everything but the metadata."""
 
     rest: bytes
     allocatable: Quantities
@@ -185,7 +185,7 @@ class NodeShape(msgspec.Struct, frozen=True):
 
 
 class NodeShapes:
-    """Shapes by the bytes that they were read from; the least recently used go first."""
+    """A cache of shapes by the bytes that they were read from; the least recently used are dropped."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, NodeShape] = OrderedDict()
@@ -214,7 +214,7 @@ class TemplateCache:
         self.node_shapes = NodeShapes()
         families_bytes_max = bytes_max // FAMILIES_SHARE
         self.families = Families(families_bytes_max)
-        """Specs that differ in the node that they name."""
+        """The families of specs that differ only in the node that they name."""
         self._bytes_max = bytes_max - families_bytes_max
         self._bytes = 0
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
@@ -255,7 +255,7 @@ class TemplateCache:
     def created(
         self, template: PodTemplate, labels: Labels, *, elsewhere: bool = False
     ) -> PodTemplate:
-        """What a template becomes in a pod that is created with these labels.
+        """Return what a template becomes for a pod that is created with these labels.
 
         Raises `InvalidManifest` as `merge_label_keys`.
         """
@@ -275,7 +275,7 @@ class TemplateCache:
         return merged
 
     def updated(self, template: PodTemplate, stored: PodTemplate, labels: Labels) -> PodTemplate:
-        """What a template becomes in a pod that is stored, whose terms stay as they were created.
+        """Return what a template becomes for a stored pod, whose terms stay as they were created.
 
         Raises `InvalidManifest` as `merge_label_keys`.
         """
@@ -299,7 +299,7 @@ class TemplateCache:
 def _evict(
     known: OrderedDict[Any, _Entry] | OrderedDict[Any, _Family], size: int, size_max: int
 ) -> int:
-    """Forget the least recently used until the rest, of this size, is within a bound; its size."""
+    """Drop the least recently used entries until the size is within a bound; return the new size."""
     while size > size_max and len(known) > 1:
         _, oldest = known.popitem(last=False)
         size -= oldest.size
@@ -307,7 +307,7 @@ def _evict(
 
 
 def _gaps(sent: bytes) -> frozenset[int]:
-    """Where the members of a compact object end; nothing if its keys are not spelt our way."""
+    """Find where the members of a compact object end; nothing if keys are encoded in another way."""
     ends, end = [], 0
     for name, value in _decode_members(sent).items():
         end += 1 + len(encode(name)) + 1 + len(bytes(value))
@@ -316,14 +316,14 @@ def _gaps(sent: bytes) -> frozenset[int]:
 
 
 def worked_out(spec: Json, spec_json: bytes) -> PodTemplate:
-    """The template of a whole spec, which is valid and has its defaults: the thorough way."""
+    """Make the template of a whole spec, which is valid and has its defaults, by decoding it."""
     decoded = msgspec.convert(without_nulls(spec), PodSpec)
     _refuse_uncountable(decoded)
     return PodTemplate(decoded, spec_json, label_keys(spec))
 
 
 def _refuse_uncountable(spec: PodSpec) -> None:
-    """Each quantity fits 64 bits; so must what they add up to."""
+    """Refuse a spec whose requests add up to more than 64 bits can hold."""
     problems = Problems()
     for resource, amount in pod_requests(spec).amounts.items():
         if amount > INT64_MAX:
@@ -332,6 +332,6 @@ def _refuse_uncountable(spec: PodSpec) -> None:
 
 
 def split_node_name(spec: Json) -> tuple[Json, object]:
-    """A spec without its `nodeName`, and that, whatever it is; None where it is empty."""
+    """Separate a spec from its `nodeName`, which may be any value; None if it is absent or empty."""
     rest = {name: value for name, value in spec.items() if name != "nodeName"}
     return rest, spec.get("nodeName") or None

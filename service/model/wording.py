@@ -1,4 +1,4 @@
-"""What msgspec says of a value that does not fit its type, in the words of all other errors."""
+"""Rewriting msgspec's messages on values of wrong types in the words of all other errors."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Telling other processes what the replicas of this one hold, for `/debug/replicas`."""
+"""Reporting to other processes what the replicas of this one hold, for `/debug/replicas`."""
 
 import logging
 
@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """Reports, every second, the last state of each replica that held nothing tentative.
+    """Reports, every second, the last state of each replica without tentative changes.
 
     Working out the digest of a large cluster takes a while, so this is for debugging only.
     """

@@ -1,4 +1,4 @@
-"""The scheduler as its callers see it: one door for everything that is asked of a cluster."""
+"""The scheduler as its callers see it: every request to a cluster comes in here."""
 
 import asyncio
 import logging
@@ -50,8 +50,8 @@ D = TypeVar("D", bound=Controllers[Any])
 class Scheduler:
     """Decides and commits for all clusters, each in a loop of its own, made when it is needed.
 
-    Between `start` and `stop`, any number of calls may run at once. A call that is cancelled
-    leaves the loop alone: what it asked for is done whole or not at all.
+    Between `start` and `stop`, any number of calls may run at once. If a call is cancelled, the
+    loop goes on: the request is carried out as a whole or not at all.
     """
 
     def __init__(
@@ -70,27 +70,27 @@ class Scheduler:
         self._limits = limits or Limits()
         self._meter = meter or NoMeter()
         self.templates = templates or TemplateCache()
-        """Shared with whoever parses manifests, so that templates are worked out once."""
+        """The cache is shared with the API, which parses manifests, so each spec is processed once."""
         self.watching = Watching(store, clock, self._limits, self._spawn)
-        """Following the logs of clusters."""
+        """The watches of all clusters."""
         holder = ids.uid()
         self._upkeep = Upkeep(store, clock, holder, self._limits)
         self._cluster_owners = cluster_owners or NoClusterOwners()
         self.pending = self._duties(AllPendingPods, holder)
-        """What this process does for pods that wait."""
+        """The controllers that place pending pods."""
         self.evictions = self._duties(AllEvictions, holder)
-        """What this process does for rules that are required during execution."""
+        """The controllers that evict pods whose rules are required during execution."""
         self._events = EventRecorder(store, clock, self._limits, self._meter)
         self.loops = Loops()
         """The clusters that this process has in memory, by name."""
         self._creating = asyncio.Lock()
-        """Held while a cluster is created: they are counted before."""
+        """Held while a cluster is created, so that the count before it stays true."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pulse_task: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[None]] = []
         self._deletions: dict[str, asyncio.Task[None]] = {}
         self._running_keys: dict[tuple[str, IdempotencyKey], bytes] = {}
-        """The request hash of each keyed request that is running in this process."""
+        """The hash of each request with an idempotency key that is running in this process."""
 
     def _duties(self, kind: type[D], holder: str) -> D:
         return kind(
@@ -110,7 +110,7 @@ class Scheduler:
         self._background = [self._pulse_task, *map(asyncio.create_task, work)]
 
     async def stop(self) -> None:
-        """Answer what was asked, then end."""
+        """Answer all requests that wait, then end."""
         self.watching.close()
         await self._cluster_owners.close()
         for task in (*self._background, *self._deletions.values()):
@@ -127,17 +127,17 @@ class Scheduler:
 
     @property
     def running(self) -> bool:
-        """Whether it was started and has not failed or stopped since."""
+        """Whether the scheduler was started and has not failed or stopped since."""
         return self._pulse_task is not None and not self._pulse_task.done()
 
     @property
     def tasks(self) -> set[asyncio.Task[Any]]:
-        """All that it does by itself now: without these it does nothing any more."""
+        """All tasks that the scheduler runs now; when they have ended, it does nothing any more."""
         return {*self._tasks, *self._background}
 
     @property
     def pulse(self) -> asyncio.Task[None] | None:
-        """The task that sees, again and again, what others did; None before the start."""
+        """The task that looks for changes by other processes again and again; None before `start`."""
         return self._pulse_task
 
     @overload
@@ -167,9 +167,9 @@ class Scheduler:
         With an idempotency key that was answered before, the first answer is given again (P11).
 
         Raises:
-            NotFound: no such cluster, or what the decision says.
-            IdempotencyKeyInProgress: the first request with this key is running.
-            IdempotencyKeyReused: the first request with this key was another one.
+            NotFound: there is no such cluster, or the decision raised this.
+            IdempotencyKeyInProgress: the first request with this key is still running.
+            IdempotencyKeyReused: the first request with this key was a different one.
             MoorageError: the intent is refused, or cannot be served now (Unavailable).
         """
         if idempotency is not None:
@@ -198,11 +198,12 @@ class Scheduler:
     async def delete_cluster(self, cluster: str, caller: AuditedCaller = ITSELF) -> None:
         """Delete a cluster with everything in it.
 
-        Once begun this goes on, also when the caller is cancelled, and whoever asks for the same meanwhile waits for it, too.
+        Once begun, this goes on even if the caller is cancelled. A second call for the same cluster
+        waits for the first.
 
         Raises:
-            NotFound: there is none of this name.
-            OutcomeUnknown: this process ends.
+            NotFound: there is no cluster of this name.
+            OutcomeUnknown: this process was stopped meanwhile.
         """
         deletion = self._deletions.get(cluster)
         if deletion is None:
@@ -223,10 +224,10 @@ class Scheduler:
         self._drop(cluster)
 
     async def simulate(self, simulation: Simulation) -> PlacementAnswer:
-        """Place pods on an inline cluster; nothing is stored.
+        """Place pods on a cluster that only the request describes; nothing is stored.
 
         Raises:
-            InvalidManifest, PodDiffers: as for `PlacePods`.
+            InvalidManifest, PodDiffers: for the same reasons as `PlacePods`.
         """
         steps = simulating(
             simulation,
@@ -246,15 +247,15 @@ class Scheduler:
                 end = self._clock.monotonic() + self._limits.slice_seconds
 
     async def store_events(self) -> None:
-        """Store what is to be told of decisions of this process now, as far as that can be."""
+        """Store the gathered events of this process now, as far as this is possible."""
         await self._events.flush()
 
     def replica_states(self) -> dict[int, ReplicaState | None]:
-        """By cluster, what its replica holds; None of one that holds something tentative."""
+        """The state of each cluster's replica; None if it has tentative changes."""
         return {loop.cluster_id: loop.state for loop in self.loops.values() if not loop.ended}
 
     def replicas(self) -> dict[str, tuple[int, str]]:
-        """Revision and digest of each cluster's replica, of those that hold nothing tentative."""
+        """Revision and digest of each cluster's replica that has no tentative changes."""
         states = {name: loop.state for name, loop in self.loops.items()}
         return {name: state for name, state in states.items() if state is not None}
 
@@ -264,9 +265,9 @@ class Scheduler:
         return len(self._running_keys)
 
     def pending_pods(self) -> dict[str, dict[str, int]]:
-        """By cluster, the pods that this process looks after, by what they wait for.
+        """Count, for each cluster, the pending pods that this process has to place.
 
-        The latter are `active`, `backoff`, `unschedulable` and `gated`.
+        They are counted by what they wait for: `active`, `backoff`, `unschedulable` and `gated`.
         """
         counts = {name: self.pending.counts(loop.cluster_id) for name, loop in self.loops.items()}
         return {name: each for name, each in counts.items() if each is not None}
@@ -308,7 +309,7 @@ class Scheduler:
                 )
                 return await future
             except ClusterGone:
-                # Deleted, and perhaps made anew under the same name: then that one is meant.
+                # The cluster was deleted. If there is a new one of this name, that one is meant.
                 if self.loops.get(cluster) is loop:
                     self._drop(cluster)
             except Exception as error:
@@ -316,7 +317,9 @@ class Scheduler:
                     self._meter.attempted(failed_attempts(intent))
                 raise
             finally:
-                del future  # it has the error, and the error this frame, with the whole request
+                # The future refers to the error, and the error's traceback to this frame: without
+                # this line the circle would keep the whole request in memory.
+                del future
 
     async def _put_config(
         self, cluster: str, intent: PutConfig, caller: AuditedCaller
@@ -338,7 +341,7 @@ class Scheduler:
         return ConfigAnswer(revision=created.head.revision, config=config, created=True)
 
     async def _refuse_too_many_clusters(self) -> None:
-        """Other processes may create one at the same time: that they all do is no harm."""
+        """Refuse a new cluster over the limit; several processes may exceed it by one each."""
         most = self._limits.clusters_max
         if len(await self._store.cluster_ids()) >= most:
             raise Denied("TooManyClusters", f"There are {most} clusters, the limit (clusters_max).")
@@ -351,10 +354,11 @@ class Scheduler:
         key: IdempotencyKey,
         caller: AuditedCaller,
     ) -> A | RecordedAnswer:
-        """Decide; a key that has an answer already shows when this one is to be recorded.
+        """Have a request with an idempotency key decided.
 
-        A refusal is not recorded, so then it has to be looked up: what was done under this key
-        before may be the very reason for the refusal.
+        If the key has an answer already, the commit finds that out when it records the new one. But
+        a refusal is not recorded, so then the key is looked up here: the first request under this
+        key may be the very reason for the refusal.
         """
         try:
             return cast("A", await self._ask(cluster, intent, idempotency, caller))
@@ -369,10 +373,10 @@ class Scheduler:
     async def recorded(
         self, cluster: str, idempotency: Idempotency[A], key: IdempotencyKey
     ) -> RecordedAnswer | None:
-        """The answer that a key was given before, if there is one.
+        """Return the answer that is recorded for a key, if there is one.
 
         Raises:
-            IdempotencyKeyReused: it was given to another request.
+            IdempotencyKeyReused: the answer belongs to a different request.
         """
         cluster_id = (await self.loop_of(cluster)).cluster_id
         records = await self._store.find_answers(cluster_id, [key])
@@ -386,10 +390,10 @@ class Scheduler:
     # Loops
 
     async def loop_of(self, cluster: str) -> ClusterLoop:
-        """The loop that serves a cluster, made if need be.
+        """Return the loop that serves a cluster; if there is none, it is made.
 
         Raises:
-            NotFound: no such cluster.
+            NotFound: there is no such cluster.
         """
         found = self.loops.get(cluster)
         if found is not None and not found.ended:
@@ -403,7 +407,7 @@ class Scheduler:
         return found
 
     def _drop(self, cluster: str) -> None:
-        """Have a cluster in memory no longer."""
+        """Drop a cluster from memory."""
         loop = self.loops.remove(cluster)
         if loop is not None:
             loop.stop()
@@ -433,14 +437,15 @@ class Scheduler:
     # News
 
     def _announce(self, cluster_id: int) -> None:
-        """A log has grown: tell the watchers here at once, and other processes soon."""
+        """Wake the watches of a log that has grown, and have other processes notified soon."""
         self.watching.wake(cluster_id)
         self._store.notify(cluster_id)
 
     async def _pulse(self) -> None:
-        """Look for what others did, whether they said so or not; drop clusters out of use.
+        """Look for changes by other processes, even if these sent no hint; drop unused clusters.
 
-        Of those that nothing happens in, some at a time: so it costs no more with thousands of them.
+        Of the clusters that are not awake only a few are looked at each time, so thousands of them
+        cost no more.
         """
         while True:
             await self._clock.sleep(self._limits.poll_seconds)
@@ -456,7 +461,7 @@ class Scheduler:
             self._meter.vitals(self.vitals())
 
     def _look_after(self, name: str, loop: ClusterLoop) -> None:
-        """Do what time asks for in a cluster; it may sleep once there is nothing left."""
+        """Have the controllers of a cluster work; let it sleep if there is nothing left to do."""
         controllers = (self.pending, self.evictions)
         busy = [each.tick(loop.cluster_id) for each in controllers]
         used = loop.last_used + AWAKE_SECONDS > self._clock.monotonic()
@@ -464,7 +469,7 @@ class Scheduler:
             self.loops.sleep(name)
 
     async def _listen(self) -> None:
-        """Look as soon as others say that they did something (P14)."""
+        """Read the heads as soon as other processes hint that logs have grown (P14)."""
         async with aclosing(self._store.listen()) as hints:
             async for grown in hints:
                 everything = {loop.cluster_id for loop in self.loops.values()}
@@ -472,10 +477,10 @@ class Scheduler:
                 await self._look(grown or everything | watched, idle_only=bool(grown))
 
     async def _look(self, among: AbstractSet[int], *, idle_only: bool = False) -> None:
-        """Have loops without work, and watchers, follow logs whose heads are news to them.
+        """Have watches, and loops without work, read logs that have a new head.
 
-        Loops with work only note how far they are behind; not at every hint, of which there may
-        be many.
+        Loops with work only note how far they are behind; with `idle_only` they are left out, since
+        there may be many hints.
         """
         loops = [loop for loop in self.loops.of(among) if loop.idle or not idle_only]
         asked = {loop.cluster_id for loop in loops} | (self.watching.cluster_ids & among)
@@ -492,7 +497,7 @@ class Scheduler:
         self.watching.hear(heads, asked)
 
     def _drop_unused(self, looked_at: Mapping[str, ClusterLoop]) -> None:
-        """Drop clusters that nobody needs, and those that have ended by themselves."""
+        """Drop clusters that nobody needs, and those whose loops have ended by themselves."""
         unused = self._clock.monotonic() - self._limits.idle_seconds_max
         for name, loop in looked_at.items():
             needed = any(
@@ -505,7 +510,7 @@ class Scheduler:
         self._keep(asyncio.create_task(work))
 
     def _keep(self, task: asyncio.Task[Any]) -> None:
-        """Hold on to a task until it ends, and say so if it failed."""
+        """Keep a task until it ends, and log if it failed."""
         self._tasks.add(task)
         task.add_done_callback(self._ended)
 

@@ -38,7 +38,7 @@ def _own_keys(record_: Record, field: str) -> list[tuple[int, str]]:
 
 
 def mentions(selector: object, key: str) -> list[object]:
-    """What a selector says of a key: its expressions, and its equality as a pair."""
+    """Return all that a selector says about a key: its expressions, and its `matchLabels` pair."""
     entries = entries_of(selector)
     labels = entries_of(entries.get("matchLabels"))
     equality: list[object] = [(key, labels[key])] if key in labels else []

@@ -48,9 +48,9 @@ SCOPES = (
 """Names of quota scopes; the last two mean the same, and the last is the one that is shown."""
 _HARD_WEIGHT = whole_number(0, 100)
 _WEIGHT_MAX = 5_000
-"""Of a plugin."""
+"""The greatest weight of a plugin."""
 _WEIGHTS_MAX = 40_000
-"""Of all plugins together: times 100 it keeps within what the engine's ranks hold (`ranks.VETO`)."""
+"""The greatest sum of all plugins' weights: times 100 it keeps within what the engine's ranks hold (`ranks.VETO`)."""
 _EVICTIONS_A_MINUTE_MAX = 1_000_000
 _DAY_SECONDS = 86_400
 

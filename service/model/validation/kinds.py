@@ -85,7 +85,7 @@ _NODE_STATUS = record(
 
 
 class KindRules(msgspec.Struct, frozen=True):
-    """What is known of a kind: where it lives and which objects of it are valid.
+    """The rules of a kind: its API version, whether it is namespaced, and which objects are valid.
 
     `envelope` is the rule for everything but `spec`, which has a rule of its own: specs that are
     known to be valid need no second look.
@@ -127,7 +127,7 @@ _POD_GROUP_SPEC = record(
 
 
 def _pod_group_name(text: str) -> str | None:
-    """Pods name their group in a label, which has less room than names."""
+    """Check that a group's name fits a label value, too, since pods name their group in a label."""
     return names.dns_subdomain(text) or names.label_value(text)
 
 

@@ -30,7 +30,7 @@ from service.model.validation.rules import (
 )
 
 OPPORTUNITY = frozenset({"opportunity.cpu", "opportunity.memory", "opportunity.nodes"})
-"""What exclusive pods shut others out of."""
+"""The resources of opportunity cost: those of which exclusive pods keep others out."""
 
 _COUNTED = frozenset(
     {

@@ -30,20 +30,20 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problems:
-    """Collects what is wrong, and carries what rules need to know beside the value."""
+    """Collects errors, and holds the limits that rules need besides the value."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.errors: list[FieldError] = []
         self.limits = limits or Limits()
 
     def add(self, path: str, message: str, value: object = None) -> None:
-        """Note one wrong field; after `ERRORS_MAX` of them nobody reads on."""
+        """Note one wrong field; errors beyond `ERRORS_MAX` are left out."""
         if not self.full:
             self.errors.append(FieldError(path, message, shown(value)))
 
     @property
     def full(self) -> bool:
-        """Whether enough was found that looking on is a waste."""
+        """Whether so many errors were found that there is no need to look for more."""
         return len(self.errors) >= ERRORS_MAX
 
     def raise_any(self) -> None:
@@ -64,7 +64,7 @@ def shown(value: object) -> object:
 Rule = Callable[[object, str, Problems], None]
 Record = Mapping[str, object]
 RecordCheck = Callable[[Record, str, Problems], None]
-"""A check across the fields of one object; it must bear with fields of wrong types."""
+"""A check across the fields of one object; it must not fail if fields have wrong types."""
 TextCheck = Callable[[str], str | None]
 
 
@@ -79,7 +79,7 @@ def key_at(path: str, key: str) -> str:
 
 
 def anything(value: object, path: str, problems: Problems) -> None:
-    """Accept every value: of no concern to scheduling."""
+    """Accept every value, as scheduling does not read it."""
 
 
 def text(*checks: TextCheck, empty_ok: bool = False) -> Rule:
@@ -230,7 +230,7 @@ def unknown(name: str, known: Iterable[str], hints: Mapping[str, str]) -> str:
 
 
 def _nearest(word: object, known: Iterable[str]) -> str | None:
-    """The known word most like another; none for words too long to be a slip of the pen."""
+    """Return the known word that is most like another; None if that is too long to be a typing error."""
     if not isinstance(word, str) or len(word) > HINT_LENGTH_MAX:
         return None
     by_lower = {each.lower(): each for each in known}

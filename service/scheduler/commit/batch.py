@@ -26,9 +26,9 @@ class Batch:
         self.records: list[IdempotencyRecord] = []
         self.events: list[Event] = []
         self.audit: list[AuditEntry] = []
-        """Who asked for the changes: one entry a request."""
+        """Who asked for the changes: one entry for each request that changed something."""
         self.not_before: datetime | None = None
-        """When the latest of the times has come that the decisions act on."""
+        """The batch must not be committed earlier, as a decision acts on this time having come."""
         self._bytes = 0
 
     @property
@@ -50,7 +50,7 @@ class Batch:
         )
 
     def add(self, ticket: Ticket, outcome: Outcome, entries: list[Entry]) -> None:
-        """A decided request with what it changed."""
+        """Take in a decided request, with what it changed."""
         self.decided.append((ticket, outcome))
         changes = [change_of(entry) for entry in entries]
         self.changes += changes
@@ -62,12 +62,12 @@ class Batch:
             self.records.append(record)
 
     def hold_until(self, not_before: datetime | None) -> None:
-        """A decision of this batch acts on a time, before which it must not be committed (P16)."""
+        """Have the batch committed no earlier than a time that one of its decisions acts on (P16)."""
         if not_before is not None:
             self.not_before = max(self.not_before or not_before, not_before)
 
     def request(self, commit_id: UUID, expected_tip: UUID) -> CommitRequest:
-        """The commit of all its changes."""
+        """Make the commit of all changes of the batch, on top of the commit `expected_tip`."""
         return CommitRequest(
             commit_id=commit_id,
             expected_revision=self.start.revision,
@@ -82,7 +82,7 @@ class Batch:
         )
 
     def release(self) -> None:
-        """Give out the answers: what they rest on is committed (P8)."""
+        """Give out the answers, now that the state that they rest on is committed (P8)."""
         for ticket, outcome in self.decided:
             ticket.answer(outcome)
 
@@ -93,13 +93,13 @@ class Batch:
 
     @property
     def _kind(self) -> str:
-        """What the commit is for: the intent, or `Batch` where there are several kinds."""
+        """The name of the requests' kind of intent, or `Batch` if there are several kinds."""
         kinds = {type(ticket.intent).__name__ for ticket in self.tickets}
         return kinds.pop() if len(kinds) == 1 else "Batch"
 
 
 def change_of(entry: Entry) -> Change:
-    """An entry of the replica's journal as the log has it."""
+    """Turn an entry of the replica's journal into the change that is written to the log."""
     namespace, name = entry.key
     present = entry.after or entry.before
     assert present is not None
@@ -122,6 +122,6 @@ def change_of(entry: Entry) -> Change:
 
 
 def _labels_before(before: Stored, after: Stored) -> bytes | None:
-    """The labels before a Put that changed them, for watchers that select by labels."""
+    """Return the old labels if a Put changed them: watches that select by labels need both."""
     labels = before.manifest.labels
     return None if labels == after.manifest.labels else msgspec.json.encode(labels)

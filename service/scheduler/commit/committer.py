@@ -25,12 +25,13 @@ from service.scheduler.protocol.ports import Clock, DecideLocked, Ids, Store
 _log = logging.getLogger(__name__)
 
 Announce = Callable[[int], None]
-"""Told the cluster's number as soon as its log has grown."""
+"""A function that is called with a cluster's number as soon as its log has grown."""
 
 Result = TypeVar("Result")
 
 _DEFINITE = (StorageUnavailable, ReplicaMismatch, NotFound)
-"""Whatever else a commit raises means that its outcome is unknown, never that it failed (P4)."""
+"""The errors which say that a commit did not happen. Any other error means that its outcome is
+unknown, never that it failed (P4)."""
 
 
 class Committer:
@@ -56,18 +57,18 @@ class Committer:
         self.rivalry = Rivalry()
 
     def request(self, batch: Batch, head: Head) -> CommitRequest:
-        """A new attempt to commit a batch on top of a head."""
+        """Make a new attempt, with an id of its own, to commit a batch on top of a head."""
         return batch.request(self._ids.commit_id(), head.tip)
 
     async def publish(self, batch: Batch, head: Head) -> CommitResult:
-        """Put the batch's answers on committed ground: `head`, and its own changes (P8).
+        """Make the state that the batch's answers rest on durable: `head` and its changes (P8).
 
-        Without changes that takes one look at the head, begun now, after every request of the
-        batch arrived.
+        If the batch changes nothing, it is enough to read the head and find it the same. The read
+        begins now, after every request of the batch has arrived.
 
         Raises:
             StorageUnavailable, ReplicaMismatch, NotFound: nothing was committed.
-            OutcomeUnknown: that cannot be said.
+            OutcomeUnknown: it cannot be found out whether the batch was committed.
         """
         if batch.changes:
             request, asked = self.request(batch, head), self._clock.monotonic()

@@ -15,7 +15,7 @@ from service.scheduler.protocol.ports import Clock, Ids
 from service.scheduler.replica.replica import Replica
 
 TakeTicket = Callable[[], Ticket | None]
-"""The next request that waits, if there is one."""
+"""A function that takes the next request out of the inbox, if one waits there."""
 
 
 class Decider:
@@ -32,7 +32,7 @@ class Decider:
         self._limits = limits
 
     def batch(self, replica: Replica) -> Batch:
-        """A new batch on the replica's present, tentative state."""
+        """Begin a new batch on the replica's present, tentative state."""
         now = self._clock.now().astimezone(UTC)
         return Batch(replica.mark(), now.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
@@ -44,11 +44,11 @@ class Decider:
         end: float,
         between: Callable[[], None],
     ) -> float:
-        """Decide one request; where it outlasts the slice's `end`, let others run in between.
+        """Decide one request; if it lasts longer than the slice's `end`, let other tasks run.
 
-        `between` is called after each such pause; it may settle what was there before the batch.
-        Returns the end of the slice that the decision finished in. Whatever it raises leaves the
-        replica unusable.
+        `between` is called after each such pause; it may settle the batch before this one. Returns
+        the end of the slice in which the decision finished. After any error that this raises, the
+        replica cannot be used any more.
         """
         for _ in self.steps(replica, batch, ticket):
             if self._clock.monotonic() >= end:
@@ -58,7 +58,7 @@ class Decider:
         return end
 
     def decide_locked(self, replica: Replica, batch: Batch, take: TakeTicket) -> None:
-        """Decide one request or more without letting anybody else run; raises as `decide`."""
+        """Decide one request or more without letting other tasks run; raises what `decide` raises."""
         end = self._clock.monotonic() + self._limits.locked_slice_seconds
         while not batch.full(self._limits) and (ticket := take()) is not None:
             try:
@@ -71,7 +71,7 @@ class Decider:
                 break
 
     def _refuse_growth(self, replica: Replica, before: int) -> None:
-        """See that a decision leaves no more objects than there may be, unless it has not made them more."""
+        """Refuse a decision that adds objects and leaves more of them than a cluster may have."""
         most = self._limits.objects_max
         if most < replica.object_count > before:
             raise Denied(
@@ -84,7 +84,7 @@ class Decider:
         return lambda: self._clock.monotonic() >= end
 
     def steps(self, replica: Replica, batch: Batch, ticket: Ticket) -> Generator[None, None, None]:
-        """The steps of deciding one request; if it is refused nothing of it stays in the replica."""
+        """Decide one request step by step; if it is refused, its changes to the replica are undone."""
         ticket.attempts += 1
         ticket.plan_on(replica)
         context = DecisionContext(
@@ -106,7 +106,7 @@ class Decider:
         except MoorageError as error:
             replica.undo(mark)
             context.events.clear()
-            # The frames of its traceback have the whole request, and this error.
+            # The traceback's frames would keep the whole request in memory, and this error itself.
             outcome = error.with_traceback(None)
         if ticket.attempts > 1:
             self._meter.decided_again(len(hints), kept_of(hints, ticket.hints))

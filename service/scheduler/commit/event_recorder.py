@@ -1,8 +1,8 @@
-"""Storing what is told of decisions, beside the commits and never before them.
+"""Storing the events of decisions, apart from the commits and never before them.
 
-Audits are in the commit itself. The rest is gathered and stored about once a second, so that a
-thousand placements cost one statement; what a process that dies has gathered is lost, as are
-events that come faster than `Limits.events_per_second` for long.
+Events that the audit needs are in the commit itself. All others are gathered and stored about once
+a second, so that a thousand placements cost one statement. If a process dies, the events that it
+has gathered are lost; so are events that come faster than `Limits.events_per_second` for long.
 """
 
 import logging
@@ -18,10 +18,10 @@ from service.scheduler.protocol.ports import Clock, Store
 _log = logging.getLogger(__name__)
 
 _Gathered = dict[tuple[str, str, str], Event]
-"""By what makes events equal: the pod's uid, the reason and the words."""
+"""Events by the pod's uid, the reason and the words: events that share these are counted as one."""
 
 Record = Callable[[int, Sequence[Event]], None]
-"""Told the events of a commit of a cluster, once it is certain."""
+"""A function that is called with a cluster's number and the events of a commit that is certain."""
 
 
 class EventRecorder:
@@ -36,7 +36,7 @@ class EventRecorder:
         self._allowances: dict[tuple[int, EventReason], _Allowance] = {}
 
     def record(self, cluster_id: int, events: Sequence[Event]) -> None:
-        """Take note of what a commit did; see `Record`."""
+        """Count the evictions of a commit, and gather its events to be stored later."""
         now = self._clock.monotonic() if events else 0.0
         for event in events:
             if event.rule:
@@ -51,7 +51,7 @@ class EventRecorder:
             await self.flush()
 
     async def flush(self) -> None:
-        """Store what was gathered; what cannot be stored now is tried again. Raises nothing."""
+        """Store the gathered events; those that cannot be stored now are kept. Raises nothing."""
         for cluster_id in list(self._gathered):
             events = self._gathered.pop(cluster_id, {})
             try:
@@ -96,7 +96,7 @@ class EventRecorder:
 
 
 class _Allowance:
-    """A burst at once, and then so many a second."""
+    """Allows `burst` events at once, and `per_second` events a second after these are used up."""
 
     def __init__(self, burst: int, per_second: float, now: float) -> None:
         self._burst = burst
@@ -105,7 +105,7 @@ class _Allowance:
         self._at = now
 
     def take(self, now: float) -> bool:
-        """Use one up; whether there was one."""
+        """Use up the allowance for one event; return False if there is none left."""
         self._fill(now)
         if self._left < 1:
             return False
@@ -113,12 +113,12 @@ class _Allowance:
         return True
 
     def is_full(self, now: float) -> bool:
-        """Whether nothing was used of late."""
+        """Whether so little was used of late that the whole burst is allowed again."""
         self._fill(now)
         return self._left >= self._burst
 
     def _fill(self, now: float) -> None:
         if now == self._at:
-            return  # as for all events of a commit but the first
+            return  # All events of one commit come at the same time: only the first gets further.
         self._left = min(self._burst, self._left + (now - self._at) * self._per_second)
         self._at = now

@@ -20,9 +20,9 @@ class NotCaughtUp(Exception):  # noqa: N818 - a finding, not a failure
 
 
 class LockedRound:
-    """P6: lock the head, catch up, decide for at most 50 ms, commit.
+    """Locks the head, catches up with the log, decides for at most 50 ms, and commits (P6).
 
-    `batch` and `end` are set once something was decided.
+    `batch` and `end` are set as soon as requests were decided.
     """
 
     def __init__(
@@ -36,7 +36,10 @@ class LockedRound:
         self.end: Mark | None = None
 
     async def run(self) -> CommitResult:
-        """Raises what `Committer.publish` raises, and NotCaughtUp before anything is decided."""
+        """Do all of it once.
+
+        Raises what `Committer.publish` raises, and NotCaughtUp before anything is decided.
+        """
         head = self._follower.head
         assert head is not None
         result = await self._committer.publish_locked(head, self._decide)
@@ -46,9 +49,10 @@ class LockedRound:
             return result
         assert self._follower.head is not None
         if self.batch is not None and self.batch.records:
-            # Keyed answers that changed nothing have to be kept before they are given out (P11).
+            # An answer to a request with an idempotency key has to be stored before it is given
+            # out, even if it changed nothing (P11).
             return await self._committer.publish(self.batch, self._follower.head)
-        # Nothing to commit: while the head was locked nobody else could change it either.
+        # There is nothing to commit, and while the head was locked nobody else could change it.
         return Committed(self._follower.head)
 
     def _decide(self, page: LogPage) -> CommitRequest | None:

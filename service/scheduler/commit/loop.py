@@ -2,8 +2,8 @@
 
 While one batch is being committed, the next is decided on top of it (P7). If the commit fails,
 both are undone, the log is read up to its end, and all their requests are decided again, in their
-order (P9). This task alone touches the replica. An answer leaves only once the ground that it
-stands on is committed (P8).
+order (P9). Only this task touches the replica. An answer is given out only when the state that it
+rests on is committed (P8).
 """
 
 import asyncio
@@ -89,7 +89,7 @@ class ClusterLoop:
             limits=limits,
             observer=observer,
         )
-        """Has the replica, while there is one; this task alone changes it."""
+        """Holds the replica, if one is loaded; only this loop's task changes it."""
         self._meter = meter
         self._record = record
         self._decider = Decider(clock, ids, limits, templates, meter)
@@ -97,13 +97,13 @@ class ClusterLoop:
         self._inbox: deque[Ticket] = deque()
         self._wake = asyncio.Event()
         self._open: Batch | None = None
-        """Decided, but not yet on its way."""
+        """The batch that is decided, but whose commit has not begun."""
         self._publication: CommitUnderWay | None = None
         self._behind = True
         """Whether the log has to be read before anything else is decided."""
         self._lag = Lag()
         self._outrun = False
-        """Whether the log had grown too far to catch up with it under the lock."""
+        """Whether the log had grown so much that it could not be read up to its end under the lock."""
         self._stopping = self._gone = False
 
     # From outside
@@ -124,9 +124,10 @@ class ClusterLoop:
         self._wake.set()
 
     def hear(self, head: Head | None) -> bool:
-        """Follow the log if its head, which is None if the cluster is gone, is news; whether it is.
+        """Have the log read if its head, which is None if the cluster is gone, is new; say whether.
 
-        While there is work, that finds it out by itself.
+        While requests are decided or committed, this returns False: their commit finds out by
+        itself that the log has grown.
         """
         replica = self.follower.replica
         if head is not None and replica is not None:
@@ -138,27 +139,27 @@ class ClusterLoop:
         return True
 
     def stop(self) -> None:
-        """End once everything that was asked is answered."""
+        """Have the loop end as soon as every request is answered."""
         self._stopping = True
         self._wake.set()
 
     @property
     def ended(self) -> bool:
-        """Whether it takes no more requests."""
+        """Whether the loop takes no more requests."""
         return self._gone or self._stopping
 
     @property
     def idle(self) -> bool:
-        """Nothing is waiting, decided or on its way."""
+        """Whether no request waits, and no batch is open or being committed."""
         return not self._inbox and self._open is None and self._publication is None
 
     @property
     def waiting(self) -> int:
-        """Requests in the inbox."""
+        """The number of requests in the inbox."""
         return len(self._inbox)
 
     def lag(self) -> tuple[int, float]:
-        """How far the replica is behind, in revisions and seconds; nothing where there is none."""
+        """How far the replica is behind, in revisions and seconds; zero if none is loaded."""
         replica = self.follower.replica
         if replica is None:
             return 0, 0.0
@@ -167,7 +168,7 @@ class ClusterLoop:
 
     @property
     def state(self) -> ReplicaState | None:
-        """The replica's revision and digest; None where there is none, or a tentative one."""
+        """The replica's revision and digest; None without a replica, or if it has tentative changes."""
         replica = self.follower.replica
         if replica is None or self._open is not None or self._publication is not None:
             return None
@@ -224,11 +225,12 @@ class ClusterLoop:
     def _is_starving(self) -> bool:
         """Whether the request that waits longest has been decided in vain too often (P6).
 
-        Where most races are lost anyway, once is too often: whoever tries again without the lock
-        most likely loses again, and keeps others from winning with what was decided for nothing.
-        What the front of the inbox has is the most of all: batches take from there, and give back.
-        So every request is committed under the lock at the latest, however few of them fit into
-        one round of it.
+        If most races are lost of late, once is too often: a commit without the lock would most
+        likely lose again, and the time for its decisions would be wasted.
+
+        No request in the inbox has more attempts than the first: batches take requests from the
+        front, and put them back there. So every request is committed under the lock in the end,
+        even if only few of them fit into one round.
         """
         contended = self._committer.rivalry.lost_share >= self._limits.contended_share
         patience = 1 if contended else self._limits.attempts_before_lock
@@ -237,7 +239,7 @@ class ClusterLoop:
     # Following
 
     async def _follow(self) -> None:
-        """Catch up with the log; where that cannot be done now, `hear` tries again."""
+        """Catch up with the log; if that fails now, the next call of `hear` has it tried again."""
         self._behind = False
         try:
             await self.follower.catch_up()
@@ -255,7 +257,7 @@ class ClusterLoop:
             self._refuse_waiting(StorageUnavailable(f"The log could not be read: {error}"))
 
     def _refuse_waiting(self, error: Exception) -> None:
-        """Refuse what needs the database; the rest can go on from the replica."""
+        """Refuse the requests that need the database; the others are answered from the replica."""
         waiting, can_go_on = list(self._inbox), self.follower.replica is not None
         self._inbox.clear()
         for ticket in waiting:
@@ -265,7 +267,7 @@ class ClusterLoop:
                 ticket.answer(error)
 
     def _drop_replica(self) -> None:
-        """Whatever was decided on it but is not yet on its way has to be decided again (P7)."""
+        """Drop the replica, and have the open batch, which was decided on it, decided again (P7)."""
         self.follower.drop()
         self._behind = True
         self.requeue_open()
@@ -298,7 +300,7 @@ class ClusterLoop:
             return end
 
     def _release_committed(self) -> None:
-        """Don't let answers that are committed wait for a long decision on top of them."""
+        """Give out answers whose commit has ended, so that no long decision makes them wait."""
         publication = self._publication
         if publication is None or not publication.task.done() or publication.task.exception():
             return
@@ -306,13 +308,13 @@ class ClusterLoop:
             self._finish(publication)
 
     def _fail(self, ticket: Ticket, error: Exception) -> None:
-        """A bug: the request that showed it is refused, and the replica is not trusted."""
+        """Refuse a request that met a bug, and drop the replica, which may be wrong now."""
         _log.error("Cluster %s: a decision failed.", self.cluster_id, exc_info=error)
         ticket.answer(error)
         self._drop_replica()
 
     def _is_given_up(self, ticket: Ticket) -> bool:
-        """Whether a request is not to be decided: nobody waits, or its time is up."""
+        """Whether a request is not to be decided, since nobody waits for it or its time is over."""
         late = self._clock.monotonic() >= ticket.deadline
         if late or ticket.attempts >= self._limits.attempts_max:
             ticket.answer(Overloaded("The request could not be committed in time."))
@@ -347,7 +349,7 @@ class ClusterLoop:
     # Publishing
 
     def publish(self, batch: Batch) -> None:
-        """Send a batch on its way. Its task is never cancelled, not even with this one."""
+        """Begin to commit a batch. The task for it is never cancelled, not even with the loop's."""
         replica, head = self.follower.replica, self.follower.head
         assert replica is not None
         assert head is not None
@@ -357,7 +359,7 @@ class ClusterLoop:
         self._open = None
 
     def _finish(self, publication: CommitUnderWay) -> None:
-        """Do what the outcome of a batch asks for."""
+        """Answer the requests of a batch or have them decided again, by how its commit ended."""
         self._publication = None
         batch = publication.batch
         try:
@@ -379,7 +381,7 @@ class ClusterLoop:
             self.conclude(publication, result)
 
     def conclude(self, publication: CommitUnderWay, result: CommitResult) -> None:
-        """Answer a batch that was committed; decide one again that was not (P8, P9)."""
+        """Answer a batch that was committed, or have one that was not decided again (P8, P9)."""
         batch = publication.batch
         match result:
             case Committed(head):
@@ -410,13 +412,13 @@ class ClusterLoop:
             self.follower.drop()
 
     def _answer_without_storage(self, batch: Batch, error: StorageUnavailable) -> None:
-        """What only tells may still be told, from the replica; the rest is refused."""
+        """Give out the answers that only inform, from the replica; refuse all other requests."""
         for ticket, outcome in batch.decided:
             told = is_advisory(ticket.intent) and not batch.changes
             ticket.answer(outcome if told else error)
 
     def requeue_open(self) -> None:
-        """What was decided but is not yet on its way is decided again: its ground is gone (P7)."""
+        """Have the open batch decided again, as the state that it was decided on is gone (P7)."""
         self._requeue(self._take_open())
 
     def _take_open(self) -> list[Ticket]:
@@ -425,14 +427,14 @@ class ClusterLoop:
         return tickets
 
     def _requeue(self, tickets: Sequence[Ticket]) -> None:
-        """Decide these again, before all others, in their order."""
+        """Put requests back to the front of the inbox, in their order."""
         self._inbox.extendleft(reversed(tickets))
 
 
 def _answer_from(
     records: Iterable[IdempotencyRecord], tickets: Sequence[Ticket], revision: int
 ) -> list[Ticket]:
-    """Answer the requests whose keys have an answer already (P11); the others."""
+    """Answer the requests whose keys have an answer already (P11), and return the others."""
     found = {record.id: record for record in records}
     rest = []
     for ticket in tickets:

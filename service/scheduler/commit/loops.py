@@ -1,7 +1,8 @@
-"""The clusters that a process has in memory, and which of them there may be something to do for.
+"""The clusters that a process has in memory, and which of them may have work to do.
 
-There may be thousands, of which most do nothing. What is done now and then, without being asked, is done for those
-that are awake, and for some of the others in turn: so it costs what is in use, and not what is there.
+There may be thousands of clusters, most of them unused. Regular work, which no request asks for, is
+done for the clusters that are awake, and each time for a few of the others. So its cost depends on
+how many clusters are in use, and not on how many there are.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,9 +13,9 @@ from typing_extensions import override
 from service.scheduler.commit.loop import ClusterLoop
 
 AWAKE_SECONDS = 10.0
-"""How long a cluster is looked after at each time once it was asked or heard of."""
+"""How long a cluster stays awake after a request for it, or after news of its log."""
 SLEEPERS_AT_A_TIME = 50
-"""Of the other clusters so many are looked after, each time the next ones."""
+"""How many clusters that are not awake get their regular work at one time; then come the next."""
 
 
 class Loops(Mapping[str, ClusterLoop]):
@@ -39,19 +40,19 @@ class Loops(Mapping[str, ClusterLoop]):
         return len(self._by_name)
 
     def of(self, cluster_ids: Iterable[int]) -> list[ClusterLoop]:
-        """The loops of these clusters, of those that have one."""
+        """Return the loops of these clusters; a cluster without a loop is left out."""
         names = (self._names.get(each) for each in cluster_ids)
         return [self._by_name[name] for name in names if name is not None]
 
     def put(self, name: str, loop: ClusterLoop) -> None:
-        """A cluster has another loop now; it is awake."""
+        """Set the loop of a cluster, which is awake from now on."""
         self.remove(name)
         self._by_name[name] = loop
         self._names[loop.cluster_id] = name
         self._awake[name] = None
 
     def remove(self, name: str) -> ClusterLoop | None:
-        """A cluster has none any more; the one that it had."""
+        """Forget the loop of a cluster, and return it if there was one."""
         loop = self._by_name.pop(name, None)
         self._awake.pop(name, None)
         if loop is not None and self._names.get(loop.cluster_id) == name:
@@ -59,27 +60,27 @@ class Loops(Mapping[str, ClusterLoop]):
         return loop
 
     def clear(self) -> None:
-        """No cluster has one any more."""
+        """Forget the loops of all clusters."""
         for each in (self._by_name, self._names, self._awake):
             each.clear()
 
     def wake(self, cluster_id: int) -> None:
-        """Something is asked or heard of a cluster."""
+        """Note that there is a request for a cluster, or news of its log."""
         name = self._names.get(cluster_id)
         if name is not None:
             self._awake[name] = None
 
     def sleep(self, name: str) -> None:
-        """There is nothing to do for a cluster now."""
+        """Note that there is nothing to do for a cluster now."""
         self._awake.pop(name, None)
 
     @property
     def awake(self) -> list[ClusterLoop]:
-        """Those that there may be something to do for."""
+        """The loops of the clusters that are awake."""
         return [self._by_name[name] for name in self._awake]
 
     def due(self) -> dict[str, ClusterLoop]:
-        """Those that are to be looked after this time: all that are awake, and some of the others."""
+        """Return the loops that get their regular work now: all that are awake, and a few others."""
         names = [*self._awake, *islice(self._round, SLEEPERS_AT_A_TIME)]
         missing = len(self._awake) + SLEEPERS_AT_A_TIME - len(names)
         if missing:

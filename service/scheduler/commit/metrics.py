@@ -1,4 +1,4 @@
-"""What the scheduler tells of its own work, for operators; nothing is decided by it."""
+"""Figures of the scheduler's own work, for operators; no decision depends on them."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +18,10 @@ from service.scheduler.replica.replica import Replica
 
 Result = Literal["scheduled", "unschedulable", "error"]
 Attempts = Mapping[tuple[str, Result], int]
-"""Pods tried, by profile and result."""
+"""How many pods were tried, by profile and result."""
 
 SAMPLE_SECONDS = 1.0
-"""Least time between two pods for which the plugins are timed."""
+"""The least time between two pods for which the plugins are timed."""
 SAMPLE_SHARE = 0.002
 """Timing plugins takes at most this share of the time."""
 
@@ -30,56 +30,56 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
     """The present state of one process."""
 
     inbox: int
-    """Requests that wait for a decision."""
+    """How many requests wait for a decision."""
     pending: Mapping[str, int]
-    """Pods that this process looks after, by the queue that they wait in."""
+    """How many pending pods this process has to place, by what they wait for."""
     watches: int
-    """Watches under way."""
+    """How many watches are under way."""
     lag_revisions: int
-    """How far the replica that is furthest behind is behind its log."""
+    """How many revisions the replica that is furthest behind lacks of its log."""
     lag_seconds: float
-    """For how long the log has had what that replica lacks."""
+    """For how many seconds the log has had what the replica lacks that is furthest behind."""
     log_changes: int
-    """Changes kept in the logs that this process compacts."""
+    """How many changes are kept in the logs that this process compacts."""
 
 
 class Meter(Protocol):
-    """Counts. It raises nothing, and returns at once."""
+    """Counts what happens. Its methods raise nothing, and return at once."""
 
     def attempted(self, attempts: Attempts) -> None:
         """Pods were tried, and the outcome is certain."""
         ...
 
     def scheduled(self, pods: int, seconds: float) -> None:
-        """Pods that a client asked to be placed were, and that is certain, so long after."""
+        """It is certain that so many pods were placed, so many seconds after they were asked for."""
         ...
 
     def committed(self, kind: str, changes: int, seconds: float) -> None:
-        """A commit extended the log; `kind` is what it was for, one of few words."""
+        """A commit extended the log; `kind` is the name of the intent that it was for."""
         ...
 
     def lost(self) -> None:
-        """Somebody else extended the log first."""
+        """A commit lost its race: somebody else extended the log first."""
         ...
 
     def decided_again(self, hints: int, kept: int) -> None:
-        """A request was decided anew, with so many nodes from before, of which so many were kept."""
+        """A request was decided again; `hints` nodes were chosen before, and `kept` chosen again."""
         ...
 
     def executed(self, executions: Sequence[Execution]) -> None:
-        """Plugins were timed for one pod."""
+        """The plugins were timed for one pod."""
         ...
 
     def evicted(self, rule: str) -> None:
-        """A pod was marked as to be stopped, for one kind of rule, or because a client asked."""
+        """A pod was evicted; `rule` is the kind of rule that it broke, or says that a client asked."""
         ...
 
     def events_dropped(self, events: int) -> None:
-        """So many events will never be stored: there were too many, or no database for long."""
+        """So many events will never be stored, as there were too many or storing them failed."""
         ...
 
     def vitals(self, vitals: ProcessState) -> None:
-        """The present state, told every now and then."""
+        """The present state of the process is this; this is called every now and then."""
         ...
 
 
@@ -87,31 +87,31 @@ class NoMeter:
     """Counts nothing."""
 
     def attempted(self, attempts: Attempts) -> None:
-        """See `Meter`."""
+        """Count nothing."""
 
     def scheduled(self, pods: int, seconds: float) -> None:
-        """See `Meter`."""
+        """Count nothing."""
 
     def committed(self, kind: str, changes: int, seconds: float) -> None:
-        """See `Meter`."""
+        """Count nothing."""
 
     def lost(self) -> None:
-        """See `Meter`."""
+        """Count nothing."""
 
     def decided_again(self, hints: int, kept: int) -> None:
-        """See `Meter`."""
+        """Count nothing."""
 
     def executed(self, executions: Sequence[Execution]) -> None:
-        """See `Meter`."""
+        """Count nothing."""
 
     def evicted(self, rule: str) -> None:
-        """See `Meter`."""
+        """Count nothing."""
 
     def events_dropped(self, events: int) -> None:
-        """See `Meter`."""
+        """Count nothing."""
 
     def vitals(self, vitals: ProcessState) -> None:
-        """See `Meter`."""
+        """Count nothing."""
 
 
 _RESULTS: Mapping[str, Result] = {
@@ -121,13 +121,13 @@ _RESULTS: Mapping[str, Result] = {
     "Denied": "unschedulable",
     "GroupRefused": "unschedulable",
 }
-"""A pod that is AlreadyPlaced was not tried."""
+"""The outcomes for which a pod was tried; one that is AlreadyPlaced was not."""
 
 UNKNOWN_PROFILE = ""
 
 
 def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> None:
-    """Tell of the pods that a batch tried, now that its answers are certain."""
+    """Count the pods that a batch tried, now that its answers are certain."""
     attempts: dict[tuple[str, Result], int] = {}
     for ticket, outcome in batch.decided:
         intent = ticket.intent
@@ -146,7 +146,7 @@ def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> 
 
 
 def _of_known_profiles(attempts: Attempts, replica: Replica | None) -> Attempts:
-    """With the names of schedulers that are none of the cluster's profiles left out."""
+    """Replace scheduler names that are no profile of the cluster: clients may send any name."""
     known: dict[tuple[str, Result], int] = {}
     for (name, result), pods in attempts.items():
         is_known = replica is not None and replica.cluster.pipeline(name) is not None
@@ -156,7 +156,7 @@ def _of_known_profiles(attempts: Attempts, replica: Replica | None) -> Attempts:
 
 
 def failed_attempts(intent: Intent[Any]) -> Attempts:
-    """The pods that a request tried which ended in an error: overload, trouble with storage, a bug."""
+    """The pods of a request that ended in an error: overload, trouble with storage, or a bug."""
     if not isinstance(intent, PlacePods) or intent.dry_run:
         return {}
     sent = Counter(pod.pod.spec.scheduler_name for pod in intent.pods)
@@ -199,7 +199,7 @@ class PluginTimer:
         self._due = clock.monotonic()
 
     def sample(self, replica: Replica, outcome: Outcome) -> None:
-        """Perhaps time the plugins for the first pod that an answer has placed."""
+        """Time the plugins for the first pod that an answer has placed, if it is time to do so."""
         started = self._clock.monotonic()
         if started < self._due or not isinstance(outcome, PlacementAnswer):
             return

@@ -44,25 +44,25 @@ class Ticket:
     ) -> None:
         self.intent = intent
         self.deadline = deadline
-        """In the clock's monotonic seconds."""
+        """When the request is given up, in the clock's monotonic seconds."""
         self.asked = asked
-        """When the request came, likewise."""
+        """When the request came, in the clock's monotonic seconds."""
         self.idempotency = idempotency
         self.caller = caller
-        """Whom the audit names."""
+        """The caller whom the audit names."""
         self.future = future
         self.attempts = 0
         self.planned_at: int | None = None
-        """The committed revision on which it was first decided (P9)."""
+        """The committed revision on which the request was first decided (P9)."""
         self._ground: Callable[[], Replica | None] = lambda: None
-        """The replica that has this revision, as long as it is kept."""
+        """Returns the replica that the request was last decided on, as long as that is in memory."""
         self.hints: Hints = {}
 
     def plan_on(self, replica: Replica) -> None:
-        """It is decided on this replica.
+        """Note that the request is decided on this replica.
 
-        What was planned on one that was dropped does not count: the log may not have the revision
-        on which it stood (P3).
+        A decision on a replica that was dropped since does not count: the revision on which it
+        stood may not be in the log (P3).
         """
         if self._ground() is not replica:
             self._ground = weakref.ref(replica)
@@ -70,7 +70,7 @@ class Ticket:
 
     @property
     def abandoned(self) -> bool:
-        """Nobody waits for the answer any more, so an undecided request need not be done."""
+        """Whether nobody waits for the answer any more; then the request need not be decided."""
         return self.future.done()
 
     @property
@@ -83,7 +83,7 @@ class Ticket:
         )
 
     def answer(self, outcome: Outcome) -> None:
-        """Give the answer, or raise the error, where the caller still waits."""
+        """Give the answer to the caller, or raise the error there, if the caller still waits."""
         if self.future.done():
             return
         if isinstance(outcome, Exception):
@@ -92,7 +92,7 @@ class Ticket:
             self.future.set_result(outcome)
 
     def answer_from(self, record: IdempotencyRecord, revision: int) -> None:
-        """Give the answer that the key was given before, or refuse another request under it."""
+        """Give the answer that is stored for the key, or refuse a different request under this key."""
         assert self.idempotency is not None
         if record.request_hash == self.idempotency.request_hash:
             self.answer(RecordedAnswer(revision=revision, answer=record.answer))
@@ -100,7 +100,7 @@ class Ticket:
             self.answer(key_reused(record.key))
 
     def record(self, outcome: Outcome) -> IdempotencyRecord | None:
-        """What to keep for the next request with the same key: an answer, never an error (P11)."""
+        """Return what is stored for the next request with this key: an answer, no error (P11)."""
         if self.idempotency is None or isinstance(outcome, Exception | RecordedAnswer):
             return None
         if getattr(self.intent, "dry_run", False):
@@ -115,5 +115,5 @@ class Ticket:
 
 
 def key_reused(key: str) -> IdempotencyKeyReused:
-    """The error of a request under a key that names another one."""
+    """Make the error of a request whose key was used for a different request before."""
     return IdempotencyKeyReused(f"The key {key} was used for another request.")

@@ -9,23 +9,25 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 
 LEASE = "requests@"
-"""Followed by the server's name: workers of another one cannot be reached from here."""
+"""The lease's name begins with this; the server's name follows, as workers of another server cannot
+be reached from here."""
 
 _log = logging.getLogger(__name__)
 
 
 def _lives(_worker: str) -> bool:
-    """Where nothing is known of workers, leases end by themselves."""
+    """Take every worker for alive; the leases of dead ones then end by themselves."""
     return True
 
 
 class ClusterOwners:
-    """What is known of who holds the clusters' leases. A hint: the swap of the head is what guards.
+    """Knows which workers hold the clusters' leases.
 
-    A worker that is asked of a cluster whose lease is free takes it, and prolongs it while it has
-    the cluster in memory. What is known grows old after a third of a lease, and is then asked for
-    again in the background; only who knows nothing waits for the database. The lease of a worker
-    that is known to be dead is as good as free.
+    This is only a hint: two workers that decide one cluster are kept apart by the swap of the head.
+    A worker that gets a request for a cluster whose lease is free takes the lease, and prolongs it
+    while it has the cluster in memory. After a third of a lease's time the database is asked again,
+    in the background; a request waits for the database only if nothing is known. The lease of a
+    worker that is known to be dead counts as free.
     """
 
     def __init__(
@@ -38,9 +40,9 @@ class ClusterOwners:
         own: str,
         lives: Callable[[str], bool] = _lives,
     ) -> None:
-        """`lives` tells of a worker of this server whether it is running."""
+        """`lives` returns whether a worker of this server is running."""
         self.own = own
-        """This worker, as others find it."""
+        """The name of this worker, by which others find it."""
         self._name = LEASE + server
         self._store = store
         self._clock = clock
@@ -51,7 +53,7 @@ class ClusterOwners:
         self._closed = False
 
     async def elsewhere(self, cluster: str) -> str | None:
-        """The worker that holds the cluster's lease; None if that is this one, or none is known."""
+        """Return the worker that holds the cluster's lease; None if it is this one, or none is known."""
         home, now = self._known.get(cluster), self._clock.monotonic()
         if home is None or now >= home.asked + self._seconds:
             await asyncio.shield(self._ask(cluster))
@@ -68,14 +70,14 @@ class ClusterOwners:
         )
 
     def not_reached(self, worker: str) -> None:
-        """A worker did not answer: if it is dead, whoever is asked next takes its place."""
+        """Note that a worker did not answer; if it is dead, its leases may be taken by others."""
         if not self._lives(worker):
             self._known = {
                 name: home for name, home in self._known.items() if home.holder != worker
             }
 
     def tick(self, in_memory: Iterable[str]) -> None:
-        """Called every now and then, with the clusters that this worker has in memory."""
+        """Prolong the leases of the clusters in memory; this is called every now and then."""
         now = self._clock.monotonic()
         for cluster in in_memory:
             home = self._known.get(cluster)
@@ -85,7 +87,7 @@ class ClusterOwners:
         self._known = {name: home for name, home in self._known.items() if home.asked >= old}
 
     async def close(self) -> None:
-        """Leave all clusters to others; raises nothing."""
+        """Give all leases back, so that other workers can take them; raises nothing."""
         if self._closed:
             return
         self._closed = True
@@ -99,7 +101,7 @@ class ClusterOwners:
             _log.debug("Leases end by themselves.", exc_info=True)
 
     def _ask(self, cluster: str) -> asyncio.Task[None]:
-        """Ask whose the lease is, taking or prolonging it if it can be ours; once at a time."""
+        """Ask who holds the lease, and take or prolong it if possible; one question at a time."""
         task = self._asking.get(cluster)
         if task is None:
             task = self._asking[cluster] = asyncio.create_task(self._asked(cluster))
@@ -114,7 +116,7 @@ class ClusterOwners:
         except StorageUnavailable:
             _log.debug("The lease could not be asked for.", exc_info=True)
             if (home := self._known.get(cluster)) is not None:
-                home.asked = asked  # as good a guess as before
+                home.asked = asked  # The old holder is still the best guess.
         except MoorageError:
             self._known.pop(cluster, None)
 
@@ -129,7 +131,7 @@ class ClusterOwners:
 
 
 class _Home:
-    """Who held a cluster's lease when that was asked."""
+    """The worker that held a cluster's lease at the time `asked`."""
 
     __slots__ = ("asked", "cluster_id", "holder")
 
@@ -140,14 +142,14 @@ class _Home:
 
 
 class NoClusterOwners:
-    """For a worker that hands nothing over: all clusters are at home here."""
+    """Stands for `ClusterOwners` in a worker that forwards nothing, and so decides all clusters."""
 
     def is_elsewhere(self, cluster_id: int) -> bool:  # noqa: ARG002
-        """See `ClusterOwners`."""
+        """Return False, as no other worker decides a cluster."""
         return False
 
     def tick(self, in_memory: Iterable[str]) -> None:
-        """See `ClusterOwners`."""
+        """Do nothing, as there are no leases."""
 
     async def close(self) -> None:
-        """See `ClusterOwners`."""
+        """Do nothing, as there are no leases."""

@@ -1,8 +1,8 @@
 """Work on a cluster that is nobody's request, and that one worker at a time should do.
 
-A controller listens to the cluster's replica, and does its work as requests among those of clients in the
-cluster's inbox. A lease in the database keeps workers from doing it all at once; that nothing is
-done twice, or in vain, is seen to where it is decided.
+A controller follows the cluster's replica, and puts its work as requests into the cluster's inbox,
+among those of clients. A lease in the database keeps several workers from doing the same work. The
+lease alone does not guarantee that: the decisions themselves check that nothing is done twice.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from service.scheduler.replica.follower import Observer
 from service.scheduler.replica.replica import Entry, Replica
 
 PAUSE_SECONDS = 1.0
-"""After work that failed; requests of clients are told to come back no sooner either."""
+"""How long to pause after work that failed; clients are asked to retry no sooner, either."""
 
 _log = logging.getLogger(__name__)
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
@@ -39,12 +39,12 @@ class Observers:
         self._observers = observers
 
     def loaded(self, replica: Replica) -> None:
-        """See `Observer`."""
+        """Pass this on to each observer."""
         for each in self._observers:
             each.loaded(replica)
 
     def settled(self, entries: Sequence[Entry]) -> None:
-        """See `Observer`."""
+        """Pass this on to each observer."""
         for each in self._observers:
             each.settled(entries)
 
@@ -54,7 +54,7 @@ class Controller(ABC):
 
     def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
         self.lease = lease
-        """Whose turn it is: the work is done while this is held."""
+        """The lease: the work is done only while this process holds it."""
         self._clock = clock
         self._limits = limits
         self._spawn = spawn
@@ -65,12 +65,12 @@ class Controller(ABC):
 
     @property
     def is_needed(self) -> bool:
-        """Whether the cluster has to stay in memory for this."""
+        """Whether the cluster has to stay in memory for this work."""
         return self.lease.held and self._is_to_be_done
 
     @property
     def has_work(self) -> bool:
-        """Whether there is, or may soon be, anything to do, or a lease to look after."""
+        """Whether there is, or may soon be, anything to do, or a lease is held."""
         return self.lease.held or self._is_to_be_done
 
     def serve(self, enqueue: Callable[[Ticket], None]) -> None:
@@ -78,13 +78,13 @@ class Controller(ABC):
         self._enqueue = enqueue
 
     def tick(self) -> None:
-        """Look after the lease, and at times that have come. Called every now and then."""
+        """Prolong the lease, and do work whose time has come. This is called every now and then."""
         if self.lease.held:
             self._ask(self._renew)
         self._advance()
 
     async def close(self) -> None:
-        """Do no more, and leave the lease to others; raises nothing."""
+        """Do no more work, and let others take the lease; raises nothing."""
         self._closed = True
         try:
             await self.lease.relinquish()
@@ -98,14 +98,14 @@ class Controller(ABC):
 
     @abstractmethod
     def _advance(self) -> None:
-        """Do what there is to do now, if it is ours to do."""
+        """Do the work that there is now, if this process holds the lease."""
 
     @abstractmethod
     def _begin_anew(self) -> None:
-        """The lease is ours now, and what was done before is not known."""
+        """Start over: this process has just got the lease, and does not know what was done before."""
 
     def _may(self) -> bool:
-        """Whether it is ours to do; if it may become ours, the lease is asked for."""
+        """Whether this process holds the lease; if it does not, it begins to ask for it."""
         if not self.lease.held:
             self._ask(self._acquire)
         return self.lease.held
@@ -113,7 +113,7 @@ class Controller(ABC):
     def _submit(
         self, intent: Intent[Any], conclude: Callable[[asyncio.Future[Answer]], None]
     ) -> None:
-        """Have something decided; `conclude` is told what came of it, always later."""
+        """Put an intent into the inbox; `conclude` is called with the answer, and never at once."""
         assert self._enqueue is not None
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         deadline = self._clock.monotonic() + self._limits.request_seconds_max
@@ -155,10 +155,10 @@ D = TypeVar("D", bound=Controller)
 
 
 class Controllers(ABC, Generic[D]):
-    """The controllers of one kind, of all clusters that this process has to do with."""
+    """The controllers of one kind, for all clusters that this process has in memory."""
 
     _name: str
-    """Of the leases."""
+    """The name of the leases for this kind of work."""
 
     def __init__(
         self,
@@ -178,38 +178,38 @@ class Controllers(ABC, Generic[D]):
         self._is_elsewhere = is_elsewhere
         self._by_cluster: dict[int, D] = {}
         self._adopted: dict[int, HeldLease] = {}
-        """Of clusters that are about to be loaded."""
+        """The leases of clusters that are about to be loaded."""
 
     def of(self, cluster_id: int) -> D:
-        """The controller of a cluster whose replica is to be loaded."""
+        """Make the controller of a cluster whose replica is to be loaded."""
         lease = self._adopted.pop(cluster_id, None) or self._lease(cluster_id)
         made = self._by_cluster[cluster_id] = self._duty(lease)
         return made
 
     def toward(self, cluster_id: int) -> D:
-        """The controller toward a cluster in memory; KeyError if it is not."""
+        """Return the controller of a cluster; raises KeyError if the cluster is not in memory."""
         return self._by_cluster[cluster_id]
 
     def are_needed(self, cluster_id: int) -> bool:
-        """Whether the cluster has to stay in memory for it."""
+        """Whether the cluster has to stay in memory for its controller."""
         controller = self._by_cluster.get(cluster_id)
         return controller is not None and controller.is_needed
 
     def tick(self, cluster_id: int) -> bool:
-        """Look after a cluster in memory; whether that is to be done again soon."""
+        """Call the controller's `tick`, and return whether that has to be done again soon."""
         controller = self._by_cluster[cluster_id]
         controller.tick()
         return controller.has_work
 
     def drop(self, cluster_id: int) -> None:
-        """A cluster is not in memory any more."""
+        """Forget the controller of a cluster that is not in memory any more."""
         self._by_cluster.pop(cluster_id, None)
 
     async def adopt(self, serve: Callable[[str], Awaitable[object]]) -> None:
         """Find clusters for which nobody does this work any more, and serve them, for ever.
 
-        A lease that ran out is left by a worker that died or stopped. Where the cluster is in
-        memory its controller asks for the lease itself.
+        If a lease has run out, its worker has died or stopped. If the cluster is in memory, its
+        controller asks for the lease by itself.
         """
         names = self._neglected_at_start
         while True:
@@ -226,7 +226,7 @@ class Controllers(ABC, Generic[D]):
             await self._clock.sleep(self._lease_seconds / 3)
 
     async def close(self) -> None:
-        """Leave all to others; raises nothing."""
+        """Close all controllers, so that other workers can take the leases; raises nothing."""
         for controller in self._by_cluster.values():
             await controller.close()
 
@@ -244,11 +244,11 @@ class Controllers(ABC, Generic[D]):
     @property
     @abstractmethod
     def _lease_seconds(self) -> float:
-        """How soon another worker takes over from one that died."""
+        """How long a lease lasts, and so how soon another worker takes over from one that died."""
 
     @abstractmethod
     def _duty(self, lease: HeldLease) -> D:
-        """The controller of the cluster that a lease is for."""
+        """Make the controller of the cluster that a lease is for."""
 
     async def _neglected(self) -> list[str]:
         return await self._store.expired_leases(self._name)

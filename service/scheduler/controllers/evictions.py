@@ -1,6 +1,6 @@
 """Having pods evicted whose rules that are required during execution do not hold any more.
 
-Clusters without such rules cost one look at a flag for each commit.
+For clusters without such rules this costs no more than the check of a flag for each commit.
 """
 
 import asyncio
@@ -24,24 +24,24 @@ _RULE = b"SchedulingRequiredDuringExecution"
 
 
 class Evictions(Controller):
-    """The evictions of one cluster, as far as this process is concerned.
+    """Has the pods of one cluster evicted, while this process holds the lease for that.
 
-    After each commit that can have made a rule false all rules are looked at once more, in a
-    request among those of clients: a sweep. That no pod is evicted twice, or in vain, is seen to where it is
-    decided (`decide.evicting`).
+    After each commit that may have broken a rule, all rules are checked once more, by a request
+    among those of clients: a sweep. The decision itself (`decide.evicting`) makes sure that no pod
+    is evicted twice or without need.
     """
 
     def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._replica: Replica | None = None
         self._changed = False
-        """Whether anything that matters was committed since the last sweep began."""
+        """Whether a commit since the last sweep began may have broken a rule."""
         self._due: datetime | None = None
-        """When to look again although nothing has changed."""
+        """When the next sweep is due even if nothing has changed."""
         self._sweeping = False
         self._not_before = clock.monotonic()
 
-    # What the replica tells
+    # What happens in the replica
 
     def loaded(self, replica: Replica) -> None:
         """There is a new replica, of which nothing is tentative."""
@@ -68,7 +68,7 @@ class Evictions(Controller):
 
     @override
     def _advance(self) -> None:
-        """Sweep, if there may be anything to do and it is ours to do."""
+        """Begin a sweep, if there may be pods to evict and this process holds the lease."""
         if self._closed or self._sweeping or not (self._changed or self._due):
             return
         if self._clock.monotonic() < self._not_before or not self._is_to_be_done:
@@ -81,14 +81,14 @@ class Evictions(Controller):
         return self._due is not None and self.lease.database_time() >= self._due
 
     def sweep(self) -> None:
-        """Have all rules looked at once more."""
+        """Have all rules checked once more."""
         self._sweeping, self._changed = True, False
         began = self._clock.monotonic()
         intent = EvictViolating(clock=self.lease.database_time)
         self._submit(intent, lambda done: self._conclude(done, began))
 
     def _conclude(self, future: asyncio.Future[Answer], began: float) -> None:
-        """Go on no sooner than it took, so that sweeps leave room for requests."""
+        """Pause for as long as the sweep took, so that sweeps leave time for requests."""
         now = self._clock.monotonic()
         self._sweeping = False
         error = future.exception()
@@ -104,9 +104,9 @@ class Evictions(Controller):
 
 
 def _only_evicts(entry: Entry) -> bool:
-    """Whether a change is no more than a mark on a pod, as sweeps make: it breaks no rule.
+    """Whether a change only marks a pod as to be stopped, as sweeps do: that breaks no rule.
 
-    Pods that are marked stay where they are, and count for all rules that last.
+    A pod that is marked stays on its node, and still counts for the rules of other pods.
     """
     before = entry.before.manifest if entry.before else None
     after = entry.after.manifest if entry.after else None
@@ -124,7 +124,7 @@ def _only_evicts(entry: Entry) -> bool:
 
 
 class AllEvictions(Controllers[Evictions]):
-    """The evictions of all clusters that this process has to do with."""
+    """The evictions of all clusters that this process has in memory."""
 
     _name = "evictions"
 
@@ -139,6 +139,6 @@ class AllEvictions(Controllers[Evictions]):
 
     @override
     async def _neglected_at_start(self) -> list[str]:
-        """All pods are looked through: the last worker may have died before it took a lease."""
+        """Search all pods, since the last worker may have died before it took a lease."""
         unattended = await self._store.unattended(self._name, _RULE)
         return unattended + await self._neglected()

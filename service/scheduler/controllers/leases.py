@@ -1,4 +1,4 @@
-"""Holding a lease: who does a cluster's work of some name, so that not every process does it."""
+"""Holding a lease, which says which process does some work of a cluster, so that only one does it."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -7,11 +7,11 @@ from service.scheduler.protocol.ports import Clock, Store
 
 
 class HeldLease:
-    """One lease of one cluster, as its holder or would-be holder sees it.
+    """One lease of one cluster, as seen by a process that holds it or wants to.
 
-    The lease ends by the database's clock (P16). The holder counts from before it asked, on its
-    own clock, so it stops before anybody else can begin, unless its clock is slow: a lease saves
-    double work and guarantees nothing.
+    The lease ends by the database's clock (P16). The holder counts the time on its own clock, from
+    before it asked, so it stops before another process can begin, unless its clock is slow. So a
+    lease saves double work, but guarantees nothing.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class HeldLease:
         is_elsewhere: Callable[[int], bool],
     ) -> None:
         self._is_elsewhere = is_elsewhere
-        """Whether another worker decides the cluster's requests: that one should do this too."""
+        """Whether another worker decides the cluster's requests: it should hold this lease, too."""
         self._store = store
         self._clock = clock
         self._cluster_id = cluster_id
@@ -35,20 +35,20 @@ class HeldLease:
         self._seconds = seconds
         self._until = self._asked = float("-inf")
         self._taken: tuple[datetime, float] | None = None
-        """The database's time when the lease was taken, and ours not before that."""
+        """The database's time when the lease was taken, and the own clock's time just after that."""
 
     @property
     def held(self) -> bool:
-        """Whether it is ours now."""
+        """Whether this process holds the lease now."""
         return self._clock.monotonic() < self._until
 
     @property
     def due(self) -> bool:
-        """Whether it is time to ask for it, or to ask for more of it."""
+        """Whether it is time to ask for the lease, or to prolong it."""
         return self._clock.monotonic() >= self._asked + self._seconds / 3
 
     async def acquire(self) -> bool:
-        """Take it or prolong it; whether it is ours. Raises StorageUnavailable."""
+        """Take or prolong the lease, and return whether it is held. Raises StorageUnavailable."""
         self._asked = self._clock.monotonic()
         if self._is_elsewhere(self._cluster_id):
             await self.relinquish()
@@ -63,18 +63,18 @@ class HeldLease:
         return self.held
 
     def database_time(self) -> datetime:
-        """The database's time now, or a moment ago (P16); only of a lease that was taken."""
+        """Return the database's time now, or a moment ago (P16); a lease must have been taken before."""
         assert self._taken is not None
         at, own = self._taken
         return at + timedelta(seconds=self._clock.monotonic() - own)
 
     async def release(self) -> None:
-        """Give it back: the work is done. Raises StorageUnavailable."""
+        """Give the lease back, as the work is done. Raises StorageUnavailable."""
         self._until = self._asked = float("-inf")
         await self._store.release_lease(self._cluster_id, self._name, self._holder)
 
     async def relinquish(self) -> None:
-        """Let it end now, and be found by others: there is work left. Raises StorageUnavailable."""
+        """Let the lease end now, so that others find it and do the work. Raises StorageUnavailable."""
         if self.held:
             self._until = float("-inf")
             await self._store.acquire_lease(self._cluster_id, self._name, self._holder, 0.0)

@@ -18,31 +18,32 @@ from service.scheduler.protocol.ports import Clock
 from service.scheduler.replica.replica import Entry, Replica
 
 SWEEP_SECONDS = 10.0
-"""How often pods are looked for that were not tried for very long."""
+"""How often to look for pods that were not tried for very long."""
 
 _log = logging.getLogger(__name__)
 
 
 class PendingPods(Controller):
-    """The pending pods of one cluster, as far as this process is concerned.
+    """Has the pending pods of one cluster placed, while this process holds the lease for that.
 
-    The queue follows the log at any time. Turns are taken only while the lease is held, one at a
-    time, as requests among those of clients in the cluster's inbox; all safety lies there. A new
-    holder tries every pod once, since it does not know what was tried before.
+    The queue follows the log at all times. Attempts are made only while the lease is held, as one
+    request at a time, among those of clients; like these, they are safe because they are committed
+    by compare-and-swap. A new holder of the lease tries every pod once, since it does not know what
+    was tried before.
     """
 
     def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self.queue = PendingQueue(limits)
         self._attempts: Attempts | None = None
-        """The turn that the loop is deciding."""
+        """The attempts that the loop is deciding now."""
         self._not_before = self._swept = clock.monotonic()
 
     def counts(self) -> dict[str, int]:
-        """Pods by what they wait for: active, backoff, unschedulable, gated."""
+        """Count the pods by what they wait for: active, backoff, unschedulable, gated."""
         return self.queue.counts()
 
-    # What the replica tells
+    # What happens in the replica
 
     def loaded(self, replica: Replica) -> None:
         """There is a new replica, of which nothing is tentative."""
@@ -58,7 +59,7 @@ class PendingPods(Controller):
             self._closed = True
         self._advance()
 
-    # What time tells
+    # What happens as time passes
 
     @override
     def tick(self) -> None:
@@ -68,7 +69,7 @@ class PendingPods(Controller):
             self.queue.sweep(now)
         super().tick()
 
-    # Turns
+    # Attempts
 
     @property
     @override
@@ -81,7 +82,7 @@ class PendingPods(Controller):
 
     @override
     def _advance(self) -> None:
-        """Take the next turn, if there is one and it is ours to take."""
+        """Make the next attempts, if any are due and this process holds the lease."""
         now = self._clock.monotonic()
         if self._closed or self._attempts is not None or now < self._not_before:
             return
@@ -110,12 +111,12 @@ class PendingPods(Controller):
 
 
 class AllPendingPods(Controllers[PendingPods]):
-    """The pending pods of all clusters that this process has to do with."""
+    """The pending pods of all clusters that this process has in memory."""
 
     _name = "pending"
 
     def counts(self, cluster_id: int) -> dict[str, int] | None:
-        """Pods by what they wait for; None where another process, or nobody, looks after them."""
+        """Count a cluster's pods by what they wait for; None if this process does not place them."""
         pending = self._by_cluster.get(cluster_id)
         return pending.counts() if pending is not None and pending.is_needed else None
 
@@ -130,7 +131,7 @@ class AllPendingPods(Controllers[PendingPods]):
 
     @override
     async def _neglected_at_start(self) -> list[str]:
-        """All clusters are looked through: the last worker may have died before it took a lease."""
+        """Search all clusters, since the last worker may have died before it took a lease."""
         return [
             row.name
             for row in await self._store.list_clusters()

@@ -13,19 +13,19 @@ _log = logging.getLogger(__name__)
 
 
 class _Look(NamedTuple):
-    """When a cluster was last looked after, or its lease was found to be taken."""
+    """When a cluster's upkeep was last done, or its lease found to be held by another process."""
 
     head: Head
     at: float
     pause: float
-    """How long it is left alone, unless it changes."""
+    """How long the cluster is left alone, unless it changes."""
 
 
 class Upkeep:
-    """Compacts logs, sweeps old answers and events of all clusters.
+    """Compacts the logs of all clusters, and removes their old answers and events.
 
-    Each cluster is looked after by whoever holds its lease, so that not every process does it;
-    two of them by mistake do no harm.
+    For each cluster, the process that holds its lease does this, so that only one does; two at
+    once would do no harm.
     """
 
     def __init__(self, store: Store, clock: Clock, holder: str, limits: Limits) -> None:
@@ -34,9 +34,9 @@ class Upkeep:
         self._holder = holder
         self._limits = limits
         self._floors: dict[int, int] = {}
-        """Of the clusters whose lease is held, the revision up to which their logs are gone."""
+        """The revision up to which the log is gone, of each cluster whose lease is held."""
         self.log_changes = 0
-        """Changes in the logs of those clusters, at the end of the last round."""
+        """How many changes the logs of these clusters had at the end of the last round."""
         self._looks: dict[int, _Look] = {}
         self._audit_due = clock.monotonic()
 
@@ -52,7 +52,7 @@ class Upkeep:
                 _log.exception("Compacting logs failed; it will be tried again.")
 
     async def round(self) -> None:
-        """Look after each cluster whose lease is free or held already."""
+        """Do the upkeep of each cluster whose lease is free or held by this process already."""
         heads = await self._store.heads(await self._store.cluster_ids())
         self._floors = {each: floor for each, floor in self._floors.items() if each in heads}
         self._looks = {each: look for each, look in self._looks.items() if each in heads}
@@ -66,7 +66,7 @@ class Upkeep:
         await self._sweep_audit()
 
     def _is_due(self, cluster_id: int, head: Head) -> bool:
-        """Where nothing changes, or another worker does it, a look now and then will do."""
+        """Whether a cluster needs upkeep now: rarely, if it does not change or another worker does it."""
         look = self._looks.get(cluster_id)
         if look is None or (cluster_id in self._floors and look.head != head):
             return True
@@ -74,7 +74,7 @@ class Upkeep:
         return self._clock.monotonic() >= look.at + pause
 
     def _pause(self, cluster_id: int, head: Head) -> float:
-        """Twice as long each time that nothing has changed: there may be thousands of such clusters."""
+        """Double the pause each time that nothing has changed: thousands of clusters may be unused."""
         least = self._limits.upkeep_lease_seconds / 2
         look = self._looks.get(cluster_id)
         if look is None or look.head != head:
@@ -107,7 +107,7 @@ class Upkeep:
         return lease is not None
 
     async def _compact(self, cluster_id: int) -> None:
-        """Small steps, each a transaction of its own: nobody waits for long (P12)."""
+        """Compact a log in small steps, each in its own transaction, so that nobody waits long (P12)."""
         limits, rose = self._limits, True
         while rose:
             self._floors[cluster_id], rose = await self._store.compact(
@@ -130,7 +130,7 @@ class Upkeep:
             await self._clock.sleep(0)
 
     async def _sweep_audit(self) -> None:
-        """Of all chains, also those of deleted clusters, which nobody has a lease of."""
+        """Remove old rows of all audit chains: deleted clusters have one, too, but no lease."""
         limits, now = self._limits, self._clock.monotonic()
         if now < self._audit_due:
             return

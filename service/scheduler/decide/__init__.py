@@ -1,7 +1,7 @@
 """Decisions: pure functions from an intent and a replica to an answer and tentative changes.
 
-Each is a generator of steps (see `service.scheduler.decide.context.Decision`): nothing in here waits, and
-whatever it needs of the world lies on the context.
+Each is a generator of steps (see `service.scheduler.decide.context.Decision`). Nothing in here waits
+for I/O, and all that a decision needs besides its intent is in the context.
 """
 
 from collections.abc import Callable
@@ -60,20 +60,20 @@ DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any
     ReadViolations: read_violations,
     ReadComputed: at_once(read_computed),
 }
-"""What decides each kind of intent."""
+"""The function that decides each kind of intent."""
 
 
 def decide(context: DecisionContext, intent: Intent[Any]) -> Decision[Answer]:
-    """The steps of deciding an intent; changes go to the context's replica.
+    """Decide an intent step by step; changes go to the context's replica.
 
     Raises:
-        MoorageError: the intent is refused; what it changed has to be undone.
+        MoorageError: the intent is refused; the caller has to undo what it changed.
     """
     return DECISIONS[type(intent)](context, intent)
 
 
 def is_advisory(intent: Intent[Any]) -> bool:
-    """Whether an intent only asks, so that the replica may answer while there is no storage."""
+    """Whether an intent changes nothing, so that it is answered even if the storage is unavailable."""
     if isinstance(intent, PlacePods):
         return intent.dry_run
     return isinstance(intent, ExplainPod | ReadTopology | ReadViolations)

@@ -24,10 +24,10 @@ QUOTA_EXCEEDED = "QuotaExceeded"
 def prioritized(
     context: DecisionContext, manifest: PodManifest, stored: PodManifest | None
 ) -> PodManifest:
-    """The pod with the `spec.priority` that its class gives it, where it doesn't say it itself.
+    """Return the pod with the `spec.priority` of its priority class, if it states none itself.
 
-    A pod keeps the priority that it was created with while it keeps its class, whatever becomes
-    of the class. One of an unknown class is returned as it is: `admit` has a word on it.
+    As long as a pod keeps its class, it keeps the priority that it was created with, even if the
+    class changes. A pod of an unknown class is returned as it is: `admit` refuses it.
     """
     spec, old = manifest.pod.spec, stored.pod.spec if stored is not None else None
     name = spec.priority_class_name
@@ -45,7 +45,7 @@ def prioritized(
 
 
 def admit(replica: Replica, pod: Pod, stored: Pod | None = None) -> None:
-    """Refuse a pod that is created, changed or placed, and not an observed fact.
+    """Refuse a pod that may not be created, changed or placed; observed facts are never judged.
 
     Raises:
         Denied: with the reason that clients see.
@@ -72,7 +72,7 @@ def knows_scheduler(cluster: Cluster, pod: Pod) -> bool:
 
 
 def _admit_priority(config: ClusterConfig, pod: Pod, stored: Pod | None) -> None:
-    """A pod's class is known, and its priority is the class's or the one that it has already."""
+    """Refuse an unknown class, and a priority that is neither the class's nor the stored pod's."""
     name, sent = pod.spec.priority_class_name, pod.spec.priority
     if not name:
         return
@@ -115,11 +115,11 @@ def _differ_by_namespaces_only(one: PodAffinityTerm, other: PodAffinityTerm) -> 
 
 
 def _apply_to_all_namespaces(replica: Replica, own: str, terms: Sequence[PodAffinityTerm]) -> bool:
-    """Whether terms together apply to all namespaces, by what they say or as things are.
+    """Whether terms together apply to all namespaces: to every possible one, or to all there are.
 
-    Selectors that no namespace escapes, neither one that is there nor one without labels, are
-    `{}` in other words: they ask for the absence of a label that nobody has, or one term has what
-    the other leaves out. `own` is the pod's namespace.
+    Selectors that match all present namespaces, and one without labels, too, mean the same as `{}`:
+    they ask for the absence of a label that no namespace has, or one term matches what the other
+    leaves out. `own` is the pod's namespace.
     """
     means_all = replica.config.empty_namespaces_mean_all
     if any(covers_all_namespaces(term, empty_list_means_all=means_all) for term in terms):

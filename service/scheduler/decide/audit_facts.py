@@ -1,8 +1,9 @@
-"""Facts are for observers: who may say what of a pod, given what is stored of it.
+"""Who may write what about a pod: facts are for observers.
 
-A pod that is on a node, has run, or tells what it runs with, was observed, and nobody can refuse a fact. So
-only those who may observe can state one, or change or delete what is on a node. What others write
-waits for a node, and admission and quotas judge it.
+If a pod is on a node, has run, or reports the resources that it runs with, somebody has observed
+this, and an observed fact cannot be refused. So only callers with the right `observe` can state a
+fact, or change or delete a pod that is on a node. A pod that others write waits for a node, and has
+to pass admission and quotas.
 """
 
 from service.model.manifest import PodManifest
@@ -15,23 +16,26 @@ _WAITING = "the pod is not on a node, so it is no fact."
 
 
 def authorize_change(caller: Caller, after: PodManifest, before: PodManifest | None = None) -> None:
-    """See that somebody may create a pod, or make this of the stored one.
+    """Check that a caller may create a pod, or change the stored pod `before` to `after`.
 
     Raises:
-        Forbidden: it takes `observe` and they may only edit, or the other way round.
+        Forbidden: the change needs the right `observe` and the caller may only edit, or vice versa.
     """
     namespace = after.namespace
     if caller.may("observe", namespace) and caller.may("edit", namespace):
-        return  # whichever it takes: most reports come from such callers, and their status need not be read
+        # Most reports come from callers with both rights, so their status need not be read.
+        return
     fact = _fact_in(after, before)
     caller.require("observe" if fact else "edit", namespace, fact or _WAITING)
 
 
 def authorize_removal(caller: Caller, stored: PodManifest) -> None:
-    """See that somebody may delete a pod: one on a node is gone as a fact, any other one is cancelled.
+    """Check that a caller may delete a pod.
+
+    That a pod on a node is gone is a fact, which takes `observe`; for any other pod it takes `edit`.
 
     Raises:
-        Forbidden: they may not.
+        Forbidden: the caller may not delete this pod.
     """
     if stored.pod.node_name is not None:
         caller.require("observe", stored.namespace, _PLACED)
@@ -40,17 +44,17 @@ def authorize_removal(caller: Caller, stored: PodManifest) -> None:
 
 
 def authorize_status(caller: Caller, sent: PodManifest) -> None:
-    """See that somebody may have a pod placed that comes with this status.
+    """Check that a caller may have a pod placed that is sent with this status.
 
     Raises:
-        Forbidden: it says that the pod has run, and they may not observe.
+        Forbidden: the status says that the pod has run, and the caller may not observe.
     """
     if not caller.may("observe", sent.namespace) and _reported(sent) != _NOTHING:
         caller.require("observe", sent.namespace, _STATUS)
 
 
 def _fact_in(after: PodManifest, before: PodManifest | None) -> str | None:
-    """What of a change is a fact, if anything."""
+    """Return the sentence which says what in a change is a fact; None if nothing is."""
     if before is not None and before.pod.node_name is not None:
         return _PLACED
     if after.pod.node_name is not None:
@@ -63,7 +67,7 @@ _NOTHING = (None, None)
 
 
 def _reported(manifest: PodManifest) -> tuple[object, object]:
-    """What the status says of the pod's life, and all that scheduling reads of it."""
+    """Return what the status says of the pod's life, and the resources that the pod runs with."""
     if manifest.status is None:
         return _NOTHING
     phase = manifest.status_fields().get("phase")

@@ -1,4 +1,4 @@
-"""Showing objects with what is known of them besides what is stored: their `status`."""
+"""Showing objects with a `status` that is not stored but computed from the replica."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ from service.scheduler.replica.replica import Replica
 
 
 def shown(replica: Replica, manifest: StoredManifest) -> bytes:
-    """An object as clients see it; quotas and pod groups have their `status` only there."""
+    """Render an object as clients see it: the `status` of quotas and pod groups is added here."""
     body = manifest.render()
     match manifest:
         case QuotaManifest():
@@ -25,7 +25,7 @@ def shown(replica: Replica, manifest: StoredManifest) -> bytes:
 
 
 def read_computed(context: DecisionContext, intent: ReadComputed) -> ComputedAnswer:
-    """The objects that are asked for, by namespace and name."""
+    """Return the objects that the intent asks for, in the order of namespace and name."""
     replica = context.replica
     return ComputedAnswer(
         revision=replica.revision,

@@ -17,7 +17,7 @@ GATED_REASON = "SchedulingGated"
 
 
 def bound(context: DecisionContext, manifest: PodManifest, node_name: str, uid: str) -> PodManifest:
-    """The pod placed on a node now, with condition PodScheduled=True."""
+    """Return the pod as it is when placed on a node now: with the condition PodScheduled=True."""
     pod = manifest.pod
     placed = replace(
         manifest,
@@ -31,7 +31,7 @@ def bound(context: DecisionContext, manifest: PodManifest, node_name: str, uid: 
         ),
     )
     if manifest.status is None:
-        # The hot path: a new pod has no status that the condition could have to be merged into.
+        # This is the hot path: a new pod has no status into which the condition must be merged.
         return replace(placed, status=_scheduled_alone(context.now))
     return placed.with_condition(_scheduled(context.now))
 
@@ -42,14 +42,14 @@ def _scheduled(now: str) -> PodCondition:
 
 @lru_cache(maxsize=8)
 def _scheduled_alone(now: str) -> bytes:
-    """The status of a pod that has just been placed: in memory once for all of the second."""
+    """Render the status of a pod that was just placed; all pods of one second share these bytes."""
     return b'{"conditions":[%b]}' % msgspec.json.encode(_scheduled(now))
 
 
 def waiting(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
-    """The pod with condition PodScheduled=False; itself where it says that already (P18)."""
+    """Return the pod with PodScheduled=False; the same object if its condition says so already (P18)."""
     old = _condition(manifest, "PodScheduled")
     said = (old.status, old.reason, reasons_in(old.message)) if old else None
     if said == ("False", reason, reasons_in(message)):
@@ -68,7 +68,7 @@ def waiting(
 def evicted(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
-    """The pod marked as to be stopped, with condition DisruptionTarget."""
+    """Return the pod marked as to be stopped, with the condition DisruptionTarget."""
     condition = PodCondition(
         type="DisruptionTarget",
         status="True",
@@ -80,9 +80,9 @@ def evicted(
 
 
 def reasons_in(message: str) -> frozenset[str]:
-    """The reasons in `0/5 nodes are available: 2 reason, 3 other reason.`, without the counts.
+    """Return the reasons in `0/5 nodes are available: 2 reason, 3 other reason.`, without counts.
 
-    Where such words are within a reference to a pod, that is one reason more.
+    If such a sentence stands within a reference to a pod, the words before it count as a reason, too.
     """
     before, _, reasons = message.partition(": ")
     if not reasons:

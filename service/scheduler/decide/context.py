@@ -14,29 +14,29 @@ from service.scheduler.protocol.ports import Ids
 from service.scheduler.replica.replica import Replica
 
 Decision = Generator[None, None, A]
-"""The steps of one decision; between two of them the event loop may run, the replica may not
-change. It returns the answer, or raises the MoorageError that is the answer: then what it changed
-is undone."""
+"""The steps of one decision. Between two steps the event loop may run other tasks, but nobody else
+may change the replica. The decision returns the answer; or it raises a MoorageError, which is the
+answer then, and its changes are undone."""
 
 T = TypeVar("T")
 
 Steps = Generator[None, None, T]
-"""Those of a part of a decision, and what it comes to."""
+"""The steps of a part of a decision, and the type of what this part returns."""
 
 
 class Hint(msgspec.Struct, frozen=True, gc=False):
-    """Where a pod was to go before the race was lost: the node by name and uid (P9)."""
+    """The node that was chosen for a pod before the race was lost, by name and uid (P9)."""
 
     node_name: str
     node_uid: str
 
 
 Hints = dict[tuple[str, str], Hint]
-"""By the pod's namespace and name."""
+"""The hint of each pod, by the pod's namespace and name."""
 
 
 def kept_of(before: Hints, after: Hints) -> int:
-    """How many pods were placed anew (each has a new hint then) where they were to go before."""
+    """Count the pods that got the same node again; each pod that was placed has a new hint."""
     return sum(
         after[key] is not hint and after[key].node_name == hint.node_name
         for key, hint in before.items()
@@ -60,14 +60,14 @@ class DecisionContext(msgspec.Struct, kw_only=True):
     """How often the intent was decided, this time included."""
     hints: Hints
     is_late: Callable[[], bool] = _never
-    """Whether a decision that can be left half done should come to its end."""
+    """Whether a decision that may stop half-way should stop now."""
     not_before: datetime | None = None
     """Set by a decision that acts because a time has come: its commit must not be earlier (P16)."""
     events: list[Event] = msgspec.field(default_factory=list)
-    """What is told of the decision, once it is committed."""
+    """The events of the decision, which are recorded once it is committed."""
 
     def hint(self, namespace: str, name: str) -> str | None:
-        """The node chosen for a pod last time, if that very node is still there."""
+        """Return the node that was chosen for a pod last time, if that very node is still there."""
         hint = self.hints.get((namespace, name))
         if hint is None:
             return None
@@ -84,7 +84,7 @@ class DecisionContext(msgspec.Struct, kw_only=True):
 def at_once(
     decide: Callable[[DecisionContext, T], A],
 ) -> Callable[[DecisionContext, T], Decision[A]]:
-    """A decision that is made in one step."""
+    """Turn a function that decides without steps in between into a decision."""
 
     def steps(context: DecisionContext, intent: T) -> Decision[A]:
         yield from ()

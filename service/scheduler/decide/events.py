@@ -1,4 +1,4 @@
-"""What is told of decisions, as events of the pods that they are about; Kubernetes' words."""
+"""The events that decisions record of their pods, in Kubernetes' words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -14,16 +14,16 @@ Rule = Literal["NodeAffinity", "PodAffinity", "PodAntiAffinity", "EvictionAPI"]
 def tell_scheduled(
     context: DecisionContext, manifest: PodManifest, node_name: str, uid: str
 ) -> None:
-    """A pod was placed on a node."""
+    """Record that a pod was placed on a node."""
     pod = manifest.pod
     message = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
     _tell(context, manifest, "Normal", "Scheduled", message, uid=uid)
 
 
 def tell_failed(context: DecisionContext, manifest: PodManifest, message: str) -> None:
-    """A stored pod was tried and found no node; not told of gates, which are no failure.
+    """Record that a stored pod was tried and got no node; nothing if gates hold it, as none failed.
 
-    That more or fewer nodes have the same reasons makes it no other event.
+    Events are the same if their reasons are, even if more or fewer nodes have these reasons.
     """
     if message != GATED:
         words = "\n".join(sorted(reasons_in(message)))
@@ -36,14 +36,14 @@ def tell_forced(
     node_name: str,
     reasons: Mapping[str, Sequence[str]],
 ) -> None:
-    """A pod was bound to a node although filters refuse it there."""
+    """Record that a pod was bound to a node although filters refuse it there."""
     told = ", ".join(f"{plugin}: {each}" for plugin, found in reasons.items() for each in found)
     message = f"Bound to {node_name} by force, where it does not fit: {told}."
     _tell(context, manifest, "Warning", "BindingForced", message, audit=True)
 
 
 def tell_evicted(context: DecisionContext, manifest: PodManifest, rule: Rule, message: str) -> None:
-    """A pod is to be stopped; the message says why."""
+    """Record that a pod is to be stopped; the message says why."""
     _tell(context, manifest, "Warning", "Evicted", message, words=rule, audit=True, rule=rule)
 
 

@@ -1,4 +1,4 @@
-"""Who is in a group, how many of them have to get nodes together, and how they fare."""
+"""Which pods are in a group, how many have to get nodes together, and how many have some."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -15,35 +15,35 @@ from service.scheduler.replica.replica import Replica
 
 
 class Members(NamedTuple):
-    """A group as it stands."""
+    """A group with its members at present."""
 
     title: str
     namespaces: frozenset[str]
-    """Those of the members, in which what becomes of the group is told."""
+    """The namespaces of the members: who may read one of these may read messages on the group."""
     min_member: int
     """So many members have to have nodes before any of them may have one."""
     scheduled: int
-    """Members that have a node, and have not ended."""
+    """How many members have a node and have not ended."""
     waiting: tuple[PodManifest, ...]
     """Stored members without a node: highest priority first, then oldest."""
     timeout_seconds: int | None = None
     since: str = ""
-    """When the time began to run: with the group, or with the first member that waits."""
+    """When the timeout began: when the group or its oldest waiting member came, whichever is later."""
 
     @property
     def gated(self) -> int:
-        """How many of those that wait are held back by gates."""
+        """How many of the waiting members are held back by scheduling gates."""
         return sum(bool(each.pod.spec.scheduling_gates) for each in self.waiting)
 
     def deadline(self) -> datetime | None:
-        """When the group has waited too long, if it can."""
+        """Return when the group will have waited too long; None if it has no timeout."""
         if self.timeout_seconds is None or not self.since:
             return None
         return datetime.fromisoformat(self.since) + timedelta(seconds=self.timeout_seconds)
 
 
 def waits_with(replica: Replica, manifest: PodManifest) -> GroupRef | None:
-    """The group that a pod waits with: its PodGroup, or the placement that wanted all or none."""
+    """Return the group that a pod waits with: its PodGroup, or the pods of one placement request."""
     own = group_of(manifest)
     if own is not None:
         return own
@@ -52,14 +52,17 @@ def waits_with(replica: Replica, manifest: PodManifest) -> GroupRef | None:
 
 
 def members_of(replica: Replica, group: GroupRef) -> Members:
-    """The members of a group, which need not exist: then nobody may be placed."""
+    """Return the members of a group; if the group does not exist, none of them may be placed."""
     if group.namespace:
         return _of_pod_group(replica, group)
     return _of_waiting(replica, group.name)
 
 
 def shortage(members: Members, waiting: int, gated: int) -> str | None:
-    """What keeps a group from being tried, if something does, with so many that wait in all."""
+    """Say why a group has too few members to be tried; None if it has enough.
+
+    `waiting` is the number of all members without a node, of which `gated` have scheduling gates.
+    """
     if members.min_member == 0:
         return f"{members.title} does not exist"
     here = members.scheduled + waiting
@@ -70,7 +73,7 @@ def shortage(members: Members, waiting: int, gated: int) -> str | None:
 
 
 def waits_for_members(replica: Replica, manifest: PodManifest) -> str | None:
-    """What keeps a stored pod's group from being tried, if it is in one and something does."""
+    """Say why a stored pod's group has too few members; None if it has enough, or is no group."""
     group = waits_with(replica, manifest)
     if group is None:
         return None
@@ -79,7 +82,7 @@ def waits_for_members(replica: Replica, manifest: PodManifest) -> str | None:
 
 
 def status_of(replica: Replica, manifest: PodGroupManifest) -> PodGroupStatus:
-    """How the members of a PodGroup fare."""
+    """Compute the status of a PodGroup from its members."""
     group = manifest.group
     members = members_of(replica, GroupRef(group.namespace, group.name))
     stored = _stored(replica, replica.groups.members(GroupRef(group.namespace, group.name)))

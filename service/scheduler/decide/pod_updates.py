@@ -1,4 +1,4 @@
-"""What may change in a pod that is stored."""
+"""Which fields of a stored pod may change."""
 
 from collections.abc import Callable, Mapping
 
@@ -24,14 +24,14 @@ NO_NODE_AFFINITY, NO_POD_AFFINITY = NodeAffinity(), PodAffinity()
 
 
 def check_update(stored: PodManifest, updated: PodManifest) -> None:
-    """Refuse changes of a placed pod's spec that would make another pod of it for scheduling.
+    """Refuse changes of a placed pod's spec on which earlier decisions may rest.
 
-    Tolerations may be added and gates taken away; the resources of containers and whatever
-    scheduling does not read may change. A pod that moved to another node is an observed fact:
-    anything may be different.
+    Tolerations may be added, and gates removed; the resources of containers, and all that scheduling
+    does not read, may change. That a pod is on another node now is an observed fact: then
+    everything may be different.
 
     Raises:
-        InvalidManifest: naming the fields of `spec` that may not change so.
+        InvalidManifest: fields of `spec`, which it names, may not change in this way.
     """
     old_node = stored.pod.node_name
     if old_node is None or updated.pod.node_name != old_node:
@@ -53,7 +53,7 @@ def check_update(stored: PodManifest, updated: PodManifest) -> None:
 
 
 def _containers(containers: tuple[Container, ...]) -> object:
-    """Which containers there are; what each requests may change, by a resize in place."""
+    """Return what is fixed of containers; their requests may change, by a resize in place."""
     return [(each.name, each.restart_policy == "Always", _host_ports(each)) for each in containers]
 
 
@@ -62,7 +62,7 @@ def _host_ports(container: Container) -> object:
 
 
 def _affinity(spec: PodSpec) -> object:
-    """Every list of rules; one that is absent says the same as one that is empty."""
+    """Return all lists of affinity rules; a list that is absent means the same as an empty one."""
     affinity = spec.affinity or Affinity()
     nodes = affinity.node_affinity or NO_NODE_AFFINITY
     sides = (affinity.pod_affinity, affinity.pod_anti_affinity)
@@ -88,12 +88,12 @@ def _resources(spec: PodSpec) -> object:
 
 
 def _amounts(quantities: Quantities | None) -> object:
-    """However they are written: an API server writes 0.5 as 500m."""
+    """Return the amounts as numbers, since an API server may write 0.5 as 500m."""
     return {name: parse_quantity(text) for name, text in (quantities or {}).items()}
 
 
 def _toleration(toleration: Toleration) -> Toleration:
-    """What a toleration tolerates; like kube-apiserver not for how long."""
+    """Return what a toleration tolerates, but not for how long, like kube-apiserver."""
     operator = toleration.operator or "Equal"
     return replace(toleration, operator=operator, toleration_seconds=None)
 
@@ -110,7 +110,7 @@ _FIXED: Mapping[str, Callable[[PodSpec], object]] = {
     "schedulerName": lambda spec: spec.scheduler_name,
     "topologySpreadConstraints": lambda spec: spec.topology_spread_constraints,
 }
-"""What scheduling reads of a pod that has its node, and so may rest on."""
+"""The fields that scheduling reads of a pod that has its node: decisions may rest on them."""
 _MESSAGES = dict.fromkeys(
     ("containers", "initContainers"),
     "may change in a placed pod only in resources and in what scheduling does not read",

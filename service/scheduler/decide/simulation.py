@@ -21,13 +21,13 @@ _STEP_OBJECTS = 100
 
 
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
-    """A cluster, and pods to place on it in their order, each seeing those before."""
+    """A cluster, and pods to place on it one after the other, with those before already in place."""
 
     config: ClusterConfig = ClusterConfig()
     namespaces: Sequence[NamespaceManifest] = ()
     nodes: Sequence[NodeManifest] = ()
     pods: Sequence[PodManifest] = ()
-    """What is there already; pods without a node wait and are not tried."""
+    """The pods that are there already; those without a node only wait, and are not tried."""
     place: Sequence[PodManifest] = ()
     path: Literal["place", "pod"] = "place"
     """The field of the request that `place` comes from, for errors."""
@@ -37,10 +37,10 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
 def simulating(
     simulation: Simulation, *, now: str, ids: Ids, limits: Limits, templates: TemplateCache
 ) -> Decision[PlacementAnswer]:
-    """The steps of a simulation; the answer is always explained in full, and nothing is stored.
+    """Simulate step by step; the answer is always explained in full, and nothing is stored.
 
     Raises:
-        InvalidManifest, PodDiffers: as `placePods`.
+        InvalidManifest, PodDiffers: for the same reasons as `place_pods`.
     """
     replica = Replica(templates)
     pods = [_created(pod, index, templates) for index, pod in enumerate(simulation.pods)]

@@ -31,23 +31,23 @@ Effect = Literal["Created", "Changed", "Unchanged"]
 
 
 class Written(msgspec.Struct, frozen=True, gc=False):
-    """What a write did, and the object as it is stored now."""
+    """The effect of a write, and the object as it is stored now."""
 
     effect: Effect
     stored: Stored
     replaced: bool = False
-    """Whether another object was deleted for it."""
+    """Whether an older object of the same name was deleted for this one."""
 
 
 def put_object(context: DecisionContext, intent: PutObject) -> ObjectAnswer:
     """Create or replace an object.
 
     Raises:
-        RevisionConflict: resourceVersion or uid is another one.
+        RevisionConflict: the stored object has another resourceVersion or uid.
         PreconditionFailed: If-Match does not hold.
-        InvalidManifest: a placed pod's spec may not change so.
+        InvalidManifest: a placed pod's spec may not change in this way.
         Denied: admission refuses the pod.
-        Forbidden: the caller may not say that of the pod.
+        Forbidden: the caller may not write this about the pod.
     """
     sent = intent.manifest
     stored = context.replica.get(sent.kind, sent.namespace, sent.name)
@@ -63,7 +63,7 @@ def replace_object(
     *,
     patched: bool = False,
 ) -> ObjectAnswer:
-    """Put an object where its own resourceVersion and uid are those stored."""
+    """Put an object, if the resourceVersion and uid in its manifest are those of the stored one."""
     own = Preconditions(resource_version=sent.resource_version or None, uid=sent.uid or None)
     if stored is not None or own.resource_version:
         check_preconditions(own, stored)
@@ -72,10 +72,10 @@ def replace_object(
 
 
 def delete_object(context: DecisionContext, intent: DeleteObject) -> ObjectAnswer:
-    """Remove an object; with a namespace, all that is in it, in the same commit.
+    """Delete an object; a namespace is deleted with all that is in it, in one commit.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no such object.
         RevisionConflict, PreconditionFailed: it is not the one that was meant.
         Forbidden: it is a pod, and the caller may not delete this one.
     """
@@ -91,10 +91,10 @@ def delete_object(context: DecisionContext, intent: DeleteObject) -> ObjectAnswe
 
 
 def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:
-    """Delete an object and, with a namespace, all that is in it; how many objects that were.
+    """Delete an object, or a namespace with all that is in it, and return how many objects it were.
 
-    The namespace `default` itself stays: it is only emptied. That a namespace is gone is a fact, and
-    what was in it is gone with it, whoever might have deleted it by itself.
+    The namespace `default` itself stays: it is only emptied. For the objects in a namespace no right
+    to delete each of them is needed: if the namespace is gone, they are gone with it.
 
     Raises:
         Forbidden: it is a pod, and the caller may not delete this one.
@@ -121,14 +121,14 @@ def upsert(
     replaces_uid: bool = False,
     patched: bool = False,
 ) -> Written:
-    """Create an object or bring the stored one to what was sent; nothing, where it is so already.
+    """Create an object, or change the stored one to what was sent, if it is not so already.
 
-    With `replaces_uid` a different uid means a new object under the old name: the old one is
-    deleted and the new one created. Of a `patched` pod the node is not an observation: it is
-    only the one that the patch has left alone.
+    With `replaces_uid`, a different uid means a new object of the same name: the old one is deleted
+    and the new one created. If a pod is `patched`, its node is not an observation: the patch has
+    only left it as it was.
 
     Raises:
-        InvalidManifest, Denied, Forbidden: as `put_object`.
+        InvalidManifest, Denied, Forbidden: for the same reasons as `put_object`.
     """
     stored = context.replica.get(sent.kind, sent.namespace, sent.name)
     if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
@@ -168,7 +168,7 @@ def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> 
 
     Raises:
         PreconditionFailed: If-Match or If-None-Match does not hold.
-        RevisionConflict: resourceVersion or uid is another one.
+        RevisionConflict: the stored object has another resourceVersion or uid.
     """
     revision = None if stored is None else str(stored.revision)
     tags = preconditions.if_match
@@ -188,7 +188,7 @@ def check_preconditions(preconditions: Preconditions, stored: Stored | None) -> 
 
 
 def answer_with(context: DecisionContext, stored: Stored, *, created: bool = False) -> ObjectAnswer:
-    """The answer that shows an object as it is, or was, stored."""
+    """Make the answer that shows an object as it is stored, or was before it was deleted."""
     return ObjectAnswer(
         revision=context.replica.revision,
         body=shown(context.replica, stored.manifest),
@@ -198,7 +198,7 @@ def answer_with(context: DecisionContext, stored: Stored, *, created: bool = Fal
 
 
 def missing(kind: str, namespace: str, name: str) -> NotFound:
-    """The error that says that an object does not exist."""
+    """Make the error which says that an object does not exist."""
     return NotFound(f"There is no {kind} {f'{namespace}/' if namespace else ''}{name}.")
 
 
@@ -225,7 +225,7 @@ def _updated(context: DecisionContext, sent: AnyManifest, stored: Stored) -> Any
 def _admit_update(
     context: DecisionContext, updated: PodManifest, old: PodManifest, *, is_fact: bool
 ) -> None:
-    """Judge the change of a pod: what waits as if it came anew, what is placed by its charge."""
+    """Judge the change of a pod: a pending pod like a new one, a placed pod only by its charge."""
     if updated.pod.node_name is None:
         admit(context.replica, updated.pod, old.pod)
     elif old.pod.node_name == updated.pod.node_name and not is_fact:
@@ -239,7 +239,7 @@ def _put(context: DecisionContext, manifest: AnyManifest) -> Stored:
 
 
 def _unstored_default(context: DecisionContext) -> Stored | None:
-    """`default` exists without being stored; None where there is nothing in it to empty."""
+    """Return the namespace `default`, which exists even if it is not stored."""
     manifest = parse_namespace({"metadata": {"name": DEFAULT_NAMESPACE}})
     return Stored(manifest, context.replica.revision)
 

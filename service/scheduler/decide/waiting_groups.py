@@ -1,4 +1,4 @@
-"""Pods that were to be placed all or none, and wait for that together."""
+"""Pending pods that one request asked to be placed all or none: they wait together."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,10 @@ from service.scheduler.replica.replica import Replica
 
 
 def wait_together(context: DecisionContext, keys: Sequence[ObjectName]) -> None:
-    """Note that these pods wait for each other, and no more for those that they waited with.
+    """Have these pods wait for each other, and take them out of groups in which they waited before.
 
-    Members may be absent, but not all of them. The same pods asked for again stay the group that they are.
+    Some of the pods may not be stored, but not all. If they are the members of one group already,
+    nothing changes.
     """
     replica, members = context.replica, tuple(keys)
     groups = {each.name: each for key in keys if (each := replica.groups.waiting_with(key))}
@@ -27,7 +28,7 @@ def wait_together(context: DecisionContext, keys: Sequence[ObjectName]) -> None:
 
 
 def leave_waiting(replica: Replica, key: ObjectName) -> None:
-    """Take a pod out of the group that it waits with, and end the group if nobody is left."""
+    """Take a pod out of the group that it waits with; delete the group if no other member waits."""
     group = replica.groups.waiting_with(key)
     if group is None:
         return
@@ -39,7 +40,7 @@ def leave_waiting(replica: Replica, key: ObjectName) -> None:
 
 
 def end_waiting(replica: Replica, key: ObjectName) -> None:
-    """A pod has its node: end the group that it waited with if all others have theirs."""
+    """Delete the group of a pod that has got its node, if no other member waits any more."""
     group = replica.groups.waiting_with(key)
     if group is not None and not _somebody_waits(replica, group.members):
         replica.delete(group.kind, "", group.name)

@@ -1,4 +1,4 @@
-"""Lots of pending pods: those that no rule can tell apart, or the members of one group."""
+"""Classes of pending pods: pods that no rule can tell apart, or the members of one group."""
 
 from collections.abc import Collection, Iterable
 from enum import Enum
@@ -10,13 +10,14 @@ from service.scheduler.protocol.attempts import Refused
 from service.scheduler.replica.pod_groups import GroupRef
 
 Order = tuple[int, str, str, str]
-"""Highest priority first, then oldest, then by namespace and name."""
+"""The order in which pods are tried: highest priority first, then oldest, then by name."""
 
 
 Topic = tuple[str, Pair | None]
-"""A plugin that rejected, with a label of pods, or a node, that it is about; None: of any."""
+"""A plugin that rejected a pod, and a label of pods or nodes that its verdict depends on. None in
+place of the label means that it may depend on any label."""
 ALL: Pair = ("", "")
-"""With this in place of a label: every equivalence class that the plugin rejected."""
+"""A topic with this in place of a label holds every equivalence class that the plugin rejected."""
 
 
 class State(Enum):
@@ -30,7 +31,7 @@ class State(Enum):
 
 
 class EquivalenceClass:
-    """Pending pods that are equal for every rule."""
+    """Pending pods that are equal for every rule, or the members of one group."""
 
     __slots__ = (
         "changed",
@@ -55,44 +56,44 @@ class EquivalenceClass:
     def __init__(self, identity: object, pod: Pod, group: GroupRef | None) -> None:
         self.identity = identity
         self.group = group
-        """Members of a group are one equivalence class however they differ: they are tried together."""
+        """The group whose members these are, which need not be equal: they are tried together."""
         self.changed = 0
-        """The last revision at which something of the group itself was another."""
+        """The last revision at which the group itself, or one of its members, changed."""
         self.pod = pod
-        """Any of them."""
+        """One of the pods, which stands for all of them."""
         self.state = State.ACTIVE
         self.members: dict[ObjectName, Order] = {}
         self.heap: list[Order] = []
-        """Members in order, with some that are gone or being tried."""
+        """The members in order; among them may be some that are gone or being tried."""
         self.refused: Refused | None = None
         self.failures = 0
-        """Refusals since the last change for the better."""
+        """How often it was refused since a member was placed or the group changed."""
         self.refused_at = self.due = 0.0
-        """When it was refused last, and before when it is not tried again."""
+        """When it was refused last, and when its back-off ends."""
         self.topics: frozenset[Topic] = frozenset()
         self.told: frozenset[str] = frozenset()
-        """The reasons that members were told."""
+        """The reasons that the members' conditions say."""
         self.new: dict[ObjectName, None] = {}
-        """Members that were told nothing yet."""
+        """The members whose conditions say nothing yet."""
         self.stale: dict[ObjectName, None] = {}
-        """Members that were told other reasons; it is their turn at `stale_due` (P18)."""
+        """The members whose conditions say old reasons; they are updated at `stale_due` (P18)."""
         self.stale_due = 0.0
         self.told_at: float | None = None
-        """When they were told last."""
+        """When the members' conditions were updated last."""
 
     @property
     def insufficient(self) -> bool:
-        """Whether it is room for a pod that was missing last."""
+        """Whether it was refused last because no node had enough resources."""
         return self.group is None and self.refused is not None and FIT in self.refused.reasons
 
     @property
     def is_costly(self) -> bool:
-        """Whether finding out anew takes long."""
+        """Whether another attempt would take long."""
         return self.refused is not None and self.refused.is_costly
 
 
 def topics_of(pod: Pod, refused: Refused) -> frozenset[Topic]:
-    """What can help pods like this one, by the plugins that rejected it."""
+    """Return the topics under which events are looked up that may help pods like this one."""
     return frozenset(
         (plugin, pair)
         for plugin, reasons in refused.reasons.items()

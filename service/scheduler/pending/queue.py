@@ -1,16 +1,18 @@
-"""The pods that wait for a node: who is tried next, and who has to be told why it waits.
+"""The pods that wait for a node: which are tried next, and which get a new condition.
 
     put ──▶ ACTIVE ──take──▶ (being tried) ──placed──▶ gone
               ▲  ▲                 │ refused
               │  └──backoff over── BACKOFF ◀──┐
               └────────────────────┴── a change that can help ── UNSCHEDULABLE
 
-Pods that no rule can tell apart are one *equivalence class*: what is decided of one is true of all until
-something changes, so ten thousand equal pods cost one attempt. An equivalence class's pods leave it in order.
-The members of a group are one equivalence class too: its first pod is given out in place of all of them.
+Pods that no rule can tell apart are one *equivalence class*: what is decided of one of them is true
+of all until something changes, so ten thousand equal pods cost one attempt. The pods of a class are
+tried in order. The members of a group are one equivalence class, too: its first pod is given out in
+place of all of them.
 
-The queue is pure: it is filled from the replica, kept up by the changes that the log has, and told
-the time. It can be thrown away at any moment and made again from the pods without a node.
+The queue does no I/O and has no clock: it is filled from the replica, follows the changes in the
+log, and gets the time as an argument. It can be dropped at any moment and made again from the pods
+without a node.
 """
 
 import heapq
@@ -70,30 +72,30 @@ class PendingQueue:
         self._waiting: dict[ObjectName, GroupRef] = {
             key: GroupRef("", group.name) for group in groups for key in group.members
         }
-        """The pods that are to be placed all or none."""
+        """The group of each pod that one request asked to be placed all or none."""
         self._grouped: dict[EquivalenceClass, None] = {}
-        """Groups that were refused, for more than a lack of members."""
+        """The groups that were refused although enough members are there."""
         self._timed: list[tuple[float, int, EquivalenceClass, Refused]] = []
-        """Groups that have something else to be told at a time."""
+        """The groups that are tried again at a time, since their message changes then."""
         self._active: list[tuple[Order, int, EquivalenceClass]] = []
         self._backoff: list[tuple[float, int, EquivalenceClass]] = []
         self._resting: list[tuple[Order, int, EquivalenceClass]] = []
-        """The equivalence classes in back-off again, by their first pods."""
+        """The equivalence classes in back-off once more, in the order of their first pods."""
         self._early = 0
-        """So many of them may be tried before their back-off is over."""
+        """How many of them may still be tried before their back-off is over."""
         self._numbers = count()
         self._index: dict[Topic, dict[EquivalenceClass, None]] = {}
-        """Unschedulable equivalence classes, by what can help them."""
+        """The unschedulable equivalence classes by topic, to find those that an event may help."""
         self._untold: dict[EquivalenceClass, None] = {}
         self._starved: dict[EquivalenceClass, None] = {}
         self._starving: EquivalenceClass | None = None
         self._taken: dict[ObjectName, EquivalenceClass] = {}
         self._seen: list[tuple[int, ClusterEvent]] = []
-        """What happened while pods were being tried."""
+        """The events that happened while pods were being tried, with their revisions."""
         for pod in pods:
             self._put(pod)
 
-    # What there is
+    # Which pods wait
 
     def __len__(self) -> int:
         return len(self._equivalence_of)
@@ -102,7 +104,7 @@ class PendingQueue:
         return key in self._equivalence_of
 
     def equivalences(self) -> Collection[EquivalenceClass]:
-        """The pods that wait: those that one attempt is enough for are one equivalence."""
+        """The equivalence classes of all pods that wait."""
         return self._equivalences.values()
 
     @property
@@ -111,7 +113,7 @@ class PendingQueue:
         return self._config.place_pending_pods
 
     def counts(self) -> dict[str, int]:
-        """Pods by what they wait for, as kube-scheduler's `scheduler_pending_pods`."""
+        """Count the pods by what they wait for, as kube-scheduler's `scheduler_pending_pods` does."""
         totals: Counter[State] = Counter()
         for equivalence in self._equivalences.values():
             totals[equivalence.state] += len(equivalence.members)
@@ -119,7 +121,7 @@ class PendingQueue:
         return {state.value: totals[state] for state in names}
 
     def has_work(self, now: float) -> bool:
-        """Whether `take` may have something; it may turn out to be nothing."""
+        """Whether it is worth calling `take`, which may still find nothing to do."""
         if not self.places:
             return False
         if self._active or (self._backoff and self._backoff[0][0] <= now):
@@ -133,7 +135,7 @@ class PendingQueue:
     # What changes
 
     def observe(self, entries: Sequence[Entry]) -> None:
-        """Take note of changes that the log has."""
+        """Take in changes that are in the log."""
         events: dict[object, tuple[int, ClusterEvent]] = {}
         for entry in entries:
             if entry.kind == "Pod":
@@ -152,7 +154,7 @@ class PendingQueue:
             self._wake_by(event)
 
     def _see(self, revision: int, event: ClusterEvent) -> None:
-        """Remember what happened while pods are being tried; if that is much, that it was much."""
+        """Remember an event while pods are being tried; if there are too many, keep only EVERYTHING."""
         self._seen.append((revision, event))
         if len(self._seen) > _SEEN_MAX:
             self._seen = [(revision, EVERYTHING)]
@@ -160,7 +162,7 @@ class PendingQueue:
     def _follow(self, entry: Entry) -> None:
         after = entry.after.manifest if entry.after else None
         if not self._equivalences and not (isinstance(after, PodManifest) and after.pod.wants_node):
-            return  # Nobody waits, so nobody is helped.
+            return  # No pod waits, so none can be helped.
         before = entry.before.manifest if entry.before else None
         self._follow_pod(entry, after)
         old, new = self._membership(before), self._membership(after)
@@ -169,7 +171,7 @@ class PendingQueue:
                 self._change(group, entry.revision)
 
     def _membership(self, manifest: object) -> tuple[GroupRef, object] | None:
-        """The group that a pod is in, with all that matters of the pod to the others."""
+        """Return the group that a pod is in, and all about the pod that matters to other members."""
         if not isinstance(manifest, PodManifest):
             return None
         group, pod = self._group_of(manifest), manifest.pod
@@ -182,7 +184,7 @@ class PendingQueue:
         return group_of(manifest) or self._waiting.get((manifest.namespace, manifest.name))
 
     def _change(self, group: GroupRef, revision: int) -> None:
-        """Something of a group is another: its members are tried at once."""
+        """Have a group that changed tried at once."""
         equivalence = self._equivalences.get(group)
         if equivalence is not None:
             self._change_equivalence(equivalence, revision)
@@ -191,12 +193,12 @@ class PendingQueue:
         equivalence.changed, equivalence.failures = revision, 0
         self._untold.pop(
             equivalence, None
-        )  # What there is to tell is known after the next attempt.
+        )  # Which reasons the conditions have to say is known after the next attempt.
         if equivalence.state in (State.UNSCHEDULABLE, State.BACKOFF):
             self._activate(equivalence)
 
     def _regroup(self, entry: Entry) -> None:
-        """Other pods wait for each other now."""
+        """Follow the change of a waiting group: other pods wait for each other now."""
         before = entry.before.manifest if entry.before else None
         after = entry.after.manifest if entry.after else None
         keys: dict[ObjectName, None] = {}
@@ -226,7 +228,7 @@ class PendingQueue:
         self._remove(entry.key)
 
     def _configure(self, entry: Entry) -> None:
-        """Priorities and known schedulers may be others now."""
+        """Sort all pods anew, as priorities and known schedulers may have changed."""
         config = getattr(entry.after and entry.after.manifest, "config", None) or ClusterConfig()
         self._config = config
         self._schedulers = config.scheduler_profiles().keys()
@@ -240,16 +242,16 @@ class PendingQueue:
             )
             self._sort_in(equivalence)
         for manifest in list(self._pods.values()):
-            self._put(manifest)  # Who waits with a group depends on the known schedulers.
+            self._put(manifest)  # Which pods wait with a group depends on the known schedulers.
 
     def retry_all(self) -> None:
-        """Try every pod once more, at once."""
+        """Have every pod tried once more, at once."""
         for equivalence in self._equivalences.values():
             equivalence.failures = 0
             self._sort_in(equivalence)
 
     def sweep(self, now: float) -> None:
-        """Try again what has waited very long since its last attempt, whatever the hints say."""
+        """Wake pods whose last attempt was very long ago, even if no event seems to help them."""
         long_ago = now - self._limits.pending_retry_seconds
         for equivalence in self._equivalences.values():
             if equivalence.state is State.UNSCHEDULABLE and equivalence.refused_at <= long_ago:
@@ -328,9 +330,9 @@ class PendingQueue:
     # What is tried
 
     def take(self, count_max: int, now: float) -> Attempts:
-        """The pods to try next, and those to tell why they wait, at most so many together.
+        """Give out the pods to try next, and condition updates: at most `count_max` in all.
 
-        None of them is given out again until `conclude`.
+        None of them is given out again until `conclude` is called.
         """
         assert not self._taken
         while self._backoff and self._backoff[0][0] <= now:
@@ -357,7 +359,7 @@ class PendingQueue:
     def conclude(
         self, attempts: Attempts, refusals: Mapping[ObjectName, Refused], now: float
     ) -> None:
-        """Learn what became of a turn, after the changes that it made were observed.
+        """Take in the result of attempts, after the changes that they made were observed.
 
         Pods that are neither refused nor gone are tried again.
         """
@@ -379,14 +381,14 @@ class PendingQueue:
         for key in refusals.keys() & self._equivalence_of.keys():
             self._equivalence_of[key].new.pop(
                 key, None
-            )  # Tried with the member that stood for its group.
+            )  # This pod was tried with the member that stood for their group.
         for equivalence, refused in refused_lots.items():
             if equivalence.state is State.ACTIVE:
                 self._refuse(equivalence, refused, tried, now)
         self._seen.clear()
 
     def give_back(self, attempts: Attempts, now: float) -> None:
-        """Nothing came of a turn; all of it is to be done again."""
+        """Take back attempts that could not be made; all of them are to be made again."""
         self.conclude(attempts, {}, now)
         for tell in attempts.condition_updates:
             equivalence = self._equivalence_of.get(tell.key)
@@ -397,8 +399,8 @@ class PendingQueue:
     def _pop(self) -> Order | None:
         """The first pod of all that may be tried.
 
-        Of an equivalence class that was refused before, one pod has to succeed before others follow: a turn for
-        each would mean that all of them are told the reasons of the moment (P18).
+        If an equivalence class was refused before, one pod of it has to succeed before others follow:
+        otherwise the conditions of all of them would be updated with the reasons of the moment (P18).
         """
         while self._active:
             order, _, equivalence = self._active[0]
@@ -413,10 +415,10 @@ class PendingQueue:
         return None
 
     def _next(self) -> Order | None:
-        """The next pod to try: of those that are due, and some of those in back-off.
+        """The next pod to try: one that is due, or one of the first pods in back-off.
 
-        So a change that can help is offered at once to the first ones, however often they were
-        refused; kube-scheduler, too, does not stay idle while pods are in back-off.
+        So the first pods get the chance that a change gives at once, even if they were refused often.
+        kube-scheduler, too, tries pods in back-off if it has nothing else to do.
         """
         while self._resting and self._early:
             first, _, equivalence = self._resting[0]
@@ -476,9 +478,9 @@ class PendingQueue:
         tried: AbstractSet[ObjectName],
         now: float,
     ) -> None:
-        """What one member lacks may come by what no hint about it condition_updates: any event can help."""
+        """Note the refusal of a group; any event may help it, as the hints know single pods only."""
         if refused.reasons.keys() == {MEMBERS}:
-            equivalence.failures = 0  # Nothing was searched for.
+            equivalence.failures = 0  # Members are missing, so no node was searched for.
         else:
             self._grouped[equivalence] = None
         if refused.again_after is not None:
@@ -497,7 +499,7 @@ class PendingQueue:
                 break
 
     def _backoff_seconds(self, failures: int) -> float:
-        """None after the first refusal, then 1 s, doubling."""
+        """How long the back-off is: nothing after the first refusal, then 1 s, then doubled each time."""
         limits = self._limits
         doubled = 2.0 ** min(failures - 2, 32) if failures > 1 else 0.0
         return min(limits.pending_backoff_seconds * doubled, limits.pending_backoff_seconds_max)
@@ -517,7 +519,7 @@ class PendingQueue:
                 self._wake(equivalence)
 
     def _asking(self, plugin: str, event: ClusterEvent) -> list[EquivalenceClass]:
-        """The equivalence classes rejected by a plugin that an event may be about."""
+        """The equivalence classes that a plugin rejected and that an event may concern."""
         pairs = labels_of(plugin, event)
         if pairs is None:
             return list(self._index.get((plugin, ALL), ()))
@@ -536,9 +538,9 @@ class PendingQueue:
         )
 
     def _wake(self, equivalence: EquivalenceClass) -> None:
-        """Try an unschedulable equivalence class again, though not before its back-off is over.
+        """Have an unschedulable equivalence class tried again when its back-off is over.
 
-        The one that starves is not made to wait: every chance is offered to it first.
+        The class that starves does not wait for that: it gets every chance first.
         """
         if equivalence is self._starving or (
             equivalence.failures <= 1 and not equivalence.is_costly
@@ -568,7 +570,7 @@ class PendingQueue:
         equivalence.topics = frozenset()
 
     def _forget(self, equivalence: EquivalenceClass) -> None:
-        """Drop all that was decided of an equivalence class."""
+        """Drop all that is remembered of decisions on an equivalence class."""
         self._unlist(equivalence)
         self._untold.pop(equivalence, None)
         self._starved.pop(equivalence, None)
@@ -576,7 +578,7 @@ class PendingQueue:
             self._starving = None
 
     def _most_starved(self) -> EquivalenceClass | None:
-        """The first of the equivalence classes that were refused too often for lack of room."""
+        """The first of the equivalence classes that were refused too often for lack of resources."""
         self._starved = {
             equivalence: None
             for equivalence in self._starved
@@ -590,7 +592,7 @@ class PendingQueue:
         ]
         return min(heads, key=lambda each: each[0])[1] if heads else None
 
-    # What is told
+    # Which conditions are updated
 
     def _note_reasons(
         self,
@@ -599,7 +601,10 @@ class PendingQueue:
         tried: AbstractSet[ObjectName],
         now: float,
     ) -> None:
-        """Those that were not tried themselves are told; if they were before, not at once (P18)."""
+        """Note which members get a condition update: those that were not tried themselves.
+
+        A member whose condition says other reasons already is not updated at once (P18).
+        """
         reasons = refused.reasons.items()
         told = frozenset(f"{plugin}: {reason}" for plugin, each in reasons for reason in each)
         if equivalence.group is not None:

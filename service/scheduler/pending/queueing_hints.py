@@ -1,9 +1,9 @@
 """Which changes can help a pod that waits: the queueing hints of kube-scheduler.
 
-A refusal names, for every node, the first plugin that rejects it there. The pod can become
-feasible only through a change that turns one of these verdicts, so it is tried again after such
-changes and after no others. Where a hint cannot tell for sure it says yes: a needless attempt costs
-little, a missed one would leave a pod waiting.
+A refusal names, for every node, the first plugin that rejects the pod there. A node can become
+feasible only through a change that alters one of these verdicts, so the pod is tried again after
+such changes and after no others. A hint that is not sure says yes: a needless attempt costs little,
+but a missed one would leave a pod waiting.
 
 What each plugin says of this is in its module (`service.engine.plugin`); here changes become events.
 
@@ -29,11 +29,11 @@ from service.scheduler.replica.replica import Entry
 __all__ = ["ADMISSION", "EVERYTHING", "FIT", "MEMBERS", "NO_NODES", "events_of", "helps"]
 
 ADMISSION = "Admission"
-"""Not a plugin of Kubernetes: the pod itself is refused, wherever there is room."""
+"""Stands for a plugin if the pod itself is refused, whatever room there is on nodes."""
 MEMBERS = "Members"
-"""Neither: too few members of the pod's group are there, which only they can change."""
+"""Stands for a plugin if too few members of the pod's group are there: only members help then."""
 NO_NODES = ""
-"""Stands for the plugin where there is no node that could reject."""
+"""Stands for a plugin if the cluster has no nodes."""
 
 _BESIDES_PLUGINS: Mapping[Change, frozenset[str]] = {
     Change.NODE_ADDED: frozenset({NO_NODES}),
@@ -58,7 +58,7 @@ def identity_of(event: ClusterEvent) -> object:
 
 
 def events_of(entry: Entry) -> list[ClusterEvent]:
-    """What a committed change may mean for pods that wait; nothing for most changes."""
+    """Return the events that a committed change means for pending pods; most changes mean none."""
     before = entry.before.manifest if entry.before else None
     after = entry.after.manifest if entry.after else None
     some = after or before
@@ -73,7 +73,7 @@ def events_of(entry: Entry) -> list[ClusterEvent]:
             changed = before is None or after is None or before.labels != after.labels
             return [ClusterEvent(Change.NAMESPACE_RELABELLED)] if changed else []
         case PodGroupManifest() | WaitingGroup():
-            return []  # The queue knows who waits with whom.
+            return []  # The queue itself follows which pods wait with each other.
         case _:
             return [EVERYTHING if entry.kind == "Cluster" else ClusterEvent(Change.ADMISSION)]
 
@@ -100,7 +100,7 @@ def helps(event: ClusterEvent, plugin: str, pod: Pod, reasons: Collection[str]) 
 
 
 def _counting(manifest: object) -> Pod | None:
-    """The pod, if it counts on a node."""
+    """Return the pod if it is on a node and has not ended: only then rules of others count it."""
     if not isinstance(manifest, PodManifest):
         return None
     pod = manifest.pod

@@ -1,1 +1,1 @@
-"""What callers and the scheduler say to each other: intents, answers, and the ports through which the store is reached."""
+"""The words between the scheduler and others: intents, answers, limits, and the ports to the store."""

@@ -1,7 +1,7 @@
-"""What each intent is answered: frozen values, camelCase on the wire where a client sees them.
+"""The answers to all intents: frozen values, whose fields are in camelCase if clients see them.
 
-`revision` of every answer is the one that it belongs to: that of its own commit, or the head that
-it was decided on. No answer is given out before that revision is committed (P8).
+The `revision` of an answer is that of its own commit, or of the head that it was decided on. No
+answer is given out before this revision is committed (P8).
 """
 
 from datetime import datetime
@@ -58,7 +58,7 @@ class LineResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     name: str | None
     result: LineOutcome
     revision: int | None
-    """The line's own change, or the revision at which it was found unchanged."""
+    """The revision of the line's change, or the one that last changed the object if none was needed."""
     errors: list[FieldError] = []
 
 
@@ -74,7 +74,7 @@ class TopologyDomain(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     value: str
     nodes: list[str]
     pods: int
-    """Pods placed on these nodes that count; those that the caller may read."""
+    """How many pods are placed on these nodes, of those that the caller may read."""
     free: dict[str, str]
     """Allocatable less requested, by resource, as quantities; negative where over-committed."""
 
@@ -117,21 +117,21 @@ class ViolationItem(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     namespace: str
     name: str
     node_name: str
-    """Where the pod is."""
+    """The node that the pod is on."""
     plugin: str
     """The filter that would refuse the pod there."""
     rule: str
-    """Where the pod's manifest has the rule; default constraints are the configuration's."""
+    """The path of the rule in the pod's manifest, or in the configuration for default constraints."""
     execution: Literal["Ignored", "Required"]
     """Whether the rule only bound scheduling, or is required during execution, too."""
     reason: str
-    """In kube-scheduler's words."""
+    """Why the node is not feasible, in kube-scheduler's words."""
     conflicts_with: list[PodName]
     """The first of the pods that anti-affinity matches, by namespace and name."""
     skew: int | None
-    """How far the pod's domain is above the least one, where a spread constraint is broken."""
+    """By how many pods the domain exceeds the least one, if a spread constraint is broken."""
     since: datetime | None
-    """When it broke; known only of pod affinity that is required during execution."""
+    """When the rule broke; known only for pod affinity that is required during execution."""
 
 
 class ViolationsAnswer(Answer, frozen=True, kw_only=True):
@@ -141,15 +141,15 @@ class ViolationsAnswer(Answer, frozen=True, kw_only=True):
 
 
 class PendingAnswer(Answer, frozen=True, kw_only=True):
-    """What became of pending pods: those in neither are gone, or were not tried."""
+    """What became of pending pods; a pod in neither field is gone, or was not tried."""
 
     refused: dict[tuple[str, str], Refused]
-    """By namespace and name."""
+    """Why pods were refused, by namespace and name."""
     placed: tuple[tuple[str, str], ...] = ()
 
 
 class EvictionsAnswer(Answer, frozen=True, kw_only=True):
-    """When it is time to look again although nothing has changed; None: never."""
+    """When the next sweep is due even if nothing has changed; None: never."""
 
     due: datetime | None
 

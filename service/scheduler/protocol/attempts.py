@@ -1,4 +1,4 @@
-"""What passes between the pending queue and the decisions: whom to try, and what came of it."""
+"""The values between the pending queue and the decisions: which pods to try, and the results."""
 
 from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple
@@ -14,18 +14,18 @@ class Refused(msgspec.Struct, frozen=True):
     """Why a pod was not placed."""
 
     revision: int
-    """The state that it was decided on."""
+    """The revision of the state on which this was decided."""
     reasons: Mapping[str, Collection[str]]
-    """Plugin to the reasons that it gave."""
+    """The reasons that each plugin gave."""
     message: str
     is_costly: bool = False
-    """Finding out took so long that it should not be asked often."""
+    """Whether the attempt took so long that it should not be made often."""
     again_after: float | None = None
-    """Seconds after which something else is to be told, though nothing has changed."""
+    """The seconds after which the message changes even if nothing else does; None: never."""
 
 
 class ConditionUpdate(NamedTuple):
-    """A pod of which the condition should say why it waits; it is not tried."""
+    """A pod whose condition should say why it waits; the pod is not tried for that."""
 
     key: ObjectName
     reason: WaitReason

@@ -1,4 +1,4 @@
-"""Who wants something of a cluster, as far as deciding has to know it."""
+"""The caller of a request, as far as a decision needs to know it."""
 
 import msgspec
 
@@ -7,20 +7,20 @@ from service.model.principals import EVERYBODY, Principal, Verb
 
 
 class Caller(msgspec.Struct, frozen=True):
-    """Somebody who was let in, and the cluster that they ask something of."""
+    """A principal who was let in, and the cluster that the request is for."""
 
     principal: Principal
     cluster: str
 
     def may(self, verb: Verb, namespace: str) -> bool:
-        """Whether they may do this in a namespace."""
+        """Whether the caller may do this in a namespace."""
         return self.principal.may(verb, self.cluster, namespace)
 
     def require(self, verb: Verb, namespace: str, why: str) -> None:
-        """See that they may do this in a namespace; `why` says what takes it.
+        """Check that the caller may do this in a namespace; `why` says why the right is needed.
 
         Raises:
-            Forbidden: they may not.
+            Forbidden: the caller may not.
         """
         if not self.may(verb, namespace):
             raise Forbidden(
@@ -29,4 +29,4 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 ANYBODY = Caller(EVERYBODY, "")
-"""Whoever may do everything: this server itself, and its clients where it asks nobody who they are."""
+"""A caller who may do everything: the server itself, or any client if the server asks for no token."""

@@ -1,7 +1,7 @@
-"""What clients want of a cluster: frozen values, already read and valid by themselves.
+"""The requests to a cluster: frozen values, already read and valid by themselves.
 
-Whether an intent can be had depends on the cluster's state, and is decided in
-`service.scheduler.decide`; the type parameter says what it is answered.
+Whether an intent can be carried out depends on the cluster's state, and is decided in
+`service.scheduler.decide`. The type parameter is the type of the answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,13 +40,15 @@ class Preconditions(msgspec.Struct, frozen=True, kw_only=True):
     """What must be true of the stored object, else the intent is refused."""
 
     resource_version: str | None = None
-    """`metadata.resourceVersion`, as sent; RevisionConflict."""
+    """The `metadata.resourceVersion` that was sent; if it differs, RevisionConflict is raised."""
     uid: str | None = None
-    """`metadata.uid`; RevisionConflict."""
+    """The `metadata.uid` that was sent; if it differs, RevisionConflict is raised."""
     if_match: tuple[str, ...] | None = None
-    """The entity tags of `If-Match` without their quotes, `("*",)` for any; PreconditionFailed."""
+    """The entity tags of `If-Match` without their quotes, `("*",)` for any object. If none of them
+    is the object's, PreconditionFailed is raised."""
     if_none_match: tuple[str, ...] | None = None
-    """Likewise of `If-None-Match`: with `*` only if there is no such object; PreconditionFailed."""
+    """The entity tags of `If-None-Match`, `("*",)` if there must be no such object. If one of them
+    is the object's, PreconditionFailed is raised."""
 
 
 NO_PRECONDITIONS = Preconditions()
@@ -73,7 +75,7 @@ class PatchObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class DeleteObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Remove an object; a namespace takes its pods with it."""
+    """Delete an object; a namespace is deleted with all that is in it."""
 
     kind: str
     namespace: str = ""
@@ -83,10 +85,9 @@ class DeleteObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
-    """Put all objects of a `List` in one commit, or none; a priority class sets its setting.
+    """Put all objects of a `List` in one commit, or none; a PriorityClass changes the configuration.
 
-    `prune` names the kinds of which all others are removed that were last changed at or before
-    `prune_before`.
+    Of the kinds in `prune`, all other objects are deleted that did not change after `prune_before`.
     """
 
     manifests: tuple[Applicable, ...]
@@ -96,18 +97,18 @@ class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
 
 
 class ApplyLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of NDJSON: the object, or what is wrong with it, or that the caller may not write it."""
+    """One line of NDJSON: the object, or the error that it is not valid or may not be written."""
 
     line: int
     object: Applicable | InvalidManifest | Forbidden
     kind: str | None = None
-    """Of a bad line, as far as it could be read; taken from the object otherwise."""
+    """The kind that a bad line names, as far as it can be read; a good line has it in its object."""
     namespace: str | None = None
     name: str | None = None
 
 
 class ApplyLines(Intent[LinesAnswer], frozen=True, kw_only=True):
-    """Put some objects in one commit; bad ones are reported and the rest goes on."""
+    """Put some objects in one commit; bad lines are reported, and stop no other."""
 
     lines: tuple[ApplyLine, ...]
     caller: Caller = ANYBODY
@@ -134,23 +135,23 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     pods: tuple[PodManifest, ...] = ()
     pod_refs: tuple[PodRef, ...] = ()
     path: Literal["pods", "podRefs", "template", "place", "pod"] = "pods"
-    """The field of the request, for errors: see `place_of`."""
+    """The field of the request that has the pods, for the paths in errors (see `place_of`)."""
     all_or_nothing: bool = False
     queue: bool = False
-    """Keep what cannot be placed as pending pods."""
+    """Whether pods that cannot be placed are kept as pending pods."""
     dry_run: bool = False
     explain: Literal["None", "Summary", "Full"] = "None"
     without_groups: bool = False
-    """Nothing is known of PodGroups: their members are pods like all others."""
+    """Whether PodGroups are ignored, so that their members are pods like all others."""
     caller: Caller = ANYBODY
 
     def place_of(self, index: int) -> str:
-        """Where the request says what a pod is: `pods[3]`, or `template` of all its replicas."""
+        """The path of a pod in the request: `pods[3]`, or `template` for all replicas of one."""
         return self.path if self.path in ("template", "pod") else f"{self.path}[{index}]"
 
 
 class PlacePending(Intent[PendingAnswer], frozen=True, kw_only=True):
-    """Place stored pods that wait; nobody asked for it, the pending queue found them due."""
+    """Place pending pods that the queue has found due; this is no client's request."""
 
     attempts: Attempts
 
@@ -175,22 +176,22 @@ class EvictPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
 
 class ExplainPod(Intent[ExplanationAnswer], frozen=True, kw_only=True):
-    """Why a stored pod is where it is, or why it waits."""
+    """Explain why a stored pod is where it is, or why it waits."""
 
     namespace: str
     name: str
 
 
 class ReadTopology(Intent[TopologyAnswer], frozen=True, kw_only=True):
-    """The domains of a topology key."""
+    """Read the domains of a topology key."""
 
     key: str
     namespaces: frozenset[str] | None = None
-    """Whose pods are counted; None: everybody's."""
+    """The namespaces whose pods are counted; None: all."""
 
 
 class ReadComputed(Intent[ComputedAnswer], frozen=True, kw_only=True):
-    """Objects of which `status` is computed: all of a kind, those of a namespace, or one."""
+    """Read objects whose `status` is computed: all of a kind, those of a namespace, or one."""
 
     kind: str
     namespace: str | None = None
@@ -198,26 +199,26 @@ class ReadComputed(Intent[ComputedAnswer], frozen=True, kw_only=True):
 
 
 class ReadViolations(Intent[ViolationsAnswer], frozen=True, kw_only=True):
-    """Which placed pods break which required rule."""
+    """Read which placed pods break which required rule."""
 
 
 class EvictViolating(Intent[EvictionsAnswer], frozen=True, kw_only=True):
     """Evict pods whose rules that are required during execution do not hold.
 
-    Nobody asked for it: whoever looks after the cluster's evictions found that it may be time.
+    This is no client's request: the controller of evictions makes it when it may be time.
     """
 
     clock: Callable[[], datetime]
-    """The database's time, or a moment ago (P16). It is looked at each time this is decided, for a
-    rule that broke meanwhile has not been broken for longer than that."""
+    """Returns the database's time now, or a moment ago (P16). It is read each time the intent is
+    decided, so that a timer started by this decision cannot begin too early."""
 
 
 class Idempotency(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
-    """A client's name for one request: its answer is recorded and given again (P11)."""
+    """A client's key for one request: the answer is recorded, and given again to a repetition (P11)."""
 
     operation: str
     key: str
     chunk: int = 0
     request_hash: bytes
     encode: Callable[[A], bytes]
-    """The answer as the API will want it back; called when the answer is decided."""
+    """Turns the decided answer into the bytes that are recorded, and that the API reads back."""

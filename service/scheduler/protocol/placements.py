@@ -1,4 +1,4 @@
-"""What placements are answered, and the words in which they are asked for."""
+"""The answers to placements, and the words in which they are asked for."""
 
 from typing import Any, Literal
 
@@ -29,9 +29,9 @@ class PlacementResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     node_name: str | None = None
     score: int | None = None
     planned_revision: int
-    """The state that `score` and `explanation` belong to."""
+    """The revision of the state that `score` and `explanation` belong to."""
     reason: str | None = None
-    """Of a pod that is Denied: the rule, in CamelCase."""
+    """If the pod is Denied: the rule that denies it, in CamelCase."""
     message: str | None = None
     explanation: Any = None
 
@@ -50,7 +50,7 @@ class PlacementAnswer(Answer, frozen=True, kw_only=True):
     committed: bool
     """Whether this call wrote something."""
     attempts: int
-    """How often it was decided; more than once after lost races."""
+    """How often the request was decided; more than once if races were lost."""
     results: list[PlacementResult]
     group: GroupFailure | None = None
 

@@ -1,7 +1,7 @@
-"""What the scheduler needs of the world: a store, a clock and identifiers.
+"""What the scheduler needs from outside: a store, a clock and identifiers.
 
-Everything that could differ between two runs comes in here, so several schedulers, one store and
-one clock make a simulation that can be repeated exactly. Shapes are `service.model.log`'s.
+Everything that could differ between two runs comes in here, so a simulation with several schedulers,
+one store and one clock can be repeated exactly. The types of the values are in `service.model.log`.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ class Store(Protocol):
         ...
 
     async def create_cluster(self, name: str, config: bytes, caller: AuditedCaller) -> ClusterRow:
-        """A new cluster; if the name is taken meanwhile, Conflict is raised."""
+        """Create a cluster; raises Conflict if the name is taken meanwhile."""
         ...
 
     async def delete_cluster(self, cluster_id: int, caller: AuditedCaller) -> bool:
@@ -70,23 +70,24 @@ class Store(Protocol):
     async def read_objects(
         self, cluster_id: int, after: ObjectKey | None, limit: int
     ) -> ObjectPage:
-        """At most `limit` objects of all kinds by their keys, those beyond the key `after` (P13).
+        """Read at most `limit` objects of all kinds in the order of their keys, beyond `after` (P13).
 
-        The page's head is of the same instant; fewer than `limit` objects: there are no more.
+        The page's head is read at the same instant. If there are fewer than `limit` objects, these
+        are the last ones.
         """
         ...
 
     async def read_log(
         self, cluster_id: int, after: int, tip: UUID | None, limit: int
     ) -> LogPage | Diverged:
-        """Whole commits after a revision whose last commit was `tip` (P3, P12)."""
+        """Read whole commits after a revision whose last commit was `tip` (P3, P12)."""
         ...
 
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
         """Extend the log if it still ends where the request expects it to (P1).
 
         Raises:
-            OutcomeUnknown: it cannot be said whether it was extended; ask `settle_unknown`.
+            OutcomeUnknown: it is not known whether the log was extended; ask `settle_unknown`.
             ReplicaMismatch: the objects stored are not those that the request changes.
         """
         ...
@@ -101,7 +102,7 @@ class Store(Protocol):
         ...
 
     async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
-        """Find out what became of an attempt, and make sure that it stays so (P4).
+        """Find out whether an attempt was committed, and make sure that this stays so (P4).
 
         Raises:
             OutcomeUnknown: it cannot be found out now, or never again.
@@ -117,7 +118,7 @@ class Store(Protocol):
     async def find_answers(
         self, cluster_id: int, keys: Sequence[IdempotencyKey]
     ) -> Sequence[IdempotencyRecord]:
-        """The records that these keys have."""
+        """Return the records of those keys that have one."""
         ...
 
     def notify(self, cluster_id: int) -> None:
@@ -125,7 +126,7 @@ class Store(Protocol):
         ...
 
     def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Clusters whose logs are said to have grown; an empty set: perhaps any of them has.
+        """Yield the clusters whose logs are said to have grown; an empty set: perhaps all of them.
 
         It never ends, and raises nothing.
         """
@@ -136,15 +137,15 @@ class Store(Protocol):
         ...
 
     async def list_clusters(self) -> list[ClusterRow]:
-        """All clusters with what they count."""
+        """All clusters, with the numbers of their objects."""
         ...
 
     async def expired_leases(self, name: str) -> list[str]:
-        """The clusters of which nobody prolonged the lease of this name, and nobody gave it back."""
+        """The clusters whose lease of this name has run out, and was not given back."""
         ...
 
     async def unattended(self, name: str, mention: bytes) -> list[str]:
-        """The clusters of which nobody has the lease of this name, and a pod's body has these bytes."""
+        """The clusters whose lease of this name nobody holds, and where some pod's body has these bytes."""
         ...
 
     async def acquire_lease(
@@ -156,7 +157,7 @@ class Store(Protocol):
     async def claim_lease(
         self, cluster_id: int, name: str, holder: str, seconds: float
     ) -> Lease | None:
-        """Take or prolong a lease, or tell who holds it; None if the cluster is gone."""
+        """Take or prolong a lease, and return it with its holder; None if the cluster is gone."""
         ...
 
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
@@ -166,31 +167,34 @@ class Store(Protocol):
     async def compact(
         self, cluster_id: int, *, keep_changes: int, keep_seconds: float
     ) -> tuple[int, bool]:
-        """One step of compaction: the log's floor, and whether it rose (then ask again) (P12)."""
+        """Do one step of compaction (P12); return the log's floor, and whether it rose.
+
+        If it rose, there may be more to do, so call this again.
+        """
         ...
 
     async def sweep_answers(self, cluster_id: int, *, keep_seconds: float) -> int:
-        """Delete idempotency records that are older; how many (ask again if any) (P11)."""
+        """Delete some idempotency records that are older, and return how many; 0: none is left (P11)."""
         ...
 
     async def add_events(self, cluster_id: int, events: Sequence[Event]) -> None:
-        """Add events, or count them where there are equal ones; none if the cluster is gone."""
+        """Add events, or count them if equal ones are stored; do nothing if the cluster is gone."""
         ...
 
     async def sweep_events(self, cluster_id: int, *, keep_seconds: float, keep_rows: int) -> int:
-        """Delete events that are older, or beyond so many of a reason; how many (ask again)."""
+        """Delete some events that are too old, or too many of a reason; return how many, 0 at the end."""
         ...
 
     async def sweep_audit(self, *, keep_seconds: float) -> int:
-        """Delete rows of the audit that are older; how many (ask again if any)."""
+        """Delete some rows of the audit that are older, and return how many; 0: none is left."""
         ...
 
 
 class ReplicaReports(Protocol):
-    """Where processes say what their replicas hold."""
+    """The place where processes report what their replicas hold."""
 
     async def report_replicas(self, process: str, states: Mapping[int, ReplicaState]) -> None:
-        """Say so of all replicas of one process, by cluster; raises StorageUnavailable."""
+        """Report all replicas of one process, by cluster; raises StorageUnavailable."""
         ...
 
 
@@ -206,7 +210,7 @@ class Clock(Protocol):
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Let others run for so long; 0: just once."""
+        """Let other tasks run for so long; 0: each of them once."""
         ...
 
 

@@ -1,1 +1,1 @@
-"""A cluster in the memory of a worker: loaded, followed along the log, with the quotas and pod groups that are counted of it."""
+"""A cluster in the memory of a worker, which follows the log, with the quotas and groups counted of it."""

@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class Observer(Protocol):
-    """Whoever wants to know what the replica holds for certain. It raises nothing."""
+    """Is told what the replica holds for certain. Its methods raise nothing."""
 
     def loaded(self, replica: Replica) -> None:
         """There is a new replica, of which nothing is tentative."""
@@ -52,7 +52,7 @@ class Follower:
         self._limits = limits
         self._observer = observer
         self._loading: Loading[Replica] | None = None
-        """A load that could not go on for a while."""
+        """A load that stopped because the database could not be reached, and will go on later."""
         self.replica: Replica | None = None
         self.head: Head | None = None
 
@@ -61,7 +61,7 @@ class Follower:
         self.replica = self.head = self._loading = None
 
     def settle(self, end: Mark, head: Head) -> None:
-        """The replica's changes up to `end` are committed, and made this head."""
+        """Note that the replica's changes up to `end` are committed, and that `head` is theirs."""
         if self.replica is not None:
             assert head.revision == end.revision
             self.head = head
@@ -117,7 +117,7 @@ class Follower:
         )
 
     async def _read_page(self) -> bool:
-        """Apply the next page of the log; whether there is more to do."""
+        """Apply the next page of the log, and return whether there is more to read or load."""
         assert self.head is not None
         after, tip = self.head.revision, self.head.tip
         page = await self._store.read_log(

@@ -29,7 +29,7 @@ class ConfigManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ViolationTimer(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod and the rule of its that has not held since a time; the pod is this very one."""
+    """Since when a rule of a pod has not held; the uid says that it is this very pod."""
 
     namespace: str
     name: str
@@ -46,7 +46,7 @@ class EvictionsAt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EvictionState(msgspec.Struct, frozen=True, kw_only=True):
-    """What evicting has to remember, as the object (`Evictions`, "", `state`)."""
+    """The state that evictions need in later sweeps, as the object (`Evictions`, "", `state`)."""
 
     kind: ClassVar[str] = "Evictions"
     namespace: ClassVar[str] = ""
@@ -54,7 +54,7 @@ class EvictionState(msgspec.Struct, frozen=True, kw_only=True):
     uid: ClassVar[str] = ""
     labels: ClassVar[Mapping[str, str]] = {}
     timers: tuple[ViolationTimer, ...] = ()
-    """By namespace, name and rule."""
+    """The running timers, sorted by namespace, name and rule."""
     recent: tuple[EvictionsAt, ...] = ()
     """The evictions of the last minute, the oldest first."""
 
@@ -66,7 +66,7 @@ class EvictionState(msgspec.Struct, frozen=True, kw_only=True):
 class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that were to be placed all or none and now wait, as (`WaitingGroup`, "", id).
 
-    A member that was never stored, because it was denied, is waited for.
+    The group also waits for members that are not stored because they were denied.
     """
 
     kind: ClassVar[str] = "WaitingGroup"
@@ -75,7 +75,7 @@ class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
     labels: ClassVar[Mapping[str, str]] = {}
     name: str
     members: tuple[tuple[str, str], ...]
-    """Namespace and name, in the order of the request."""
+    """The pods' namespaces and names, in the order of the request."""
 
     def render(self) -> bytes:
         """The group as JSON."""
@@ -83,17 +83,17 @@ class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 INTERNAL_KINDS = frozenset({CLUSTER_KIND, EvictionState.kind, WaitingGroup.kind})
-"""Kinds that are no objects to clients."""
+"""The kinds that clients do not see as objects."""
 
 StoredManifest: TypeAlias = AnyManifest | ConfigManifest | EvictionState | WaitingGroup
 """Every kind of object that a replica holds."""
 
 
 def load_manifest(kind: str, body: bytes, templates: TemplateCache) -> StoredManifest:
-    """An object from the bytes that were committed, which are valid.
+    """Read an object back from the bytes that were committed, which are valid.
 
     Raises:
-        KeyError: a kind that this version does not know.
+        KeyError: this version does not know the kind.
         PluginMissing: a configuration names a plugin that this process does not know.
     """
     if kind == CLUSTER_KIND:

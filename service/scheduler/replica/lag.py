@@ -2,23 +2,23 @@
 
 
 class Lag:
-    """Compares what was heard of a log's head with what a replica holds."""
+    """Compares the last known head of a log with the revision of a replica."""
 
     def __init__(self) -> None:
         self._head = self._missed = 0
         self._since = 0.0
-        """When the head `_missed` was heard of, which the replica did not have then."""
+        """When the head at revision `_missed` became known, which the replica did not have then."""
 
     def hear(self, head: int, replica: int, now: float) -> None:
-        """The log has reached the revision `head`, the replica `replica`."""
+        """Note that the log has reached the revision `head`, and the replica `replica`."""
         self._head = head
         if replica >= self._missed or head < self._missed:
             self._missed, self._since = head, now
 
     def revisions(self, replica: int) -> int:
-        """Changes that the log is known to have and the replica has not."""
+        """How many changes are known to be in the log and not in the replica."""
         return max(0, self._head - replica)
 
     def seconds(self, replica: int, now: float) -> float:
-        """For how long the log has had something that the replica has not."""
+        """For how long the log has had a change that the replica has not."""
         return now - self._since if replica < self._missed else 0.0

@@ -1,9 +1,9 @@
 """Reading all objects of a cluster in ranges of their keys, each in a statement of its own (P13).
 
-One long snapshot would keep PostgreSQL from clearing what commits leave behind, and hold all rows
-at once. Here each range comes with the head of its instant, and before it is added, what was read
-before is brought to that head by the log. So at each step there is the cluster as it was at one
-revision, as far as the last key read; at the end it is all of it.
+One long snapshot would keep PostgreSQL from removing old row versions, and all rows would be in
+memory at once. Instead, each range is read together with the head at that instant. Before the range
+is added, the log brings the ranges that were read before to that head. So after each step, all
+objects up to the last key read are as they were at one revision; at the end these are all objects.
 """
 
 import asyncio
@@ -30,26 +30,26 @@ _LIMITS = Limits()
 
 
 class Source(Protocol):
-    """Where objects and their log are read: see `service.scheduler.protocol.ports.Store`."""
+    """The part of `service.scheduler.protocol.ports.Store` that reads objects and their log."""
 
     async def read_objects(
         self, cluster_id: int, after: ObjectKey | None, limit: int
     ) -> ObjectPage:
-        """At most `limit` objects of all kinds by their keys, those beyond the key `after`."""
+        """Read at most `limit` objects of all kinds in the order of their keys, beyond `after`."""
         ...
 
     async def read_log(
         self, cluster_id: int, after: int, tip: UUID | None, limit: int
     ) -> LogPage | Diverged:
-        """Whole commits after a revision whose last commit was `tip` (P3, P12)."""
+        """Read whole commits after a revision whose last commit was `tip` (P3, P12)."""
         ...
 
 
 class Target(Protocol):
-    """What is filled, empty at first."""
+    """The objects that are being loaded; empty at first."""
 
     def load(self, rows: Sequence[ObjectRow]) -> None:
-        """Take over objects that it does not have."""
+        """Add objects that are not there yet."""
         ...
 
     def apply(self, change: Change) -> None:
@@ -61,7 +61,7 @@ class Target(Protocol):
         ...
 
     def arrive(self, revision: int) -> None:
-        """All that it has is as it was at this revision."""
+        """Note that all objects in it are as they were at this revision."""
         ...
 
 
@@ -69,10 +69,10 @@ AnyTarget = TypeVar("AnyTarget", bound=Target)
 
 
 class Loading(Generic[AnyTarget]):
-    """One cluster on its way into a target of its own.
+    """Loads one cluster into a new target.
 
-    A read that fails leaves it as it was, so `run` may be called again and goes on from there.
-    After any other failure it is worth nothing any more.
+    If a read fails, nothing is lost: `run` may be called again and goes on from there. After any
+    other failure this object cannot be used any more.
     """
 
     def __init__(
@@ -93,15 +93,15 @@ class Loading(Generic[AnyTarget]):
     def _begin(self) -> None:
         self._target = self._new_target()
         self.head: Head | None = None
-        """As of when the target has what was loaded; None: nothing was."""
+        """The head at which the objects in the target are; None if nothing was loaded yet."""
         self._after: ObjectKey | None = None
-        """The target has the cluster at its head, up to this key."""
+        """The last key read: the target has all objects up to it."""
 
     async def run(self) -> tuple[AnyTarget, Head]:
-        """The whole cluster at one revision, and the head that it has then.
+        """Load the whole cluster at one revision, and return it with the head at that revision.
 
         Raises:
-            StorageUnavailable: nothing more could be read now.
+            StorageUnavailable: the next range, or the log, could not be read now.
             NotFound: the cluster is gone.
         """
         while True:
@@ -123,7 +123,7 @@ class Loading(Generic[AnyTarget]):
         self.come_to(page.head)
 
     async def has_come_to(self, head: Head) -> bool:
-        """Bring what was read before to a later head; False: the log does not lead there."""
+        """Bring what was read before to a later head; return False if the log does not lead there."""
         while self.head is not None and self.head.tip != head.tip:
             page = await self._source.read_log(
                 self._cluster_id, self.head.revision, self.head.tip, self._page_changes
@@ -140,7 +140,7 @@ class Loading(Generic[AnyTarget]):
         return True
 
     def follow(self, changes: Sequence[Change], last: int) -> None:
-        """Make the log's changes up to a revision, of what was loaded before."""
+        """Make the log's changes up to the revision `last`, to the objects that were loaded before."""
         for change in changes:
             if change.revision > last:
                 return
@@ -150,20 +150,20 @@ class Loading(Generic[AnyTarget]):
                 self._target.pass_over(change)
 
     def is_loaded(self, key: ObjectKey) -> bool:
-        """Whether the object of this key would have come with the ranges that were read before."""
+        """Whether this key lies within the ranges that were read before."""
         assert self._after is not None
         return key <= self._after
 
     def come_to(self, head: Head) -> None:
-        """All that was loaded is now as it was at this head."""
+        """Note that all loaded objects are now as they were at this head."""
         self._target.arrive(head.revision)
         self.head = head
 
 
 class Rows:
-    """Objects as they are stored, by their keys: those that are wanted.
+    """A target that keeps the stored rows, by their keys, of all objects that are wanted.
 
-    `room` is told how many bytes they have in all, and may raise where that is too many.
+    `room` is called with the number of bytes of all rows, and may raise if these are too many.
     """
 
     def __init__(
@@ -177,14 +177,14 @@ class Rows:
         self._bytes = 0
 
     def load(self, rows: Sequence[ObjectRow]) -> None:
-        """Take over objects."""
+        """Add the rows of objects that are wanted."""
         for row in rows:
             if self._wants(row.key):
                 self._put(row)
         self._room(self._bytes)
 
     def apply(self, change: Change) -> None:
-        """Put or delete one."""
+        """Put or delete the row of one object."""
         if not self._wants(change.key):
             return
         self._drop(change.key)
@@ -201,10 +201,10 @@ class Rows:
             self._bytes -= len(known.body)
 
     def pass_over(self, change: Change) -> None:
-        """It will come with a later range."""
+        """Do nothing: the object will come with a later range."""
 
     def arrive(self, revision: int) -> None:
-        """The head tells."""
+        """Do nothing: `load` takes the revision from the head."""
 
 
 async def load(
@@ -213,12 +213,12 @@ async def load(
     limits: Limits = _LIMITS,
     new_rows: Callable[[], Rows] = Rows,
 ) -> Snapshot:
-    """All objects of a cluster at one revision, ordered by kind, namespace and name (P13).
+    """Read all objects of a cluster at one revision, sorted by kind, namespace and name (P13).
 
-    `new_rows` makes what they are read into, which need not want all of them.
+    `new_rows` makes the target of the load, which may leave out objects that are not wanted.
 
     Raises:
-        StorageUnavailable: not all could be read.
+        StorageUnavailable: not all objects could be read.
         NotFound: the cluster is gone.
     """
     loading = Loading(cluster_id, source=source, new_target=new_rows, limits=limits)

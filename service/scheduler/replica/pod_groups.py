@@ -1,7 +1,7 @@
-"""Which stored pods belong together: the members of pod groups, and of placements that wait.
+"""Which stored pods belong together: members of pod groups, and pods that one request asked for.
 
 The index follows the replica change by change, tentative changes included; undoing a change is
-the opposite change. Like the ledger of quotas it holds nothing that the objects do not say.
+the opposite change. Like the ledger of quotas, it can be computed from the objects alone.
 """
 
 from collections.abc import Collection
@@ -30,7 +30,7 @@ class Groups:
         self._waiting: dict[ObjectName, WaitingGroup] = {}
 
     def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
-        """One object is now another, or there, or gone."""
+        """Follow the change of one object, which came (no `before`), changed, or went (no `after`)."""
         match after or before:
             case PodManifest():
                 old, new = _labelled(before), _labelled(after)
@@ -46,11 +46,11 @@ class Groups:
         return self._labelled.get(group, {}).keys()
 
     def waiting_with(self, key: ObjectName) -> WaitingGroup | None:
-        """The placement that a pod waits for together with others."""
+        """The group of pods with which a pod waits to be placed all or none, if there is one."""
         return self._waiting.get(key)
 
     def all_waiting(self) -> list[WaitingGroup]:
-        """All placements that wait."""
+        """All groups of pods that wait to be placed all or none."""
         return list({each.name: each for each in self._waiting.values()}.values())
 
     def _rewait(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
@@ -76,7 +76,7 @@ class Groups:
 
 
 def group_of(manifest: PodManifest) -> GroupRef | None:
-    """The PodGroup that a pod is a member of, stored or not."""
+    """Return the PodGroup that a pod is a member of, which need not be stored."""
     name = pod_group_of(manifest.pod.labels)
     return GroupRef(manifest.namespace, name) if name else None
 

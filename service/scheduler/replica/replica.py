@@ -1,9 +1,9 @@
 """One cluster in memory: its objects by kind and key, and the engine's counters over them.
 
-All changes take one path, whether they come from the log or are only tentative. Each is
-remembered with what was there before, so the newest can be undone, in reverse order, until the
-log has them (`settle`). If anything raises in the middle of a change the replica is worth
-nothing any more and has to be dropped: nothing here tries to repair it (P7).
+All changes take one path, whether they come from the log or are only tentative. Each is remembered
+with what was there before, so that changes can be undone, the newest first, until they are in the
+log (`settle`). If an error is raised in the middle of a change, the replica may be wrong and has to
+be dropped: nothing here tries to repair it (P7).
 """
 
 import hashlib
@@ -36,7 +36,8 @@ from service.scheduler.replica.quotas import Ledger
 """Namespace and name; the namespace is "" where the kind has none."""
 
 
-# Structs and not named tuples, which take four times as long to make: each change makes several.
+# These are structs because named tuples take four times as long to make, and each change makes
+# several of them.
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False):
@@ -76,15 +77,15 @@ class Replica:
         self._objects: dict[str, dict[ObjectName, Stored]] = {}
         self._journal: list[Entry] = []
         self._digested: tuple[int, str] | None = None
-        """The last digest and its revision."""
+        """The revision of the last digest that was computed, and this digest."""
         self._settled = 0
-        """Entries ever dropped from the journal's start."""
+        """How many entries were ever dropped from the journal's start."""
         self.on_settled: Callable[[Sequence[Entry]], None] | None = None
-        """Told of every change once the log has it; the replica may be ahead by then."""
+        """Called with changes once they are in the log; the replica may have newer ones by then."""
 
     @property
     def committed_revision(self) -> int:
-        """The newest revision that the log has for certain: nothing beyond it was settled."""
+        """The newest revision that is known to be in the log."""
         return self.revision - len(self._journal)
 
     @property
@@ -151,10 +152,10 @@ class Replica:
         return self._remember(Entry(self.revision + 1, kind, key, before, None))
 
     def apply(self, change: Change) -> None:
-        """Make a change that the log has.
+        """Make a change that is in the log.
 
         Raises:
-            ValueError: it is not the next one.
+            ValueError: it is not the next change of the log.
         """
         self._check_next(change)
         if change.verb == "Put":
@@ -163,10 +164,10 @@ class Replica:
             self.delete(change.kind, change.namespace, change.name)
 
     def pass_over(self, change: Change) -> None:
-        """Leave out a change that the log has, of an object that will be loaded later (P13).
+        """Leave out a change that is in the log, of an object that will be loaded later (P13).
 
         Raises:
-            ValueError: it is not the next one.
+            ValueError: it is not the next change of the log.
         """
         self._check_next(change)
         self.revision = change.revision
@@ -176,17 +177,18 @@ class Replica:
             raise ValueError(f"The log goes on at {change.revision} after {self.revision}.")
 
     def arrive(self, revision: int) -> None:
-        """What was loaded is as the log has it at this revision, and will never be undone."""
+        """Note that what was loaded is as it was at this revision, and will never be undone."""
         self.revision = revision
         self.settle_all()
 
     def load(self, rows: Sequence[ObjectRow]) -> None:
-        """Take over objects as they are stored, in the order of their keys.
+        """Add objects as they are stored, in the order of their keys.
 
-        The configuration, which decides how all else is compiled, comes before namespaces, these
-        before nodes, and nodes before the pods that are counted on them: so do their kinds' names.
-        Each step for all of them before the next one: code and data then stay in the processor's
-        caches, which saves a sixth of the time.
+        The configuration decides how all other objects are compiled, so it has to come first; then
+        namespaces, nodes, and the pods that are counted on them. The order of the kinds' names is
+        the same.
+        Each step is done for all objects before the next step: so code and data stay in the
+        processor's caches, which saves a sixth of the time.
         """
         manifests = [load_manifest(row.kind, row.body, self._templates) for row in rows]
         keys = [self.enter(manifest) for manifest in manifests]
@@ -217,7 +219,7 @@ class Replica:
         self.revision = mark.revision
 
     def put_back(self, entry: Entry) -> None:
-        """Have an object, and what is accounted for it, as before a change."""
+        """Restore an object as it was before a change, and have quotas and groups follow."""
         objects = self._objects[entry.kind]
         if entry.before is None:
             del objects[entry.key]
@@ -226,7 +228,7 @@ class Replica:
         self.account(entry.after, entry.before)
 
     def settle(self, mark: Mark) -> None:
-        """What was before that moment is in the log and will never be undone."""
+        """Note that all changes before that moment are in the log and will never be undone."""
         entries = self.until(mark)
         del self._journal[: len(entries)]
         self._settled = mark.position
@@ -235,11 +237,14 @@ class Replica:
             self.on_settled(entries)
 
     def settle_all(self) -> None:
-        """Everything up to now is in the log."""
+        """Note that all changes up to now are in the log."""
         self.settle(self.mark())
 
     def digest(self) -> str:
-        """Equal replicas, equal digests: of keys and revisions, and after a dash of what is counted."""
+        """Return a hash that is equal for equal replicas.
+
+        It is one hash of all keys and revisions, and after a dash one of all that the engine counts.
+        """
         if self._digested is None or self._digested[0] != self.revision:
             self._digested = (self.revision, self._digest())
         return self._digested[1]
@@ -257,14 +262,14 @@ class Replica:
         return entry
 
     def account(self, before: Stored | None, after: Stored | None) -> None:
-        """Have quotas charged, and groups told, for an object that came, changed or went."""
+        """Have quotas and groups follow an object that came, changed or went."""
         old = before.manifest if before is not None else None
         new = after.manifest if after is not None else None
         self.ledger.change(old, new)
         self.groups.change(old, new)
 
     def enter(self, manifest: StoredManifest) -> ObjectName:
-        """Let the engine know of an object; the object's key, one for all who keep pods by it."""
+        """Pass an object to the engine, and return its key: a tuple that is shared, to save memory."""
         match manifest:
             case PodManifest():
                 return self.cluster.put_pod(manifest.pod)
@@ -275,7 +280,7 @@ class Replica:
             case ConfigManifest():
                 self.cluster.configure(manifest.config)
             case EvictionState():
-                pass  # nothing that places pods
+                pass  # The engine needs nothing of it to place pods.
             case QuotaManifest():
                 pass  # the ledger's
             case PodGroupManifest() | WaitingGroup():

@@ -3,8 +3,8 @@
     log of the store ──▶ Feed: one reader for each cluster and process, with a Ring of recent commits
                            └──▶ Watch: a position in the log; who is behind the ring reads pages
 
-Watchers pull. Nothing is queued for any of them, so a slow one costs no memory: it falls behind
-the ring, then behind what the log keeps, and is told so.
+Watchers pull. Nothing is queued for any of them, so a slow one costs no memory: it falls behind the
+ring, then behind what the log keeps, and gets an error.
 """
 
 from service.scheduler.watching.events import EventType, Selection

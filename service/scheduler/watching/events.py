@@ -1,4 +1,4 @@
-"""Which changes a watcher is told of, and as what: decided from the change alone."""
+"""Which changes are events for a watcher, and of which type: decided from the change alone."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -32,7 +32,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     labels: LabelSelector | None = None
 
     def event(self, change: Change) -> EventType | None:
-        """What a change is to who sees only the selected objects; None: nothing.
+        """Return what a change is to a watcher who sees only the selected objects; None: nothing.
 
         An object that starts to match is added, one that ceases to is deleted.
         """

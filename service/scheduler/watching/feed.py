@@ -1,4 +1,4 @@
-"""One cluster's log as it grows, read once for all who watch it in this process."""
+"""One cluster's log as it grows, read once for all watches of it in this process."""
 
 import asyncio
 import logging
@@ -17,7 +17,8 @@ _log = logging.getLogger(__name__)
 class Feed:
     """Keeps a ring of the newest commits up to date whenever it is woken.
 
-    `watchers` counts those who use it. Once ended, by an error or by `end`, it stays so.
+    `watchers` counts the watches that use it. Once it has ended, by an error or by `end`, it does
+    not begin again.
     """
 
     def __init__(
@@ -39,26 +40,26 @@ class Feed:
         self._error: Exception | None = None
 
     def wake(self) -> None:
-        """Look for more, soon."""
+        """Have the log read soon."""
         self._wake.set()
 
     def hear(self, head: Head | None) -> None:
-        """Look for more if the log's head, which is None if the cluster is gone, is news."""
+        """Have the log read if its head, which is None if the cluster is gone, is new."""
         if head is None or (head.revision, head.tip) != (self.ring.revision, self.ring.tip):
             self.wake()
 
     def end(self, error: Exception | None = None) -> None:
-        """Give no more than is there; then `after` raises `error`."""
+        """Take in no more commits; after the last one in the ring, `after` raises `error`."""
         if not self.ended:
             self.ended, self._error = True, error
             self.wake()
             self._tell()
 
     def after(self, tip: UUID) -> Sequence[LoggedCommit] | None:
-        """Commits that follow one, none if it is the newest; None if it is not in the ring.
+        """Return the commits that follow one, none after the newest; None if it is not in the ring.
 
         Raises:
-            Exception: what the feed ended with, once everything before was taken.
+            Exception: the error that the feed ended with, once everything before it was taken.
         """
         commits = self.ring.after(tip, self._limits.watch_page_changes)
         if not commits and self._error is not None:
@@ -72,7 +73,7 @@ class Feed:
                 await self._wake.wait()
                 self._wake.clear()
                 await self._catch_up()
-                # What is committed meanwhile comes with the next page.
+                # All that is committed during this pause comes with the next page.
                 await self._clock.sleep(self._limits.watch_pause_seconds)
         except MoorageError as error:
             self.end(error)
@@ -86,7 +87,7 @@ class Feed:
             try:
                 more = await self._read_page()
             except StorageUnavailable:
-                # Whoever looks at the heads next will wake this again.
+                # The next look at the heads will wake this feed again.
                 _log.debug("Cluster %s: the log could not be read.", self.cluster_id)
                 return
 
@@ -108,7 +109,7 @@ class Feed:
 
 
 def lost_history(found: Diverged, after: int) -> MoorageError:
-    """Why the log does not lead on from a revision: it was compacted, or is another one (P3)."""
+    """Say why the log does not go on from a revision: it was compacted, or is another log (P3)."""
     if found.floor > after:
         return Compacted(
             f"The log reaches back to revision {found.floor} only; changes after {after} are gone."

@@ -1,4 +1,4 @@
-"""The last commits of a log, within bounds, for all who keep up with it."""
+"""The last commits of a log, within bounds, for all watches that keep up with it."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ class LoggedCommit(msgspec.Struct, frozen=True):
 
 
 def commits_of(page: LogPage) -> Iterator[LoggedCommit]:
-    """A page of the log commit by commit."""
+    """Divide a page of the log into its commits."""
     start = page.revision - len(page.changes) + 1
     for info in page.commits:
         # A fence changes nothing: it ends before it begins (P4).
@@ -40,12 +40,12 @@ class Ring:
         self._bytes_max = bytes_max
         self._commits: deque[LoggedCommit] = deque()
         self._numbers: dict[UUID, int] = {}
-        """The number of the commit that stands on each; numbers count from the ring's start."""
+        """The number of the commit that follows each commit, counted from the first in the ring ever."""
         self._dropped = 0
         self._changes = self._bytes = 0
 
     def append(self, page: LogPage) -> None:
-        """Take in what follows `tip` in the log."""
+        """Add the commits that follow `tip` in the log."""
         for commit in commits_of(page):
             assert commit.info.parent == self.tip
             self._numbers[self.tip] = self._dropped + len(self._commits)
@@ -58,7 +58,7 @@ class Ring:
             self._drop_oldest()
 
     def after(self, tip: UUID, limit: int) -> Sequence[LoggedCommit] | None:
-        """The commits that follow one: about `limit` changes; None if it is not in the ring."""
+        """Return commits that follow one, with about `limit` changes; None if it is not in the ring."""
         if tip == self.tip:
             return ()
         number = self._numbers.get(tip)

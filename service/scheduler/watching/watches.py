@@ -14,7 +14,7 @@ from service.scheduler.watching.feed import Feed, lost_history
 from service.scheduler.watching.ring import LoggedCommit, commits_of
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
-"""Runs something in the background, and holds on to it."""
+"""A function that runs a coroutine in the background, and keeps its task from being collected."""
 
 
 class Watching:
@@ -27,7 +27,8 @@ class Watching:
         self._spawn = spawn
         self._feeds: dict[int, Feed] = {}
         self._seats: Counter[str | None] = Counter()
-        """Watches that are open, by who has them; taken before anything is waited for, so that none is given twice."""
+        """How many watches each caller has. A watch is counted before anything is awaited, so that
+        calls at the same time cannot exceed the limit together."""
         self._page_readers = asyncio.Semaphore(limits.watch_page_readers_max)
         self._closed = False
 
@@ -42,16 +43,16 @@ class Watching:
         return set(self._feeds)
 
     def feed_of(self, cluster_id: int) -> Feed:
-        """What the watches of a cluster share; KeyError if there are none."""
+        """Return the feed that the watches of a cluster share; raises KeyError if there are none."""
         return self._feeds[cluster_id]
 
     def wake(self, cluster_id: int) -> None:
-        """A cluster's log has grown: have its watchers told."""
+        """Have the log of a cluster read, as it has grown."""
         if feed := self._feeds.get(cluster_id):
             feed.wake()
 
     def hear(self, heads: dict[int, Head], asked: set[int]) -> None:
-        """Where the logs of these clusters end; those that are gone are absent."""
+        """Take in the heads of the clusters `asked`; a cluster that is gone has none."""
         for cluster_id, feed in list(self._feeds.items()):
             if cluster_id in asked:
                 feed.hear(heads.get(cluster_id))
@@ -62,22 +63,23 @@ class Watching:
         self.end_feeds()
 
     def end_feeds(self) -> None:
-        """End what all watches that are open take commits from, and so these."""
+        """End all feeds, and so all watches that take commits from them."""
         for feed in self._feeds.values():
             feed.end()
         self._feeds.clear()
 
     async def open(self, cluster: str, since: int | None, caller: str | None = None) -> "Watch":
-        """A watch from after revision `since` on, from the present head on if that is None.
+        """Open a watch of all changes after the revision `since`; after the present head if it is None.
 
-        It counts until it is closed, for everybody and for its `caller`; None: for somebody who is not counted.
+        Until it is closed, it counts toward the limit of all watches and that of its `caller`; None
+        is a caller who has no limit.
 
         Raises:
             NotFound: there is no such cluster.
             Compacted: the log no longer reaches back to that revision.
-            HistoryReplaced: the log never had it.
+            HistoryReplaced: the log never had that revision.
             Overloaded: there are too many watches, or the server is shutting down.
-            Denied: the caller has too many.
+            Denied: the caller has too many watches.
         """
         stand_up = self._take_seat(caller)
         try:
@@ -87,7 +89,7 @@ class Watching:
             raise
 
     def _take_seat(self, caller: str | None) -> Callable[[], None]:
-        """Count one watch more; what is given counts it less, once."""
+        """Count one more watch, and return the function that ends this; it works only once."""
         limits = self._limits
         if self._closed:
             raise Overloaded("The server is shutting down.")
@@ -118,7 +120,7 @@ class Watching:
         )
 
     async def open_at(self, cluster_id: int, since: int, at_end: Callable[[], None]) -> "Watch":
-        """Begin with a page that needs no tip: the revision may lie within a commit."""
+        """Open a watch with a page that is read without a tip, as the revision may be within a commit."""
         async with self._page_readers:
             page = await self._store.read_log(
                 cluster_id, since, None, self._limits.watch_page_changes
@@ -138,13 +140,13 @@ class Watching:
         )
 
     async def read_page(self, cluster_id: int, revision: int, tip: UUID) -> list[LoggedCommit]:
-        """What follows a position, for one who is behind the ring; empty at the head.
+        """Read the commits that follow a position, for a watch behind the ring; none at the head.
 
         While the database cannot be reached, this waits, unless all watches are to end.
 
         Raises:
             NotFound: the cluster is gone.
-            Compacted, HistoryReplaced: the log does not lead on from there.
+            Compacted, HistoryReplaced: the log does not go on from there.
         """
         limit = self._limits.watch_page_changes
         while True:
@@ -161,7 +163,7 @@ class Watching:
             return list(commits_of(page))
 
     def join(self, cluster_id: int, head: Head) -> Feed:
-        """The feed of a cluster, begun at `head` if there is none; `leave` it when done."""
+        """Use the feed of a cluster, begun at `head` if there is none; call `leave` when done."""
         feed = self._feeds.get(cluster_id)
         if feed is None or feed.ended:
             feed = Feed(cluster_id, head, store=self._store, clock=self._clock, limits=self._limits)
@@ -175,7 +177,7 @@ class Watching:
         return feed
 
     def leave(self, feed: Feed) -> None:
-        """One watcher less; the last one ends the feed."""
+        """Stop using a feed; the last watch ends it."""
         feed.watchers -= 1
         if feed.watchers == 0:
             feed.end()
@@ -184,10 +186,10 @@ class Watching:
 
 
 class Watch:
-    """One watcher's position in a log. It costs nothing but its place before the first `next`; `close` it in any case.
+    """One watcher's position in a log. It always has to be closed, even if `next` was never called.
 
-    `revision` is what the watcher has been given all changes up to: the end of a commit, unless it
-    is still where the watch began; `head` is where the log ended when it was opened.
+    The watcher has got all changes up to `revision`, which is the end of a commit, unless it is still
+    where the watch began. `head` is where the log ended when the watch was opened.
     """
 
     def __init__(
@@ -208,18 +210,18 @@ class Watch:
         self._cluster_id = cluster_id
         self._first = first
         self._tip = position.tip
-        """Of the commit after which the watch goes on, once `_first` is taken."""
+        """The id of the commit after which the watch goes on, once `_first` is taken."""
         self.feed: Feed | None = None
-        """What it takes commits from, once `next` was called and until it is closed."""
+        """The feed, from the first call of `next` until the watch is closed."""
 
     async def next(self) -> Sequence[LoggedCommit] | None:
-        """The next commits, once there are any; None when the server ends all watches.
+        """Wait for the next commits and return them; None when the server ends all watches.
 
-        A call that is cancelled takes nothing.
+        If the call is cancelled, no commit is lost.
 
         Raises:
             NotFound: the cluster is gone.
-            Compacted: the log was compacted beyond what the watcher has been given.
+            Compacted: changes that the watcher has not got yet were removed from the log.
             HistoryReplaced: the log is another one now (P3).
         """
         if self.feed is None:
@@ -241,7 +243,7 @@ class Watch:
             await news.wait()
 
     def close(self) -> None:
-        """Watch no more; may be said again."""
+        """End the watch; a second call does nothing."""
         self._at_end()
         if self.feed is not None:
             self._watching.leave(self.feed)

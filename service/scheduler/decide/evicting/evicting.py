@@ -1,8 +1,8 @@
 """Evicting placed pods whose rules that are required during execution do not hold.
 
-Decided like every request, on the state with all earlier ones applied, and again after every lost
-race. What has to be remembered, since when a rule of pod affinity does not hold and how many pods
-were evicted in the last minute, is an object of its own that changes in the same commit.
+Evictions are decided like every request, on the state with all earlier ones applied, and again
+after every lost race. Since when a rule of pod affinity does not hold, and how many pods were
+evicted in the last minute, is stored in an object of its own, which changes in the same commit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,16 +23,16 @@ from service.scheduler.replica.kinds import EvictionsAt, EvictionState, Violatio
 from service.scheduler.replica.replica import Replica
 
 _STEP_CLASSES = 100
-"""Classes looked at between two looks at the clock."""
+"""How many classes are looked at in one step, before other tasks may run."""
 _ATTEMPTS_MAX = 10
-"""After so many lost races it is tried anew, at a later time."""
+"""After so many attempts, with all races lost, the request is given up and made again later."""
 EVICTIONS_MAX = 500
-"""Evictions of one commit; what is left follows in the next."""
+"""How many pods one commit may evict; the rest follow in the next."""
 _MINUTE = timedelta(minutes=1)
 
 
 def eviction_state(replica: Replica) -> EvictionState:
-    """What is remembered; empty where nothing is stored."""
+    """Return the stored state of evictions, or an empty one if none is stored."""
     stored = replica.get(EvictionState.kind, EvictionState.namespace, EvictionState.name)
     if stored is None:
         return EvictionState()
@@ -41,7 +41,7 @@ def eviction_state(replica: Replica) -> EvictionState:
 
 
 def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decision[EvictionsAnswer]:
-    """Evict as many as may be evicted now, start and stop timers, say when to look again.
+    """Evict as many pods as may be evicted now, start and stop timers, and say when to look again.
 
     Raises:
         Overloaded: too many races were lost.
@@ -61,7 +61,7 @@ def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decisio
 
 
 def recent_evictions(state: EvictionState, now: datetime) -> list[EvictionsAt]:
-    """The evictions of the last minute, which the budget counts."""
+    """Return the evictions of the last minute, which the budget counts."""
     return [each for each in state.recent if each.at > now - _MINUTE]
 
 
@@ -71,7 +71,7 @@ def budget_left(config: ClusterConfig, recent: Iterable[EvictionsAt]) -> int:
 
 
 class Sweep:
-    """One look at all rules, at one time."""
+    """One look for pods to evict, at all rules on one state and at one time."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Sweep:
         self._broken = broken
         self._state = eviction_state(context.replica)
         self.recent = recent_evictions(self._state, now)
-        """Evictions that count for the budget, at the end with those of this sweep."""
+        """The evictions that count for the budget; those of this sweep are added at its end."""
         self._allowed = min(budget_left(self._config, self.recent), EVICTIONS_MAX)
         self._gone: set[ObjectName] = set()
         self._held_back = False
@@ -106,7 +106,7 @@ class Sweep:
         self.remember()
 
     def due(self) -> datetime | None:
-        """When a timer ends, or the next eviction is allowed."""
+        """When the next timer ends or the next eviction is allowed; None if neither is to come."""
         grace = self.grace
         ends = [timer.since + grace for timer in self._timers.values()]
         times = [end for end in ends if end > self._now]
@@ -122,7 +122,10 @@ class Sweep:
         return timedelta(seconds=self._config.affinity_violation_grace_seconds)
 
     def victims(self) -> Iterator[tuple[ObjectName, Cause]]:
-        """Node affinity before anti-affinity before affinity, each on what the former leave."""
+        """Find whom to evict: for node affinity, then for anti-affinity, then for affinity.
+
+        For each of these rules, the victims of the earlier ones count as gone.
+        """
         for violation in self._broken:
             if violation.breach.rule.plugin == "NodeAffinity":
                 yield key_of(violation.pod), _cause("NodeAffinity", violation)
@@ -143,7 +146,7 @@ class Sweep:
             yield key_of(violation.pod), _cause("PodAffinity", violation)
 
     def _act_on(self, time: datetime) -> None:
-        """What is decided from here on rests on that time having come (P16)."""
+        """Note that the decision rests on that time having come (P16)."""
         self._context.not_before = max(self._context.not_before or time, time)
 
     def _evict(self, key: ObjectName, cause: Cause) -> None:
@@ -154,7 +157,7 @@ class Sweep:
         self._gone.add(key)
 
     def _running_timers(self) -> Iterator[ViolationTimer]:
-        """Those of rules that still don't hold, and new ones of rules that no longer do."""
+        """Keep the timers of rules that still don't hold, and start one for each newly broken rule."""
         before = {key_of_timer(each): each for each in self._state.timers}
         for violation in sorted(self._broken, key=timer_key):
             if _is_affinity(violation):
@@ -165,7 +168,7 @@ class Sweep:
                 )
 
     def remember(self) -> None:
-        """Timers of pods that are being evicted have done their work."""
+        """Store timers and evictions if they changed; a pod that is evicted needs no timer any more."""
         self._timers = {k: t for k, t in self._timers.items() if k[:2] not in self._gone}
         if self._gone:
             self.recent.append(EvictionsAt(at=self._now, pods=len(self._gone)))
@@ -176,16 +179,16 @@ class Sweep:
 
 
 TimerKey = tuple[str, str, str, str]
-"""Namespace, name and uid of a pod, and the rule."""
+"""A pod's namespace, name and uid, and the path of the rule that it breaks."""
 
 
 def key_of_timer(timer: ViolationTimer) -> TimerKey:
-    """What it is the timer of."""
+    """Return the pod and the rule that a timer is for."""
     return timer.namespace, timer.name, timer.uid, timer.rule
 
 
 def timer_key(violation: Violation) -> TimerKey:
-    """What tells the timer of a violation from all others."""
+    """Return the key of the timer that belongs to a violation."""
     pod = violation.pod
     return pod.namespace, pod.name, pod.uid, violation.breach.rule.path
 
@@ -201,5 +204,5 @@ def _cause(rule: Rule, violation: Violation) -> Cause:
 
 
 def watches(cluster: Cluster, state: EvictionState) -> bool:
-    """Whether a cluster's evictions have to be looked after at all."""
+    """Whether any pod of a cluster may have to be evicted, or a timer to be stopped."""
     return cluster.endures or bool(state.timers)

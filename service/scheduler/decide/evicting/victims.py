@@ -19,7 +19,7 @@ class Cause(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The condition's reason."""
+        """The reason for the pod's condition."""
         return f"{self.rule}Violated"
 
 
@@ -29,19 +29,19 @@ class Quarrel:
     def __init__(self, members: set[ObjectName]) -> None:
         self.members = members
         self.owners: dict[ObjectName, str] = {}
-        """Each with the rule's path in its manifest."""
+        """The pods that have the rule, each with the rule's path in its manifest."""
 
     def others(self, owner: ObjectName) -> bool:
-        """Whether the owner is not alone."""
+        """Whether the rule matches any pod besides its owner."""
         return len(self.members) > (owner in self.members)
 
     def other_owners(self, member: ObjectName) -> bool:
-        """Whether somebody else's rule is against the member."""
+        """Whether any other pod has the rule, and so may not share the domain with the member."""
         return len(self.owners) > (member in self.owners)
 
 
 class Conflicts:
-    """All conflicts at once. Pods that are being evicted, by whomever, count as gone.
+    """All conflicts of a sweep. Pods that are being evicted, by whomever, count as gone.
 
     Pods of daemon namespaces are neither cause nor victim: the engine's matchers leave them out
     of every crowd, and their own rules are left out here.
@@ -52,12 +52,12 @@ class Conflicts:
         self._inspection = inspection
         self._pods: dict[ObjectName, Pod] = {}
         self.quarrels: dict[Crowd, Quarrel] = {}
-        """Who is against whom, by the domain and the rule; those that leave are taken out."""
+        """The quarrels by domain and rule; pods that leave are taken out of them."""
         self._by_pod: defaultdict[ObjectName, list[Quarrel]] = defaultdict(list)
         self._owners: dict[ObjectName, None] = {}
 
     def add(self, violation: Violation) -> None:
-        """A broken rule of anti-affinity."""
+        """Take in a broken rule of anti-affinity."""
         crowd, owner = violation.breach.crowd, key_of(violation.pod)
         assert crowd is not None
         if self.is_daemon(violation.pod):
@@ -72,7 +72,7 @@ class Conflicts:
             self._by_pod[owner].append(quarrel)
 
     def is_daemon(self, pod: Pod) -> bool:
-        """Whether a pod's own rules have nobody evicted."""
+        """Whether a pod is of a daemon namespace, so that its own rules have nobody evicted."""
         return pod.namespace in self._config.daemon_namespaces
 
     def _quarrel(self, crowd: Crowd) -> Quarrel:
@@ -85,13 +85,13 @@ class Conflicts:
         return quarrel
 
     def leave(self, key: ObjectName) -> None:
-        """A pod is as good as gone."""
+        """Count a pod as gone."""
         for quarrel in self._by_pod.pop(key, ()):
             quarrel.members.discard(key)
             quarrel.owners.pop(key, None)
 
     def victims(self) -> Iterator[tuple[ObjectName, Cause]]:
-        """One at a time, each as if those before it were gone, until every rule holds."""
+        """Find victims one by one, each as if those before it were gone, until every rule holds."""
         anybody = self._config.anti_affinity_victim == "LowestPriority"
         for key in self.in_order(self._pods if anybody else self._owners):
             cause = self._cause(key, anybody=anybody)
@@ -100,7 +100,7 @@ class Conflicts:
                 self.leave(key)
 
     def in_order(self, keys: Iterable[ObjectName]) -> list[ObjectName]:
-        """The lowest priority first, the youngest first among equals."""
+        """Sort pods: the lowest priority first, and the youngest first among equals."""
         ordered = sorted(keys)
         ordered.sort(key=lambda key: self._pods[key].created, reverse=True)
         ordered.sort(key=lambda key: _priority(self._config, self._pods[key]))

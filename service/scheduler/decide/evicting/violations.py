@@ -1,4 +1,4 @@
-"""Telling which placed pods break which required rule."""
+"""Finding which placed pods break which required rule."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,13 +16,13 @@ from service.scheduler.protocol.answers import PodName, ViolationItem, Violation
 from service.scheduler.protocol.intents import ReadViolations
 
 _STEP_CLASSES = 100
-"""Classes looked at between two looks at the clock."""
+"""How many classes are looked at in one step, before other tasks may run."""
 CONFLICTS_MAX = 100
-"""Pods named as conflicting with one; all pods of a zone may conflict with each other."""
+"""At most so many pods are named as in conflict with one: all pods of a zone may be."""
 
 
 def read_violations(context: DecisionContext, _: ReadViolations) -> Decision[ViolationsAnswer]:
-    """Every required rule that a placed pod breaks, seen with the pod itself taken out."""
+    """List every required rule that a placed pod breaks; the pod itself is left out for this."""
     inspection = Inspection(context.replica.cluster)
     since = {key_of_timer(each): each.since for each in eviction_state(context.replica).timers}
     items: list[ViolationItem] = []

@@ -34,7 +34,7 @@ from service.scheduler.replica.pod_groups import group_of
 def place_as_group(
     context: DecisionContext, intent: PlacePods, candidates: list[Candidate]
 ) -> Decision[PlacementAnswer]:
-    """AllOrNothing: members that have a node are fixed, all others are placed together.
+    """Place all pods of an AllOrNothing request together; those that have a node keep it.
 
     After a lost race the nodes chosen before are checked as a whole, and kept if they still
     hold (P10).
@@ -63,12 +63,12 @@ class GroupAttempt:
         self._fresh = [candidate for candidate in candidates if not candidate.is_placed]
         self._planned = context.replica.revision
         self._placed: dict[ObjectName, tuple[Placement, str]] = {}
-        """Of each member that got a node: that, and its uid."""
+        """The placement and the uid of each member that got a node."""
         self.failed: dict[ObjectName, PlacementResult] = {}
         self._failure: GroupFailure | None = None
 
     def refuse_at_once(self) -> None:
-        """Find the members that may not be placed, wherever there is room."""
+        """Find the members that may not be placed, whatever room there is on nodes."""
         denied = denials(self._context, self._fresh)
         for candidate in self._fresh:
             refused = denied.get(candidate.key)
@@ -84,7 +84,7 @@ class GroupAttempt:
                 self._fail(candidate, "Unschedulable", told)
 
     def search(self) -> Steps[list[Placement] | None]:
-        """Nodes for all members that have none; None, and why, if there are none."""
+        """Search nodes for all members that have none; if there are none, note why and return None."""
         context = self._context
         pods = [candidate.pod for candidate in self._fresh]
         if not pods:
@@ -103,7 +103,7 @@ class GroupAttempt:
             self._placed[candidate.key] = placement, uid
 
     def placed(self, candidate: Candidate) -> PlacementResult:
-        """The result of a member of a group that was placed; the whole group is in place."""
+        """Return the result of a member, now that the whole group is placed."""
         if candidate.is_placed:
             return already_placed(self._context, self._intent, candidate)
         placement, uid = self._placed[candidate.key]
@@ -119,7 +119,7 @@ class GroupAttempt:
         )
 
     def refused(self, candidate: Candidate) -> PlacementResult:
-        """The result of a member of a group that was refused, kept waiting if that is wanted."""
+        """Return the result of a member of a refused group, kept as pending if that is wanted."""
         if candidate.is_placed:
             return already_placed(self._context, self._intent, candidate)
         assert self._failure is not None
@@ -140,7 +140,7 @@ class GroupAttempt:
         return replace(result, uid=None if self._intent.dry_run else uid)
 
     def _told(self, candidate: Candidate) -> str:
-        """Why a member gets no node; where one of another namespace fails, which that is."""
+        """Say why a member gets no node; if the group fails at a pod of another namespace, say which."""
         assert self._failure is not None
         failed = self._failure.failed[0]
         if failed.namespace == candidate.key[0]:
@@ -149,14 +149,14 @@ class GroupAttempt:
         return f"the group fails at {at}"
 
     def keep_together(self) -> None:
-        """If members are kept waiting, have them wait for each other."""
+        """If members are kept as pending, have them wait for each other."""
         if self._intent.queue:
             wait_together(
                 self._context, [each.key for each in self._fresh if not group_of(each.manifest)]
             )
 
     def answer(self, results: list[PlacementResult]) -> PlacementAnswer:
-        """The answer with these results."""
+        """Make the answer with these results."""
         return PlacementAnswer(
             revision=self._context.replica.revision,
             committed=False,
@@ -182,7 +182,7 @@ class GroupAttempt:
     def _result(
         self, candidate: Candidate, outcome: Outcome, message: str, reason: str | None = None
     ) -> PlacementResult:
-        """The result of a member without a node, explained by itself: nobody else is placed."""
+        """Make the result of a member without a node, explained as if no other member was placed."""
         return result_of(
             self._context,
             candidate,
@@ -198,7 +198,7 @@ class GroupAttempt:
         self._fail(candidate, "Unschedulable", refused.message, plugin=plugin)
 
     def _misses_members(self, candidate: Candidate) -> str | None:
-        """What a member's PodGroup lacks, with the group that is to be placed and without others."""
+        """Say how many members a PodGroup lacks if those of this request are the only new ones."""
         group = None if self._intent.without_groups else group_of(candidate.manifest)
         if group is None:
             return None

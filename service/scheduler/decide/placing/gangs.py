@@ -14,14 +14,14 @@ from service.scheduler.decide.references import reference
 from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
 
 _EXCHANGES_MAX = 8
-"""Searches in which another member takes the place of one that failed."""
+"""At most so many searches exchange a member that failed for another one."""
 
 
 class Gang:
     """One attempt to place a group that has to have `min_member` of its members on nodes.
 
-    Where not all that wait find a place together, the first `min_member` do, by priority and age,
-    with those that fail exchanged for others; the rest may then be placed each for itself.
+    If not all waiting members find nodes together, the first `min_member` by priority and age are
+    tried, and a member that fails is exchanged for another; then the rest are placed one by one.
     """
 
     def __init__(
@@ -32,18 +32,21 @@ class Gang:
         self._members = members
         self._candidates = candidates
         self.denied: dict[ObjectName, Denied] = {}
-        """Members that may not be placed at all, or not yet."""
+        """The members that may not be placed at all, or not yet."""
         self.placed: dict[ObjectName, tuple[Placement, str]] = {}
-        """Members that got a node together, with their uids."""
+        """The members that got nodes together: their placements and uids."""
         self.alone: list[Candidate] = []
-        """Members that the group can do without: each is to be placed for itself."""
+        """The members without which the group has enough: each is to be placed by itself."""
         self.refusal: Refusal | None = None
-        """Why none of the others was placed."""
+        """The reason why the members that had to be placed together were not."""
         self.steps = 0
-        """Of all searches that found nothing."""
+        """How many steps the searches took that found nothing."""
 
     def assemble(self, beside: Pod | None = None) -> Steps[None]:
-        """Place the members that have to be placed together; `beside` is there, and is nobody."""
+        """Place the members that have to be placed together.
+
+        `beside` is no real pod: during the search it only takes the room that a starving pod needs.
+        """
         self.denied = denials(self._context, self._candidates)
         ready = [each for each in self._candidates if each.key not in self.denied]
         need = self._members.min_member - self._members.scheduled
@@ -55,7 +58,7 @@ class Gang:
             yield from self._place(ready, need, beside)
 
     def seconds_left(self) -> float | None:
-        """Until the group has waited too long; None if it has, or cannot."""
+        """Seconds until the group has waited too long; None if it has, or if it has no timeout."""
         deadline = self._members.deadline()
         if deadline is None:
             return None
@@ -63,7 +66,7 @@ class Gang:
         return left if left > 0 else None
 
     def told(self, message: str) -> str:
-        """A message, with the word that the time is over where it is."""
+        """Add to a message that the group's time is over, if it is."""
         if self._members.deadline() is None or self.seconds_left() is not None:
             return message
         seconds = self._members.timeout_seconds
@@ -87,7 +90,7 @@ class Gang:
     def search(
         self, ready: list[Candidate], need: int
     ) -> Steps[list[tuple[Candidate, Placement]] | Refusal]:
-        """Nodes for all that are ready, else for `need` of them; nothing is bound."""
+        """Search nodes for all members that are ready, else for `need` of them; nothing is bound."""
         found = yield from self.together(ready)
         if not isinstance(found, GroupRefusal):
             return found
@@ -112,7 +115,7 @@ class Gang:
     def together(
         self, candidates: list[Candidate]
     ) -> Steps[list[tuple[Candidate, Placement]] | GroupRefusal]:
-        """Nodes for exactly these members; nothing is bound."""
+        """Search nodes for exactly these members; nothing is bound."""
         pods = [each.pod for each in candidates]
         hints = [self._context.hint(pod.namespace, pod.name) for pod in pods]
         found = yield from placing_group(self._context.replica.cluster, pods, hints)
@@ -141,19 +144,19 @@ class Gang:
 
     @property
     def _is_of_one_namespace(self) -> bool:
-        """Whether who reads what is told of one member may read of all."""
+        """Whether everybody who may read one member may read all of them."""
         return len(self._members.namespaces) == 1
 
     def _fails_at(self, key: ObjectName, why: str) -> str:
-        """At which member the group fails, and what keeps that one from being placed."""
+        """Say at which member the group fails, and what keeps that one from being placed."""
         failed = f"{key[1]}: {why}" if self._is_of_one_namespace else reference("Pod", *key, why)
         return f"{self._members.title} fails at {failed}"
 
 
 def denials(context: DecisionContext, candidates: Sequence[Candidate]) -> dict[ObjectName, Denied]:
-    """The members that may not be placed, wherever there is room.
+    """Find the members that may not be placed, whatever room there is on nodes.
 
-    Quotas have to hold all of them together, so each is reserved while the next is judged.
+    Quotas must have room for all of them together, so each is charged while the next is judged.
     """
     ledger, reserved, answer = context.replica.ledger, list[Pod](), dict[ObjectName, Denied]()
     for candidate in candidates:

@@ -1,4 +1,4 @@
-"""Placing pods for themselves, but members of a PodGroup only together with enough others."""
+"""Placing pods one after the other, but members of a PodGroup only with enough others."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,16 +22,16 @@ from service.scheduler.protocol.placements import PlacementAnswer, PlacementResu
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 
 _STEP_PODS = 8
-"""Pods placed between two looks at the clock."""
+"""How many pods are placed in one step, before other tasks may run."""
 
 
 def place_one_by_one(
     context: DecisionContext, intent: PlacePods, candidates: list[Candidate]
 ) -> Decision[PlacementAnswer]:
-    """BestEffort: each pod for itself, seeing those before it.
+    """Place the pods of a BestEffort request one after the other; one that fails stops no other.
 
-    The members of a PodGroup are placed where the first of them stands, together with those that
-    wait for them already.
+    When the first member of a PodGroup is reached, all its members in the request are placed, with
+    those that are pending already.
     """
     results: dict[ObjectName, PlacementResult] = {}
     for index, candidate in enumerate(candidates):
@@ -53,7 +53,7 @@ def place_one_by_one(
 
 
 class _Before(NamedTuple):
-    """What is known of a pod before anything is placed."""
+    """The revision, and the explanation of a pod, before any member of its group is placed."""
 
     revision: int
     explanation: Explanation | Summary | None
@@ -62,7 +62,7 @@ class _Before(NamedTuple):
 def _place_members(
     context: DecisionContext, intent: PlacePods, group: GroupRef, asked: Sequence[Candidate]
 ) -> Steps[dict[ObjectName, PlacementResult]]:
-    """Place the members that are asked for; others that wait may be placed with them."""
+    """Place the members in the request; other pending members may be placed with them."""
     members = members_of(context.replica, group)
     fresh = [each for each in asked if not each.is_placed]
     known = {each.key for each in fresh}

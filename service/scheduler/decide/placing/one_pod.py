@@ -1,4 +1,4 @@
-"""Placing pods one by one: the main job."""
+"""Placing a single pod, and storing it as placed or as pending."""
 
 from typing import NamedTuple
 
@@ -22,29 +22,29 @@ UNKNOWN_SCHEDULER = "UnknownScheduler"
 
 
 class Candidate(NamedTuple):
-    """A pod to place; `stored` is the same pod where it is stored already."""
+    """A pod to place; `stored` is the pod as it is stored, None for a new one."""
 
     manifest: PodManifest
     stored: PodManifest | None
 
     @property
     def pod(self) -> Pod:
-        """What the engine sees of it."""
+        """The pod as the engine sees it."""
         return self.manifest.pod
 
     @property
     def key(self) -> ObjectName:
-        """Its namespace and name."""
+        """The pod's namespace and name."""
         return self.manifest.pod.namespace, self.manifest.pod.name
 
     @property
     def is_placed(self) -> bool:
-        """Whether it has a node already."""
+        """Whether the pod has a node already."""
         return self.stored is not None and self.stored.pod.node_name is not None
 
 
 def candidates_of(context: DecisionContext, intent: PlacePods) -> list[Candidate]:
-    """The pods that an intent means, stored or new.
+    """Return the pods that an intent asks to be placed, stored or new.
 
     Raises:
         InvalidManifest: a pod is named twice, or may not be created with its labels.
@@ -94,7 +94,7 @@ def _authorize_status(intent: PlacePods, index: int) -> None:
 def _with_terms(
     context: DecisionContext, sent: PodManifest, stored: PodManifest | None
 ) -> PodManifest:
-    """The pod with its label keys merged, by its creation now or by that of the stored one."""
+    """Merge label keys into the pod's terms: as a pod created now, or as the stored one has them."""
     if stored is None:
         return sent.created_now(context.templates)
     return sent.keeping_terms(stored, context.templates)
@@ -146,7 +146,7 @@ def place_pod(context: DecisionContext, intent: PlacePods, candidate: Candidate)
 
 
 def held_back_by(context: DecisionContext, candidate: Candidate) -> str | None:
-    """Why a pod is not even tried, whatever the nodes: admission, a quota, or its gates."""
+    """Say why a pod is not even tried, whatever the nodes: admission, a quota, or its gates."""
     return _held_back(refusal_of(context, candidate), candidate.pod)
 
 
@@ -159,14 +159,14 @@ def _held_back(refused: Denied | None, pod: Pod) -> str | None:
 def _saying(
     explanation: Explanation | Summary | None, message: str | None
 ) -> Explanation | Summary | None:
-    """The explanation with another message, where there is one."""
+    """Replace the message of an explanation, if there are both."""
     if explanation is None or message is None:
         return explanation
     return replace(explanation, message=message)
 
 
 def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
-    """Why a pod may not be placed at all, if so."""
+    """Return why a pod may not be placed at all; None if it may."""
     pod = candidate.pod
     if not pod.wants_node:
         return Denied("PodNotActive", "The pod is being deleted, or has ended: it gets no node.")
@@ -185,7 +185,7 @@ def denied(
     refused: Denied,
     explanation: Explanation | Summary | None,
 ) -> PlacementResult:
-    """The result of a pod that may not be placed."""
+    """Make the result of a pod that may not be placed."""
     return result_of(
         context,
         candidate,
@@ -197,7 +197,7 @@ def denied(
 
 
 def unknown_scheduler(cluster: Cluster, pod: Pod) -> Denied:
-    """The refusal of a pod whose `schedulerName` is no profile."""
+    """Make the refusal of a pod whose `schedulerName` is no profile."""
     known = ", ".join(sorted(cluster.config.scheduler_profiles()))
     return Denied(
         UNKNOWN_SCHEDULER,
@@ -206,7 +206,7 @@ def unknown_scheduler(cluster: Cluster, pod: Pod) -> Denied:
 
 
 def bind(context: DecisionContext, candidate: Candidate, node_name: str) -> str:
-    """Store a pod as placed on a node; its uid."""
+    """Store a pod as placed on a node, and return its uid."""
     pod = candidate.pod
     uid = pod.uid or context.ids.uid()
     context.replica.put(bound(context, candidate.manifest, node_name, uid))
@@ -225,7 +225,7 @@ def left_waiting(
     *,
     reason: str = "Unschedulable",
 ) -> PlacementResult:
-    """Keep a pod that has no node as a pending one, if that is wanted."""
+    """Make the result of a pod that got no node, and keep it as a pending one if that is wanted."""
     planned, uid = context.replica.revision, candidate.pod.uid or None
     if intent.queue:
         uid = keep_waiting(context, candidate, message, reason)
@@ -244,7 +244,7 @@ def left_waiting(
 def keep_waiting(
     context: DecisionContext, candidate: Candidate, message: str, reason: str = "Unschedulable"
 ) -> str:
-    """Store a pod as pending, with the condition that says why; its uid."""
+    """Store a pod as pending, with the condition that says why, and return its uid."""
     manifest = candidate.manifest
     if candidate.stored is None:
         created = manifest.created or context.now
@@ -259,7 +259,7 @@ def keep_waiting(
 def already_placed(
     context: DecisionContext, intent: PlacePods, candidate: Candidate
 ) -> PlacementResult:
-    """A pod that has its node, explained as if it were to be placed again."""
+    """Make the result of a pod that has its node, explained as if it were to be placed again."""
     pod = candidate.pod
     explanation = explained_without(context, intent, pod)
     return result_of(
@@ -270,7 +270,7 @@ def already_placed(
 def explained_without(
     context: DecisionContext, intent: PlacePods, pod: Pod
 ) -> Explanation | Summary | None:
-    """The explanation that an intent asks for, of a placed pod that is taken out for it."""
+    """Make the explanation that an intent asks for, of a placed pod, as if it was not there."""
     if intent.explain == "None":
         return None
     cluster = context.replica.cluster
@@ -284,9 +284,9 @@ def explained_without(
 def explanation_of(
     context: DecisionContext, intent: PlacePods, pod: Pod
 ) -> Explanation | Summary | None:
-    """The explanation that an intent asks for, of a pod that is not placed.
+    """Make the explanation that an intent asks for, of a pod that is not placed.
 
-    There is none for a pod that no profile would place.
+    There is none for a pod whose `schedulerName` is no profile.
     """
     cluster = context.replica.cluster
     if intent.explain == "None" or not knows_scheduler(cluster, pod):
@@ -304,7 +304,7 @@ def result_of(
     message: str | None = None,
     explanation: Explanation | Summary | None = None,
 ) -> PlacementResult:
-    """What became of a pod that got no node by this call."""
+    """Make the result of a pod that got no node by this request."""
     return PlacementResult(
         namespace=candidate.pod.namespace,
         name=candidate.pod.name,

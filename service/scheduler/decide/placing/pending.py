@@ -1,4 +1,4 @@
-"""Placing pods that wait, when something has changed that may help them."""
+"""Placing pending pods, when something has changed that may help them."""
 
 from collections.abc import Hashable
 
@@ -20,15 +20,15 @@ from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.replica.pod_groups import GroupRef
 
 _STEP_PODS = 8
-"""Pods tried or told between two looks at the clock."""
+"""How many pods are tried, or their conditions written, in one step, before other tasks may run."""
 _STEPS_CHEAP_MAX = 1_000
-"""Steps of a search for a group's places, some fifty milliseconds, that may be made often."""
+"""A search for a group's nodes with more steps (about 50 ms) is costly, and is repeated rarely."""
 
 
 def place_pending(context: DecisionContext, intent: PlacePending) -> Decision[PendingAnswer]:
-    """Try pods in their order, each seeing those before; say of the rest why they wait.
+    """Try pods in their order, and update the conditions of other pods that say why they wait.
 
-    It ends early when it takes long: what was not tried is not refused either.
+    If this takes long, it ends early: a pod that was not tried is not refused either.
     """
     attempts = _Attempts(context, intent)
     for index, key in enumerate(intent.attempts.tries):
@@ -47,14 +47,14 @@ def place_pending(context: DecisionContext, intent: PlacePending) -> Decision[Pe
 
 
 class _Attempts:
-    """The attempts of one request on one state; made anew when it is decided again."""
+    """The attempts of one request on one state; if it is decided again, there is a new object."""
 
     def __init__(self, context: DecisionContext, intent: PlacePending) -> None:
         self._context = context
         self._starving = intent.attempts.starving
         self._stand_in: Pod | None = None
         self._verdicts: dict[Hashable, Refused] = {}
-        """What was decided since the last placement, for pods that are equal."""
+        """The refusals since the last placement, which hold for all pods that are equal."""
         self.refused: dict[ObjectName, Refused] = {}
         self.placed: list[ObjectName] = []
 
@@ -80,9 +80,9 @@ class _Attempts:
         self._verdicts.clear()
 
     def _try_members(self, key: ObjectName, group: GroupRef, *, behind: bool) -> Steps[None]:
-        """Place the members of a group that wait, or note for all of them why they go on.
+        """Place the waiting members of a group, or note why they have to wait on.
 
-        Of those that are refused together only the first is told at once (P18).
+        If they are refused together, only the condition of the first says so at once (P18).
         """
         members = members_of(self._context.replica, group)
         gang = Gang(self._context, members, [Candidate(each, each) for each in members.waiting])
@@ -150,10 +150,10 @@ class _Attempts:
         return place(self._context.replica.cluster, pod, hint)
 
     def _place_behind(self, pod: Pod) -> Placement | Refusal:
-        """Place a pod as if the starving one had the room that it waits for.
+        """Place a pod as if the starving pod had the room that it waits for already.
 
-        What stands in for it takes resources and ports only, and is nobody: the node found must do
-        without it too.
+        A stand-in for the starving pod takes resources and ports, but has no labels or rules. It is
+        not really there, so the node that is found must be feasible without it, too.
         """
         stand_in = self._standing_in()
         if stand_in is None:
@@ -168,12 +168,12 @@ class _Attempts:
         confirmed = self._place(pod, found.node_name)
         if isinstance(confirmed, Refusal) or confirmed.node_name == found.node_name:
             return confirmed
-        # Only beside the stand-in did the pod fit there. Anywhere else it may go instead.
+        # The pod fits on the first node only beside the stand-in. It may go to any other node.
         taken = confirmed.node_name == stand_in.node_name
         return _kept_free(confirmed.node_name) if taken else confirmed
 
     def _standing_in(self) -> Pod | None:
-        """What keeps a node free for the starving pod, if that still waits and needs it."""
+        """Return the stand-in that keeps a node free for the starving pod, if that still waits."""
         starving = self._waiting_pod(self._starving) if self._starving else None
         if starving is None:
             return None
@@ -195,7 +195,7 @@ class _Attempts:
         return self._stand_in if self._stand_in.node_name is not None else None
 
     def _write(self, manifest: PodManifest, reason: WaitReason, message: str) -> bool:
-        """Whether the condition said something else before."""
+        """Write a pod's condition, and return whether it said something else before."""
         told = waiting(self._context, manifest, reason, message)
         if told is not manifest:
             self._context.replica.put(told)

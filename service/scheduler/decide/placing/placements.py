@@ -1,4 +1,4 @@
-"""The whole of a placement: one by one or as a group, for real or as a dry run."""
+"""A placement request as a whole: one by one or as a group, for real or as a dry run."""
 
 from msgspec.structs import replace
 
@@ -16,7 +16,8 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
 
     Raises:
         InvalidManifest: the explanation would be too long.
-        InvalidManifest, NotFound, PodDiffers, Forbidden: one of them is not what was meant; nothing is done.
+        InvalidManifest, NotFound, PodDiffers, Forbidden: one of the pods cannot be placed as it was
+            sent; then none is.
     """
     _refuse_long_explanation(context, intent)
     candidates = candidates_of(context, intent)
@@ -32,7 +33,7 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
 
 
 def _refuse_long_explanation(context: DecisionContext, intent: PlacePods) -> None:
-    """A full explanation speaks of each pod on each node, so a short request can have a very long answer."""
+    """Refuse a full explanation of too many pods on too many nodes: it says something of each pair."""
     if intent.explain != "Full":
         return
     pods, nodes = len(intent.pods) + len(intent.pod_refs), len(context.replica.keys("Node"))
@@ -43,5 +44,5 @@ def _refuse_long_explanation(context: DecisionContext, intent: PlacePods) -> Non
 
 
 def _asked_by(intent: PlacePods) -> str:
-    """The field of the request; a simulation is always explained, so there it is what to place."""
+    """Name the field to blame: `explain`, or for a simulation, always explained, the pods' field."""
     return "explain" if intent.path in ("pods", "podRefs", "template") else intent.path

@@ -1,1 +1,1 @@
-"""Decides what callers are told who change nothing."""
+"""Decides requests that change nothing: explanations and topology."""

@@ -1,4 +1,4 @@
-"""Answers that only tell: explanations and topology."""
+"""Answers that only inform: explanations and topology."""
 
 from collections import Counter, defaultdict
 
@@ -17,20 +17,20 @@ from service.scheduler.protocol.intents import ExplainPod, ReadTopology
 from service.scheduler.protocol.placements import ExplanationAnswer
 
 _STEP_NODES = 200
-"""Nodes counted between two looks at the clock."""
+"""How many nodes are counted in one step, before other tasks may run."""
 _NANOS_PER_MILLI = 1_000_000
 _NANOS_PER_UNIT = 1_000_000_000
 
 
 def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnswer:
-    """What every plugin says of every node for a stored pod, with the pod itself taken out.
+    """Explain what every plugin says of every node for a stored pod, with the pod itself taken out.
 
-    Of a waiting pod that is not tried at all, because of its gates, admission or a quota, the
-    message says so, whatever nodes would be feasible.
+    If a waiting pod is not tried at all, because of its gates, admission, a quota or its group, the
+    message says so, even if nodes would be feasible.
 
     Raises:
-        NotFound: no such pod.
-        Denied: its `schedulerName` is no profile, so there is nothing to tell.
+        NotFound: there is no such pod.
+        Denied: its `schedulerName` is no profile, so no plugin can judge it.
     """
     manifest = context.replica.pod(intent.namespace, intent.name)
     if manifest is None:
@@ -50,7 +50,7 @@ def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnsw
 
 
 def read_topology(context: DecisionContext, intent: ReadTopology) -> Decision[TopologyAnswer]:
-    """The domains of a topology key with what is on them and what is left."""
+    """List the domains of a topology key, with their nodes and pods and the resources left free."""
     cluster = context.replica.cluster
     domains: defaultdict[str, _Domain] = defaultdict(_Domain)
     without: list[str] = []
@@ -106,7 +106,7 @@ class _Domain:
 
 
 def _pods_of(cluster: Cluster, slot: int, namespaces: frozenset[str]) -> int:
-    """How many of the pods on a node are in these namespaces."""
+    """Count the pods on a node that are in these namespaces."""
     classes = cluster.classes_on(slot).items()
     return sum(pods for pod_class, pods in classes if pod_class.namespace in namespaces)
 

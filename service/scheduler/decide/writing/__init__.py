@@ -1,1 +1,1 @@
-"""Decides what becomes of objects that callers write, of bindings and of configuration."""
+"""Decides requests that write objects, bind or evict a pod, or change the configuration."""

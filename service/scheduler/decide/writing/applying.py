@@ -12,16 +12,16 @@ from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import ApplyLine, ApplyLines, ApplyObjects
 
 _STEP_OBJECTS = 50
-"""Objects written between two looks at the clock."""
+"""How many objects are written in one step, before other tasks may run."""
 
 
 def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[ApplyAnswer]:
-    """Bring all objects of a `List` to what was sent, or none.
+    """Create or change all objects of a `List`, or none of them.
 
     Raises:
-        InvalidManifest: naming `items[i].…`, or too many items.
-        Denied: admission refuses one of them.
-        Forbidden: the caller may not say that of one of them.
+        InvalidManifest: an item is not valid, which the error names, or there are too many items.
+        Denied: admission refuses one of the items.
+        Forbidden: the caller may not write one of the items.
     """
     _refuse_too_many(len(intent.manifests), context.limits.apply_objects_max)
     newest = context.replica.revision if intent.prune_before is None else intent.prune_before
@@ -44,7 +44,7 @@ def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[Ap
 
 
 def apply_lines(context: DecisionContext, intent: ApplyLines) -> Decision[LinesAnswer]:
-    """Bring each line's object to what was sent; what is wrong with one stops no other."""
+    """Create or change the object of each line; an error in one line stops no other."""
     results = []
     for index, line in enumerate(intent.lines):
         results.append(_line(context, line, intent.caller))
@@ -78,7 +78,10 @@ def _item(context: DecisionContext, index: int, manifest: Applicable, caller: Ca
 
 
 def _prune(context: DecisionContext, intent: ApplyObjects, newest: int) -> int:
-    """Remove what the `List` lacks of some kinds, unless it is newer than the client knew."""
+    """Delete the objects of some kinds that the `List` lacks, unless the client cannot know them.
+
+    The client knows the cluster as it was at the revision `newest`.
+    """
     kept = {(each.kind, each.namespace, each.name) for each in intent.manifests}
     deleted = 0
     for kind in sorted(intent.prune):

@@ -1,4 +1,4 @@
-"""Binding a pod to a named node, and marking one as to be stopped."""
+"""Binding a pod to a named node, and marking a pod as to be stopped."""
 
 from service.engine import check
 from service.model.errors import BindingRefused, Conflict
@@ -15,17 +15,17 @@ from service.scheduler.replica.replica import Stored
 
 EVICTION_REASON = "EvictionByEvictionAPI"
 EVICTION_MESSAGE = "Eviction API: evicting"
-"""kube-apiserver's own words for the same."""
+"""The words are those of kube-apiserver for an eviction by a client."""
 
 
 def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
     """Place a pending pod on a node; a pod that is there already stays as it is.
 
     Raises:
-        NotFound: no such pod, or no such node.
+        NotFound: there is no such pod, or no such node.
         RevisionConflict: the pod has another uid.
-        Conflict: it is placed on another node, or is being deleted.
-        BindingRefused: filters fail there, and it is not forced.
+        Conflict: the pod is placed on another node, is being deleted, or has ended.
+        BindingRefused: filters refuse the node, and the binding is not forced.
         Denied: admission refuses the pod.
     """
     stored, manifest = _stored_pod(context, intent.namespace, intent.name, intent.uid)
@@ -50,8 +50,8 @@ def evict_pod(context: DecisionContext, intent: EvictPod) -> ObjectAnswer:
     """Mark a pod as terminating; one that is so already stays as it is.
 
     Raises:
-        NotFound: no such pod.
-        RevisionConflict: it has another uid or resourceVersion.
+        NotFound: there is no such pod.
+        RevisionConflict: the pod has another uid or resourceVersion.
     """
     stored, manifest = _stored_pod(context, intent.namespace, intent.name, intent.uid)
     check_preconditions(Preconditions(resource_version=intent.resource_version), stored)
@@ -76,7 +76,7 @@ def _stored_pod(
 def _reasons(
     context: DecisionContext, manifest: PodManifest, intent: BindPod
 ) -> dict[str, list[str]]:
-    """What the filters have against it, which only force overrules."""
+    """Return the reasons of filters against the node; without `force` they are an error."""
     pod, cluster = manifest.pod, context.replica.cluster
     if not knows_scheduler(cluster, pod):
         if intent.force:

@@ -19,21 +19,21 @@ def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
     """Replace the whole configuration.
 
     Raises:
-        InvalidManifest: an unknown setting, or a wrong value; paths are below `config`.
+        InvalidManifest: a setting is unknown or has a wrong value; the paths begin below `config`.
         PreconditionFailed: If-Match does not hold.
     """
     return _set(context, intent.config, intent.if_match)
 
 
 def patch_config(context: DecisionContext, intent: PatchConfig) -> ConfigAnswer:
-    """Change single settings; raises as `put_config`."""
+    """Change single settings; raises what `put_config` raises."""
     present = msgspec.json.decode(msgspec.json.encode(context.replica.config))
     patched = apply_patch(intent.patch_type, present, intent.patch)
     return _set(context, patched, intent.if_match)
 
 
 def set_priority_class(context: DecisionContext, sent: PriorityClassManifest) -> Written:
-    """Bring an entry of the setting `priorityClasses` to what a PriorityClass says."""
+    """Set an entry of the setting `priorityClasses` to the value of a PriorityClass."""
     config, stored = context.replica.config, context.replica.get(CLUSTER_KIND, "", CLUSTER_NAME)
     assert stored is not None
     present = config.priority_of(sent.name)

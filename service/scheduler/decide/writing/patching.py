@@ -23,7 +23,7 @@ def patch_object(context: DecisionContext, intent: PatchObject) -> ObjectAnswer:
 
     Raises:
         NotFound: there is no such object.
-        InvalidManifest: the patch does not fit, or what it makes is not valid.
+        InvalidManifest: the patch does not fit the object, or its result is not valid.
         RevisionConflict, PreconditionFailed, Denied, Forbidden: as for a put.
     """
     stored = context.replica.get(intent.kind, intent.namespace, intent.name)

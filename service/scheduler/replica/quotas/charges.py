@@ -1,4 +1,4 @@
-"""What a quota charges for one pod, in the cluster's present state."""
+"""How much a quota charges for one pod, in the cluster's present state."""
 
 from collections.abc import Mapping
 
@@ -9,14 +9,14 @@ from service.model.quantity import MILLI, NANO
 from service.model.quota import COUNT_PODS, PodCharge, ResourceQuota, pod_charge
 
 CHARGES_MAX = 4_096
-"""Charges of pod specs that are kept; all are forgotten when there are more."""
+"""How many charges of pod specs are kept; if there are more, all are dropped and counted anew."""
 
 Nanos = dict[str, int]
-"""Resource, under the name that quotas have for it, to amount in nanos."""
+"""The amount of each resource in nanos; the resources have the names that quotas use."""
 
 
 class Charges:
-    """Charges of pods. Those of one template share one; opportunity costs follow the nodes."""
+    """Computes charges of pods. Pods of one template share a charge; opportunity costs change with nodes."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -24,14 +24,14 @@ class Charges:
         self._costs: OpportunityCosts | None = None
 
     def forget_costs(self) -> None:
-        """The nodes, or the configuration, are different now."""
+        """Drop the opportunity costs, as the nodes or the configuration have changed."""
         self._costs = None
 
     def charge(self, pod: Pod) -> PodCharge:
-        """What a pod's manifest makes it cost, and what scopes read of it."""
+        """Return what a pod costs by its manifest alone, and what scopes read of it."""
         if pod.resize is not None:
             return pod_charge(pod.spec, pod.resize)
-        # By identity: holding on to the spec keeps its id from being given to another.
+        # Specs are found by id; as long as the spec is kept here, no other object gets its id.
         found = self._known.get(id(pod.spec))
         if found is None:
             if len(self._known) >= CHARGES_MAX:
@@ -47,13 +47,13 @@ class Charges:
         return all(charge.is_in(scope, empty_list_means_all=means_all) for scope in quota.scopes)
 
     def amounts(self, quota: ResourceQuota, pod: Pod) -> Mapping[str, int]:
-        """All but opportunity cost; a finished pod is only counted."""
+        """Return all charges but opportunity cost; a finished pod is only counted."""
         if not self.covers(quota, pod):
             return {}
         return {COUNT_PODS: NANO} if pod.finished else self.charge(pod).amounts
 
     def opportunity(self, quota: ResourceQuota, pod: Pod) -> Nanos:
-        """What the pod shuts others out of."""
+        """Return the opportunity cost: the resources of which the pod keeps all others out."""
         if pod.finished or not quota.opportunity:
             return {}
         keys = self.exclusive_keys(pod)
@@ -70,7 +70,7 @@ class Charges:
         }
 
     def exclusive_keys(self, pod: Pod) -> tuple[str, ...]:
-        """The topology keys under which a pod keeps out all others. Daemons are exempt."""
+        """Return the topology keys by which a pod keeps out all others; daemons are exempt."""
         config = self._cluster.config
         if pod.spec.affinity is None or pod.namespace in config.daemon_namespaces:
             return ()

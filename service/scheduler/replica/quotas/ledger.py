@@ -1,9 +1,9 @@
 """The ledger of resource quotas: what is used of each, kept up to date change by change.
 
 A pod that comes or goes adds or takes back its charge, and undoing a change is the opposite
-change. So the sums follow the replica, tentative changes included. They are counted anew only
-when a quota or the configuration changes or, for opportunity cost, the nodes: then when they are
-next asked for.
+change. So the sums follow the replica, tentative changes included. They are counted anew only if a
+quota or the configuration changed or, for opportunity cost, the nodes; and not before somebody asks
+for them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,12 +25,12 @@ class Usage(NamedTuple):
 
 
 class Account:
-    """One quota with what is used of it; None where that has to be counted first."""
+    """One quota with what is used of it; a sum is None if it has to be counted first."""
 
     def __init__(self, quota: ResourceQuota) -> None:
         self.quota = quota
         self.used: Nanos | None = None
-        """All but opportunity cost."""
+        """The sums of all charges but opportunity cost."""
         self.opportunity: Nanos | None = None
 
     def charge(self, charges: Charges, pod: Pod, sign: int) -> None:
@@ -41,7 +41,7 @@ class Account:
             self.add(self.opportunity, charges.opportunity(self.quota, pod), sign)
 
     def add(self, used: Nanos, amounts: Mapping[str, int], sign: int = 1) -> None:
-        """Add to the sums, or take from them, what the quota limits."""
+        """Add amounts to the sums, or take them away, for the resources that the quota limits."""
         if not amounts:
             return
         for resource in self.quota.hard:
@@ -58,19 +58,19 @@ class _Residents:
 
 
 class Ledger:
-    """The quotas of one cluster. Whoever changes the cluster tells it right after."""
+    """The quotas of one cluster. Whoever changes the cluster calls `change` right after."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.charges = Charges(cluster)
         self._cluster = cluster
         self._accounts: dict[str, dict[str, Account]] = {}
         self._residents: dict[str, _Residents] | None = None
-        """By namespace; only while there are quotas, and None until somebody asks."""
+        """The pods by namespace; None until a sum has to be counted, and while there is no quota."""
 
     # What happens
 
     def change(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
-        """An object came (None before), changed, or went (None after)."""
+        """Follow the change of an object, which came (no `before`), changed, or went (no `after`)."""
         match after or before:
             case PodManifest():
                 if self._accounts:
@@ -86,7 +86,10 @@ class Ledger:
                 pass
 
     def move(self, before: Pod | None, after: Pod | None) -> None:
-        """A pod came, changed, or went. By itself it is a reservation, until the opposite move."""
+        """Charge for a pod that came, changed or went.
+
+        A caller may also reserve an amount by a move, which it takes back by the opposite move.
+        """
         if not self._accounts:
             return
         pod = after or before
@@ -110,7 +113,7 @@ class Ledger:
             here.exclusive[pod.name] = after
 
     def swap_quota(self, before: StoredManifest | None, after: StoredManifest | None) -> None:
-        """A quota came, changed, or went; what is used of it is counted when somebody asks."""
+        """Follow a quota that came, changed or went; its sums are counted when somebody asks."""
         if isinstance(before, QuotaManifest):
             accounts = self._accounts[before.namespace]
             del accounts[before.name]
@@ -122,7 +125,7 @@ class Ledger:
             self._residents = None
 
     def _forget_all(self) -> None:
-        """Another configuration: what scopes and costs mean may be different."""
+        """Drop all sums, since another configuration may change what scopes and costs mean."""
         self._residents = None
         self._forget_costs()
         for account in self._all():
@@ -144,7 +147,7 @@ class Ledger:
         return [accounts[name].quota for name in sorted(accounts)] if accounts else []
 
     def usage(self, namespace: str, name: str) -> Usage:
-        """What is used of a quota; KeyError if there is none."""
+        """Return what is used of a quota; raises KeyError if there is no such quota."""
         account = self._accounts[namespace][name]
         used = self._used(account) | self._opportunity(account)
         return Usage(account.quota, {each: used.get(each, 0) for each in account.quota.hard})
@@ -176,7 +179,7 @@ def _pod_of(manifest: StoredManifest | None) -> Pod | None:
 
 
 def _shape_of(manifest: StoredManifest | None) -> tuple[Mapping[str, str], object] | None:
-    """What opportunity cost reads of a node."""
+    """Return all of a node on which opportunity costs depend."""
     if not isinstance(manifest, NodeManifest):
         return None
     return manifest.node.labels, manifest.node.allocatable

@@ -1,4 +1,4 @@
-"""Whether quotas let a pod in, in Kubernetes' words where they don't.
+"""Whether quotas have room for a pod; if not, the message is in Kubernetes' words.
 
 Source: `CheckRequest` of the ResourceQuota admission controller, v1.35. Only what a change adds is
 looked at, so a pod can always become smaller.
@@ -18,7 +18,7 @@ _PODS = "pods"
 def refusal(
     ledger: Ledger, config: ClusterConfig, after: Pod, before: Pod | None = None
 ) -> str | None:
-    """Why a pod may not come in, or become another; None if it may."""
+    """Say why a pod may not be created, or changed from `before` to `after`; None if it may."""
     quotas, limited = ledger.quotas(after.namespace), config.limited_resources
     if after.finished or not (quotas or limited):
         return None
@@ -38,7 +38,7 @@ def _first(reasons: Iterable[str | None]) -> str | None:
 
 
 class Asked:
-    """A pod that asks to come in, or to become another."""
+    """A pod that is to be created or changed, as quotas judge it."""
 
     def __init__(
         self, ledger: Ledger, config: ClusterConfig, after: Pod, before: Pod | None
@@ -50,14 +50,14 @@ class Asked:
         self._before = before if before is not None and not before.finished else None
 
     def nothing_new(self, quotas: Sequence[ResourceQuota]) -> bool:
-        """Whether the pod is charged already for all that it is."""
+        """Whether the change adds nothing to what the pod is charged already."""
         if self._before is None:
             return False
         same = self._charges.charge(self._before) == self._charges.charge(self._after)
         return same and not any(map(self.added, quotas))
 
     def unspecified(self, quota: ResourceQuota) -> str | None:
-        """Containers have to say how much they need of what a quota limits."""
+        """Refuse containers that do not state how much they need of a resource that a quota limits."""
         silent = self._charges.charge(self._after).silent
         missing = sorted(quota.hard.keys() & silent.keys())
         if not missing:
@@ -66,7 +66,7 @@ class Asked:
         return f"failed quota: {quota.name}: must specify {told}"
 
     def uncovered(self, limited: LimitedResource, covering: Sequence[ResourceQuota]) -> str | None:
-        """What is limited may be used only where a quota covers it."""
+        """Refuse the use of a resource that is limited by configuration if no quota covers it."""
         scopes = [scope for scope in limited.match_scopes if self._is_in(scope)]
         if limited.match_scopes and not scopes:
             return None
@@ -80,7 +80,7 @@ class Asked:
         return f"insufficient quota to consume: {limited.resource}"
 
     def exceeded(self, quota: ResourceQuota) -> str | None:
-        """What is used and what is asked for have to be within the limits."""
+        """Refuse a pod with which more would be used than the quota allows."""
         added = self.added(quota)
         if not added:
             return None
@@ -95,7 +95,7 @@ class Asked:
         )
 
     def added(self, quota: ResourceQuota) -> Nanos:
-        """By how much the pod's charge grows, of what the quota limits."""
+        """Return by how much the pod's charge grows, for each resource that the quota limits."""
         before = self._charged(quota, self._before) if self._before is not None else {}
         after = self._charged(quota, self._after)
         grown = {name: after.get(name, 0) - before.get(name, 0) for name in quota.hard}
