@@ -33,11 +33,11 @@ from service.api.openapi.access import authenticate, check_access, require_decla
 from service.api.problems import answer_error
 from service.api.reading.reads import ClusterReads, Reads
 from service.api.routes import HANDLERS, Documents, openapi_document
+from service.api.security.anonymous_turns import Turns, take_turns
 from service.api.security.authentication import Authentication, PrincipalStore
-from service.api.security.identities import IdentityProvider
+from service.api.security.identity_provider import IdentityProvider
 from service.api.security.rates import Rates, check_rates
 from service.api.security.refusals import Refusals
-from service.api.security.turns import Turns, take_turns
 from service.api.services import Services
 from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
@@ -46,7 +46,7 @@ from service.model.templates import TemplateCache
 from service.scheduler.controllers.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
-from service.scheduler.reporting import Reporter
+from service.scheduler.replica_reports import Reporter
 from service.scheduler.service import Scheduler
 from service.settings import InvalidSettings, Settings, settings_of_this_process
 from service.store.postgres import PostgresStore, warm_up

@@ -47,7 +47,7 @@ def test_what_is_compiled_from_these_sources_runs(checkout):
 
 
 def test_an_edited_source_runs_whatever_is_compiled(checkout):
-    ranks = checkout / "service/engine/state/ranks.py"
+    ranks = checkout / "service/engine/state/rank_bits.py"
     ranks.write_text(ranks.read_text().replace("= -(2**62)", "= -(2**61)"))
     assert which(checkout) == ["False", str(-(2**61)), str(ranks)]
 

@@ -23,7 +23,7 @@ from service.api.handlers.violations import VIOLATION_HANDLERS
 from service.api.handlers.watch import WATCH_HANDLERS
 from service.api.openapi.access import Access, access_of, declared
 from service.api.openapi.document import build_document
-from service.api.openapi.pages import docs_page
+from service.api.openapi.html_pages import docs_page
 from service.api.openapi.resources import RESOURCES
 from service.api.openapi.schemas import Document
 

@@ -2,11 +2,11 @@
 
 from service.engine.cluster import Cluster
 from service.engine.digest import digest
-from service.engine.groups import GroupPlacement, GroupRefusal, place_group, placing_group
+from service.engine.group_placement import GroupPlacement, GroupRefusal, place_group, placing_group
 from service.engine.placement import Placement, UnknownSchedulerError, place
 from service.engine.questions.explanation import Explanation, Summary, check, explain, summarize
 from service.engine.questions.opportunity_cost import Extent, OpportunityCosts
-from service.engine.questions.timing import Execution, time_plugins
+from service.engine.questions.plugin_timing import Execution, time_plugins
 from service.engine.refusal import Refusal
 
 __all__ = [

@@ -15,7 +15,7 @@ from service.engine.refusal import Refusal, refuse
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints
 from service.engine.state.nodes import NodeTable
-from service.engine.state.ranks import TIE_BITS, tie_hash
+from service.engine.state.rank_bits import TIE_BITS, tie_hash
 from service.engine.state.vetoes import Vetoes
 from service.model.objects import Pod
 

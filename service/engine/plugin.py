@@ -16,7 +16,7 @@ from service.engine.cluster_events import ANY_CHANGE, Change, ClusterEvent, Pair
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask, Rows
 from service.engine.state.nodes import NodeTable
-from service.engine.state.ranks import SIGN_BIT
+from service.engine.state.rank_bits import SIGN_BIT
 from service.engine.state.rules import NodeRules
 from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes

@@ -12,7 +12,7 @@ from hypothesis import example, given, strategies as st
 import service
 from service.api.security.visibility import OTHER, seen_body, seen_explanation, seen_placement
 from service.scheduler.decide.conditions import reasons_in
-from service.scheduler.decide.references import pod_named, reference, without_references
+from service.scheduler.decide.message_references import pod_named, reference, without_references
 from service.scheduler.protocol.intents import ExplainPod
 from tests.builders import Manifest, PodBuilder, node, pod
 from tests.scheduler.replica.test_quotas import quota
@@ -86,8 +86,8 @@ OWN_NAMES = {
     "engine/placement.py": "the pod's own name, which is hashed",
     "scheduler/decide/events.py": "the pod that the event is about",
     "scheduler/decide/placing/one_pod.py": "pods that the request itself names",
-    "scheduler/decide/evicting/victims.py": "the owner of a rule in the victim's own namespace",
-    "scheduler/decide/references.py": "references, and names in one's own namespace",
+    "scheduler/decide/evicting/anti_affinity_victims.py": "the owner of a rule in the victim's own namespace",
+    "scheduler/decide/message_references.py": "references, and names in one's own namespace",
 }
 """Where names are put together but in references, and whose they are."""
 

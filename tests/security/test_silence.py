@@ -11,8 +11,8 @@ import pytest
 
 from service.api.asgi.edge import Edge
 from service.api.openapi.access import identify
+from service.api.security.anonymous_turns import Turns, take_turns
 from service.api.security.rates import Rates
-from service.api.security.turns import Turns, take_turns
 from service.api.telemetry.heartbeat import Heartbeat, WorkerHealth
 from service.api.telemetry.metrics import Metrics
 from service.cli.connections import (

@@ -20,6 +20,7 @@ from service.api.problems import (
     URLTooLong,
     encode_problem,
 )
+from service.api.security.anonymous_turns import Turns
 from service.api.security.authentication import Authentication, Headers
 from service.api.security.browsers import BrowserCheck
 from service.api.security.callers import (
@@ -31,7 +32,6 @@ from service.api.security.callers import (
 from service.api.security.proxies import Proxies
 from service.api.security.rates import Rates
 from service.api.security.refusals import Refusals
-from service.api.security.turns import Turns
 from service.api.telemetry.metrics import Metrics
 from service.model.errors import MoorageError
 from service.model.principals import EVERYBODY, Principal

@@ -9,8 +9,8 @@ from litestar.di import NamedDependency
 from service.api.bodies.requests import AnyRequest
 from service.api.openapi import wire
 from service.api.openapi.access import Admin, Public, declared
+from service.api.openapi.html_pages import problem_page, problems_page
 from service.api.openapi.operations import JSON, Body, Operation, described
-from service.api.openapi.pages import problem_page, problems_page
 from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
 from service.api.reading.reads import ClusterReads
 from service.api.services import Services

@@ -15,7 +15,7 @@ from hashlib import sha256
 from secrets import token_hex, token_urlsafe
 from typing import NamedTuple, Protocol
 
-from service.api.security.identities import IdentityProvider
+from service.api.security.identity_provider import IdentityProvider
 from service.model.audit import AuditedCaller
 from service.model.errors import StorageUnavailable
 from service.model.principals import (

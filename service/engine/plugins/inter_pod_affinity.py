@@ -26,7 +26,7 @@ from service.engine.state.classes import OwnedTerm, PodClass, Role
 from service.engine.state.columns import Ints
 from service.engine.state.counters import DomainCounter
 from service.engine.state.nodes import NodeTable
-from service.engine.state.ranks import VETO
+from service.engine.state.rank_bits import VETO
 from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes, label_vetoes
 from service.engine.state.views import Weighed

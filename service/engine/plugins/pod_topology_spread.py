@@ -21,7 +21,7 @@ from service.engine.plugin import (
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints, Mask
 from service.engine.state.nodes import NodeTable
-from service.engine.state.ranks import SIGN_BIT, VETO
+from service.engine.state.rank_bits import SIGN_BIT, VETO
 from service.engine.state.spread import SpreadRule
 from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes, label_vetoes

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from service.engine.state.columns import Ints
-from service.engine.state.ranks import TIE_BITS, VETO
+from service.engine.state.rank_bits import TIE_BITS, VETO
 from service.engine.state.tree_layout import Layout
 from service.engine.state.vetoes import Vetoes
 

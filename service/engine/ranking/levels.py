@@ -12,7 +12,7 @@ import numpy as np
 
 from service.engine.plugin import FAR, Scale
 from service.engine.state.columns import Ints
-from service.engine.state.ranks import TIE_BITS, VETO
+from service.engine.state.rank_bits import TIE_BITS, VETO
 from service.engine.state.tree_layout import Layout
 
 TIE_MASK: Final = (1 << TIE_BITS) - 1

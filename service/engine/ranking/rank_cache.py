@@ -13,7 +13,7 @@ from service.engine.ranking.best_node_tree import BestNodeTree
 from service.engine.ranking.static_rows import StaticRows
 from service.engine.state.columns import ALL, Ints, Mask, Rows, at
 from service.engine.state.nodes import NodeTable
-from service.engine.state.ranks import TIE_BITS, VETO
+from service.engine.state.rank_bits import TIE_BITS, VETO
 from service.engine.state.rules import NodeRules
 from service.engine.state.topology import TopologyKey
 from service.engine.state.views import Weighed

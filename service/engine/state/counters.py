@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.state.columns import Column, DirtyLog, Ints, Mask
-from service.engine.state.ranks import VETO
+from service.engine.state.rank_bits import VETO
 from service.engine.state.topology import NO_DOMAIN, TopologyKey
 
 

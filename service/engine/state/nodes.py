@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from service.engine.state.columns import Column, DirtyLog, Ids, Interner, Ints, Mask, Slots
-from service.engine.state.ranks import TIE_BITS, tie_hash
+from service.engine.state.rank_bits import TIE_BITS, tie_hash
 from service.engine.state.topology import NodeItself, TopologyKey
 from service.engine.state.tree_layout import Layout
 from service.engine.state.views import NodeViews

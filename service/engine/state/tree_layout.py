@@ -6,7 +6,7 @@ The numbers of nodes decide, not what is asked of them: all trees of one topolog
 import numpy as np
 
 from service.engine.state.columns import Ints
-from service.engine.state.ranks import TIE_BITS
+from service.engine.state.rank_bits import TIE_BITS
 from service.engine.state.topology import TopologyKey
 
 LEAF = 4

@@ -3,7 +3,7 @@
 import numpy as np
 
 from service.engine.state.columns import Ints
-from service.engine.state.ranks import VETO
+from service.engine.state.rank_bits import VETO
 from service.engine.state.topology import TopologyKey
 
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from service.engine.state.columns import Ints
 from service.engine.state.counters import DomainCounter
-from service.engine.state.ranks import VETO
+from service.engine.state.rank_bits import VETO
 
 REPAIRS_MAX = 64
 """More changed domains than this are cheaper to read anew."""

@@ -17,8 +17,8 @@ from service.model.log import (
     ReplicaMismatch,
 )
 from service.scheduler.commit.batch import Batch
+from service.scheduler.commit.lost_races import LostRaces
 from service.scheduler.commit.metrics import Meter
-from service.scheduler.commit.rivalry import Rivalry
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, DecideLocked, Ids, Store
 
@@ -54,7 +54,7 @@ class Committer:
         self._clock = clock
         self._ids = ids
         self._limits = limits
-        self.rivalry = Rivalry()
+        self.rivalry = LostRaces()
 
     def request(self, batch: Batch, head: Head) -> CommitRequest:
         """Make a new attempt, with an id of its own, to commit a batch on top of a head."""

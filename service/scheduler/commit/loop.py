@@ -34,7 +34,7 @@ from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.committer import Announce, Committer
 from service.scheduler.commit.decider import Decider
 from service.scheduler.commit.event_recorder import Record
-from service.scheduler.commit.locked_round import LockedRound, NotCaughtUp
+from service.scheduler.commit.locked_retry import LockedRetry, NotCaughtUp
 from service.scheduler.commit.metrics import Meter, measure
 from service.scheduler.commit.tickets import Ticket
 from service.scheduler.decide import is_advisory
@@ -322,7 +322,7 @@ class ClusterLoop:
 
     async def _decide_locked(self) -> None:
         """Decide and commit with the head locked, so that the race cannot be lost again (P6)."""
-        locked = LockedRound(self.follower, self._decider, self._committer, self._take)
+        locked = LockedRetry(self.follower, self._decider, self._committer, self._take)
         task = asyncio.create_task(locked.run())
         await asyncio.wait({task})
         if locked.batch is not None and locked.end is not None:

@@ -11,9 +11,9 @@ from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, 
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.pending.queue import PendingQueue
 from service.scheduler.protocol.answers import Answer, PendingAnswer
-from service.scheduler.protocol.attempts import Attempts
 from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.pending_attempts import Attempts
 from service.scheduler.protocol.ports import Clock
 from service.scheduler.replica.replica import Entry, Replica
 

@@ -5,7 +5,7 @@ import msgspec
 from service.model.manifest import PodGroupManifest, QuotaManifest
 from service.model.quota import format_amount
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.membership import status_of
+from service.scheduler.decide.group_membership import status_of
 from service.scheduler.protocol.answers import ComputedAnswer, ShownObject
 from service.scheduler.protocol.intents import ReadComputed
 from service.scheduler.replica.kinds import StoredManifest

@@ -6,7 +6,7 @@ from enum import Enum
 from service.engine.cluster_events import Pair
 from service.model.objects import ObjectName, Pod
 from service.scheduler.pending.queueing_hints import FIT, topics
-from service.scheduler.protocol.attempts import Refused
+from service.scheduler.protocol.pending_attempts import Refused
 from service.scheduler.replica.pod_groups import GroupRef
 
 Order = tuple[int, str, str, str]

@@ -41,8 +41,8 @@ from service.scheduler.pending.queueing_hints import (
     labels_of,
     turned_by,
 )
-from service.scheduler.protocol.attempts import Attempts, ConditionUpdate, Refused
 from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.pending_attempts import Attempts, ConditionUpdate, Refused
 from service.scheduler.replica.kinds import WaitingGroup
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Entry

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from service.model.errors import FieldError
-from service.scheduler.protocol.attempts import Refused
+from service.scheduler.protocol.pending_attempts import Refused
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -25,8 +25,8 @@ from service.scheduler.protocol.answers import (
     TopologyAnswer,
     ViolationsAnswer,
 )
-from service.scheduler.protocol.attempts import Attempts
 from service.scheduler.protocol.callers import ANYBODY, Caller
+from service.scheduler.protocol.pending_attempts import Attempts
 from service.scheduler.protocol.placements import ExplanationAnswer, PlacementAnswer, PodRef
 
 A = TypeVar("A", bound=Answer)

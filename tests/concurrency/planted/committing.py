@@ -4,7 +4,7 @@ from service.model.errors import OutcomeUnknown, StorageUnavailable
 from service.model.log import Committed, Head, Lost
 from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.committer import Committer
-from service.scheduler.commit.locked_round import LockedRound
+from service.scheduler.commit.locked_retry import LockedRetry
 from service.scheduler.commit.loop import ClusterLoop
 from service.scheduler.decide import is_advisory
 from tests.concurrency.planted.registry import bug, made_with
@@ -156,10 +156,10 @@ def keyed_refusals_not_recorded(patch):
     patch.setattr(Committer, "publish", publish_unrecorded)
 
 
-@bug("P11", "LockedRound.run")
+@bug("P11", "LockedRetry.run")
 def locked_refusals_not_recorded(patch):
     """The same, but only under the lock: it was so until the simulation found it."""
-    run, made = LockedRound.run, made_with(patch, LockedRound)
+    run, made = LockedRetry.run, made_with(patch, LockedRetry)
 
     async def run_unrecorded(self):
         committer = made[self]["committer"]
@@ -173,4 +173,4 @@ def locked_refusals_not_recorded(patch):
     async def _committed(head):
         return Committed(head)
 
-    patch.setattr(LockedRound, "run", run_unrecorded)
+    patch.setattr(LockedRetry, "run", run_unrecorded)

@@ -8,8 +8,8 @@ from service.engine.questions import violations
 from service.scheduler import decide as decide_module
 from service.scheduler.controllers import evictions
 from service.scheduler.decide.evicting import evicting
+from service.scheduler.decide.evicting.anti_affinity_victims import Cause, Conflicts
 from service.scheduler.decide.evicting.evicting import Sweep
-from service.scheduler.decide.evicting.victims import Cause, Conflicts
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.kinds import EvictionState
 from service.scheduler.replica.replica import Replica

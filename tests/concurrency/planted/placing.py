@@ -1,6 +1,6 @@
 """Mistakes in the rules themselves, as they are evaluated over the replica."""
 
-from service.engine import groups
+from service.engine import group_placement
 from service.engine.plugins import inter_pod_affinity, pod_topology_spread
 from service.engine.state.classes import PodClass
 from service.engine.state.nodes import NodeTable
@@ -52,6 +52,6 @@ def group_not_checked_whole(patch):
     """Members are checked when they are chosen only, not with all the others in place."""
 
     def believe(self, names):
-        return [groups.Placement(name, 0) for name in names]
+        return [group_placement.Placement(name, 0) for name in names]
 
-    patch.setattr(groups.GroupSearch, "checked", believe)
+    patch.setattr(group_placement.GroupSearch, "checked", believe)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 from service.engine.ranking.best_node_tree import BestNodeTree, Layout
-from service.engine.state.ranks import TIE_BITS, VETO
+from service.engine.state.rank_bits import TIE_BITS, VETO
 from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes
 

@@ -14,9 +14,9 @@ from service.scheduler.decide.context import DecisionContext
 from service.scheduler.pending.equivalence_classes import State
 from service.scheduler.pending.queue import PendingQueue
 from service.scheduler.protocol.answers import PendingAnswer
-from service.scheduler.protocol.attempts import Attempts
 from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.pending_attempts import Attempts
 from service.scheduler.replica.kinds import ConfigManifest
 from service.scheduler.replica.replica import Replica
 from tests import strategies

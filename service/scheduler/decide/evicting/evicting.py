@@ -16,7 +16,7 @@ from service.model.objects import ObjectName
 from service.scheduler.decide.conditions import evicted
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.events import Rule, tell_evicted
-from service.scheduler.decide.evicting.victims import Cause, Conflicts
+from service.scheduler.decide.evicting.anti_affinity_victims import Cause, Conflicts
 from service.scheduler.protocol.answers import EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.kinds import EvictionsAt, EvictionState, ViolationTimer

@@ -7,7 +7,8 @@ from service.model.objects import ObjectName
 from service.scheduler.decide.conditions import GATED_REASON
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.events import tell_failed
-from service.scheduler.decide.membership import members_of, shortage
+from service.scheduler.decide.group_membership import members_of, shortage
+from service.scheduler.decide.message_references import reference
 from service.scheduler.decide.placing.gangs import denials
 from service.scheduler.decide.placing.one_pod import (
     Candidate,
@@ -18,7 +19,6 @@ from service.scheduler.decide.placing.one_pod import (
     keep_waiting,
     result_of,
 )
-from service.scheduler.decide.references import reference
 from service.scheduler.decide.waiting_groups import wait_together
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import (

@@ -8,9 +8,9 @@ from service.model.errors import Denied
 from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.conditions import GATED, GATED_REASON
 from service.scheduler.decide.context import DecisionContext, Steps
-from service.scheduler.decide.membership import Members, shortage
+from service.scheduler.decide.group_membership import Members, shortage
+from service.scheduler.decide.message_references import reference
 from service.scheduler.decide.placing.one_pod import Candidate, bind, refusal_of
-from service.scheduler.decide.references import reference
 from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
 
 _EXCHANGES_MAX = 8

@@ -7,7 +7,7 @@ from service.engine import Explanation, Placement, Refusal, Summary
 from service.model.objects import ObjectName
 from service.scheduler.decide.conditions import GATED_REASON
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.decide.membership import members_of
+from service.scheduler.decide.group_membership import members_of
 from service.scheduler.decide.placing.gangs import Gang
 from service.scheduler.decide.placing.one_pod import (
     Candidate,

@@ -10,13 +10,13 @@ from service.model.objects import ObjectName, Pod, PodSpec
 from service.scheduler.decide.conditions import GATED, GATED_REASON, waiting
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.events import tell_failed
-from service.scheduler.decide.membership import members_of, waits_with
+from service.scheduler.decide.group_membership import members_of, waits_with
 from service.scheduler.decide.placing.gangs import Gang
 from service.scheduler.decide.placing.one_pod import UNKNOWN_SCHEDULER, Candidate, bind, refusal_of
 from service.scheduler.pending.queueing_hints import ADMISSION, FIT, NO_NODES
 from service.scheduler.protocol.answers import PendingAnswer
-from service.scheduler.protocol.attempts import ConditionUpdate, Refused, WaitReason
 from service.scheduler.protocol.intents import PlacePending
+from service.scheduler.protocol.pending_attempts import ConditionUpdate, Refused, WaitReason
 from service.scheduler.replica.pod_groups import GroupRef
 
 _STEP_PODS = 8

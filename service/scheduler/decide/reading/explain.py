@@ -9,7 +9,7 @@ from service.model.objects import Node
 from service.model.quantity import format_quantity
 from service.scheduler.decide.admission import knows_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext
-from service.scheduler.decide.membership import waits_for_members
+from service.scheduler.decide.group_membership import waits_for_members
 from service.scheduler.decide.placing.one_pod import Candidate, held_back_by, unknown_scheduler
 from service.scheduler.decide.stored_objects import missing
 from service.scheduler.protocol.answers import TopologyAnswer, TopologyDomain

@@ -4,7 +4,7 @@ _MEMORY = 8
 """About how many of the last races the share is taken over; it is an exponential mean."""
 
 
-class Rivalry:
+class LostRaces:
     """Knows the share of lost races. A commit under the lock (P6) is no race and does not count."""
 
     def __init__(self) -> None:

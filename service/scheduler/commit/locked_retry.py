@@ -19,7 +19,7 @@ class NotCaughtUp(Exception):  # noqa: N818 - a finding, not a failure
     """The replica has to read more of the log than may be read under the lock."""
 
 
-class LockedRound:
+class LockedRetry:
     """Locks the head, catches up with the log, decides for at most 50 ms, and commits (P6).
 
     `batch` and `end` are set as soon as requests were decided.

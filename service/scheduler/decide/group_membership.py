@@ -8,7 +8,7 @@ from typing import NamedTuple
 from service.model.manifest import PodGroupManifest, PodManifest
 from service.model.objects import ObjectName
 from service.model.pod_group import PodGroupStatus, phase_of
-from service.scheduler.decide.references import pod_named
+from service.scheduler.decide.message_references import pod_named
 from service.scheduler.replica.kinds import WaitingGroup
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Replica

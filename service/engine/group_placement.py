@@ -28,7 +28,7 @@ from service.engine.questions.explanation import check
 from service.engine.ranking.candidates import Candidates
 from service.engine.refusal import Refusal, refuse
 from service.engine.state.classes import PodClass
-from service.engine.state.ranks import VETO
+from service.engine.state.rank_bits import VETO
 from service.engine.state.vetoes import Vetoes
 from service.model.objects import Pod
 

@@ -8,7 +8,7 @@ from service.engine.questions.violations import Crowd, Inspection, Violation, ke
 from service.model.config import ClusterConfig
 from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.events import Rule
-from service.scheduler.decide.references import pod_named, reference
+from service.scheduler.decide.message_references import pod_named, reference
 
 
 class Cause(NamedTuple):
