@@ -11,7 +11,7 @@ import pytest
 from service import compiled
 from tests.paths import ROOT
 
-WHICH = "from service import compiled; from service.engine.state import ranks; print(compiled.is_in_use(), ranks.VETO, ranks.__file__)"
+WHICH = "from service import compiled; from service.engine.state import rank_bits; print(compiled.is_in_use(), rank_bits.VETO, rank_bits.__file__)"
 
 
 @pytest.fixture

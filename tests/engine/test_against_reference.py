@@ -90,7 +90,7 @@ class KeysHaveManyDomains(Patched):
     limits: ClassVar = {
         "service.engine.state.topology.FEW_DOMAINS": 0,
         "service.engine.ranking.affinity_ranks.PATIENCE": 0,
-        "service.engine.ranking.best_node_tree.LEAF": 1,
+        "service.engine.state.tree_layout.LEAF": 1,
     }
 
 
