@@ -1,4 +1,4 @@
-"""`python -m bench`: the workloads, measured; `make bench` is the short form."""
+"""`python -m bench`: measures the workloads; `make bench` is the short form."""
 
 import math
 import sys
@@ -95,7 +95,7 @@ def whole_path(  # noqa: PLR0913 - one parameter an option
     lines: Lines = None,
     every: Every = False,
 ) -> None:
-    """The whole path: over HTTP, every answer durable. What a workload's name alone runs."""
+    """The whole path: over HTTP, every answer durable. This runs if only a workload is named."""
     chosen = _chosen(names, size, every=every)
     with _durable() as database:
 
@@ -109,7 +109,7 @@ def whole_path(  # noqa: PLR0913 - one parameter an option
 
 @app.command()
 def short(*, size: Size = 5000, lines: Lines = None) -> None:
-    """Three workloads on each layer, once: what `python -m bench` alone runs."""
+    """Three workloads on each layer, once. This runs if nothing is named."""
     for layer in (engine_alone, engine_and_commit, whole_path):
         console.print(layer.__doc__)
         layer(size=size, runs=1, lines=lines)
@@ -125,7 +125,7 @@ def growing_worlds(
     lines: Lines = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the curves here, as SVG.")] = None,
 ) -> None:
-    """The engine's cost a pod as the world grows."""
+    """The engine's cost of a pod as the world grows."""
     points = []
     for dimension in _known(dimensions, growth.DIMENSIONS):
         for point in growth.run(dimension):
@@ -146,7 +146,7 @@ def ratios_of_cost(
     rounds: Annotated[int, typer.Option(min=4, help="How often the two take turns.")] = 41,
     lines: Lines = None,
 ) -> None:
-    """Ratios of CPU time a pod, the two alternated in one run: medians and quartiles."""
+    """Ratios of CPU time per pod, measured alternately in one run: medians and quartiles."""
     found = []
     for comparison in _known(comparisons, ratios.COMPARISONS):
         for ratio in ratios.run(comparison, rounds):
@@ -162,7 +162,7 @@ def memory_of_a_worker(
     pods: Annotated[int, typer.Option(min=1, help="Placed pods.")] = 50_000,
     lines: Lines = None,
 ) -> None:
-    """A worker's memory, the rate of `apply`, and the time of a start, in clusters of any size."""
+    """A worker's memory, the rate of `apply`, and the time of a start, for any size of cluster."""
     with _durable() as database:
         figures = memory.run(database, nodes, pods)
     append(lines, memory.record(figures))
@@ -178,7 +178,7 @@ def production_trace(
     runs: Runs = 3,
     lines: Lines = None,
 ) -> None:
-    """A production trace with arrivals and departures, over HTTP; its violations counted."""
+    """A production trace with arrivals and departures, over HTTP; its violations are counted."""
     found = []
     with _durable() as database:
         for _ in range(runs):
@@ -200,7 +200,7 @@ def where_the_time_goes(
     pods: Annotated[int, typer.Option(min=1, help="Pods to place.")] = 20_000,
     picture: Annotated[Path | None, typer.Option(help="The flame graph, as SVG.")] = None,
 ) -> None:
-    """A profile by py-spy: the dearest functions, and a flame graph."""
+    """A profile by py-spy: the most expensive functions, and a flame graph."""
     (workload,) = _chosen([name], size, every=False)
     if layer == "engine":
         stacks = profiling.of_engine(workload, pods)
@@ -232,7 +232,7 @@ def all_figures(
     ] = 600.0,
     lines: Lines = None,
 ) -> None:
-    """Measure what bench/RESULTS.md condition_updates, and write it there; about a quarter of an hour."""
+    """Measure what bench/RESULTS.md shows, and write it there; this takes about 15 minutes."""
     names = _known(sections, report.SECTIONS)
     if folder is None:
         names = [name for name in names if name != "trace"]
@@ -254,7 +254,7 @@ def planners_together(  # noqa: PLR0913 - one parameter an option
     clients: Clients = 16,
     pods: Annotated[int, typer.Option(min=1, help="Of a run, all clusters together.")] = 4000,
 ) -> None:
-    """So many server processes on one PostgreSQL, on one cluster and on eight."""
+    """Several server processes on one PostgreSQL, with one cluster and with eight."""
     workload, found = _chosen([name], size, every=False)[0], []
     with _durable() as database:
         for planning in numbers or [1, 2, 4, 8]:
@@ -281,7 +281,7 @@ def planners_together(  # noqa: PLR0913 - one parameter an option
 
 @contextmanager
 def _durable() -> Iterator[Postgres]:
-    """A PostgreSQL that syncs; exit code 1 if it does not."""
+    """Yield a PostgreSQL that syncs; end with exit code 1 if it does not."""
     try:
         with postgres() as database:
             console.print(", ".join(f"{name} {on}" for name, on in database.durability.items()))
@@ -292,7 +292,7 @@ def _durable() -> Iterator[Postgres]:
 
 
 def _known(names: list[str] | None, known: Collection[str]) -> list[str]:
-    """The names, or all there are."""
+    """Return the given names, or all known ones if none is given."""
     if unknown := set(names or ()) - set(known):
         raise typer.BadParameter(f"no {', '.join(unknown)}; there are {', '.join(known)}")
     return names or [*known]
@@ -317,7 +317,7 @@ def _repeated(
 
 
 def _show(results: Iterator[list[Figures]]) -> None:
-    """The table of all runs; exit code 1 if a placement breaks a rule."""
+    """Print the table of all runs; end with exit code 1 if a placement breaks a rule."""
     found = list(results)
     console.print(table(found).rich())
     violations = sum(run.violations for runs in found for run in runs)
@@ -327,7 +327,7 @@ def _show(results: Iterator[list[Figures]]) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """A workload's name in place of a command measures its whole path."""
+    """Run a command; a workload's name in place of a command measures its whole path."""
     commands = {command.name or command.callback.__name__ for command in app.registered_commands}
     if not arguments:
         arguments = ["short"]

@@ -1,8 +1,9 @@
-"""What it costs to ask who calls, and to keep an audit of it.
+"""The cost of asking callers for tokens, and of keeping an audit.
 
     python -m bench.accounts --batch 1 --batch 100
 
-Servers with and without a token take turns, each on a database of its own; told are the ratios of neighbours.
+Servers with and without a token take turns, each on its own database. The ratios of runs that
+follow each other are shown.
 """
 
 import secrets
@@ -32,7 +33,7 @@ def measure(
     rounds: Annotated[int, typer.Option(min=1, help="How often the two take turns.")] = 7,
     pods: Annotated[int | None, typer.Option(help="Pods of a run.")] = None,
 ) -> None:
-    """Print a table: medians of the rounds' ratios, with the range."""
+    """Print a table with the medians and ranges of the rounds' ratios."""
     workload = find(name, size)
     table = Table("pods a request", "placements/s", "CPU µs/pod, all", "of PostgreSQL")
     with postgres() as database:
@@ -50,7 +51,7 @@ def measure(
 def _pair(
     database: Postgres, workload: Workload, batch: int, clients: int, pods: int | None
 ) -> tuple[Figures, Figures]:
-    """A run without a token, and one with it."""
+    """Measure a run without a token, then one with a token."""
     without, with_it = (
         over_http.run(database, workload, batch=batch, clients=clients, pods=pods, token=token)
         for token in (None, secrets.token_urlsafe(32))

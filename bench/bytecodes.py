@@ -1,4 +1,7 @@
-"""What the interpreter runs, counted: exactly repeatable, whatever else the machine does, but blind for loops within C."""
+"""Counts the bytecodes that the interpreter runs.
+
+The count is exactly repeatable, whatever else the machine does, but it does not see loops in C.
+"""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -10,7 +13,7 @@ from service.model.objects import Pod
 
 
 def bytecodes(cluster: Cluster, asked: Sequence[Pod]) -> int:
-    """How many it runs while it places these pods and takes them back, all caches warm."""
+    """Count the bytecodes of placing these pods and undoing that, with all caches warm."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Callable[..., object]:

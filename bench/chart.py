@@ -1,4 +1,7 @@
-"""The curves of `bench.growth` as one picture: a panel for each thing that grows, both axes logarithmic."""
+"""The curves of `bench.growth` as one picture.
+
+There is a panel for each thing that grows; both axes are logarithmic.
+"""
 
 import itertools
 import math
@@ -8,7 +11,7 @@ from xml.sax.saxutils import escape
 from bench.growth import Point
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#666666", "#e69f00", "#56b4e9")
-"""Told apart by colour-blind people too (Okabe and Ito)."""
+"""Colour-blind people, too, can tell these colours apart (Okabe and Ito)."""
 PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 310, 190, 175
 LEFT, TOP, BOTTOM, GAP = 52, 76, 36, 26
 COLUMNS = 3
@@ -16,7 +19,7 @@ MICROS = (10, 100, 1_000, 10_000)
 
 
 def svg(points: Sequence[Point]) -> str:
-    """The picture, 300 to 1,000 pixels wide as wanted."""
+    """Draw the picture, which is legible at widths from 300 to 1,000 pixels."""
     shapes = dict.fromkeys(point.shape for point in points)
     colours = dict(zip(shapes, itertools.cycle(COLOURS), strict=False))
     dimensions = list(dict.fromkeys(point.dimension for point in points))
@@ -76,7 +79,7 @@ def _curve(shape: str, colour: str, steps: Sequence[Point], values: Sequence[int
 
 
 def _x(value: int, values: Sequence[int]) -> float:
-    """Logarithmic; none at all is a step before the least of the others."""
+    """Return the place of a value on the logarithmic axis; 0 is a step before the others."""
     some = [each for each in values if each]
     least, span = math.log10(some[0]), math.log10(some[-1] / some[0]) or 1.0
     lead = 0.2 * span if 0 in values else 0.0

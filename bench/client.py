@@ -1,4 +1,4 @@
-"""A load generator that costs little: HTTP/1.1 over one kept connection, nothing else."""
+"""A load generator that costs little: HTTP/1.1 on a connection that is kept open."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 
 class Connection:
-    """One keep-alive connection; one request at a time."""
+    """A keep-alive connection, for one request at a time."""
 
     def __init__(self, host: str, port: int, token: str | None = None) -> None:
         self._host, self._port = host, port
@@ -28,15 +28,15 @@ class Connection:
     async def post(
         self, path: str, body: bytes, content_type: str = "application/json"
     ) -> tuple[int, bytes]:
-        """Send and wait; status and body."""
+        """Send a POST; return status and body of the answer."""
         return await self._send("POST", path, body, content_type)
 
     async def put(self, path: str, body: bytes) -> tuple[int, bytes]:
-        """Send JSON and wait; status and body."""
+        """Send a PUT with JSON; return status and body of the answer."""
         return await self._send("PUT", path, body, "application/json")
 
     async def delete(self, path: str) -> tuple[int, bytes]:
-        """Send and wait; status and body."""
+        """Send a DELETE; return status and body of the answer."""
         return await self._send("DELETE", path, b"", "application/json")
 
     async def _send(
@@ -64,11 +64,19 @@ class Connection:
                 return b"".join(parts)
 
     async def post_json(self, path: str, value: object) -> Any:
-        """Send JSON, expect 200; RuntimeError with the answer otherwise."""
+        """Send a POST with JSON, and return the decoded answer.
+
+        Raises:
+            RuntimeError: the status is not 200.
+        """
         return json.loads(await self.post_encoded(path, json.dumps(value).encode()))
 
     async def post_encoded(self, path: str, body: bytes) -> bytes:
-        """The same with JSON that is encoded, and left so in the answer."""
+        """Send a POST with encoded JSON, and return the answer as it is.
+
+        Raises:
+            RuntimeError: the status is not 200.
+        """
         status, answer = await self.post(path, body)
         if status != 200:
             raise RuntimeError(f"{path}: {status} {answer[:500]!r}")

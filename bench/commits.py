@@ -1,6 +1,6 @@
-"""Engine and commit: the scheduler on PostgreSQL without HTTP, parsed requests in.
+"""Engine and commit: the scheduler on PostgreSQL without HTTP, with parsed requests.
 
-The scheduler runs in this process, as it does in a worker; callers are as many tasks.
+The scheduler runs in this process, as it does in a worker; each caller is a task.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from bench.stack import Postgres, peak_bytes
 from bench.verify import Manifest, violations
 from bench.workloads import Workload
 from service.app import RandomIds, SystemClock
+from service.model.kept_kinds import KEPT_KINDS
 from service.model.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.intents import ApplyObjects, PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer
@@ -33,7 +34,7 @@ CLUSTER = "default"
 def run(
     postgres: Postgres, workload: Workload, *, batch: int, clients: int, pods: int | None = None
 ) -> Figures:
-    """Load the cluster, place the measured pods in batches, check all rules."""
+    """Load the cluster, place the measured pods in batches, and check all rules."""
     url = postgres.new_database()
     upgrade(url)
     with collecting_as_workers_do():
@@ -49,7 +50,7 @@ async def _measure(
     store, clock, templates = PostgresStore(url), SystemClock(), TemplateCache()
     scheduler = Scheduler(store, clock, RandomIds(), templates=templates)
     await scheduler.start()
-    objects = [*workload.namespaces(), *workload.nodes(), *workload.placed()]
+    objects = workload.before(pods)
     parsed = tuple(parse_any(json.dumps(each).encode(), templates) for each in objects)
     began = perf_counter()
     await scheduler.submit(CLUSTER, ApplyObjects(manifests=parsed))
@@ -95,7 +96,7 @@ async def _measure(
 
 
 def _stored(kind: str, body: bytes) -> dict[str, Any]:
-    return json.loads(body) if kind in {"Node", "Namespace", "Pod"} else {}
+    return json.loads(body) if kind in {"Node", "Namespace", "Pod", *KEPT_KINDS} else {}
 
 
 def _intents(
@@ -112,7 +113,7 @@ def _intents(
 async def _drive(
     scheduler: Scheduler, intents: list[PlacePods], clients: int
 ) -> list[tuple[float, PlacementAnswer]]:
-    """All requests by so many callers; seconds and answer of each."""
+    """Submit all requests from so many callers; return seconds and answer of each request."""
     waiting, answers = iter(intents), []
 
     async def caller() -> None:

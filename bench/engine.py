@@ -9,30 +9,25 @@ from msgspec.structs import replace
 
 from bench.figures import Figures, quantile
 from bench.stack import peak_bytes
-from bench.verify import broken
+from bench.verify import broken, put
 from bench.workloads import Workload
 from service.cli.worker import COLLECTION_THRESHOLDS
 from service.engine import Cluster, Placement, place
 from service.model.config import ClusterConfig
-from service.model.manifest import TemplateCache, parse_namespace, parse_node, parse_pod
+from service.model.manifest import TemplateCache, parse_pod
 from service.model.objects import Pod
 
 
-def loaded(workload: Workload, templates: TemplateCache) -> Cluster:
-    """The cluster as it is before the measured pods come."""
+def loaded(workload: Workload, templates: TemplateCache, pods: int | None = None) -> Cluster:
+    """Make the cluster as it is before the measured pods come."""
     cluster = Cluster(ClusterConfig())
-    for namespace in workload.namespaces():
-        cluster.put_namespace(parse_namespace(namespace).subject)
-    for node in workload.nodes():
-        cluster.put_node(parse_node(node).node)
-    for pod in workload.placed():
-        cluster.put_pod(parse_pod(pod, templates).pod)
-    cluster.settle(cluster.mark())
+    for each in workload.before(pods):
+        put(cluster, each, templates)
     return cluster
 
 
 def place_one(cluster: Cluster, pod: Pod) -> bool:
-    """Place a pod and bind it; whether it found a node."""
+    """Place a pod and bind it; return whether it found a node."""
     answer = place(cluster, pod)
     if not isinstance(answer, Placement):
         return False
@@ -42,7 +37,7 @@ def place_one(cluster: Cluster, pod: Pod) -> bool:
 
 @contextmanager
 def collecting_as_workers_do() -> Iterator[None]:
-    """The garbage collector's thresholds of a server process."""
+    """Set the garbage collector's thresholds as server processes do, until the context ends."""
     before = gc.get_threshold()
     gc.collect()
     gc.set_threshold(*COLLECTION_THRESHOLDS)
@@ -53,9 +48,9 @@ def collecting_as_workers_do() -> Iterator[None]:
 
 
 def run(workload: Workload, pods: int | None = None) -> Figures:
-    """Place the measured pods one after another, binding each."""
+    """Place the measured pods one after another, and bind each."""
     templates = TemplateCache()
-    cluster = loaded(workload, templates)
+    cluster = loaded(workload, templates, pods)
     asked = [parse_pod(each, templates, to_place=True).pod for each in workload.measured(pods)]
     unplaced, latencies = 0, []
     with collecting_as_workers_do():

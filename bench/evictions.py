@@ -1,9 +1,10 @@
-"""How soon pods are evicted whose node changed: `python -m bench.evictions`.
+"""How soon pods are evicted after their node has changed: `python -m bench.evictions`.
 
-A real server and PostgreSQL; many placed pods whose node affinity and anti-affinity are required
-during execution, a hundred of them on each node that is relabelled. Measured is the time from the
-answer to the relabelling, which is after its commit, to the watch event of the last of its hundred
-evictions, which is after theirs; and a full check of all pods by `GET …/violations`, twice.
+This uses a real server and PostgreSQL. There are many placed pods whose node affinity and
+anti-affinity are required during execution, a hundred of them on each node that is relabelled. Two
+things are measured: the time from the answer to the relabelling, which comes after its commit, to
+the watch event of the last of the node's hundred evictions, which comes after theirs; and a full
+check of all pods by `GET …/violations`, twice.
 """
 
 import asyncio
@@ -24,17 +25,18 @@ from bench.stack import Server, serving
 console = Console(width=160)
 
 Shape = Literal["alike", "own label"]
-"""The pods: of a hundred templates, or each with a label of its own besides."""
+"""The shape of the pods: they have a hundred templates; with "own label", each pod has a label of
+its own, too."""
 VARIANT = "requiredDuringSchedulingRequiredDuringExecution"
 APPS = 100
 PODS_ON_NODE = 100
-"""Pods on each node that is relabelled."""
+"""How many pods are on each node that is relabelled."""
 CHUNK = 5_000
 
 
 @dataclass(frozen=True)
 class EvictionFigures:
-    """One run, in milliseconds."""
+    """The figures of one run, in milliseconds."""
 
     shape: str
     nodes: int
@@ -42,13 +44,13 @@ class EvictionFigures:
     relabel_p50_ms: float
     relabel_max_ms: float
     check_ms: float
-    """A full check over HTTP, the faster of two."""
+    """A full check over HTTP; the faster of two."""
     server_cpu_seconds: float
-    """Of all relabellings together."""
+    """The CPU time of all relabellings together."""
 
 
 class Evictions:
-    """Follows the watch: how many pods of each node are being evicted."""
+    """Follows the watch, and knows which pods of each node are being evicted."""
 
     def __init__(self) -> None:
         self.evicted: dict[str, set[str]] = {}
@@ -65,7 +67,7 @@ class Evictions:
                 self._news.set()
 
     async def all_of(self, node_name: str) -> float:
-        """When the last pod of a node was seen to be evicted."""
+        """Wait until the last pod of a node is seen to be evicted; return when that was."""
         while len(self.evicted.get(node_name, ())) < PODS_ON_NODE:
             self._news.clear()
             await asyncio.wait_for(self._news.wait(), 60)
@@ -167,7 +169,7 @@ def main(
     rounds: Annotated[int, typer.Option(help="Nodes that are relabelled.")] = 20,
     out: Annotated[Path | None, typer.Option(help="Append JSON lines here.")] = None,
 ) -> None:
-    """Latency from a relabelling to its evictions, and of a full check."""
+    """Measure the latency from a relabelling to its evictions, and that of a full check."""
     with serving() as server:
         figures = asyncio.run(run(server, shape=shape, nodes=nodes, pods=pods, rounds=rounds))  # type: ignore[arg-type]
     for name, value in asdict(figures).items():

@@ -1,4 +1,4 @@
-"""What one run found, and several runs as a table."""
+"""The figures of one run, and several runs as a table."""
 
 import json
 import statistics
@@ -13,7 +13,7 @@ from bench.workloads import yardstick
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """One run of one workload on one layer; None where a layer has no such thing."""
+    """The figures of one run of one workload on one layer; None for what a layer does not have."""
 
     layer: str
     workload: str
@@ -21,26 +21,27 @@ class Figures:
     pods: int
     unplaced: int
     violations: int
-    """Stored placements that break a rule, are not where they were acknowledged, or are missing."""
+    """How many stored placements break a rule, are not where they were acknowledged, or are
+    missing."""
     seconds: float
     cpu_seconds: float
-    """User and system time of the processes that decide; at the whole path, the server's."""
+    """User and system time of the processes that decide; for the whole path, of the server."""
     p50_ms: float
-    """Per request; of the engine alone, per pod."""
+    """The latency of a request; for the engine alone, of a pod."""
     p99_ms: float
     megabytes: float
-    """The greatest resident size, until the last placement, of the largest process that decides."""
+    """The greatest resident size, up to the last placement, of the largest process that decides."""
     batch: int = 1
     clients: int = 1
     workers: int = 1
     conflicts: int = 0
-    """Commits that lost the race for the next revision."""
+    """How many commits lost the race for the next revision."""
     postgres_cpu_seconds: float | None = None
     postgres_megabytes: float | None = None
-    """Proportional set sizes of its processes after the last placement, added up."""
+    """The sum of the proportional set sizes of PostgreSQL's processes after the last placement."""
     load_objects_per_second: float | None = None
     durability: dict[str, str] = field(default_factory=dict)
-    """`fsync`, `synchronous_commit` and `full_page_writes`, as PostgreSQL tells them."""
+    """`fsync`, `synchronous_commit` and `full_page_writes`, as PostgreSQL reports them."""
 
     @property
     def pods_per_second(self) -> float:
@@ -48,13 +49,13 @@ class Figures:
 
     @property
     def cpu_micros(self) -> float:
-        """CPU time a pod, in microseconds."""
+        """The CPU time per pod, in microseconds."""
         return self.cpu_seconds / self.pods * 1e6
 
 
 @dataclass(frozen=True)
 class Table:
-    """A heading, and rows of as many cells; the first column is text, the others numbers."""
+    """A heading, and rows with as many cells; the first column is text, the others are numbers."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -73,30 +74,30 @@ class Table:
 
 
 def spread(values: Sequence[float]) -> str:
-    """The median, and the range where there is one."""
+    """Write the median, and the range if there are several values."""
     middle = f"{statistics.median(values):,.0f}"
     return middle if len(values) == 1 else f"{middle} ({min(values):,.0f} to {max(values):,.0f})"
 
 
 def verdict(*, is_reached: bool) -> str:
-    """What a table says beside a goal."""
+    """Return what a table says beside a goal."""
     return "reached" if is_reached else "not yet"
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which a share of sorted values lies."""
+    """Return the value below which a share of sorted values lies."""
     return values[min(len(values) - 1, int(len(values) * share))]
 
 
 def append(path: Path | None, record: dict[str, object]) -> None:
-    """Add a JSON line to a file, if there is one."""
+    """Append a JSON line to a file, if there is one."""
     if path is not None:
         with path.open("a") as lines:
             lines.write(json.dumps(record) + "\n")
 
 
 def write(path: Path | None, runs: Sequence[Figures]) -> None:
-    """Add each run to a file as a JSON line, if there is one."""
+    """Append each run to a file as a JSON line, if there is one."""
     for run in runs:
         append(path, asdict(run) | {"pods_per_second": round(run.pods_per_second, 1)})
 
@@ -113,10 +114,11 @@ WITHOUT_RULES = (
 
 
 def goal(layer: str, workload: str, nodes: int) -> float | None:
-    """The pods a second to be reached with 5,000 nodes; None where there is no such goal.
+    """Return the pods per second to be reached with 5,000 nodes; None if there is no such goal.
 
-    With rules between pods or nodes: the engine alone a hundred times kube-scheduler's own rate or 30,000 a second, the whole path in
-    batches fifty times that or 8,000, whichever is less. Without: 8,000 over the whole path.
+    For workloads with rules between pods or nodes, the engine alone has to reach a hundred times
+    kube-scheduler's own rate or 30,000 pods per second, whichever is less. The whole path in
+    batches has to reach fifty times that rate or 8,000. Without such rules, the goal is 8,000.
     """
     base = yardstick(workload, nodes)
     if base is None or nodes != 5000 or layer not in {"engine", "http"}:
@@ -183,7 +185,7 @@ _ENGINE_LACKS = {"CPU s", "PostgreSQL CPU s", "PostgreSQL MB", "conflicts"}
 
 
 def table(of_workloads: Sequence[Sequence[Figures]]) -> Table:
-    """A row for each workload's runs, all of one layer."""
+    """Make a row for each workload's runs, which are all of one layer."""
     layer = of_workloads[0][0].layer
     lacking = _ENGINE_LACKS if layer == "engine" else {"µs CPU a pod"}
     lacking = lacking | (

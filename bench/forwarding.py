@@ -1,8 +1,8 @@
-"""Several workers, one cluster: what it costs to hand requests over, and what not to.
+"""Several workers on one cluster: the cost of forwarding requests, and of not forwarding them.
 
-    python -m bench.forward --workers 2 --workers 4
+    python -m bench.forwarding --workers 2 --workers 4
 
-Runs with and without take turns, each on a server and a database of its own.
+Runs with forwarding and without it alternate, each on a server and a database of its own.
 """
 
 import statistics
@@ -34,9 +34,9 @@ def measure(
     pods: Annotated[int, typer.Option(help="Pods of a run.")] = 1000,
     runs: Annotated[int, typer.Option(help="Of each kind.")] = 3,
 ) -> None:
-    """Print a table: medians, with the range."""
+    """Print a table of medians with their ranges."""
     workload = find(name, size)
-    columns = ("workers", "pods a request", "handed over", "pods/s", "p50 ms", "p99 ms")
+    columns = ("workers", "pods a request", "forwarded", "pods/s", "p50 ms", "p99 ms")
     table = Table(*columns, "server CPU µs/pod", "PostgreSQL CPU µs/pod", "races lost")
     with postgres() as database:
         for number in workers:

@@ -1,7 +1,7 @@
-"""How the engine's cost a pod grows with the world: nodes, pods, namespaces, templates, terms.
+"""How the engine's cost of a pod grows with the world: nodes, pods, namespaces, templates, terms.
 
-Each point is the median of some rounds of CPU time; between rounds everything is taken back. With
-many templates there is one round alone, for the caches have to be cold.
+Each point is the median of several rounds of CPU time; after a round everything is undone. For many
+templates there is only one round, since the caches have to be cold.
 """
 
 import json
@@ -32,7 +32,7 @@ TERM_ASKED = 51
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """CPU microseconds a pod where one thing has grown to `value`."""
+    """The CPU time per pod, in microseconds, if one thing has grown to `value`."""
 
     dimension: str
     value: int
@@ -44,12 +44,12 @@ class Point:
 
     @property
     def pods_per_second(self) -> float:
-        """What a processor that does nothing else places."""
+        """How many pods a processor places that does nothing else."""
         return 1e6 / self.micros
 
 
 def nodes(steps: Sequence[int] = NODE_STEPS) -> Iterator[Point]:
-    """Nodes, with as many placed pods throughout."""
+    """Let nodes grow, with the same number of placed pods."""
     for count in steps:
         cluster, kinds = worlds.empty(count), _kinds()
         worlds.populate(cluster, list(kinds.values()), range(PODS))
@@ -57,7 +57,7 @@ def nodes(steps: Sequence[int] = NODE_STEPS) -> Iterator[Point]:
 
 
 def pods(steps: Sequence[int] = POD_STEPS) -> Iterator[Point]:
-    """Placed pods of all shapes, on as many nodes throughout."""
+    """Let placed pods of all shapes grow, on the same number of nodes."""
     cluster, kinds, placed = worlds.empty(NODES), _kinds(), 0
     for count in steps:
         worlds.populate(cluster, list(kinds.values()), range(placed, count))
@@ -66,7 +66,7 @@ def pods(steps: Sequence[int] = POD_STEPS) -> Iterator[Point]:
 
 
 def namespaces(steps: Sequence[int] = NAMESPACE_STEPS) -> Iterator[Point]:
-    """Namespaces that the pods are spread over, and that the rules select by label."""
+    """Let namespaces grow, over which pods are spread and which rules select by label."""
     for count in steps:
         names = [f"team-{number}" for number in range(count)]
         templates = TemplateCache()
@@ -85,9 +85,10 @@ def namespaces(steps: Sequence[int] = NAMESPACE_STEPS) -> Iterator[Point]:
 
 
 def templates(steps: Sequence[int] = TEMPLATE_STEPS) -> Iterator[Point]:
-    """Different templates among the pods that are placed: own labels, own requests, cold caches.
+    """Let the number of templates among the placed pods grow, with cold caches.
 
-    `reading` is the cost of reading such a pod's manifest, which comes on top.
+    Each template has its own labels and requests. `reading` is the cost of reading such a pod's
+    manifest, which is added to that of placing it.
     """
     for count in steps:
         placing, reading = _cold(count)
@@ -96,7 +97,7 @@ def templates(steps: Sequence[int] = TEMPLATE_STEPS) -> Iterator[Point]:
 
 
 def terms(steps: Sequence[int] = TERM_STEPS) -> Iterator[Point]:
-    """Terms on a pod, each of another selector, half of them by host and half by zone."""
+    """Let the terms of a pod grow, each with its own selector, half by host, half by zone."""
     cluster, cache = worlds.empty(NODES), TemplateCache()
     apps = [f"app-{number}" for number in range(max(steps))]
     placed = [worlds.parsed(worlds.pod("x", labels={"app": app}), cache) for app in apps]
@@ -126,18 +127,18 @@ DIMENSIONS: dict[str, Callable[[], Iterator[Point]]] = {
 
 
 def run(dimension: str) -> Iterator[Point]:
-    """All points of one dimension, as they are measured."""
+    """Yield all points of one dimension as they are measured."""
     with collecting_as_workers_do():
         yield from DIMENSIONS[dimension]()
 
 
 def record(point: Point) -> dict[str, object]:
-    """The point as a line of JSON."""
+    """Make a line of JSON of a point."""
     return {"layer": "growth", **asdict(point)}
 
 
 def read(path: Path) -> list[Point]:
-    """The points among the JSON lines of a file; of one measured again, the last."""
+    """Read the points among the JSON lines of a file; of equal points, the last one counts."""
     found: dict[tuple[str, int, str], Point] = {}
     for line in path.read_text().splitlines():
         fields = json.loads(line)
@@ -148,7 +149,7 @@ def read(path: Path) -> list[Point]:
 
 
 def table(points: Sequence[Point]) -> Table:
-    """A row for each shape of each dimension, a cell for each step."""
+    """Make a row for each shape of each dimension, with the cost at each step."""
     rows = []
     for dimension in dict.fromkeys(point.dimension for point in points):
         of_dimension = [point for point in points if point.dimension == dimension]
@@ -187,7 +188,7 @@ def _point(dimension: str, value: int, shape: str, rounds: Sequence[float]) -> P
 
 
 def _cold(count: int) -> tuple[float, float]:
-    """CPU seconds a pod for placing, and for reading, pods of `count` templates seen never before."""
+    """Return CPU seconds per pod for placing and for reading pods of `count` new templates."""
     cluster, cache = worlds.empty(NODES), TemplateCache()
     rules = worlds.affinity("podAffinity", worlds.term("all", worlds.ZONE))
     first = worlds.parsed(worlds.pod("x", rules, labels={"app": "all"}), cache)

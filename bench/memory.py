@@ -1,7 +1,7 @@
-"""What a worker holds in memory, how fast objects come in, and how soon a server is back.
+"""How much memory a worker takes, how fast objects are applied, and how soon a server is back.
 
-A real server takes all objects through `apply`, then starts anew on the same PostgreSQL and loads
-them. Pods are of all shapes and placed; each has its own name and node.
+A real server takes all objects through `apply`. Then a new one starts on the same PostgreSQL and
+loads them. The placed pods are of all shapes; each has its own name and node.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ NAME, ON = "name-of-the-pod", "name-of-the-node"
 
 @dataclass(frozen=True, kw_only=True)
 class Goal:
-    """What a cluster is to reach; the first two None where there is no goal."""
+    """The goals for a cluster; None if there is no such goal."""
 
     objects_per_second: float | None = None
     ready_seconds: float | None = None
@@ -47,26 +47,26 @@ GOALS = {
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryFigures:
-    """One cluster: sizes in megabytes, times in seconds."""
+    """The figures of one cluster: sizes in megabytes, times in seconds."""
 
     nodes: int
     pods: int
     objects_per_second: float
-    """Through `apply`, in NDJSON, from one client."""
+    """The rate of `apply` with NDJSON, from one client."""
     applied_megabytes: float
-    """Of the worker that took them in."""
+    """The size of the worker that applied the objects."""
     applied_peak_megabytes: float
     ready_seconds: float
-    """From exec to the first 200 of `/readyz`, PostgreSQL running."""
+    """From exec to the first 200 of `/readyz`, while PostgreSQL runs."""
     placing_seconds: float
-    """From exec to the answer to the first placement, the cluster loaded for it."""
+    """From exec to the answer to the first placement, for which the cluster is loaded."""
     loaded_megabytes: float
-    """Of the worker that loaded them."""
+    """The size of the worker that loaded the objects."""
     loaded_peak_megabytes: float
 
 
 def run(postgres: Postgres, nodes: int, pods: int) -> MemoryFigures:
-    """Take in so many nodes and placed pods, then start anew; the median of some starts."""
+    """Apply so many nodes and placed pods, then start anew; take the median of several starts."""
     url = postgres.new_database()
     with server(postgres, url) as first:
         seconds = asyncio.run(_apply(first, nodes, pods))
@@ -88,19 +88,19 @@ def run(postgres: Postgres, nodes: int, pods: int) -> MemoryFigures:
 
 
 def _start(postgres: Postgres, url: str) -> tuple[float, float, float, float]:
-    """Seconds to be ready, and to have placed; megabytes then, and at most."""
+    """Return seconds to be ready and to have placed a pod, and megabytes then and at most."""
     with server(postgres, url) as again:
         placing = again.start_seconds + asyncio.run(_ask(again))
         return again.start_seconds, placing, again.megabytes(), again.peak_megabytes()
 
 
 def record(figures: MemoryFigures) -> dict[str, object]:
-    """The figures as a line of JSON."""
+    """Make a line of JSON of the figures."""
     return {"layer": "memory", **asdict(figures)}
 
 
 def table(found: Sequence[MemoryFigures]) -> Table:
-    """A row for each size."""
+    """Make a row for each size."""
     return Table(
         [
             "cluster",
@@ -131,7 +131,7 @@ def _row(figures: MemoryFigures) -> list[str]:
 
 
 def _verdict(figures: MemoryFigures, goal: Goal) -> str:
-    """Whether the goal is reached, else the units of what is not."""
+    """Say whether the goal is reached, or else the units of what is not."""
     missed = {
         "/s": figures.objects_per_second < (goal.objects_per_second or 0),
         "s": figures.ready_seconds > (goal.ready_seconds or math.inf),
@@ -143,7 +143,7 @@ def _verdict(figures: MemoryFigures, goal: Goal) -> str:
 
 
 async def _apply(server: Server, nodes: int, pods: int) -> float:
-    """Seconds that the server takes for all objects, the client's own work left out."""
+    """Return the seconds that the server takes for all objects, without the client's own work."""
     seconds = 0.0
     lines: list[str] = []
     async with Connection(server.host, server.port) as connection:
@@ -168,7 +168,7 @@ async def _send(connection: Connection, lines: Sequence[str]) -> float:
 
 
 def lines_of(nodes: int, pods: int) -> Iterator[str]:
-    """A cluster of so many nodes and pods, object by object, as `apply` takes it."""
+    """Yield the objects of a cluster of so many nodes and pods, as `apply` takes them."""
     for number in range(nodes):
         yield json.dumps({"kind": "Node", **worlds.node(number)})
     kinds = []
@@ -183,7 +183,7 @@ def lines_of(nodes: int, pods: int) -> Iterator[str]:
 
 
 async def _ask(server: Server) -> float:
-    """Seconds for a placement that is not kept, asked again as long as the server still loads."""
+    """Return the seconds for a dry run of a placement, sent again while the server still loads."""
     pods = [worlds.shaped(worlds.AFFINITY)]
     body = json.dumps({"pods": pods, "dryRun": True}).encode()
     began = time.perf_counter()

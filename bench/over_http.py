@@ -1,6 +1,6 @@
 """The whole path: a real server and PostgreSQL, pods in over HTTP, placements durable.
 
-Refuses to report unless PostgreSQL syncs; counts violations of the final state.
+Nothing is measured unless PostgreSQL syncs. Violations of the final state are counted.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from bench.client import Connection
 from bench.figures import Figures, quantile
 from bench.stack import Postgres, Server, server
 from bench.verify import violations
-from bench.workloads import Workload
+from bench.workloads import Manifest, Workload
 
 CLUSTER = "/v1/clusters/default"
 
 
 During = Callable[[Server], AbstractContextManager[None]]
-"""Surrounds the placing of the measured pods."""
+"""A function that makes a context around the placing of the measured pods."""
 
 
 def run(  # noqa: PLR0913 - all by name
@@ -36,7 +36,7 @@ def run(  # noqa: PLR0913 - all by name
     token: str | None = None,
     during: During = nullcontext,
 ) -> Figures:
-    """Load the cluster through apply, place the measured pods in batches, check all rules."""
+    """Load the cluster through `apply`, place the measured pods in batches, and check all rules."""
     database = postgres.new_database()
     with server(postgres, database, workers=workers, options=options, token=token) as serving:
         found, acknowledged = asyncio.run(_measure(serving, workload, batch, clients, pods, during))
@@ -53,8 +53,8 @@ async def _measure(
     pods: int | None,
     during: During,
 ) -> tuple[Figures, dict[tuple[str, str], str]]:
-    """The figures without the violations, and what was acknowledged."""
-    objects, load_seconds = await _load(server, workload)
+    """Return the figures without the violations, and the placements that were acknowledged."""
+    objects, load_seconds = await _load(server, workload.before(pods))
     bodies = list(_bodies(workload, batch, pods))
     before, conflicts = server.cpu_seconds(), server.conflicts()
     with during(server):
@@ -92,8 +92,7 @@ async def _measure(
     return figures, acknowledged
 
 
-async def _load(server: Server, workload: Workload) -> tuple[int, float]:
-    objects = [*workload.namespaces(), *workload.nodes(), *workload.placed()]
+async def _load(server: Server, objects: list[Manifest]) -> tuple[int, float]:
     lines = b"\n".join(json.dumps(each).encode() for each in objects)
     began = perf_counter()
     async with Connection(server.host, server.port, server.token) as connection:
@@ -114,7 +113,7 @@ def _bodies(workload: Workload, batch: int, limit: int | None) -> Iterator[bytes
 
 
 async def _drive(server: Server, bodies: list[bytes], clients: int) -> list[tuple[float, bytes]]:
-    """All bodies through so many connections; seconds and answer of each."""
+    """Send all bodies through so many connections; return seconds and answer of each."""
     waiting, answers = iter(bodies), []
 
     async def client() -> None:

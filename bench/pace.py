@@ -1,4 +1,4 @@
-"""How fast the machine is just now: what a shared one gives swings by a factor of two within minutes."""
+"""How fast the machine is just now: a shared one varies by a factor of two within minutes."""
 
 import math
 import statistics
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def pace() -> float:
-    """CPU milliseconds of a loop that is always the same; the least of some tries."""
+    """Return the CPU milliseconds of a loop that is always the same; the least of several tries."""
     return min(_loop() for _ in range(TRIES)) * 1000
 
 
@@ -29,8 +29,8 @@ def _loop() -> float:
 class Gate:
     """Lets a run count only if the machine was fast enough before and after it.
 
-    Whether it counts depends on the pace alone, not on what was measured. Otherwise it is
-    repeated, until patience ends: from then on every run counts.
+    Whether it counts depends on the pace alone, not on what was measured. If it does not count, it
+    is repeated, until the time for this is over: from then on every run counts.
     """
 
     def __init__(self, pace_max: float = math.inf, patience_seconds: float = 0.0) -> None:
@@ -39,13 +39,13 @@ class Gate:
         self.open()
 
     def open(self) -> None:
-        """Begin a section, with new patience."""
+        """Begin a section, with its own time for repeats."""
         self._paces: list[float] = []
         self._last: float | None = None
         self._deadline = time.monotonic() + self._patience_seconds
 
     def measured(self, run: Callable[[], T]) -> T:
-        """What a run found that counts."""
+        """Repeat a run until it counts, and return what it found."""
         while True:
             before = self._wait()
             found = run()
@@ -56,7 +56,7 @@ class Gate:
                 return found
 
     def told(self) -> str:
-        """At which pace the runs of this section were measured."""
+        """Say at which pace the runs of this section were measured."""
         if not self._paces:
             return f"Pace of the machine: {pace():.0f} ms."
         least, greatest = min(self._paces), max(self._paces)
@@ -64,7 +64,7 @@ class Gate:
         return f"Pace of the machine: {middle:.0f} ms ({least:.0f} to {greatest:.0f})."
 
     def _wait(self) -> float:
-        now = self._last or pace()  # one run's pace after it is the next one's before
+        now = self._last or pace()  # the pace after one run is that before the next
         while now > self._pace_max and not self._is_over():
             time.sleep(LOOK_SECONDS)
             now = pace()

@@ -1,9 +1,10 @@
-"""How soon a waiting pod is placed once something helps it: `python -m bench.pending`.
+"""How soon a waiting pod is placed after a change helps it: `python -m bench.pending`.
 
-A real server and PostgreSQL; a full cluster and many pods that wait for room. In turn a node gets
-the label that one pod waits for, a pod comes that another one must be beside, and a pod ends, which
-makes room for one more. Measured is the time from the answer to that change, which is after its
-commit, to the event that tells of the waiting pod's placement (negative if the event was first).
+This uses a real server and PostgreSQL, with a full cluster and many pods that wait for room. In
+turn, a node gets the label that one pod waits for, a pod comes that another one must be beside, and
+a pod ends, which makes room for one more. Measured is the time from the answer to that change,
+which comes after its commit, to the event of the waiting pod's placement (negative if the event
+came first).
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from bench.stack import Server, serving
 console = Console(width=160)
 
 Kind = Literal["equal", "labelled", "different"]
-"""The waiting pods: all equal, each with a label of its own, or each with requests of its own."""
+"""The waiting pods: all are equal, or each has its own label, or each has its own requests."""
 CHUNK = 5_000
 QUIET_SECONDS = 1.0
 CHANGES = ("label", "affinity", "room")
@@ -37,7 +38,7 @@ class PendingFigures:
     nodes: int
     pending: int
     settle_seconds: float
-    """From the last pod's being stored to all of them being told why they wait."""
+    """The time from storing the last pod until all pods have been told why they wait."""
     label_p50_ms: float
     label_max_ms: float
     affinity_p50_ms: float
@@ -45,18 +46,18 @@ class PendingFigures:
     room_p50_ms: float
     room_max_ms: float
     dry_run_p50_ms: float
-    """A caller's dry run of a placement, meanwhile."""
+    """The latency of dry runs of a placement that a caller asks for meanwhile."""
     dry_run_max_ms: float
     server_cpu_seconds: float
 
 
 class Placements:
-    """Follows the watch: when each pod was seen with a node, and when anything was seen last."""
+    """Follows the watch: when each pod was first seen with a node, and when the last event came."""
 
     def __init__(self) -> None:
         self.seen: dict[str, float] = {}
         self.told: set[str] = set()
-        """Pods that were told why they wait."""
+        """The pods that were told why they wait."""
         self.last = perf_counter()
         self._news = asyncio.Event()
 
@@ -80,7 +81,7 @@ class Placements:
             self._news.set()
 
     async def of(self, name: str | None, before: set[str]) -> float:
-        """When this pod, or any that was not seen before, was placed."""
+        """Return when this pod was placed, or else any pod that is not in `before`."""
         while True:
             found = [at for each, at in self.seen.items() if each not in before]
             if name in self.seen:
@@ -91,7 +92,7 @@ class Placements:
             await asyncio.wait_for(self._news.wait(), 60)
 
     async def settled(self, pods: int) -> float:
-        """Wait until so many were told, and nothing has come for a while; when the last came."""
+        """Wait until so many pods were told and events have stopped; return the last one's time."""
         while len(self.told) < pods:  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.05)
         while (rest := self.last + QUIET_SECONDS - perf_counter()) > 0:  # noqa: ASYNC110 - no event
@@ -146,7 +147,7 @@ async def run(
 
 
 async def _help(connection: Connection, seen: Placements, change: str, number: int) -> float:
-    """Make one change; the milliseconds until somebody was placed because of it."""
+    """Make one change; return the milliseconds until a pod was placed because of it."""
     before = set(seen.seen)
     wanted = f"{change}-{number}" if change != "room" else None
     if change == "label":
@@ -205,13 +206,13 @@ def _pod(name: str, cpu: str, labels: dict[str, str] | None = None, **spec: Any)
 
 
 def _filler(number: int, phase: str = "Running") -> dict[str, Any]:
-    """Takes all cpu of its node but a little."""
+    """Make a pod that takes all cpu of its node except for a little."""
     filler = _pod(f"filler-{number}", "3900m", nodeName=f"node-{number}")
     return filler | {"status": {"phase": phase}}
 
 
 def _waiting(number: int, kind: Kind) -> dict[str, Any]:
-    """Has no room until a filler ends."""
+    """Make a pod that has no room until a filler ends."""
     cpu = f"{3_000 + (number % 900 if kind == 'different' else 0)}m"
     waiting = _pod(f"waiting-{number}", cpu)
     if kind == "different":
@@ -223,7 +224,7 @@ def _waiting(number: int, kind: Kind) -> dict[str, Any]:
 
 
 def _special(number: int, change: str) -> dict[str, Any]:
-    """Waits for a label, or for a pod to be beside."""
+    """Make a pod that waits for a label, for a pod to be beside, or for room."""
     if change == "label":
         return _pod(f"label-{number}", "1m", nodeSelector={"wanted": f"l{number}"})
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": f"b-{number}"}}}
@@ -245,7 +246,7 @@ def main(
     rounds: Annotated[int, typer.Option(help="Changes of each kind.")] = 20,
     out: Annotated[Path | None, typer.Option(help="Append JSON lines here.")] = None,
 ) -> None:
-    """Latency from a change to the placements that it makes possible."""
+    """Measure the latency from a change to the placements that it makes possible."""
     with serving() as server:
         figures = asyncio.run(run(server, kind=kind, nodes=nodes, pending=pending, rounds=rounds))  # type: ignore[arg-type]
     for name, value in asdict(figures).items():

@@ -1,6 +1,6 @@
-"""1, 2, 4 and 8 planners on one cluster and on several: what they do together, nothing handed over.
+"""1, 2, 4 and 8 planners on one cluster and on several, without forwarding: what they do together.
 
-Each planner is a `moorage serve` process of its own; all use one PostgreSQL, and have loaded all
+Each planner is a `moorage serve` process of its own. All use one PostgreSQL, and have loaded all
 clusters before the first request counts. Every client stays with one planner and asks for pods of
 all clusters in turn.
 """
@@ -25,7 +25,7 @@ from bench.workloads import Workload
 
 @dataclass(frozen=True, kw_only=True)
 class PlannersFigures:
-    """One run."""
+    """The figures of one run."""
 
     planners: int
     clusters: int
@@ -36,7 +36,7 @@ class PlannersFigures:
     p50_ms: float
     p99_ms: float
     conflicts: int
-    """Commits that lost the race for the next revision."""
+    """How many commits lost the race for the next revision."""
     cpu_seconds: float
     postgres_cpu_seconds: float
 
@@ -46,7 +46,7 @@ class PlannersFigures:
 
 
 class Used(NamedTuple):
-    """By all servers together, since their start."""
+    """The resources that all servers together have used since their start."""
 
     cpu_seconds: float
     postgres_cpu_seconds: float
@@ -54,12 +54,12 @@ class Used(NamedTuple):
 
 
 Placed = dict[str, dict[tuple[str, str], str]]
-"""By cluster, where each acknowledged pod is."""
+"""The node of each acknowledged pod, by cluster."""
 
 
 @contextmanager
 def running(postgres: Postgres, planners: int) -> Iterator[list[Server]]:
-    """So many servers on a new database."""
+    """Start so many servers on a new database."""
     with ExitStack() as stack, ThreadPoolExecutor(planners) as starters:
         url = postgres.new_database()
         starts = [
@@ -107,7 +107,7 @@ def run(
 
 
 def table(of_runs: Sequence[Sequence[PlannersFigures]]) -> Table:
-    """A row for each kind of run."""
+    """Make a row for each kind of run."""
     columns = ["planners", "clusters", "pods/s", "p50 ms", "p99 ms", "races lost"]
     rows = [
         [
@@ -139,7 +139,7 @@ def _used(servers: Sequence[Server]) -> Used:
 
 
 async def _load(servers: Sequence[Server], names: Sequence[str], workload: Workload) -> None:
-    """Make the clusters, and have each server read them."""
+    """Create the clusters, and have each server load them."""
     await _fill(servers[0], names, workload)
     probe = {"dryRun": True, "pods": [*workload.measured(1)]}
     for target in servers:
@@ -175,7 +175,7 @@ async def _fill(target: Server, names: Sequence[str], workload: Workload) -> Non
 def _bodies(
     workload: Workload, names: Sequence[str], pods: int, batch: int
 ) -> Iterator[tuple[str, bytes]]:
-    """Requests, the clusters taking turns."""
+    """Yield requests; the clusters take turns."""
     measured = list(workload.measured(pods // len(names)))
     for start in range(0, len(measured), batch):
         body = json.dumps({"pods": measured[start : start + batch]}, separators=(",", ":"))
@@ -186,7 +186,7 @@ def _bodies(
 async def _drive(
     servers: Sequence[Server], bodies: Sequence[tuple[str, bytes]], clients: int
 ) -> list[tuple[str, float, bytes]]:
-    """Cluster, seconds and answer of each request."""
+    """Send the requests; return cluster, seconds and answer of each."""
     waiting, answers = iter(bodies), []
 
     async def client(target: Server) -> None:

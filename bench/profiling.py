@@ -1,7 +1,7 @@
 """Where the time goes: stacks sampled by py-spy, as a table and as a flame graph.
 
-py-spy is no dependency: it is run if it is installed, or else by `uv tool run`. It samples from outside, so
-functions that are called often don't look dearer than they are.
+py-spy is no dependency: it is run if it is installed, or else by `uv tool run`. It samples from
+outside, so functions that are called often do not look more expensive than they are.
 """
 
 import os
@@ -29,16 +29,16 @@ PLACING = "place_one"
 ROWS = 25
 WIDTH, ROW_HEIGHT, CHARACTER = 1200, 18, 6.6
 SHARE_MIN = 0.002
-"""Narrower frames are left out of the picture."""
+"""Frames with a smaller share are left out of the picture."""
 
 Stacks = Mapping[tuple[str, ...], int]
-"""Samples by stack, the outermost function first."""
+"""How many samples each stack has; a stack begins with the outermost function."""
 
 
 def of_engine(workload: Workload, pods: int) -> Stacks:
-    """The engine alone, in a process of its own; only what is below the placing of a pod.
+    """Profile the engine alone, in a process of its own, and only below the placing of a pod.
 
-    It runs from its sources: of compiled code py-spy sees no frames.
+    The engine runs from its sources, since py-spy sees no frames of compiled code.
     """
     measured = [sys.executable, "-m", "bench", "engine", workload.name, "--runs", "1"]
     chosen = ["--size", str(workload.size), "--pods", str(pods)]
@@ -53,7 +53,7 @@ def of_engine(workload: Workload, pods: int) -> Stacks:
 def of_server(
     postgres: Postgres, workload: Workload, *, batch: int, clients: int, pods: int
 ) -> Stacks:
-    """A worker while it places pods over HTTP."""
+    """Profile a worker while it places pods over HTTP."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "stacks"
 
@@ -67,7 +67,7 @@ def of_server(
 
 
 def table(stacks: Stacks) -> Table:
-    """The functions in which most time is spent: in themselves, and with what they call."""
+    """Make a table of the functions that take most time: alone, and with what they call."""
     own, whole = Counter[str](), Counter[str]()
     for stack, samples in stacks.items():
         own[stack[-1]] += samples
@@ -81,7 +81,7 @@ def table(stacks: Stacks) -> Table:
 
 
 def flame_graph(title: str, stacks: Stacks) -> str:
-    """SVG: each frame as wide as its share of the samples, callers below what they call."""
+    """Draw stacks as SVG: a frame's width is its share of the samples, and callers are below."""
     depth = max(map(len, stacks))
     height = (depth + 2) * ROW_HEIGHT
     head = (
@@ -98,7 +98,7 @@ def flame_graph(title: str, stacks: Stacks) -> str:
 
 
 def _frames(stacks: Stacks, level: int, start: float, total: int, height: int) -> Iterator[str]:
-    """The frames at one level and above, of stacks that are alike below it."""
+    """Yield the frames from one level on, of stacks that are equal below that level."""
     children: dict[str, dict[tuple[str, ...], int]] = {}
     for stack, samples in stacks.items():
         if len(stack) > level:
@@ -136,7 +136,7 @@ def _options(file: Path) -> list[str]:
 
 @contextmanager
 def _attached(pid: int, file: Path) -> Iterator[None]:
-    """Sample a process for as long as this lasts."""
+    """Sample a process for the duration of the context."""
     command = [*_py_spy(), *_options(file), "--duration", "600", "--pid", str(pid)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -162,7 +162,7 @@ def _read(file: Path) -> Stacks:
 
 
 def busy(stacks: Stacks) -> Stacks:
-    """Without threads that wait for work, and without those that are none of Python's."""
+    """Leave out threads that wait for work, and those that do not run Python."""
     return {
         stack: samples
         for stack, samples in stacks.items()
@@ -171,7 +171,7 @@ def busy(stacks: Stacks) -> Stacks:
 
 
 def below(function: str, stacks: Stacks) -> Stacks:
-    """The stacks that pass through a function, from it on."""
+    """Return the stacks that contain a function, from that function on."""
     found = Counter[tuple[str, ...]]()
     for stack, samples in stacks.items():
         for depth, name in enumerate(stack):

@@ -1,8 +1,9 @@
-"""Ratios of CPU time a pod inside one run: what must not cost more, whatever the machine.
+"""Ratios of CPU time per pod within one run: what must not cost more, whatever the machine.
 
-The two are measured in turn, many times, and each ratio is of two neighbours; told are their median
-and quartiles. Beside them stands the ratio of the bytecodes that both run, which knows no noise. A scan
-over pods, namespaces or terms shows as a ratio far from 1.
+The two costs are measured alternately, many times, and each ratio is of two measurements that
+follow each other. The ratios' median and quartiles are shown, and beside them the ratio of the
+bytecodes that both run, which is free of noise. A scan over pods, namespaces or terms shows as a
+ratio far from 1.
 """
 
 import statistics
@@ -22,18 +23,18 @@ from service.model.objects import Pod
 
 ROUNDS = 41
 BYSTANDER_TIMES = 4
-"""As many rounds more where two hundredths matter."""
+"""Comparisons with a limit of 1.02 take so many times as many rounds."""
 TRACED = 21
 ASKED = 401
 NODES = 5_000
 
 Sample = Callable[[], float]
-"""CPU seconds of one round."""
+"""A function that runs one round, and returns its CPU seconds."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Pods to be placed on a cluster, again and again; called, it is a `Sample`."""
+    """Pods to be placed on a cluster again and again; it can be called as a `Sample`."""
 
     cluster: Cluster
     asked: Sequence[Pod]
@@ -42,13 +43,13 @@ class Case:
         return worlds.cpu_seconds(self.cluster, self.asked)
 
     def bytecodes(self) -> int:
-        """How many the interpreter runs for the first few of them."""
+        """Count the bytecodes that the interpreter runs to place the first few pods."""
         return bytecodes(self.cluster, self.asked[:TRACED])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """The cost a pod of one case as a share of another's."""
+    """The cost of a pod in one case as a share of that in another."""
 
     name: str
     median: float
@@ -56,19 +57,19 @@ class Ratio:
     third_quartile: float
     rounds: int
     limit: float | None = None
-    """What it should not exceed."""
+    """The greatest ratio that is allowed."""
     bytecodes: float | None = None
-    """The same of the bytecodes that the interpreter runs."""
+    """The ratio of the bytecodes that the interpreter runs."""
 
 
 def compared(name: str, case: Case, base: Case, rounds: int, limit: float | None) -> Ratio:
-    """Both in turn, and the bytecodes of both."""
+    """Measure both alternately, and count the bytecodes of both."""
     run = case.bytecodes() / base.bytecodes()
     return replace(alternated(name, case, base, rounds, limit), bytecodes=round(run, 4))
 
 
 def alternated(name: str, case: Sample, base: Sample, rounds: int, limit: float | None) -> Ratio:
-    """Both in turn, each first as often as second."""
+    """Measure both alternately; each is first as often as second."""
     case(), base()
     ratios = []
     for number in range(rounds):
@@ -89,7 +90,7 @@ def alternated(name: str, case: Sample, base: Sample, rounds: int, limit: float 
 
 
 def sample(cluster: Cluster, kind: Pod, count: int = ASKED) -> Case:
-    """Rounds of placing so many pods of a kind on a cluster."""
+    """Make rounds of placing so many pods of a kind on a cluster."""
     return Case(cluster, worlds.replicas(kind, count))
 
 
@@ -102,7 +103,7 @@ NAMESPACE_SELECTORS = (
 
 
 def namespaces(rounds: int = ROUNDS) -> Iterator[Ratio]:
-    """Placed pods in a hundred namespaces that a namespace selector selects, against one."""
+    """Compare placed pods in a hundred namespaces, which a namespace selector selects, with one."""
     for name in NAMESPACE_SELECTORS:
         workload = find(name, NODES)
         many, one = _of_workload(workload), _of_workload(_in_one_namespace(workload))
@@ -111,7 +112,10 @@ def namespaces(rounds: int = ROUNDS) -> Iterator[Ratio]:
 
 
 def bystanders(rounds: int = ROUNDS) -> Iterator[Ratio]:
-    """Pods without affinity or spread, where others have them and nothing matches, against none."""
+    """Measure what rules of placed pods cost a pod that has no rules and that none of them matches.
+
+    It is compared with placing the same pod where no placed pod has rules.
+    """
     workload = find("MixedSchedulingBasePod", NODES)
     mixed, plain = _of_workload(workload), _of_workload(_without_rules(workload))
     title = "pods without rules: placed pods with affinity ÷ without"
@@ -125,7 +129,7 @@ def bystanders(rounds: int = ROUNDS) -> Iterator[Ratio]:
 
 
 def placed(rounds: int = ROUNDS, many: int = 1_000_000, few: int = 5_000) -> Iterator[Ratio]:
-    """A million placed pods of all shapes against five thousand."""
+    """Compare a million placed pods of all shapes with five thousand."""
     clusters, kinds = [], _kinds()
     for count in (many, few):
         cluster = worlds.empty(NODES)
@@ -138,7 +142,7 @@ def placed(rounds: int = ROUNDS, many: int = 1_000_000, few: int = 5_000) -> Ite
 
 
 def rules(rounds: int = ROUNDS) -> Iterator[Ratio]:
-    """What rules cost, beside pods that have none; for information."""
+    """Compare pods with rules with pods that have none; for information."""
     cluster, kinds = worlds.empty(NODES), _kinds()
     worlds.populate(cluster, list(kinds.values()), range(NODES))
     base = sample(cluster, kinds[worlds.PLAIN])
@@ -148,13 +152,13 @@ def rules(rounds: int = ROUNDS) -> Iterator[Ratio]:
 
 
 def keys(rounds: int = ROUNDS) -> Iterator[Ratio]:
-    """Required anti-affinity by zone against the same by node; for information."""
+    """Compare required anti-affinity by zone with that by node; for information."""
     samples = [sample(*apart_by(key, NODES)) for key in (worlds.ZONE, worlds.HOST)]
     yield compared("required anti-affinity: zone ÷ node", *samples, rounds, limit=None)
 
 
 def apart_by(key: str, nodes: int) -> tuple[Cluster, Pod]:
-    """A rival on each node of half of the zones, and a pod that must not be in their domains."""
+    """Place a rival on each node of half of the zones; make a pod that must avoid their domains."""
     cluster, cache = worlds.empty(nodes), TemplateCache()
     rival = worlds.parsed(worlds.pod("rival", labels={"app": "rival"}), cache)
     half = worlds.ZONES // 2
@@ -177,18 +181,18 @@ COMPARISONS: Mapping[str, Callable[[int], Iterator[Ratio]]] = {
 
 
 def run(comparison: str, rounds: int = ROUNDS) -> Iterator[Ratio]:
-    """The ratios of one comparison, as they are measured."""
+    """Yield the ratios of one comparison as they are measured."""
     with collecting_as_workers_do():
         yield from COMPARISONS[comparison](rounds)
 
 
 def record(ratio: Ratio) -> dict[str, object]:
-    """The ratio as a line of JSON."""
+    """Make a line of JSON of a ratio."""
     return {"layer": "ratio", **asdict(ratio)}
 
 
 def table(ratios: Sequence[Ratio]) -> Table:
-    """A row for each ratio."""
+    """Make a row for each ratio."""
     return Table(
         ["CPU time a pod", "median", "quartiles", "rounds", "bytecodes", "goal", ""],
         [
@@ -218,14 +222,14 @@ def _kinds() -> dict[str, Pod]:
 
 
 def _of_workload(workload: Workload) -> Case:
-    """Rounds of placing pods as the first of a workload's measured ones."""
+    """Make rounds of placing pods like the first measured one of a workload."""
     cache = TemplateCache()
     cluster = loaded(workload, cache)
     return sample(cluster, worlds.parsed(next(workload.measured()), cache))
 
 
 def _of_world(shapes: Sequence[str], asked: Manifest) -> Case:
-    """Rounds of placing such a pod where as many pods as nodes are placed, of these shapes."""
+    """Make rounds of placing such a pod beside placed pods of these shapes, as many as nodes."""
     cache, cluster = TemplateCache(), worlds.empty(NODES)
     kinds = [worlds.parsed(worlds.shaped(shape), cache) for shape in shapes]
     worlds.populate(cluster, kinds, range(NODES))
@@ -233,12 +237,12 @@ def _of_world(shapes: Sequence[str], asked: Manifest) -> Case:
 
 
 def _in_one_namespace(workload: Workload) -> Workload:
-    """The same with all placed pods in the first of their namespaces."""
+    """Return the workload with all placed pods in the first of their namespaces."""
     groups = [{**group, "namespaces": group["namespaces"][:1]} for group in workload.row["init"]]
     return replace(workload, row={**workload.row, "init": groups})
 
 
 def _without_rules(workload: Workload) -> Workload:
-    """The same with placed pods that have neither rules nor labels."""
+    """Return the workload with placed pods that have neither rules nor labels."""
     groups = [{**group, "template": "pod-default"} for group in workload.row["init"]]
     return replace(workload, row={**workload.row, "init": groups})

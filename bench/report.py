@@ -1,4 +1,4 @@
-"""All figures of RESULTS.md, each section written between its marks as soon as it is measured."""
+"""All figures of RESULTS.md; each section is written between its marks once it is measured."""
 
 import platform
 import textwrap
@@ -25,19 +25,19 @@ CURVES = CHECKOUT / "docs" / "growth.svg"
 FLAMES = CHECKOUT / "docs" / "flame-{layer}.svg"
 
 COLUMNS = 100
-"""As wide as the prose of the page is."""
+"""The width of the page's prose."""
 RUNS = 3
 BATCH, CLIENTS, PODS = 100, 8, 4_000
 TRACE_BATCH, TRACE_CLIENTS = 200, (1, 2)
 PROFILED, PROFILED_PODS = "SchedulingPodAffinity", 20_000
 LAYERS = ("SchedulingPodAffinity", "SchedulingPodAntiAffinity", "TopologySpreading")
 FULL = {"SchedulingRequiredPodAntiAffinityWithNSSelector"}
-"""With more than their own pods there would be no node left."""
+"""Workloads in which more pods than their own would leave no node free."""
 
 
 @dataclass(frozen=True)
 class Means:
-    """What the sections measure with, and where their runs are noted."""
+    """The means with which sections measure, and the place where their runs are noted."""
 
     postgres: Postgres
     lines: Path | None
@@ -172,7 +172,7 @@ SECTIONS: dict[str, Callable[[Means], str]] = {
 
 
 def run(names: Sequence[str], means: Means, results: Path = RESULTS) -> Iterator[tuple[str, float]]:
-    """Measure sections and write them; the name of each and how many seconds it took."""
+    """Measure sections and write them; yield the name of each, and how many seconds it took."""
     for name in names:
         began = time.perf_counter()
         means.gate.open()
@@ -193,5 +193,8 @@ def _runs(
 
 
 def _pods(workload: Workload) -> int | None:
-    """More than their own thousand: that would be over before it can be measured."""
+    """Return how many pods to place, if not the workload's own number.
+
+    With 5,000 nodes the workloads' own thousand pods would be placed too soon to measure that.
+    """
     return None if workload.size < 5000 or workload.name in FULL else PODS

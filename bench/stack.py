@@ -28,7 +28,7 @@ POLL_SECONDS = 0.005
 
 
 class NotDurableError(RuntimeError):
-    """What PostgreSQL acknowledges may be lost, so there is nothing to report."""
+    """PostgreSQL may lose what it has acknowledged, so figures would mean nothing."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Postgres:
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def new_database(self) -> str:
-        """The URL of a database that nobody has used."""
+        """Create a new database, and return its URL."""
         name = f"bench_{next(self._numbers)}"
         asyncio.run(self._create(name))
         return make_url(self.url).set(database=name).render_as_string(hide_password=False)
@@ -52,12 +52,12 @@ class Postgres:
         await connection.close()
 
     def cpu_seconds(self) -> float:
-        """User and system time of all its processes, ended ones included."""
+        """Return user and system time of all its processes, including those that have ended."""
         times = self.postmaster.cpu_times()
         return cpu_seconds(tree(self.postmaster)) + times.children_user + times.children_system
 
     def megabytes(self) -> float:
-        """Its processes' proportional shares of memory, added up: what they share counts once."""
+        """Return the sum of its processes' proportional set sizes: what they share counts once."""
         return sum(each.memory_full_info().pss for each in tree(self.postmaster)) / 1e6
 
 
@@ -69,30 +69,30 @@ class Server:
     port: int
     process: psutil.Process
     start_seconds: float
-    """From exec to the first 200 of `/readyz`."""
+    """The time from exec to the first 200 of `/readyz`."""
     postgres: Postgres
     token: str | None = None
 
     def cpu_seconds(self) -> tuple[float, float]:
-        """User and system time of the server's processes, and of PostgreSQL's."""
+        """Return user and system time of the server's processes, and of PostgreSQL's."""
         return cpu_seconds(tree(self.process)), self.postgres.cpu_seconds()
 
     def workers(self) -> list[psutil.Process]:
-        """The processes that answer requests: forked by the one that has imported everything."""
+        """Return the processes that answer requests, which the fork server may have made."""
         own = self.process.children()
         forked = [each for parent in own for each in parent.children()]
         return forked or [each for each in own if "spawn_main" in " ".join(each.cmdline())]
 
     def peak_megabytes(self) -> float:
-        """The greatest resident size that any worker has had."""
+        """Return the greatest resident size that any worker has had."""
         return max(peak_bytes(each) for each in self.workers()) / 1e6
 
     def megabytes(self) -> float:
-        """The present resident size of the largest worker."""
+        """Return the present resident size of the largest worker."""
         return max(each.memory_info().rss for each in self.workers()) / 1e6
 
     def conflicts(self) -> int:
-        """Commits that lost the race for the next revision, so far."""
+        """Return how many commits have lost the race for the next revision so far."""
         for line in self.get("/metrics").decode().splitlines():
             if line.startswith("moorage_commit_conflicts_total"):
                 return int(float(line.rpartition(" ")[2]))
@@ -116,7 +116,7 @@ class Server:
 
 @contextmanager
 def postgres() -> Iterator[Postgres]:
-    """An embedded PostgreSQL with an empty folder, as `moorage serve` starts it.
+    """Run an embedded PostgreSQL with an empty folder, as `moorage serve` starts it.
 
     Raises:
         NotDurableError: it does not sync.
@@ -134,7 +134,7 @@ def postgres() -> Iterator[Postgres]:
 
 
 async def durability(url: str) -> dict[str, str]:
-    """What a session of this PostgreSQL says of the settings that make commits durable."""
+    """Return the settings of this PostgreSQL that make commits durable, as a session sees them."""
     connection = await asyncpg.connect(plain_url(url))
     try:
         return {name: await connection.fetchval(f"SHOW {name}") for name in DURABLE}
@@ -143,7 +143,11 @@ async def durability(url: str) -> dict[str, str]:
 
 
 def refuse_unsafe(settings: dict[str, str]) -> None:
-    """Raises NotDurableError unless all that makes commits durable is on."""
+    """Refuse to measure unless everything is on that makes commits durable.
+
+    Raises:
+        NotDurableError: something is off.
+    """
     off = {name: value for name, value in settings.items() if value != "on"}
     if off:
         raise NotDurableError(f"not durable, so not worth measuring: {off}")
@@ -151,7 +155,7 @@ def refuse_unsafe(settings: dict[str, str]) -> None:
 
 @contextmanager
 def serving() -> Iterator[Server]:
-    """A server on an empty database of a PostgreSQL of its own."""
+    """Run a server on an empty database of a PostgreSQL of its own."""
     with postgres() as database, server(database, database.new_database()) as one:
         yield one
 
@@ -165,9 +169,9 @@ def server(
     options: Sequence[str] = (),
     token: str | None = None,
 ) -> Iterator[Server]:
-    """`moorage serve` on a database of that PostgreSQL, ready; stopped afterwards.
+    """Run `moorage serve` on a database of that PostgreSQL until the context ends.
 
-    With a token it asks who calls, and keeps an audit.
+    It is ready when the context begins. With a token it asks callers for it, and keeps an audit.
     """
     held = hold_port()
     port = port_of(held)
@@ -196,18 +200,18 @@ def server(
 
 
 def tree(root: psutil.Process) -> list[psutil.Process]:
-    """A process and its descendants."""
+    """Return a process and its descendants."""
     return [root, *root.children(recursive=True)]
 
 
 def cpu_seconds(processes: list[psutil.Process]) -> float:
-    """Their user and system time."""
+    """Return the sum of the processes' user and system time."""
     times = [each.cpu_times() for each in processes]
     return sum(each.user + each.system for each in times)
 
 
 def peak_bytes(process: psutil.Process | None = None) -> int:
-    """The greatest resident size that a process (None: this one) has had (Linux)."""
+    """Return the greatest resident size that a process (None: this one) has had (Linux)."""
     pid = "self" if process is None else process.pid
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
@@ -216,5 +220,5 @@ def peak_bytes(process: psutil.Process | None = None) -> int:
 
 
 def plain_url(url: str) -> str:
-    """As asyncpg itself takes it."""
+    """Return the URL in the form that asyncpg itself takes."""
     return url.replace("+asyncpg", "")

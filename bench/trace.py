@@ -1,9 +1,10 @@
-"""A production trace, replayed over HTTP with arrivals and departures, as fast as it goes.
+"""A production trace, replayed over HTTP with arrivals and departures, as fast as possible.
 
-The trace's pods are asked for in the order of their arrival, in batches, by one client or by several that take turns.
-Before each batch those are reported as ended that the trace says have left by then; with several clients those whose
-placement is still under way are reported with the next batch. The folder holds `nodes.json` and `pods.jsonl.gz`; a pod's annotations
-say when it came and went, in seconds.
+The trace's pods are placed in the order of their arrival, in batches, by one client or by several
+that take turns. Before each batch, the pods that have left by then are reported as ended. With
+several clients, a pod whose placement is still under way is reported with the next batch. The
+folder holds `nodes.json` and `pods.jsonl.gz`; a pod's annotations say when it came and went, in
+seconds.
 """
 
 import asyncio
@@ -23,30 +24,30 @@ from service.cli.sources import read_objects
 
 CAME, WENT = "openb/created-at", "openb/deleted-at"
 GOAL = 6_000
-"""Placements a second, departures included."""
+"""The goal: placements per second, with departures."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TraceFigures:
-    """One replay."""
+    """The figures of one replay."""
 
     batch: int
     clients: int
     pods: int
     unplaced: int
     ended: int
-    """Pods that left before the last one came."""
+    """How many pods left before the last one came."""
     violations: int
     seconds: float
-    """For everything, departures included."""
+    """The time for everything, with departures."""
     placing_seconds: float
-    """Of all requests for batches, added up."""
+    """The sum of the times of all requests for batches."""
     p50_ms: float
-    """Of one request for a batch."""
+    """The latency of a request for a batch."""
     server_cpu_seconds: float
     postgres_cpu_seconds: float
     megabytes: float
-    """A worker's peak."""
+    """The peak of the worker."""
     postgres_megabytes: float
 
 
@@ -55,16 +56,16 @@ Key = tuple[str, str]
 
 @dataclass(kw_only=True)
 class Replay:
-    """What is asked for, encoded before the clock runs, and what was answered so far."""
+    """The requests, encoded before the time is taken, and what was answered so far."""
 
     steps: Iterator[tuple[list[Key], bytes]]
-    """Who has left by the arrival of the next, and the request for those."""
+    """For each batch, the pods that have left by then, and the request for the batch."""
     ended: dict[Key, bytes]
-    """Each pod as it is reported when it has left."""
+    """Each pod in the form in which it is reported when it has left."""
     late: list[Key] = field(default_factory=list)
-    """Who has left while its placement was still under way."""
+    """The pods that left while their placement was still under way."""
     answered: dict[Key, str | None] = field(default_factory=dict)
-    """The node of each pod, None where there was none."""
+    """The node of each pod; None if it got none."""
     reported: int = 0
     latencies: list[float] = field(default_factory=list)
 
@@ -72,7 +73,7 @@ class Replay:
         return {key: node for key, node in self.answered.items() if node is not None}
 
     def take_gone(self, leaving: Iterable[Key]) -> list[bytes]:
-        """Those that were placed and have left, as they are reported; each of them once."""
+        """Return the reports of those that were placed and have left; each is returned once."""
         left = [*self.late, *leaving]
         self.late = [key for key in left if key not in self.answered]
         gone = [self.ended[key] for key in left if self.answered.get(key) is not None]
@@ -81,7 +82,7 @@ class Replay:
 
 
 def run(postgres: Postgres, folder: Path, *, batch: int, clients: int = 1) -> TraceFigures:
-    """Replay the folder's pods on its nodes, and count violations of what is stored."""
+    """Replay the folder's pods on its nodes, and count the violations of what is stored."""
     nodes = read_objects([str(folder / "nodes.json")])
     pods = read_objects([str(folder / "pods.jsonl.gz")])
     with server(postgres, postgres.new_database()) as serving:
@@ -89,7 +90,10 @@ def run(postgres: Postgres, folder: Path, *, batch: int, clients: int = 1) -> Tr
 
 
 def batches(pods: Sequence[Manifest], size: int) -> Iterator[tuple[list[Manifest], list[Manifest]]]:
-    """Those that have left by the arrival of the next, and the next; each pod leaves once at most."""
+    """Yield batches, each with the pods that have left by its arrival.
+
+    Each pod leaves at most once.
+    """
     present: list[Manifest] = []
     for start in range(0, len(pods), size):
         arriving = list(pods[start : start + size])
@@ -134,7 +138,7 @@ async def _measure(
 
 
 async def _client(server: Server, replay: Replay) -> None:
-    """Take one batch after the other: report who has left, then ask for those that come."""
+    """Take one batch after the other: report the pods that have left, then place the batch."""
     async with Connection(server.host, server.port) as connection:
         for leaving, arriving in replay.steps:
             if gone := replay.take_gone(leaving):
@@ -153,12 +157,12 @@ def _encode(value: object) -> bytes:
 
 
 def record(figures: TraceFigures) -> dict[str, object]:
-    """The figures as a line of JSON."""
+    """Make a line of JSON of the figures."""
     return {"layer": "trace", **asdict(figures)}
 
 
 def table(kinds: Sequence[Sequence[TraceFigures]]) -> Table:
-    """A row for several replays of one kind."""
+    """Make a row for several replays of one kind."""
     rows = [_row(runs) for runs in kinds]
     return Table(list(rows[0]), [list(row.values()) for row in rows])
 
@@ -186,7 +190,7 @@ def _row(runs: Sequence[TraceFigures]) -> dict[str, str]:
 
 
 def _without_departures(runs: Sequence[TraceFigures]) -> str:
-    """Nothing where several clients wait at the same time, each also for what others ask."""
+    """Return nothing for several clients, as each of them waits for the others' requests, too."""
     if runs[0].clients > 1:
         return ""
     return spread([run.pods / run.placing_seconds for run in runs])

@@ -1,4 +1,4 @@
-"""Whether a stored cluster breaks a rule: every placed pod, taken out, must fit where it is."""
+"""Whether a stored cluster breaks a rule: every placed pod must fit where it is, if taken out."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -6,12 +6,13 @@ from typing import Any
 
 from service.engine import Cluster, check
 from service.model.config import ClusterConfig
+from service.model.kept_object import KeptObject
 from service.model.manifest import TemplateCache, parse_any
 from service.model.objects import Namespace, Node, Pod
 
 Manifest = dict[str, Any]
 Placements = Mapping[tuple[str, str], str]
-"""Node by namespace and name."""
+"""The node of each pod, by namespace and name."""
 
 
 def violations(
@@ -19,26 +20,32 @@ def violations(
     acknowledged: Placements | None = None,
     config: ClusterConfig | None = None,
 ) -> list[str]:
-    """One line per stored pod that breaks a required rule of the present state.
+    """Return a line for each stored pod that breaks a required rule of the present state.
 
-    And one per pod that is missing, or on another node than was acknowledged.
+    There is also a line for each pod that is missing, or on another node than was acknowledged.
     """
     templates, cluster = TemplateCache(), Cluster(config or ClusterConfig())
     for item in items:
-        subject = parse_any(json.dumps(item).encode(), templates).subject
-        match subject:
-            case Node():
-                cluster.put_node(subject)
-            case Namespace():
-                cluster.put_namespace(subject)
-            case Pod():
-                cluster.put_pod(subject)
-        cluster.settle(cluster.mark())
+        put(cluster, item, templates)
     return [*_lost(cluster, acknowledged or {}), *broken(cluster)]
 
 
+def put(cluster: Cluster, item: Manifest, templates: TemplateCache) -> None:
+    """Put an object of any kind that decides where pods can go."""
+    match parse_any(json.dumps(item).encode(), templates).subject:
+        case Node() as node:
+            cluster.put_node(node)
+        case Namespace() as namespace:
+            cluster.put_namespace(namespace)
+        case Pod() as pod:
+            cluster.put_pod(pod)
+        case KeptObject() as kept:
+            cluster.put_object(kept)
+    cluster.settle(cluster.mark())
+
+
 def broken(cluster: Cluster) -> list[str]:
-    """One line per placed pod that breaks a required rule; the cluster is left as it was."""
+    """Return a line for each placed pod that breaks a required rule; changes nothing."""
     return [line for pod in list(cluster.pods()) if (line := _broken(cluster, pod))]
 
 

@@ -1,8 +1,8 @@
-"""`python -m bench.violations`: a full check of required rules over large clusters.
+"""`python -m bench.violations`: a full check of required rules in large clusters.
 
-Pods in three shapes: alike (100 templates), each with a label of its own (a class each), and each
-with a spec of its own. Every pod has a required rule of each sort; one node in a hundred breaks
-some of them.
+Pods have three shapes: alike (100 templates), each with a label of its own (each pod is a class),
+and each with a spec of its own. Every pod has a required rule of each kind; one node in a hundred
+breaks some of them.
 """
 
 from collections.abc import Iterator

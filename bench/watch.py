@@ -1,9 +1,9 @@
-"""How soon watchers see what was committed: `python -m bench.watch`.
+"""How soon watches see what was committed: `python -m bench.watch`.
 
-A real server and PostgreSQL; clients keep a steady rate of changes while others watch. Three figures
-for each change and watcher, up to the event's arrival: from the time that the commit has in the log,
-which PostgreSQL reads before it flushes; from the writer's having the answer (negative if the event
-was first); and from the request's being sent.
+This uses a real server and PostgreSQL; clients make changes at a steady rate while others watch.
+There are three figures for each change and watch, all up to the event's arrival: from the time that
+the commit has in the log, which PostgreSQL reads before it flushes; from the answer to the writer
+(negative if the event came first); and from the sending of the request.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ console = Console(width=160)
 
 @dataclass(frozen=True)
 class WatchFigures:
-    """One run: latencies in milliseconds over all changes and watchers."""
+    """One run: latencies in milliseconds, over all changes and watches."""
 
     changes: int
     watchers: int
@@ -43,12 +43,12 @@ class WatchFigures:
     after_request_p50_ms: float
     after_request_p99_ms: float
     server_cpu_seconds: float
-    """Of the server that is watched."""
+    """The CPU time of the server that is watched."""
     postgres_cpu_seconds: float
 
 
 class Watcher:
-    """Notes when each revision arrives, and that none is missing or comes twice."""
+    """Notes when each revision arrives, and checks that none is missing or comes twice."""
 
     def __init__(self) -> None:
         self.arrived: dict[int, float] = {}
@@ -86,7 +86,7 @@ async def run(
 ) -> WatchFigures:
     """Change `per_request` pods in each request, `rate` pods a second in all, at one server.
 
-    Both servers are on the database of that URL; they may be the same.
+    Both servers use the database of that URL; they may be the same.
     """
     watching = [Watcher() for _ in range(watchers)]
     last: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -109,7 +109,7 @@ async def run(
 
 
 async def _committed(url: str, revisions: set[int]) -> dict[int, float]:
-    """When each of them was committed, as the log has it; server and database have one clock."""
+    """Return when each revision was committed, by the log; server and database have one clock."""
     connection = await asyncpg.connect(plain_url(url))
     try:
         rows = await connection.fetch("SELECT first_revision, last_revision, at FROM commit")
@@ -126,7 +126,7 @@ async def _committed(url: str, revisions: set[int]) -> dict[int, float]:
 async def _write(
     server: Server, rate: int, per_request: int, seconds: float
 ) -> dict[int, tuple[float, float]]:
-    """When the request behind each revision was sent, and when its answer came."""
+    """Return when the request behind each revision was sent, and when its answer came."""
     times: dict[int, tuple[float, float]] = {}
     requests = count()
     interval = per_request / rate
@@ -205,7 +205,7 @@ def main(
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Append JSON lines here.")] = None,
 ) -> None:
-    """Latency from commit to delivery at a steady rate of changes."""
+    """Measure the latency from commit to delivery at a steady rate of changes."""
     with ExitStack() as stack:
         database = stack.enter_context(postgres())
         url = database.new_database()

@@ -1,7 +1,7 @@
-"""The named workloads: nodes, pods that are there, pods to place. Shapes are upstream's.
+"""The named workloads: nodes, placed pods, and pods to place. Their shapes are those of upstream.
 
-`workloads.json` has a row per workload and size, `templates/` the objects with placeholders,
-`yardstick.json` what kube-scheduler v1.35.4 does on them on a machine of two cores.
+`workloads.json` has a row for each workload and size, `templates/` has the objects with
+placeholders, and `yardstick.json` has kube-scheduler v1.35.4's rates on a machine of two cores.
 """
 
 import itertools
@@ -38,18 +38,30 @@ class Workload:
                 values = {"{i}": str(index), "{zone}": zones[index % len(zones)]}
                 yield _filled(group["template"], values)
 
+    def kept(self, count: int | None = None) -> Iterator[Manifest]:
+        """Yield the objects of other kinds: for each node, and for each of the measured pods."""
+        for name in self.row.get("perNode", ()):
+            for index in range(sum(group["count"] for group in self.row["nodes"])):
+                yield _filled(name, {"{i}": str(index)})
+        for name in self.row.get("perPod", ()):
+            groups = [{**each, "template": name} for each in self._measured_groups(count)]
+            yield from self._pods(groups, self._first_measured())
+
+    def before(self, count: int | None = None) -> list[Manifest]:
+        """Return all that is there before the measured pods come."""
+        return [*self.namespaces(), *self.nodes(), *self.kept(count), *self.placed()]
+
     def placed(self) -> Iterator[Manifest]:
-        """Pods that are bound already, scattered over the nodes by a fixed stride."""
+        """Yield pods that are bound already, scattered over the nodes by a fixed stride."""
         names = [node["metadata"]["name"] for node in self.nodes()]
         for index, pod in enumerate(self._pods(self.row["init"], start=1)):
             pod["spec"]["nodeName"] = names[index * INIT_STRIDE % len(names)]
             yield pod
 
     def measured(self, count: int | None = None) -> Iterator[Manifest]:
-        """Pods to place, in order; `count` instead of the workload's own number."""
-        start = 1 + sum(group["count"] for group in self.row["init"])
-        groups = self.row["measured"]
-        pods = self._pods([{**group, "count": count or group["count"]} for group in groups], start)
+        """Yield the pods to place, in order; `count` replaces the workload's own number."""
+        start = self._first_measured()
+        pods = self._pods(self._measured_groups(count), start)
         others = self.row.get("interleave")
         if not others:
             yield from pods
@@ -59,6 +71,12 @@ class Workload:
             yield pod
             if index % others["every"] == 0:
                 yield next(between)
+
+    def _first_measured(self) -> int:
+        return 1 + sum(group["count"] for group in self.row["init"])
+
+    def _measured_groups(self, count: int | None) -> list[Manifest]:
+        return [{**each, "count": count or each["count"]} for each in self.row["measured"]]
 
     def _pods(self, groups: list[Manifest], start: int) -> Iterator[Manifest]:
         numbers = itertools.count(start)
@@ -87,13 +105,17 @@ def _filled(template: str, values: dict[str, str]) -> Manifest:
 
 
 def workloads(size: int) -> list[Workload]:
-    """All workloads of a size: 500 or 5,000 nodes."""
+    """Return all workloads of a size: 500 or 5,000 nodes."""
     rows = json.loads((HERE / "workloads.json").read_text())["workloads"]
     return [Workload(row["workload"], size, row) for row in rows if row["size"] == size]
 
 
 def find(name: str, size: int) -> Workload:
-    """One workload by name; ValueError names those there are."""
+    """Return a workload by its name.
+
+    Raises:
+        ValueError: there is no such workload; the message names all.
+    """
     known = {each.name: each for each in workloads(size)}
     if name not in known:
         raise ValueError(f"no workload {name!r}; there are {', '.join(known)}")
@@ -101,7 +123,7 @@ def find(name: str, size: int) -> Workload:
 
 
 def yardstick(name: str, size: int, sampling: str = "default") -> float | None:
-    """kube-scheduler's pods per second, None where it was not measured."""
+    """Return kube-scheduler's pods per second; None if they were not measured."""
     for row in json.loads((HERE / "yardstick.json").read_text()):
         if (row["workload"], row["size"], row["sampling"]) == (name, size, sampling):
             return row["pods_per_second"]

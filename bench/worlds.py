@@ -18,7 +18,7 @@ Manifest = dict[str, Any]
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 ZONES = 10
 STRIDE = 7919
-"""Coprime to all sizes: placed pods are scattered over the nodes."""
+"""This has no divisor in common with any size, so placed pods are scattered over all nodes."""
 SETTLE_EVERY = 1_000
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -27,7 +27,7 @@ _EVERYWHERE: Manifest = {"matchLabels": {"team": "devops"}}
 
 
 def node(number: int) -> Manifest:
-    """Room for hundreds of pods, in one of ten zones."""
+    """Make a node with room for hundreds of pods, in one of ten zones."""
     name = f"node-{number}"
     amounts = {"cpu": "256", "memory": "1Ti", "pods": "2000"}
     return {
@@ -37,7 +37,7 @@ def node(number: int) -> Manifest:
 
 
 def namespace(name: str) -> Manifest:
-    """One that the namespace selectors of `pod` select."""
+    """Make a namespace that the namespace selectors of `term` select."""
     return {"metadata": {"name": name, "labels": _EVERYWHERE["matchLabels"]}}
 
 
@@ -58,18 +58,18 @@ def pod(
 
 
 def term(app: str, key: str, *, everywhere: bool = False) -> Manifest:
-    """Pods of an app, in the own namespace or in all that are labelled."""
+    """Make a term for the pods of an app, in the pod's own namespace or in all labelled ones."""
     selector: Manifest = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
     return selector | ({"namespaceSelector": _EVERYWHERE} if everywhere else {})
 
 
 def affinity(kind: str, *terms: Manifest) -> Manifest:
-    """Rules with required terms."""
+    """Make rules with required terms."""
     return {"affinity": {kind: {_REQUIRED: [*terms]}}}
 
 
 def preference(kind: str, *terms: Manifest) -> Manifest:
-    """Rules with preferred terms."""
+    """Make rules with preferred terms."""
     weighted = [{"weight": 1 + i % 100, "podAffinityTerm": each} for i, each in enumerate(terms)]
     return {"affinity": {kind: {_PREFERRED: weighted}}}
 
@@ -97,7 +97,7 @@ SHAPES = (PLAIN, AFFINITY, PREFERENCE, SPREAD, ATTRACTION)
 def shaped(
     shape: str, name: str = "asked", *, namespace: str = "default", everywhere: bool = False
 ) -> Manifest:
-    """A pod of one of the shapes, whose rules speak of all pods of that shape."""
+    """Make a pod of one of the shapes, whose rules are about all pods of that shape."""
     app = f"app-{SHAPES.index(shape)}"
     rules: dict[str, Manifest] = {
         PLAIN: {},
@@ -118,7 +118,7 @@ def parsed(manifest: Manifest, templates: TemplateCache) -> Pod:
 
 
 def empty(nodes: int, namespaces: Iterable[str] = ()) -> Cluster:
-    """A cluster without pods."""
+    """Make a cluster without pods."""
     cluster = Cluster(ClusterConfig())
     for name in namespaces:
         cluster.put_namespace(parse_namespace(namespace(name)).subject)
@@ -129,7 +129,7 @@ def empty(nodes: int, namespaces: Iterable[str] = ()) -> Cluster:
 
 
 def populate(cluster: Cluster, kinds: Sequence[Pod], numbers: Iterable[int]) -> None:
-    """Placed pods with these numbers, of these kinds in turn, scattered over all nodes."""
+    """Add placed pods with these numbers, of these kinds in turn, scattered over all nodes."""
     nodes = len(cluster.nodes.slots)
     for number in numbers:
         kind = kinds[number % len(kinds)]
@@ -141,14 +141,14 @@ def populate(cluster: Cluster, kinds: Sequence[Pod], numbers: Iterable[int]) -> 
 
 
 def replicas(kind: Pod, count: int, prefix: str = "asked") -> list[Pod]:
-    """So many pods that differ in their names."""
+    """Make so many pods that differ only in their names."""
     return [replace(kind, name=f"{prefix}-{number}") for number in range(count)]
 
 
 def cpu_seconds(cluster: Cluster, asked: Sequence[Pod]) -> float:
-    """CPU time of placing each in turn, all taken back afterwards; the first one is not counted.
+    """Return the CPU time of placing all pods but the first in turn; everything is undone.
 
-    It pays for what the taking back of the last round left to be repaired.
+    The first pod is not counted, as it pays for repairs after the last round was undone.
     """
     mark = cluster.mark()
     for each in asked[:1]:

@@ -1,7 +1,7 @@
-"""Moorage at work on a sample cluster: loads it, places four workloads, and says why each pod is where it is.
+"""Shows Moorage at work on a sample cluster, and says why each pod is where it is.
 
-examples/demo.py --url http://127.0.0.1:8080    against a server that runs
-examples/demo.py --serve --data-dir .data       starts one, and goes on serving until Ctrl-C (`make run`)
+examples/demo.py --url http://127.0.0.1:8080    uses a running server
+examples/demo.py --serve --data-dir .data       starts one that serves until Ctrl-C (`make run`)
 """
 
 import argparse
@@ -31,7 +31,7 @@ WORKLOADS = sorted((HERE / "workloads").glob("*.yaml"))
 
 
 def show(client: Client, output: Output) -> None:
-    """Load the sample cluster and place its workloads, with the reasons."""
+    """Load the sample cluster and place its four workloads, with the reasons."""
     objects = read_objects([str(HERE / "cluster")])
     counts = client.post_once(client.path("apply"), {"kind": "List", "items": objects})
     output.line(
@@ -57,12 +57,12 @@ def place(client: Client, output: Output, file: Path) -> list[dict[str, Any]]:
 
 
 def headline(file: Path) -> str:
-    """The comment with which a workload's file begins."""
+    """Return the comment with which a workload's file begins."""
     return file.read_text().partition("\n")[0].removeprefix("# ")
 
 
 def farewell(output: Output, url: str, *, serving: bool) -> None:
-    """What to look at next."""
+    """Print what to look at next."""
     output.line()
     output.line(f"API documentation: {url}/docs", style="bold green")
     output.line(f"Try: .venv/bin/moorage get pods --url {url}")
@@ -72,7 +72,7 @@ def farewell(output: Output, url: str, *, serving: bool) -> None:
 
 
 def serve(arguments: argparse.Namespace, output: Output) -> int:
-    """Start a server, show what it does, and wait for its end; a stop signal is passed on to it."""
+    """Start a server, show what it does, and wait for its end; stop signals are passed on to it."""
     settings = settings_of_this_process()
     server = LocalServer(Path(arguments.data_dir), port=settings.port, workers=settings.workers)
     stopped = stop_with_signals(server)
@@ -90,7 +90,7 @@ def serve(arguments: argparse.Namespace, output: Output) -> int:
 
 
 def stop_with_signals(server: LocalServer) -> threading.Event:
-    """Have stop signals end the server; the event tells whether one came."""
+    """Have stop signals end the server; the returned event tells whether one came."""
     stopped = threading.Event()
 
     def stop(_signal: int, _frame: FrameType | None) -> None:

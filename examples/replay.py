@@ -1,17 +1,20 @@
-"""Replay a folder of manifests against Moorage: apply its nodes, then place its pods in their order, over HTTP.
+"""Replay a folder of manifests against Moorage: apply its nodes, then place its pods, over HTTP.
 
-    examples/replay.py FOLDER [--departures] [--kill] [--batch 200] [--workers 1] [--limit N] [--url URL]
+    examples/replay.py FOLDER [--departures] [--kill] [--batch 200] [--workers 1] [--limit N]
+                       [--url URL]
 
-The folder holds `nodes.json` (a `List`, as `kubectl get nodes -o json` prints it) and `pods.jsonl` or `pods.jsonl.gz`, one pod a line; the
-names may end in .yaml as well. Reported are: how many pods found a place, how many did not and why, pods a second, and the peak
-memory of the server's and the database's processes.
+The folder holds `nodes.json` (a `List`, as `kubectl get nodes -o json` prints it) and `pods.jsonl`
+or `pods.jsonl.gz`, with one pod per line; the names may end in .yaml as well. Pods are placed in
+their order. The report says how many pods were placed, how many were not and why, the pods per
+second, and the peak memory of the server's and the database's processes.
 
-With --departures pods also end: before a batch arrives, those placed pods are reported as Succeeded whose annotation `…/deleted-at` is not after the
-`…/created-at` of the batch's first pod; what they held is free again.
+With --departures, pods also end. Before a batch arrives, placed pods are reported as Succeeded if
+their annotation `…/deleted-at` is not later than the `…/created-at` of the batch's first pod; what
+they used is free again.
 
-With --kill everything (server, workers, PostgreSQL) is killed with SIGKILL in the middle, while a request is under way, and started
-again; the request is repeated under its idempotency key. At the end the stored pods must be exactly those that were acknowledged, each on
-the node that was acknowledged, none missing, none twice.
+With --kill, everything (server, workers, PostgreSQL) is killed with SIGKILL halfway, while a
+request is under way, and started again; the request is repeated under its idempotency key. In the
+end the stored pods must be exactly those that were acknowledged, each on the acknowledged node.
 """
 
 import argparse
@@ -46,7 +49,7 @@ REASONS_SHOWN = 20
 
 @dataclass
 class Report:
-    """What a replay found; sizes in MiB, times in seconds."""
+    """The results of a replay; sizes are in MiB, times in seconds."""
 
     nodes: int = 0
     pods: int = 0
@@ -64,12 +67,12 @@ class Report:
 
     @property
     def is_sound(self) -> bool:
-        """Whether exactly what was acknowledged is stored."""
+        """Whether the stored pods are exactly those that were acknowledged."""
         return not (self.missing or self.elsewhere or self.unasked or self.twice)
 
 
 class Replay:
-    """One run: the pods' placements as they were acknowledged, and the killing in between."""
+    """One replay: it knows which placements were acknowledged, and kills the server in between."""
 
     def __init__(self, client: Client, server: LocalServer | None, report: Report) -> None:
         self.client = client
@@ -79,21 +82,21 @@ class Replay:
         self.acknowledged: dict[tuple[str, str], str] = {}
         self.results: list[dict[str, Any]] = []
         self._ending: list[tuple[float, int, bytes]] = []
-        """Placed pods that will end: when, a number, and the pod as it is reported then."""
+        """Placed pods that will end: the time, a number, and the pod as it is reported then."""
 
     def load(self, nodes: Sequence[dict[str, Any]]) -> None:
         """Apply the nodes, as one commit."""
         self.client.post_once(self.client.path("apply"), {"kind": "List", "items": [*nodes]})
 
     def place(self, pods: Sequence[dict[str, Any]]) -> None:
-        """Place a batch; if the server dies meanwhile, start it and ask again under the same key."""
+        """Place a batch; if the server dies meanwhile, start it and ask again by the same key."""
         for result in self._ask(pods, key=secrets.token_urlsafe(18))["results"]:
             self.results.append(result)
             if result["outcome"] in PLACED:
                 self.acknowledged[result["namespace"], result["name"]] = result["nodeName"]
 
     def expect_ends(self, pods: Sequence[dict[str, Any]]) -> None:
-        """Note when the pods of a batch end, those that found a place."""
+        """Note when the placed pods of a batch will end."""
         for pod in pods:
             metadata, end = pod["metadata"], time_of(pod, "deleted-at")
             name = (metadata.get("namespace", "default"), metadata["name"])
@@ -102,7 +105,7 @@ class Replay:
                 heapq.heappush(self._ending, (end, len(self._ending), ended))
 
     def end(self, now: float | None) -> None:
-        """Report all pods as Succeeded whose time has come."""
+        """Report all pods as Succeeded that end no later than `now`."""
         lines = []
         while now is not None and self._ending and self._ending[0][0] <= now:
             lines.append(heapq.heappop(self._ending)[2])
@@ -144,7 +147,7 @@ class Replay:
         self._killer.start()
 
     def settle(self) -> None:
-        """See to it that the killing has happened, and that the server runs again."""
+        """Wait until everything was killed, if it is to be, and start the server again."""
         if self._killer is not None and self.report.restart_seconds is None:
             self._killer.join()
             self._restart()
@@ -172,9 +175,9 @@ class Replay:
 
 
 class MemorySampler:
-    """Watches the peak memory of a server's and its database's processes (Linux; else it sees nothing).
+    """Watches the peak memory of a server's and its database's processes (only on Linux).
 
-    It adds up proportional set sizes, so that what processes share counts once.
+    It adds up proportional set sizes, so that memory which processes share counts once.
     """
 
     def __init__(self, server: LocalServer, report: Report) -> None:
@@ -205,7 +208,10 @@ class MemorySampler:
 
 
 def time_of(pod: Mapping[str, Any], what: str) -> float | None:
-    """When something happened to a pod, by its annotation `<owner>/<what>`; None if it doesn't say."""
+    """Return when something happened to a pod, by its annotation `<owner>/<what>`.
+
+    Returns None if there is no such annotation.
+    """
     for key, value in pod["metadata"].get("annotations", {}).items():
         if key.rpartition("/")[2] == what:
             return float(value)
@@ -213,7 +219,7 @@ def time_of(pod: Mapping[str, Any], what: str) -> float | None:
 
 
 def tree(root: int) -> list[int]:
-    """A process and all of its descendants, parents first (Linux)."""
+    """Return a process and all of its descendants, parents first (Linux)."""
     found = [root]
     for pid in found:
         for task in Path(f"/proc/{pid}/task").glob("*/children"):
@@ -223,7 +229,7 @@ def tree(root: int) -> list[int]:
 
 
 def program(pid: int) -> str:
-    """The name of the program that a process runs; empty if it is gone."""
+    """Return the name of the program that a process runs; empty if it is gone."""
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
@@ -231,7 +237,7 @@ def program(pid: int) -> str:
 
 
 def memory_mib(pid: int) -> float:
-    """A process's proportional share of memory; 0 if it is gone."""
+    """Return a process's proportional set size in MiB; 0 if it is gone."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
@@ -240,7 +246,7 @@ def memory_mib(pid: int) -> float:
 
 
 def kill_tree(root: int) -> None:
-    """SIGKILL to a process and all of its descendants, the process first."""
+    """Kill a process and all of its descendants by SIGKILL, the process first."""
     for pid in tree(root):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -276,7 +282,7 @@ def replay(arguments: argparse.Namespace, output: Output) -> Report:
 
 @contextmanager
 def running(arguments: argparse.Namespace) -> Iterator[tuple[Client, LocalServer | None]]:
-    """A client of the named server, or of one of our own on an empty data folder."""
+    """Yield a client of the given server, or of one of our own with an empty data folder."""
     if arguments.url:
         with Client(arguments.url, token=arguments.token) as client:
             yield client, None
@@ -290,7 +296,11 @@ def running(arguments: argparse.Namespace) -> Iterator[tuple[Client, LocalServer
 
 
 def find(folder: Path, stem: str) -> str:
-    """The file of a folder that holds the nodes or the pods."""
+    """Return the file of a folder that holds the nodes or the pods.
+
+    Raises:
+        WrongUsage: there is no such file.
+    """
     for suffix in MANIFEST_SUFFIXES:
         for name in (f"{stem}{suffix}", f"{stem}{suffix}.gz"):
             if (folder / name).exists():
@@ -299,7 +309,7 @@ def find(folder: Path, stem: str) -> str:
 
 
 def print_report(output: Output, report: Report, *, killed: bool) -> None:
-    """The report as people like to read it."""
+    """Print the report for people."""
     rate = report.pods / report.seconds if report.seconds else 0.0
     rows: list[tuple[str, object]] = [
         ("nodes", report.nodes),
@@ -325,7 +335,7 @@ def print_report(output: Output, report: Report, *, killed: bool) -> None:
 
 
 def verdict(report: Report) -> str:
-    """Whether what is stored is what was acknowledged."""
+    """Say whether what is stored is what was acknowledged."""
     if report.is_sound:
         return f"All {report.placed} acknowledged placements are stored, each once, on its node."
     faults: Mapping[str, list[str]] = {

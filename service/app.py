@@ -1,4 +1,4 @@
-"""Puts the application together; this is the one place where everything is wired."""
+"""Puts the application together: the one place where everything is wired."""
 
 import asyncio
 import logging
@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
@@ -29,14 +30,16 @@ from service.api.forwarding.liveness import Liveness
 from service.api.forwarding.middleware import ForwardingMiddleware, decide_forwarded
 from service.api.forwarding.sockets import Listener, SocketPeers, socket_of
 from service.api.handlers.server import check_ready
-from service.api.openapi.access import authenticate, check_access, require_declarations
+from service.api.openapi.access import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.reads import ClusterReads, Reads
 from service.api.routes import HANDLERS, Documents, openapi_document
-from service.api.security.anonymous_turns import Turns, take_turns
+from service.api.security.anonymous_turns import Turns
 from service.api.security.authentication import Authentication, PrincipalStore
+from service.api.security.browsers import BrowserCheck
+from service.api.security.entrance import Entrance, enter
 from service.api.security.identity_provider import IdentityProvider
-from service.api.security.rates import Rates, check_rates
+from service.api.security.rates import Rates
 from service.api.security.refusals import Refusals
 from service.api.services import Services
 from service.api.telemetry.heartbeat import Heartbeat
@@ -60,7 +63,7 @@ __all__ = [
 ]
 
 _ANSWER_SECONDS = 5.0
-"""How long after a request's time is up the answer of another worker is still waited for."""
+"""For how many seconds after a request's time is up the answer of another worker is awaited."""
 
 _log = logging.getLogger(__name__)
 
@@ -106,6 +109,8 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         metrics=metrics or Metrics(),
     )
     budget = budget or Budget(settings.bytes_in_flight_max)
+    browsers, rates = BrowserCheck(settings.allowed_hosts), Rates(settings, clock.monotonic)
+    entrance = Entrance(authentication, browsers, rates, Turns())
     documents = Documents()
     app = Litestar(
         route_handlers=HANDLERS,
@@ -119,10 +124,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         on_startup=[authentication.start],
         on_shutdown=[authentication.close],
         middleware=[
-            authenticate,
-            take_turns,
-            check_rates,
-            check_access,
+            enter,
             *middleware,
             Direct(services),
         ],
@@ -134,11 +136,9 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     return Edge(
         CountBytes(app, budget),
         settings,
-        authentication=authentication,
+        entrance=entrance,
         head_of=services.reads.head_or_none,
         metrics=services.metrics,
-        rates=Rates(settings, clock.monotonic),
-        turns=Turns(),
         refusals=refusals,
         monotonic=clock.monotonic,
         new_id=RandomIds().uid,
@@ -146,7 +146,9 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
 
 
 def create_app_from_environment() -> ASGIApp:
-    """Make the application of a server process, over PostgreSQL, with settings from `MOORAGE_*` variables.
+    """Make the application of a server process, over PostgreSQL, from its environment.
+
+    The settings are its `MOORAGE_*` variables.
 
     Raises:
         InvalidSettings: a variable is misspelt or wrong, or there is no database.
@@ -236,7 +238,10 @@ def _forwarding(
     metrics: Metrics,
     budget: Budget,
 ) -> "_Forwarding | None":
-    """The forwarding to other workers; None if the server has only one or the settings forbid it."""
+    """Make what forwards requests to other workers.
+
+    Returns None if the server has only one worker, or if the settings forbid forwarding.
+    """
     if not settings.forwarding or settings.workers == 1 or settings.forwarding_dir is None:
         return None
     own = RandomIds().uid()
@@ -254,7 +259,7 @@ def _forwarding(
 
 
 class _Forwarding:
-    """Forwards requests to the other workers of this server, and answers those that they forward."""
+    """Forwards requests to the other workers of this server, and answers those from them."""
 
     def __init__(
         self,
@@ -293,7 +298,7 @@ class _Forwarding:
 
 
 async def _warm_up() -> None:
-    """Import modules that were left out for a quick start; by now the replicas are usually loaded."""
+    """Import modules that were left out for a quick start; most replicas are loaded by now."""
     await asyncio.sleep(WARM_UP_AFTER_SECONDS)
     await asyncio.to_thread(warm_up)
 
@@ -330,7 +335,7 @@ def _both(
 
 
 class _Late:
-    """Builds an application within the event loop that serves it, at the first event."""
+    """Builds an application at its first event, within the event loop that serves it."""
 
     def __init__(self, build: Callable[[], ASGIApp]) -> None:
         self._build = build
@@ -343,19 +348,11 @@ class _Late:
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The machine's own clocks, without a function in between, since requests read them often."""
 
-    def now(self) -> datetime:
-        """The wall clock, in UTC."""
-        return datetime.now(UTC)  # noqa: TID251 - this is where time comes in
-
-    def monotonic(self) -> float:
-        """Seconds since some fixed moment."""
-        return time.monotonic()
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds, in which other tasks run."""
-        await asyncio.sleep(seconds)
+    now = staticmethod(partial(datetime.now, UTC))  # noqa: TID251 - this is where time comes in
+    monotonic = staticmethod(time.monotonic)
+    sleep = staticmethod(asyncio.sleep)
 
 
 _UIDS_AT_A_TIME = 256
@@ -378,17 +375,12 @@ def _random_uids(count: int) -> list[str]:
 
 
 class RandomIds:
-    """Makes identifiers from the operating system's randomness; each process has an instance of its own."""
+    """Makes identifiers from the operating system's randomness; each process has its own."""
 
     def __init__(self) -> None:
-        self._uids: list[str] = []
+        self.uid: Callable[[], str] = chain.from_iterable(
+            map(_random_uids, repeat(_UIDS_AT_A_TIME))
+        ).__next__
+        """Returns the `metadata.uid` for a new object; many are drawn at a time."""
 
-    def uid(self) -> str:
-        """The `metadata.uid` for a new object."""
-        if not self._uids:
-            self._uids = _random_uids(_UIDS_AT_A_TIME)
-        return self._uids.pop()
-
-    def commit_id(self) -> uuid.UUID:
-        """The id for a new attempt to commit."""
-        return uuid.uuid4()  # noqa: TID251 - this is where identifiers come in
+    commit_id = staticmethod(uuid.uuid4)  # noqa: TID251 - this is where identifiers come in

@@ -1,4 +1,4 @@
-"""Imports compiled modules instead of their sources, if they were compiled from exactly these sources.
+"""Imports compiled modules in place of their sources, if exactly these sources were compiled.
 
 `tools/compile_engine.py` (part of `make setup` and of building a wheel) has mypyc compile the
 engine into a folder named by the digest of all that it is compiled from. A source that differs by
@@ -19,9 +19,10 @@ from types import ModuleType
 from typing_extensions import override
 
 LIBRARY = "moorage_engine"
-"""The group's name: mypyc puts the code of all modules into one library `moorage_engine__mypyc`."""
+"""The name of mypyc's group: mypyc puts the code of all modules into one library, which is named
+`moorage_engine__mypyc`."""
 FOLDERS = ("engine", "model")
-"""The folder that is compiled, and the one that it imports; mypyc needs the types of both."""
+"""The folder that is compiled, and the one that it imports: mypyc needs the types of both."""
 VARIABLE = "MOORAGE_ENGINE"
 INTERPRETED = "interpreted"
 
@@ -30,13 +31,13 @@ _NAMES = (f"{__package__}.{FOLDERS[0]}.", LIBRARY)
 
 
 def sources(*folders: str) -> Iterator[Path]:
-    """The source files in these folders, in a fixed order."""
+    """Yield the source files in these folders, in a fixed order."""
     for name in folders:
         yield from sorted((_HERE / name).rglob("*.py"))
 
 
 def folder() -> Path:
-    """The folder that has, or would have, the code compiled from the present sources."""
+    """Return the folder that has, or would have, the code compiled from the present sources."""
     digest = blake2b(digest_size=10)
     for path in sources(*FOLDERS):
         content = path.read_bytes()
@@ -49,7 +50,7 @@ class Finder(MetaPathFinder):
 
     @cached_property
     def modules(self) -> dict[str, Path]:
-        """The compiled modules by name; none if the present sources were not compiled for this Python."""
+        """The compiled modules by name; empty if these sources are not compiled for this Python."""
         root, suffix = folder(), EXTENSION_SUFFIXES[0]
         return {
             ".".join(path.relative_to(root).parts).removesuffix(suffix): path
@@ -66,7 +67,7 @@ class Finder(MetaPathFinder):
 
 
 def install() -> None:
-    """From now on import compiled modules in place of their sources."""
+    """From now on, import compiled modules in place of their sources."""
     if os.environ.get(VARIABLE) != INTERPRETED:  # noqa: TID251 - modules come before settings
         sys.meta_path.insert(0, Finder())
 

@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from service.model.wording import worded
+from service.model.validation.wording import worded
 
 PREFIX = "MOORAGE_"
 SECRETS = ("token", "database_url", "migration_url")
@@ -57,7 +57,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
     health_port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
-    """A second port for `/livez`, `/readyz` and `/metrics`, which answers whatever happens at `port`."""
+    """A second port for `/livez`, `/readyz` and `/metrics`, which answers whatever happens at
+    `port`."""
     health_host: str = "127.0.0.1"
     health_socket: str | None = None
     """The socket to which workers report their health; `moorage serve` sets it."""
@@ -65,13 +66,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     data_dir: str = ".moorage"
     """Where the embedded PostgreSQL keeps its data; not used with a `database_url`."""
     database_url: str | None = None
-    """The database as `postgresql://…`; without it `moorage serve` starts the embedded PostgreSQL."""
+    """The database as `postgresql://…`; without it `moorage serve` starts the embedded
+    PostgreSQL."""
     migration_url: str | None = None
-    """The URL by which migrations reach the database, if the role of `database_url` may not run them."""
+    """The URL by which migrations reach the database, if the role of `database_url` may not run
+    them."""
     token: Annotated[str, msgspec.Meta(min_length=TOKEN_CHARACTERS_MIN)] | None = None
     """The admin's bearer token; if it is set, every request below `/v1` needs a token."""
     tls_certificate: str | None = None
-    """The PEM file of the certificate and its chain; with `tls_key` the server speaks HTTPS alone."""
+    """PEM file of the certificate and its chain; with `tls_key` the server speaks only HTTPS."""
     tls_key: str | None = None
     tls_terminated: bool = False
     """Whether a proxy in front speaks HTTPS.
@@ -86,7 +89,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The URL of the provider's keys (JWKS); if absent, its discovery document names it."""
     oidc_name_claim: str = "sub"
     oidc_name_prefix: Annotated[str, msgspec.Meta(min_length=1)] = "oidc:"
-    """The prefix of names that the provider gives, so that none is that of a principal of this server."""
+    """The prefix of names from the provider, so that no such name is that of a principal of this
+    server."""
     oidc_groups_claim: str = "groups"
     oidc_token_types: TokenTypes = "at+jwt"  # noqa: S105 - no secret
     """The types (`typ`) that the provider's tokens may have, separated by commas.
@@ -95,7 +99,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     other token of the provider is taken for one.
     """
     oidc_scope: str = ""
-    """The scopes that `scope` (or `scp`) of the provider's tokens must have, separated by spaces."""
+    """The scopes that `scope` (or `scp`) of the provider's tokens must have, separated by
+    spaces."""
     allowed_hosts: HostNames = ""
     """Host names besides those of loopback by which a server without a token may be called."""
     trusted_proxies: str = ""
@@ -134,7 +139,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     watchers_max: Count = 1_000
     """How many watches one process serves at once."""
     principal_watchers_max: Count = 250
-    """How many of these watches one principal may have that is no admin."""
+    """How many of these watches one principal may have, unless it is an admin."""
     clusters_max: Count = 10_000
     """How many clusters a database may have; beyond that none is created."""
     objects_max: Count = 2_000_000
@@ -153,7 +158,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     body_timeout_seconds: Seconds = 10
     """How long a client may keep the server waiting for the next piece of a body."""
     body_bytes_per_second_min: Count = 16 * _KIB
-    """The least rate of a body on average, after a first `body_timeout_seconds`; a slower one is refused."""
+    """The least average rate of a body after its first `body_timeout_seconds`; a slower one is
+    refused."""
     answer_timeout_seconds: Seconds = 10
     """How long a client may take to read 64 KiB of an answer, or the rest if that is shorter."""
     connections_max: Count | None = None
@@ -167,15 +173,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     An IPv6 network of 64 bits counts as one address.
     """
     statement_timeout_seconds: Annotated[float, msgspec.Meta(ge=0.001)] = 30
-    """How long a statement may take before its request is answered 503; migrations have no limit."""
+    """How long a statement may take until its request is answered 503; migrations have no limit."""
     request_timeout_seconds: Seconds = 30
     """How long a write is tried again before it is answered 503."""
     revision_wait_seconds: Seconds = 5
     """How long a read waits for the revision that `minRevision` names."""
     watch_bookmark_seconds: Seconds = 5
-    """How often a watcher is told the revision that it is at."""
+    """How often a watch is told its present revision."""
     log_keep_seconds: Seconds = 3600
-    """Changes younger than this stay in the log; a watcher that was away for longer must list again."""
+    """Changes younger than this stay in the log; a watch that was interrupted for longer must list
+    again."""
     log_keep_changes: Annotated[int, msgspec.Meta(ge=0)] = 100_000
     """How many changes of a cluster stay in the log, however old they are."""
     idempotency_keep_seconds: Seconds = 24 * 3600
@@ -183,11 +190,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     upkeep_seconds: Seconds = 10
     """How often logs are compacted and old answers removed."""
     ready_lag_seconds_max: Seconds = 10
-    """A process is not ready if one of its replicas has been behind its log for longer than this."""
+    """A process is not ready if one of its replicas has been behind its log for longer than
+    this."""
     metrics_dir: str | None = None
-    """The folder in which the workers of one server share their metrics; `moorage serve` sets it."""
+    """The folder in which the workers of one server share their metrics; `moorage serve` sets
+    it."""
     template_cache_bytes: Bytes = 64 * _MIB
-    """How many decoded pod templates are kept, counted in bytes of their JSON."""
+    """The size of the cache of decoded pod templates, counted in bytes of their JSON."""
     engine: Literal["compiled", "interpreted"] = "compiled"
     """Whether the engine runs compiled if it can; this is read when its modules are imported."""
 
@@ -206,12 +215,12 @@ def is_loopback(host: str) -> bool:
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings that the `MOORAGE_*` variables of an environment give.
+    """Return the settings that the `MOORAGE_*` variables of an environment give.
 
     A secret may be in a file instead, which is read now and not again.
 
     Raises:
-        InvalidSettings: a variable is misspelt, its value is of the wrong kind, or its file cannot be read.
+        InvalidSettings: a variable is misspelt, has a bad value, or names an unreadable file.
     """
     given = {
         name.removeprefix(PREFIX).lower(): value
@@ -230,7 +239,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
 
 def proxy_networks(settings: Settings) -> tuple[IPNetwork, ...]:
-    """The networks of the trusted proxies.
+    """Return the networks of the trusted proxies.
 
     Raises:
         InvalidSettings: one of them is no network, or includes all addresses.
@@ -270,12 +279,14 @@ def _refuse_unsafe_identity_provider(settings: Settings) -> None:
 
 
 def settings_of_this_process() -> Settings:
-    """The settings in this process's environment, which only this function reads."""
+    """Return the settings in this process's environment, which only this function reads."""
     return read_settings(os.environ)  # noqa: TID251
 
 
 def read_secret(name: str, environment: Mapping[str, str]) -> str | None:
-    """The secret in the file that `MOORAGE_<NAME>_FILE` names, without its line end; None if it names none.
+    """Read the secret in the file that `MOORAGE_<NAME>_FILE` names; None if no file is named.
+
+    The end of the line is left out.
 
     Raises:
         InvalidSettings: the file cannot be read, or `MOORAGE_<NAME>` is set as well.
@@ -295,7 +306,7 @@ def read_secret(name: str, environment: Mapping[str, str]) -> str | None:
 
 
 def _secrets_in_files(given: dict[str, str]) -> list[str]:
-    """Replace names of files by the secrets in them; returns the settings that came from files."""
+    """Replace names of files by the secrets in them; return the settings that came from files."""
     environment = {PREFIX + name.upper(): value for name, value in given.items()}
     found = {name: read_secret(name, environment) for name in SECRETS}
     for name, secret in found.items():
@@ -315,7 +326,7 @@ def _refuse_unknown(given: Mapping[str, str]) -> None:
 
 
 def _in_words_of_the_environment(message: str, from_files: Sequence[str]) -> str:
-    """The message with the variable that was set in place of the field that msgspec names."""
+    """Put the name of the variable into a message of msgspec, in place of the field."""
     wrong = worded(message)
     if not wrong.field:
         return message

@@ -15,6 +15,7 @@ Selector = dict[str, Any] | None
 
 IGNORED_DURING_EXECUTION = "requiredDuringSchedulingIgnoredDuringExecution"
 REQUIRED_DURING_EXECUTION = "requiredDuringSchedulingRequiredDuringExecution"
+HOST = "kubernetes.io/hostname"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -94,6 +95,22 @@ class NodeBuilder(Builder):
 
 
 class PodBuilder(Builder):
+    def owned_by(self, kind: str, name: str, version: str = "apps/v1") -> Self:
+        """Let an object manage the pod."""
+        owner = {"apiVersion": version, "kind": kind, "name": name, "controller": True}
+        return self._appended(owner, "metadata", "ownerReferences")
+
+    def scheduler_name(self, name: str) -> Self:
+        """Have the pod placed by a profile."""
+        copy, spec = self._changed("spec")
+        spec["schedulerName"] = name
+        return copy
+
+    def claim(self, name: str) -> Self:
+        """Mount the volume of a claim."""
+        source = {"persistentVolumeClaim": {"claimName": name}}
+        return self._appended({"name": name, **source}, "spec", "volumes")
+
     def on(self, node_name: str) -> Self:
         """Place the pod on a node; a pod that is still to be placed then accepts only this node."""
         copy, spec = self._changed("spec")
@@ -108,6 +125,12 @@ class PodBuilder(Builder):
     def priority(self, priority: int) -> Self:
         copy, spec = self._changed("spec")
         spec["priority"] = priority
+        return copy
+
+    def nominated(self, node_name: str) -> Self:
+        """Have the pod wait for room on a node."""
+        copy, status = self._changed("status")
+        status["nominatedNodeName"] = node_name
         return copy
 
     def phase(self, phase: str) -> Self:
@@ -220,4 +243,60 @@ def pod(name: str, namespace: str = "default") -> PodBuilder:
     """A pod of one container that requests nothing."""
     return PodBuilder(
         metadata={"name": name, "namespace": namespace}, spec={"containers": [{"name": "main"}]}
+    )
+
+
+class ObjectBuilder(Builder):
+    """A manifest of another kind, which it names itself."""
+
+
+def service(name: str = "web", namespace: str = "default", **selector: str) -> ObjectBuilder:
+    """A service for the pods with all these labels."""
+    return ObjectBuilder(
+        apiVersion="v1",
+        kind="Service",
+        metadata={"name": name, "namespace": namespace},
+        spec={"selector": selector},
+    )
+
+
+def replica_set(name: str, selector: Selector, namespace: str = "default") -> ObjectBuilder:
+    return ObjectBuilder(
+        apiVersion="apps/v1",
+        kind="ReplicaSet",
+        metadata={"name": name, "namespace": namespace},
+        spec={"selector": selector},
+    )
+
+
+def storage_class(name: str = "local", provisioner: str = "none", **fields: Any) -> ObjectBuilder:
+    """A class whose claims wait for their first consumer; no volumes can be made of `none`."""
+    return ObjectBuilder(
+        apiVersion="storage.k8s.io/v1",
+        kind="StorageClass",
+        metadata={"name": name},
+        provisioner="kubernetes.io/no-provisioner" if provisioner == "none" else provisioner,
+        volumeBindingMode="WaitForFirstConsumer",
+        **fields,
+    )
+
+
+def claim(name: str, size: str = "1Gi", namespace: str = "default", **spec: Any) -> ObjectBuilder:
+    """A claim of the class `local`, unless another is given."""
+    own = {"storageClassName": "local", "resources": {"requests": {"storage": size}}}
+    return ObjectBuilder(
+        apiVersion="v1",
+        kind="PersistentVolumeClaim",
+        metadata={"name": name, "namespace": namespace},
+        spec=own | spec,
+    )
+
+
+def volume(name: str, size: str = "1Gi", node: str = "", **spec: Any) -> ObjectBuilder:
+    """A volume of the class `local`, which can be used on one node if that is given."""
+    required = {"nodeSelectorTerms": [{"matchExpressions": [requirement(HOST, "In", node)]}]}
+    affinity = {"nodeAffinity": {"required": required}} if node else {}
+    own = {"storageClassName": "local", "capacity": {"storage": size}, **affinity}
+    return ObjectBuilder(
+        apiVersion="v1", kind="PersistentVolume", metadata={"name": name}, spec=own | spec
     )

@@ -11,10 +11,14 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from tests import volume_strategies
+
 Manifest = dict[str, Any]
 
 HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
 KEYS = (HOSTNAME, "zone", "rack")
+SELECTING = ("labelSelector", "matchLabelKeys")
 LABELS = {"app": ("a", "b", "c"), "tier": ("x", "y"), "env": ("prod",)}
 REVISION = "hash"
 """A label that only `matchLabelKeys` and `mismatchLabelKeys` name, and no selector."""
@@ -41,6 +45,12 @@ POD_FEATURES = (
     "soft-spread",
     "namespaces",
 )
+DEFAULT_SPREAD = "default-spread"
+"""Of worlds with services and owners of pods, whose selectors the default constraints take."""
+DATA = "data"
+"""Of worlds in which pods work on data sets."""
+VOLUMES = "volumes"
+"""Of worlds in which pods have claims and disks."""
 NODE_FEATURES = (
     "node-affinity",
     "node-preferences",
@@ -119,7 +129,21 @@ def configs(draw: DrawFn, world: World) -> Manifest:
     if (world.has("spread") or world.has("soft-spread")) and draw(st.booleans()):
         defaults = draw(constraints(world))
         config["defaultTopologySpreadConstraints"] = defaults
+    if world.has(DEFAULT_SPREAD):
+        config |= draw(default_spreads(world))
     return config
+
+
+@st.composite
+def default_spreads(draw: DrawFn, world: World) -> Manifest:
+    """The built-in default constraints or others, most of which leave the selector to services and owners."""
+    if draw(st.booleans()):
+        return {"defaultTopologySpread": "System", "defaultTopologySpreadConstraints": []}
+    kinds = st.sampled_from(("DoNotSchedule", "ScheduleAnyway"))
+    one = draw(constraint(world, draw(st.sampled_from(world.keys)), draw(kinds)))
+    if draw(st.integers(0, 3)):
+        one = {name: each for name, each in one.items() if name not in SELECTING}
+    return {"defaultTopologySpreadConstraints": [one]}
 
 
 @st.composite
@@ -179,11 +203,17 @@ def node_labels(draw: DrawFn, world: World, name: str) -> dict[str, str]:
     labels = {
         key: draw(values[key]) for key in world.keys if draw(st.integers(0, 5)) or key == HOSTNAME
     }
+    if world.has(DEFAULT_SPREAD):
+        labels |= present(**{ZONE: draw(sometimes(st.sampled_from(("z1", "z2", ""))))})
+        if draw(st.integers(0, 5)) == 0:
+            labels.pop(HOSTNAME, None)
     if world.has("node-affinity") or world.has("node-preferences") or world.has("spread"):
         labels |= present(
             disk=draw(sometimes(st.sampled_from(("ssd", "hdd")))),
             gen=draw(sometimes(st.sampled_from(("1", "02", "3", "x")))),
         )
+    if world.has(VOLUMES):
+        labels |= draw(volume_strategies.node_labels())
     return labels
 
 
@@ -260,7 +290,21 @@ def terms(draw: DrawFn, world: World) -> Manifest:
             namespaces=draw(sometimes(listed)),
             namespaceSelector=draw(selectors({"team": TEAMS}) | st.none()),
         )
+        if draw(st.integers(0, 2)) == 0:
+            term["exceptNamespaceSelector"] = draw(selectors({"team": TEAMS}))
     return term
+
+
+@st.composite
+def connections(draw: DrawFn, world: World) -> Manifest:
+    """Pods that a pod talks with, and how much."""
+    listed = st.lists(st.sampled_from(world.namespaces), min_size=1, max_size=2, unique=True)
+    return present(
+        topologyKey=draw(st.sampled_from(world.keys)),
+        labelSelector=draw(sometimes(pod_selectors(world))),
+        namespaces=draw(sometimes(listed)) if world.has("namespaces") else None,
+        weight=draw(st.sampled_from((1, 100, 1_000_000))),
+    )
 
 
 # Pods
@@ -271,17 +315,99 @@ def pods(draw: DrawFn, world: World, name: str) -> Manifest:
     """A pod as it is submitted, not yet placed."""
     metadata = {"name": name, "namespace": draw(st.sampled_from(world.namespaces))}
     metadata["labels"] = draw(pod_labels(world))
+    if world.has(DEFAULT_SPREAD) and draw(st.booleans()):
+        metadata["ownerReferences"] = [draw(owner_references())]
     spec: Manifest = {"containers": [{"name": "main"}]}
     if world.has("resources"):
         spec = draw(requests())
     if affinity := draw(affinities(world)):
         spec["affinity"] = affinity
+    if world.has("preferred-affinity") and draw(st.integers(0, 2)) == 0:
+        spec["connections"] = draw(st.lists(connections(world), min_size=1, max_size=2))
     if draw(st.booleans()) and (spread := draw(constraints(world))):
-        spec["topologySpreadConstraints"] = spread
+        spec["topologySpreadConstraints"] = [draw(over_namespaces(world, each)) for each in spread]
     for feature, part in NODE_PARTS.items():
         if world.has(feature) and draw(st.booleans()):
             draw(part(spec))
+    if world.has(DATA) and draw(st.integers(0, 3)):
+        spec["dataAffinity"] = draw(data_affinities())
+    if world.has(VOLUMES):
+        metadata["uid"] = f"u-{name}"
+        spec["volumes"] = draw(volume_strategies.pod_volumes())
     return {"metadata": metadata, "spec": spec}
+
+
+DATA_SETS = ("genomes", "maps")
+
+
+@st.composite
+def data_affinities(draw: DrawFn) -> Manifest:
+    """The data sets that a pod works on, of which some may not be there."""
+    preferred = st.fixed_dictionaries(
+        {"dataSet": st.sampled_from(DATA_SETS), "weight": st.sampled_from((1, 30, 100))}
+    )
+    names = draw(st.lists(st.sampled_from(DATA_SETS), max_size=1))
+    return {
+        "required": [{"dataSet": name} for name in names],
+        "preferred": draw(st.lists(preferred, max_size=2, unique_by=lambda each: each["dataSet"])),
+    }
+
+
+@st.composite
+def data_sets(draw: DrawFn, world: World) -> Manifest:
+    """Where data is; perhaps nowhere."""
+    domains = st.fixed_dictionaries(
+        {
+            "key": st.sampled_from(("zone", "rack")),
+            "values": st.lists(st.sampled_from(("z1", "z2", "r1")), min_size=1, max_size=2),
+        }
+    )
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "DataSet",
+        "metadata": {
+            "name": draw(st.sampled_from(DATA_SETS)),
+            "namespace": draw(st.sampled_from(world.namespaces)),
+        },
+        "spec": present(
+            nodes=draw(sometimes(st.lists(NODE_NAMES, max_size=2))),
+            domains=draw(sometimes(st.lists(domains, max_size=2))),
+        ),
+    }
+
+
+OWNERS = {
+    "ReplicationController": "v1",
+    "ReplicaSet": "apps/v1",
+    "StatefulSet": "apps/v1",
+}
+OWNER_NAMES = ("one", "two")
+
+
+@st.composite
+def owner_references(draw: DrawFn) -> Manifest:
+    """Now and then of a kind that has no selector, or to an owner that is no controller."""
+    kind = draw(st.sampled_from(tuple(OWNERS)))
+    version = OWNERS[kind] if draw(st.integers(0, 4)) else "extensions/v1beta1"
+    name = draw(st.sampled_from(OWNER_NAMES))
+    manages = {"controller": True} if draw(st.integers(0, 4)) else {}
+    return {"apiVersion": version, "kind": kind, "name": name, **manages}
+
+
+@st.composite
+def selecting_objects(draw: DrawFn, world: World) -> Manifest:
+    """A service, or an object that may own pods."""
+    kind = draw(st.sampled_from(("Service", "Service", *OWNERS)))
+    name, namespace = draw(st.sampled_from(OWNER_NAMES)), draw(st.sampled_from(world.namespaces))
+    labels = draw(sometimes(pod_labels(world)))
+    by_labels = kind in ("Service", "ReplicationController")
+    selector = labels if by_labels else draw(sometimes(pod_selectors(world)))
+    return {
+        "apiVersion": OWNERS.get(kind, "v1"),
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": present(selector=selector),
+    }
 
 
 def pod_labels(world: World) -> SearchStrategy[dict[str, str]]:
@@ -299,7 +425,13 @@ def affinities(draw: DrawFn, world: World) -> Manifest:
         own = {}
         if world.has(required) and draw(st.booleans()):
             some = st.lists(terms(world), min_size=1, max_size=2)
-            own[draw(st.sampled_from(PLACEMENT))] = draw(some)
+            chosen = draw(some)
+            variant = draw(st.sampled_from(PLACEMENT))
+            if required == "anti-affinity":
+                chosen = [limited(term, draw(st.sampled_from(LIMITS))) for term in chosen]
+            elif variant == PLACEMENT[0]:
+                chosen = [term | draw(st.sampled_from(EXEMPTING)) for term in chosen]
+            own[variant] = chosen
         if world.has(preferred) and draw(st.booleans()):
             weighted = st.fixed_dictionaries(
                 {"weight": st.sampled_from((1, 10, 100)), "podAffinityTerm": terms(world)}
@@ -310,6 +442,18 @@ def affinities(draw: DrawFn, world: World) -> Manifest:
     if node_affinity := draw(node_affinities(world)):
         affinity["nodeAffinity"] = node_affinity
     return affinity
+
+
+LIMITS = (None, None, 1, 2, 3)
+"""How many pods a term of required anti-affinity allows in a domain; None: no other."""
+
+
+EXEMPTING = ({}, {}, {"firstPodExempt": True})
+"""Whether a term of required affinity is left out for the first pod."""
+
+
+def limited(term: Manifest, most: int | None) -> Manifest:
+    return term | present(maxPerDomain=most)
 
 
 @st.composite
@@ -364,6 +508,14 @@ def constraints(draw: DrawFn, world: World) -> list[Manifest]:
         return []
     chosen = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=2, unique=True))
     return [draw(constraint(world, key, when)) for key, when in chosen]
+
+
+@st.composite
+def over_namespaces(draw: DrawFn, world: World, one: Manifest) -> Manifest:
+    """A pod's constraint, which may count the pods of other namespaces."""
+    if not world.has("namespaces") or draw(st.booleans()):
+        return one
+    return one | {"namespaceSelector": draw(selectors({"team": TEAMS}))}
 
 
 @st.composite

@@ -1,7 +1,8 @@
-"""Compile the engine by mypyc, for the Python that runs this: `python -m tools.compile_engine`.
+"""Compile the engine with mypyc for the Python that runs this: `python -m tools.compile_engine`.
 
-Quick where that has been done for the present sources. Where it cannot be done the engine runs from
-its sources, slower but otherwise alike: that is told in a line, and is no failure.
+If the present sources are compiled already, this does nothing. If they cannot be compiled, it says
+so in one line and does not fail: the engine then runs from its sources, which is slower but has the
+same results.
 """
 
 import os
@@ -16,18 +17,18 @@ from pathlib import Path
 from service import compiled
 
 ROOT = Path(__file__).parents[1]
-NOT_COMPILED = ("__init__.py", "explanation.py")
-"""mypyc knows modules, not packages, and no msgspec structs."""
+NOT_COMPILED = ("__init__.py", "exemptions.py", "explanation.py")
+"""mypyc compiles neither packages nor msgspec structs."""
 
 
 def main() -> None:
-    """Compile if that is needed and possible, and tell what was done."""
+    """Compile the engine if that is needed and possible, and say what was done."""
     target = compiled.folder()
     if _is_done(target):
         return
     problem = _missing()
     if problem is None:
-        _tell("Compiling the engine, which takes about a minute.")
+        _tell("Compiling the engine, which takes a minute or two.")
         try:
             problem = _compile_into(target)
         except OSError as error:
@@ -52,7 +53,7 @@ def _tell(text: str) -> None:
 
 
 def _missing() -> str | None:
-    """What this machine lacks to compile anything for Python, if so."""
+    """Return what this machine lacks to compile extensions for Python, if anything."""
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
     if shutil.which(compiler) is None:
         return f"there is no C compiler ({compiler})"
@@ -62,7 +63,7 @@ def _missing() -> str | None:
 
 
 def _compile_into(target: Path) -> str | None:
-    """Fill the folder, whole or not at all. What went wrong, if anything did."""
+    """Fill the folder completely or not at all; return what went wrong, if anything did."""
     target.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as scratch:
         done = subprocess.run(
@@ -81,7 +82,7 @@ def _compile_into(target: Path) -> str | None:
 
 
 def _replace(made: Path, target: Path) -> None:
-    """Put the new folder in its place; those of former sources go."""
+    """Move the new folder into its place, and remove those of earlier sources."""
     for old in target.parent.iterdir():
         if not old.name.startswith("."):
             shutil.rmtree(old, ignore_errors=True)
@@ -89,9 +90,14 @@ def _replace(made: Path, target: Path) -> None:
 
 
 def build(scratch: str) -> None:
-    """Compile into `scratch/lib`, or end the process."""
-    from setuptools import Distribution  # isort: skip - mypyc looks whether it was imported
+    """Compile into `scratch/lib`; if that fails, the process ends.
+
+    Each module has a C file of its own, so that all cores compile. The code is no slower for that:
+    functions that a shared library exports are not inlined within one file either.
+    """
+    from setuptools import Distribution  # isort: skip - mypyc checks whether it was imported
     from mypyc.build import mypycify
+    from pybind11.setup_helpers import ParallelCompile
 
     modules = [
         path.relative_to(ROOT).as_posix()
@@ -102,6 +108,7 @@ def build(scratch: str) -> None:
         ["--config-file", "pyproject.toml", *modules],
         group_name=compiled.LIBRARY,
         target_dir=scratch,
+        multi_file=True,
         opt_level="2",
         debug_level="0",
     )
@@ -110,7 +117,8 @@ def build(scratch: str) -> None:
     command.build_lib, command.build_temp = f"{scratch}/lib", f"{scratch}/temp"
     command.parallel = os.cpu_count()
     command.ensure_finalized()
-    command.run()
+    with ParallelCompile():
+        command.run()
 
 
 if __name__ == "__main__":

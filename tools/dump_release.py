@@ -1,8 +1,9 @@
 """Dump a database that a released version made and used, for the tests of upgrades.
 
-`python -m tools.dump_release COMMIT --to 0003` writes `tests/store/schemas/0003.sql`: a server of that commit, with
-its migrations up to 0003 alone, is asked over HTTP for something in every table, and dumped while it runs. Without
-a commit the server is the one of this checkout.
+`python -m tools.dump_release COMMIT --to 0003` writes `tests/store/schemas/0003.sql`. It runs a
+server of that commit with only its migrations up to 0003, sends requests over HTTP until every
+table has rows, and dumps the database while the server runs. Without a commit it runs the server of
+this checkout.
 """
 
 import argparse
@@ -42,7 +43,7 @@ _WAIT_SECONDS = 60
 
 
 def main() -> None:
-    """Write the dump, and tell where."""
+    """Write the dump, and print its path."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -71,7 +72,7 @@ def _extract(commit: str | None, folder: Path) -> None:
 
 
 def _leave_out_later(code: Path, last: str | None) -> str:
-    """Remove the migrations after this one; the number of the one that is now the last."""
+    """Remove the migrations after `last`; return the number of the newest one that is left."""
     versions = sorted((code / "migrations" / "versions").glob("[0-9]*.py"))
     for path in versions:
         if last is not None and _number(path) > last:
@@ -84,7 +85,10 @@ def _number(path: Path) -> str:
 
 
 def _dump_of(code: Path) -> str:
-    """What a server of this code leaves behind; leases are only there while it runs."""
+    """Return the dump of a database that a server of this code uses.
+
+    The dump is made while the server runs, since there are leases only then.
+    """
     with temporary_folder() as folder, _database(folder / "data") as url:
         environment = {"MOORAGE_DATABASE_URL": data_source_name(url), "MOORAGE_DEBUG": "true"}
         if (code / "service" / "store" / "audit.py").exists():
@@ -111,7 +115,7 @@ def _database(folder: Path) -> Iterator[str]:
 
 
 def _use(client: Client) -> None:
-    """Ask for an object of every kind, changes of every sort, and answers that are kept."""
+    """Send requests that make an object of every kind, changes of every sort, and kept answers."""
     for name in ("staging", "given-up"):
         client.put(f"/v1/clusters/{name}", {"config": {}})
     client.delete("/v1/clusters/given-up")
@@ -133,7 +137,7 @@ def _use(client: Client) -> None:
         client.patch(client.path("nodes", name), {"metadata": {"labels": {"zone": "c"}}})
     with contextlib.suppress(Refused):  # older versions know no principals
         client.put("/v1/principals/root", {"grants": [{"role": "admin"}]})
-        client.post("/v1/principals/root/tokens", {})  # the last: from now on one is needed
+        client.post("/v1/principals/root/tokens", {})  # from now on, requests need a token
 
 
 def _put(client: Client, kind: str, name: str, manifest: dict[str, Any]) -> None:
@@ -167,7 +171,7 @@ def _zones(*zones: str) -> dict[str, Any]:
 
 
 async def _wait_until_all_is_there(url: str) -> None:
-    """Until every table has rows: leases, reports, events and evictions come a little later."""
+    """Wait until every table has rows: leases, reports, events and evictions come late."""
     connection = await asyncpg.connect(data_source_name(url))
     async with asyncio.timeout(_WAIT_SECONDS):
         tables = [row["relname"] for row in await connection.fetch(_TABLES)]
@@ -178,7 +182,7 @@ async def _wait_until_all_is_there(url: str) -> None:
 
 
 def _tidy(dump: str) -> str:
-    """Without the names of the machine that made it."""
+    """Replace the name of the machine that made the dump."""
     return re.sub(rf"'{re.escape(os.uname().nodename)}([/:])", r"'host\1", dump)
 
 

@@ -1,9 +1,9 @@
-"""Look for what the gate cannot find, because it always does the same: `python -m tools.explore`.
+"""Look for bugs that the gate cannot find, as it always does the same: `python -m tools.explore`.
 
-Takes turns between parts of the test suite, in random order with fresh seeds and more examples, the
-simulation, planners that race and faults in real processes, until the time is over. Each failure is
-told with the one command that repeats it, which was tried before it is told. A seed that was found
-here becomes a fixed case of the gate.
+Until the time is over, this runs in turn: parts of the test suite in random order, with fresh seeds
+and more examples; the simulation; planners that race; and faults in real processes. For each
+failure it prints the one command that repeats it, and whether that command failed again. A seed
+that is found here becomes a fixed case of the gate.
 """
 
 import argparse
@@ -37,7 +37,7 @@ SEED_MAX = 10**9
 
 @dataclass(frozen=True)
 class Command:
-    """A command line with what the environment has to say; written as a shell takes it."""
+    """A command line with its environment variables; as text, it is what a shell takes."""
 
     words: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Failure:
-    """What failed, what it said, and the command that repeats it."""
+    """A failure, with its output and the command that repeats it."""
 
     what: str
     output: str
@@ -70,11 +70,11 @@ class Failure:
 
 
 Exploration = Callable[[int], Iterator[Failure]]
-"""Explores with a seed."""
+"""A function that explores with a seed, and yields failures."""
 
 
 def main() -> int:
-    """Explore; 1 if anything failed."""
+    """Explore until the time is over; return 1 if anything failed."""
     options = _options()
     print(f"seed {options.seed}", flush=True)
     end, failures = time.monotonic() + 60 * options.minutes, 0
@@ -91,7 +91,7 @@ def main() -> int:
 
 
 def seeds(first: int) -> Iterator[int]:
-    """The seed of each turn: the first itself, so that one turn can be had again."""
+    """Yield the seed of each turn; the first is `first`, so that one turn can be repeated."""
     chance = random.Random(first)
     yield first
     while True:
@@ -110,7 +110,7 @@ def _tell(failure: Failure) -> None:
 
 
 def suite(seed: int) -> Iterator[Failure]:
-    """Some files of tests in random order."""
+    """Run some files of tests in random order."""
     files = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / TESTS).rglob("test_*.py"))
     chosen = random.Random(seed).sample(files, min(FILES_AT_ONCE, len(files)))
     with tempfile.TemporaryDirectory() as folder:
@@ -134,14 +134,14 @@ def _repeated(what: str, output: str, command: Command) -> Failure:
 
 
 def _pytest(seed: int, tests: Sequence[str]) -> Command:
-    """One process, since what runs beside each other is up to the machine."""
+    """Make a command that runs tests in one process, so that the order is always the same."""
     words = [PYTHON, "-m", "pytest", "-q", "-o", "addopts=-ra --import-mode=importlib"]
     words += [f"--randomly-seed={seed}", f"--hypothesis-seed={seed}", "-m", "", *tests]
     return Command(words, {"MOORAGE_TEST_SEED": str(seed), "PYTHONHASHSEED": str(seed % 2**32)})
 
 
 def simulation(seed: int) -> Iterator[Failure]:
-    """Seeds of the simulation that nobody has run."""
+    """Run the simulation with new seeds."""
     module = [PYTHON, "-m", "tests.concurrency.simulation"]
     done = Command([*module, "--seeds", str(SIMULATED), "--first", str(seed), "--quiet"]).run()
     if done.returncode == 0:
@@ -153,13 +153,13 @@ def simulation(seed: int) -> Iterator[Failure]:
 
 
 def race(seed: int) -> Iterator[Failure]:
-    """Planners that race for the last free places."""
+    """Let planners race for the last free places."""
     numbers = ("--placements", str(RACED), "--round", str(ROUND), "--seed", str(seed))
     yield from _whole([PYTHON, "-m", "tests.concurrency.race", *numbers], accepted=(0, 2))
 
 
 def faults(seed: int) -> Iterator[Failure]:
-    """Real processes that are killed, stopped and cut off."""
+    """Kill and stop real processes, and cut their connections."""
     numbers = ("--injections", str(INJECTED), "--seed", str(seed))
     yield from _whole([PYTHON, "-m", "tests.concurrency.faults", *numbers], accepted=(0,))
 

@@ -1,10 +1,10 @@
-"""Pages of which a part is written by a program, between two marks."""
+"""Writes parts of pages between marks, where programs keep them up to date."""
 
 import re
 
 
 def between(page: str, name: str, text: str) -> str:
-    """A page with this text between the marks of a section.
+    """Return a page with this text between the marks of a section.
 
     Raises:
         ValueError: the page has no such section.

@@ -1,4 +1,4 @@
-"""The programs that come with the embedded PostgreSQL, for what SQL alone does not tell."""
+"""Runs programs of the embedded PostgreSQL, for what SQL alone cannot do."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ _READABLE_BYTES = {"PGOPTIONS": "-c bytea_output=escape"}
 
 
 def dump(url: str, *options: str) -> str:
-    """A database as SQL that any server from version 15 on executes, without who owns what."""
+    """Dump a database as SQL that any server from version 15 on executes, without owners."""
     command = [_program("pg_dump"), "--no-owner", "--no-privileges", *options]
     done = subprocess.run(
         [*command, "--dbname", data_source_name(url)],

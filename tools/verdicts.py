@@ -1,7 +1,8 @@
-"""What runs of the tests said, test by test: `python -m tools.verdicts`.
+"""Compare what runs of the tests said, test by test: `python -m tools.verdicts`.
 
-`repeat` runs the gate's tests again and again, some of the runs beside busy processes, and compares the runs.
-`compare` does so with runs that were kept. `seconds` has files of tests dealt by what they took in a run.
+`repeat` runs the gate's tests many times, some of them beside busy processes, and compares the
+runs. `compare` compares runs that were kept. `seconds` writes how long each file of tests took in a
+run; this is used to distribute the files over processes.
 """
 
 import argparse
@@ -24,7 +25,7 @@ BUSY = "while True: pass"
 LOOK_SECONDS = 10.0
 ABSENT = "absent"
 Verdicts = dict[str, str]
-"""Test to `passed`, `failed`, `error` or `skipped`."""
+"""The verdict on each test: `passed`, `failed`, `error` or `skipped`."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Run:
     beside: str
     seconds: float
     load: float
-    """How many processes of the whole machine wanted a core, on the average of the run."""
+    """The average number of the machine's processes that wanted a core."""
     verdicts: Verdicts
 
     def row(self) -> str:
@@ -46,7 +47,7 @@ class Run:
 
 
 def main() -> int:
-    """Do what the command line says; 1 if verdicts differ."""
+    """Do what the command line says; return 1 if verdicts differ."""
     options = _options()
     return int(options.do(options))
 
@@ -84,7 +85,10 @@ def _repeat(options: argparse.Namespace) -> int:
 
 
 def _run_tests(folder: Path) -> dict[str, float | str]:
-    """How long it took and what the machine's load was meanwhile; what the tests say is in their files."""
+    """Run the tests; return how many seconds that took, and the machine's load meanwhile.
+
+    The verdicts are in the files that the run writes.
+    """
     started, loads = time.monotonic(), []
     with (folder / "log").open("wb") as log:
         command = ("make", "test", f"VERDICTS={folder}")
@@ -108,10 +112,10 @@ def _beside(busy: int) -> Iterator[None]:
 
 
 def read(folder: Path) -> Run:
-    """A run from what it left in its folder.
+    """Read a run from its folder.
 
     Raises:
-        FileNotFoundError: the run left no verdicts there.
+        FileNotFoundError: there are no verdicts in the folder.
     """
     files = sorted(folder.glob("*.xml"))
     if not files:
@@ -129,7 +133,7 @@ def read(folder: Path) -> Run:
 
 
 def failed_tests(file: Path) -> Iterator[str]:
-    """The tests of a junit file that failed or broke off, as pytest takes them."""
+    """Yield the tests of a junit file that failed or broke off, in the form that pytest takes."""
     for case in ET.parse(file).iter("testcase"):
         if _verdict(case) in {"failed", "error"}:
             yield _nodeid(case.get("classname", ""), case.get("name", ""))
@@ -146,14 +150,14 @@ def _verdict(case: ET.Element) -> str:
 
 
 def differences(runs: Sequence[Run]) -> dict[str, list[str]]:
-    """The tests that did not get the same verdict in all runs, with the verdict of each run."""
+    """Return the tests whose verdicts were not the same in all runs, with the verdicts."""
     tests = sorted({test for run in runs for test in run.verdicts})
     told = {test: [run.verdicts.get(test, ABSENT) for run in runs] for test in tests}
     return {test: verdicts for test, verdicts in told.items() if len(set(verdicts)) > 1}
 
 
 def tell(runs: Sequence[Run]) -> int:
-    """Print a table of the runs and each test whose verdict differs; 1 if there is any."""
+    """Print a table of the runs and the tests whose verdicts differ; return 1 if there are any."""
     print("| run | beside | seconds | load | passed | failed | errors | skipped |")
     print("|--:|---|--:|--:|--:|--:|--:|--:|")
     for run in runs:
@@ -184,7 +188,10 @@ def _file_of(classname: str) -> str:
 
 
 def _nodeid(classname: str, test: str) -> str:
-    """`tests.api.asgi.test_edge.TestClass` and `test_it` as `tests/api/asgi/test_edge.py::TestClass::test_it`."""
+    """Make pytest's node id from a class's dotted name and the name of a test.
+
+    An example is `tests/api/asgi/test_edge.py::TestClass::test_it`.
+    """
     parts, classes = classname.split("."), []
     while len(parts) > 1 and not ROOT.joinpath(*parts).with_suffix(".py").exists():
         classes.insert(0, parts.pop())

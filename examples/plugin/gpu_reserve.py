@@ -1,9 +1,9 @@
-"""GpuReserve: nodes with GPUs are for pods that ask for them, and those share a node rather than start on another."""
+"""GpuReserve keeps nodes with GPUs for pods that ask for GPUs, and fills one after the other."""
 
-from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
+from msgspec import Meta
 from typing_extensions import override
 
 from service.engine.cluster_events import Change
@@ -11,10 +11,21 @@ from service.engine.plugin import MAX_NODE_SCORE, Failure, NodePlugin
 from service.engine.state.columns import ALL, Ints, Mask, Rows, at
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules
+from service.model.config import ClusterConfig, SchedulerProfile
+from service.model.validation.plugins import Arguments
+
+
+class GpuReserveArgs(Arguments, frozen=True, kw_only=True):
+    """The `args` of the plugin: `resource` is the name under which nodes offer GPUs."""
+
+    resource: Annotated[str, Meta(min_length=1)] = "nvidia.com/gpu"
 
 
 class GpuReserve(NodePlugin):
-    """`args: {resource: …}` names the resource; without it, nvidia.com/gpu."""
+    """Keeps nodes with GPUs for pods that ask for them.
+
+    It scores a node by the share of its GPUs that is in use.
+    """
 
     name: ClassVar[str] = "GpuReserve"
     filters: ClassVar[bool] = True
@@ -22,19 +33,15 @@ class GpuReserve(NodePlugin):
     reads_usage: ClassVar[bool] = True
     reason: ClassVar[str] = "node(s) keep their GPUs for pods that ask for them"
     events: ClassVar[frozenset[Change]] = frozenset({Change.NODE_ADDED, Change.NODE_RESIZED})
-    takes_arguments: ClassVar[bool] = True
+    arguments: ClassVar[type[Arguments] | None] = GpuReserveArgs
 
-    def __init__(self, resource: str = "nvidia.com/gpu") -> None:
+    def __init__(self, resource: str) -> None:
         self._resource = resource
 
     @classmethod
     @override
-    def configured(cls, arguments: Mapping[str, object]) -> Self:
-        unknown = arguments.keys() - {"resource"}
-        resource = arguments.get("resource", "nvidia.com/gpu")
-        if unknown or not isinstance(resource, str) or not resource:
-            raise ValueError("takes the name of a resource, as resource, and nothing else")
-        return cls(resource)
+    def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
+        return cls(profile.arguments_of(cls.name, GpuReserveArgs).resource)
 
     @override
     def applies(self, rules: NodeRules) -> bool:
@@ -47,7 +54,7 @@ class GpuReserve(NodePlugin):
 
     @override
     def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
-        """Pods that go make no room for one that asks for no GPU."""
+        """Return the only reason; it cannot be resolved, as evicting pods would not help."""
         return [Failure(self.reason, ~self.admits(nodes, rules, ALL), unresolvable=True)]
 
     @override
@@ -56,7 +63,7 @@ class GpuReserve(NodePlugin):
 
     @override
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
-        """The share of the node's GPUs that is in use, in percent."""
+        """Return the share of each node's GPUs that is in use, in percent."""
         capacity = at(nodes.allocatable(self._resource), rows)
         used = np.minimum(at(nodes.requested(self._resource), rows), capacity)
         return used * MAX_NODE_SCORE // np.maximum(capacity, 1)

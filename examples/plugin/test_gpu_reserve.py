@@ -1,4 +1,4 @@
-"""GpuReserve against the laws of all plugins, and what it is for."""
+"""GpuReserve is tested against the laws of all plugins, and for what it is meant to do."""
 
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ GPU = "example.com/gpu"
 
 
 def asking(gpus: int):
-    """A pod for so many GPUs."""
+    """Make a pod that asks for so many GPUs."""
     requests = {"cpu": "100m"} | ({GPU: str(gpus)} if gpus else {})
     resources = (
         {"requests": requests, "limits": {GPU: str(gpus)}} if gpus else {"requests": requests}
@@ -61,4 +61,4 @@ class TestGpuReserve(PluginSuite):
         profile = {"schedulerName": "x", "pluginConfig": [{"name": "GpuReserve", "args": {"a": 1}}]}
         with pytest.raises(InvalidManifest) as refused:
             self.config(), parse_config({"profiles": [profile]})
-        assert refused.value.errors[0].field == "profiles[0].pluginConfig[0].args"
+        assert refused.value.errors[0].field == "profiles[0].pluginConfig[0].args.a"

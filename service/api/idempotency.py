@@ -10,12 +10,12 @@ from litestar import Response
 
 from service.api.bodies.requests import AnyRequest, header, operation_of
 from service.api.bodies.responses import json_response
-from service.api.openapi.access import principal_of
 from service.api.openapi.operations import Parameter
 from service.api.problems import MalformedRequest
-from service.api.security.callers import told_caller
+from service.api.security.callers import principal_of, told_caller
 from service.api.services import Services
-from service.scheduler.protocol.answers import Answer, RecordedAnswer
+from service.api.telemetry.metrics import Metrics
+from service.scheduler.protocol.answers import Answer, LinesAnswer, RecordedAnswer, WriteAnswer
 from service.scheduler.protocol.intents import Idempotency, Intent
 
 IDEMPOTENCY_KEY = Parameter(
@@ -38,10 +38,13 @@ class Rendered(msgspec.Struct, frozen=True, array_like=True):
     body: bytes
     status: int = 200
     etag: str | None = None
+    warning: str | None = None
 
     def response(self, revision: int) -> Response[bytes]:
         """The answer, given at a revision."""
-        return json_response(self.body, revision, status=self.status, etag=self.etag)
+        return json_response(
+            self.body, revision, status=self.status, etag=self.etag, warning=self.warning
+        )
 
 
 async def submit_once(
@@ -73,7 +76,19 @@ async def submit_chunk(
     )
     if isinstance(answer, RecordedAnswer):
         return answer.revision, msgspec.msgpack.decode(answer.answer, type=Rendered)
+    _count_warnings(services.metrics, answer)
     return answer.revision, render(answer)
+
+
+def _count_warnings(metrics: Metrics, answer: Answer) -> None:
+    match answer:
+        case WriteAnswer() if answer.warnings:
+            metrics.warned(answer.warnings)
+        case LinesAnswer():
+            for result in answer.results:
+                metrics.warned(result.warnings)
+        case _:
+            pass
 
 
 def idempotency_of(

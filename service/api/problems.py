@@ -16,6 +16,7 @@ from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFou
 
 from service.model.errors import (
     BindingRefused,
+    BindingViolated,
     Denied,
     FieldError,
     InvalidManifest,
@@ -165,11 +166,48 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "of what a quota limits, or uses a resource that the setting `limitedResources` allows "
         "only where a quota covers it. `detail` says which, in Kubernetes' words.",
     ),
+    "DeviceClaimsRefused": ProblemKind(
+        403,
+        "The pod claims devices",
+        "`spec.resourceClaims` asks for devices (dynamic resource allocation), of which Moorage knows "
+        "nothing. With the cluster's setting `deviceClaims: Ignore` such a pod is placed as if it claimed "
+        "none, with a warning.",
+    ),
+    "PolicyDenied": ProblemKind(
+        403,
+        "A policy of the cluster denies the pod",
+        "An expression of the cluster's setting `policies` is not true of the pod, or has no answer for it, such as "
+        "where it reads a field that is absent. `detail` has the policy's id and message.",
+    ),
     "PriorityDiffers": ProblemKind(
         403,
         "The priority is not that of the class",
         "A pod's `priorityClassName` decides its `priority`. Leave the number away, or send the "
         "one that the class has.",
+    ),
+    "PreemptionPolicyDiffers": ProblemKind(
+        403,
+        "The preemption policy is not that of the class",
+        "A pod's `priorityClassName` decides its `preemptionPolicy`, which is `PreemptLowerPriority` "
+        "unless the class says otherwise. Leave it away, or send the one that the class has.",
+    ),
+    "RuntimeClassConflict": ProblemKind(
+        403,
+        "The pod contradicts its runtime class",
+        "A pod's `runtimeClassName` decides its `overhead` and a part of its `nodeSelector`. Leave "
+        "them away, or send what the class has; a pod without a class has no overhead. `detail` names "
+        "the field.",
+    ),
+    "UnknownRuntimeClass": ProblemKind(
+        403,
+        "No such runtime class",
+        "The cluster has RuntimeClasses, but none of the name that is the pod's `runtimeClassName`.",
+    ),
+    "LimitRangeViolated": ProblemKind(
+        403,
+        "A limit range does not allow it",
+        "A container, the pod as a whole or the claim asks for less or more than a LimitRange of its "
+        "namespace allows. `detail` names the fields, and says why in Kubernetes' words.",
     ),
     "UnknownPriorityClass": ProblemKind(
         403,
@@ -239,6 +277,13 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "The pod does not fit the node",
         "`reasons` lists what each filter says against the node. With `force` the filters are "
         "passed over.",
+    ),
+    "BindingViolated": ProblemKind(
+        409,
+        "Required rules of the pod do not hold",
+        "The pod is bound to the node, but rules by which it was placed do not hold there now. `errors` "
+        "names each of these rules by its path in the manifest, and says what is wrong. Nothing was written: "
+        "whether the pod is started, evicted or asked for again is the caller's decision.",
     ),
     "NoAdminLeft": ProblemKind(
         409,
@@ -410,7 +455,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     instance: str
     """The path that was asked."""
     errors: list[FieldProblem] | None = None
-    """Every wrong field, all at once."""
+    """Every wrong field, all at once; of a binding that is not confirmed, every rule that does not hold."""
     reasons: dict[str, list[str]] | None = None
     """Why a pod does not fit the node: what each plugin says."""
 
@@ -482,10 +527,11 @@ def _family(error: MoorageError) -> list[str]:
 
 
 def _field_problems(error: MoorageError) -> list[FieldProblem] | None:
-    if not isinstance(error, InvalidManifest | MalformedRequest) or not error.errors:
+    told = (InvalidManifest, MalformedRequest, BindingViolated)
+    if not isinstance(error, told) or not error.errors:
         return None
-    told = error.errors[:FIELD_PROBLEMS_MAX]
-    return [FieldProblem(field=e.field, message=e.message, value=e.value) for e in told]
+    listed = error.errors[:FIELD_PROBLEMS_MAX]
+    return [FieldProblem(field=e.field, message=e.message, value=e.value) for e in listed]
 
 
 def _headers(error: MoorageError, status: int) -> dict[str, str]:

@@ -8,10 +8,19 @@ from service.api.reading.event_reads import EVENT_KIND, EventReads
 from service.api.reading.reads import ClusterReads
 from service.api.security.authentication import Authentication
 from service.api.telemetry.metrics import Metrics
+from service.model.kept_kinds import KEPT_KINDS
 from service.model.manifest import PodGroupManifest, QuotaManifest
-from service.model.templates import TemplateCache
 from service.scheduler.service import Scheduler
 from service.settings import Settings
+
+_COMPUTED = frozenset(
+    (
+        QuotaManifest.kind,
+        PodGroupManifest.kind,
+        *(each.kind for each in KEPT_KINDS.values() if each.computed),
+    )
+)
+"""The kinds whose `status` is computed for each answer."""
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +35,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
 
     def reads_of(self, kind: str) -> ClusterReads | ComputedReads:
         """The reads that know how objects of a kind are read."""
-        if kind in (QuotaManifest.kind, PodGroupManifest.kind):
+        if kind in _COMPUTED:
             return ComputedReads(self.reads, self.scheduler)
         return self.reads
 
@@ -35,8 +44,3 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
         if kind == EVENT_KIND:
             return EventReads(self.reads, self.scheduler)
         return self.reads_of(kind)
-
-    @property
-    def templates(self) -> TemplateCache:
-        """The cache of pod templates, which parsing and deciding share."""
-        return self.scheduler.templates

@@ -2,7 +2,7 @@
 
 
 def main() -> None:
-    """Run the command; the rest is imported only here, for server processes import this package."""
+    """Run the command. Its modules are imported only now: server processes import this package."""
     try:
         from service.cli.main import run  # noqa: PLC0415 - see above
     except KeyboardInterrupt:  # Ctrl-C is no error, so it shows no traceback.

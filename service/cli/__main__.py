@@ -1,4 +1,4 @@
-"""`python -m service.cli` is `moorage`, also where no script is installed."""
+"""`python -m service.cli` does what `moorage` does, even if that script is not installed."""
 
 from service.cli import main
 

@@ -23,7 +23,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 class Role(StrEnum):
-    """What a grant lets one do."""
+    """The roles that a grant can give."""
 
     READER = "reader"
     SCHEDULER = "scheduler"
@@ -60,13 +60,16 @@ def create_token(
     on: OnCluster = None,
     in_: InNamespace = None,
     expires: Annotated[
-        str | None, typer.Option("--expires", help="In so long, such as 12h, 90d (default: never).")
+        str | None,
+        typer.Option(
+            "--expires", help="How long a token is valid, such as 12h or 90d (default: for ever)."
+        ),
     ] = None,
-    description: Annotated[str, typer.Option("--description", help="What it is for.")] = "",
+    description: Annotated[str, typer.Option("--description", help="What the token is for.")] = "",
 ) -> None:
-    """Make a token for NAME and print it: it is shown this once.
+    """Make a token for NAME, and print it: it cannot be shown again.
 
-    The first token of a server has to be an admin's; from then on callers are asked who they are.
+    The first token of a server has to be an admin's. From then on every caller needs a token.
     """
     if role is None and (on or in_):
         raise WrongUsage("--on and --in say where a --role is granted.")
@@ -116,7 +119,7 @@ def revoke_token(
         list[str], typer.Argument(metavar="TOKEN...", help="Ids, as `token list` shows them.")
     ],
 ) -> None:
-    """Revoke tokens: within seconds nobody is let in by them."""
+    """Revoke tokens: after a few seconds the server refuses them."""
     for each in tokens:
         session.client.delete(f"/v1/tokens/{quote(each, safe='')}")
         session.output.note(f"{each} is revoked")
@@ -133,7 +136,7 @@ def add_grant(
     in_: InNamespace = None,
     group: Group = False,
 ) -> None:
-    """Give a principal, or a group, one more role."""
+    """Grant a principal or a group one more role."""
     _grant(session, _collection(group=group), name, _shown(role, on, in_))
     session.output.note(f"{name} has the role {role.value}")
 
@@ -149,7 +152,7 @@ def remove_grant(
     in_: InNamespace = None,
     group: Group = False,
 ) -> None:
-    """Take a role from a principal, or a group: exactly the one that was granted."""
+    """Take one grant from a principal or a group; --on and --in have to be those of the grant."""
     gone = _shown(role, on, in_)
 
     def without(known: Grants | None) -> Grants:
@@ -166,7 +169,7 @@ def remove_grant(
 @grant_commands.command("list")
 @connected
 def list_grants(session: Session) -> None:
-    """Show who may do what, and where."""
+    """Show who has which role, and where."""
     rows = [
         (kind, each["name"], grant)
         for kind in ("principal", "group")
@@ -210,7 +213,7 @@ def _grant(session: Session, collection: str, name: str, grant: dict[str, str]) 
 
 
 def _change(session: Session, path: str, change: Callable[[Grants | None], Grants]) -> None:
-    """Change a principal's grants; `change` gets the present ones, None for a new principal.
+    """Change the grants at `path`; `change` gets the present ones, None for a new principal.
 
     If another client changes them at the same time, `change` is called again with the new ones.
     """
@@ -229,7 +232,7 @@ def _change(session: Session, path: str, change: Callable[[Grants | None], Grant
 
 
 def _known(session: Session, path: str) -> tuple[Grants | None, dict[str, str]]:
-    """Return a principal's grants, and the header with which only these grants are replaced."""
+    """Return a principal's grants, and the header with which a PUT replaces no other grants."""
     try:
         found, tag = session.client.get_tagged(path)
     except Refused as error:

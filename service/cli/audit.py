@@ -1,4 +1,4 @@
-"""`audit export` and `audit verify`: who wrote what, as a client of the server reads it."""
+"""`moorage audit export` and `moorage audit verify`: reading and checking who wrote what."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -24,7 +24,7 @@ OnlyCluster = Annotated[
 
 
 class AuditBroken(CliError):  # noqa: N818 - a verdict, not a fault
-    """A row is not what was written, or rows are missing."""
+    """A row of the audit was altered, or rows are missing."""
 
     exit_code = ExitCode.REFUSED
 
@@ -33,7 +33,7 @@ class AuditBroken(CliError):  # noqa: N818 - a verdict, not a fault
 def export(
     session: Session, *, of: OnlyCluster = None, since: Since = None, until: Until = None
 ) -> None:
-    """Write the rows to standard output, one JSON object a line."""
+    """Write the rows to standard output, one JSON object per line."""
     for page in _pages(session, cluster=of, since=since, until=until):
         for row in page:
             session.output.line(msgspec.json.encode(row).decode())
@@ -41,7 +41,7 @@ def export(
 
 @connected
 def verify(session: Session) -> None:
-    """Compute all hashes anew, and tell the first row that was altered, or before which rows are missing."""
+    """Compute all hashes again, and name the first row that was altered or follows missing rows."""
     verifier = Verifier()
     for page in _pages(session):
         broken = verifier.follow(page)

@@ -1,4 +1,7 @@
-"""`moorage bench`: the measurements of a checkout's `bench` folder, which is no part of the installed package."""
+"""`moorage bench`: the measurements in the folder `bench` of a checkout.
+
+The folder is no part of the installed package.
+"""
 
 import sys
 from importlib import import_module
@@ -12,13 +15,15 @@ from service.cli.errors import WrongUsage
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
-"""Every option is for the folder's own command line, `--help` too."""
+"""All options, even `--help`, are passed on to the command line of the folder `bench`."""
 
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="WORKLOAD [OPTIONS]")]
 
 
 def bench(arguments: Arguments = None) -> None:
-    """Measure a workload over HTTP, or what else `moorage bench --help` lists; in a checkout only.
+    """Measure a workload over HTTP; `moorage bench --help` lists all measurements.
+
+    This works only in a checkout of the source code.
 
     Raises:
         WrongUsage: this is no checkout.

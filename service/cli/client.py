@@ -1,7 +1,8 @@
-"""Moorage's HTTP API as seen from the command line, on httpx.
+"""A client of Moorage's HTTP API for the command line, made with httpx.
 
-Answers are plain JSON values. What may be asked twice without doing anything twice (reads, PUT, and calls with an
-idempotency key) is asked again while the server is overloaded, restarting or unsure, for a limited time.
+Answers are plain JSON values. Requests that can be sent twice without doing anything twice (reads,
+PUT, and calls with an idempotency key) are sent again for a limited time if the server is
+overloaded, is restarting, or does not know whether it did what was asked.
 """
 
 import secrets
@@ -36,13 +37,21 @@ SERVER_FAULT = 500
 
 Params = Mapping[str, str | int | None]
 
+Warn = Callable[[Mapping[str, str]], None]
+"""Takes note of a warning of the server: its `field`, `code` and `message`."""
+
+
+def _ignore(_: Mapping[str, str]) -> None:
+    """Take no note."""
+
 
 class Client:
-    """One server and one of its clusters.
+    """Sends requests to one server, and by default to one of its clusters.
 
     Raises (from every call):
         Refused: the server answered with a problem document.
-        Unavailable: it could not be reached, asks for another token, or had no answer in time.
+        Unavailable: the server could not be reached, is in trouble, asks for another token, or did
+            not answer in time.
     """
 
     def __init__(
@@ -54,11 +63,13 @@ class Client:
         timeout_seconds: float = 60.0,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        warn: Warn = _ignore,
     ) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self.url = url.rstrip("/")
         self.cluster = cluster
         self._sleep = sleep
+        self._warn = warn
         self._http = httpx.Client(
             base_url=self.url,
             headers=headers,
@@ -78,62 +89,64 @@ class Client:
         self._http.close()
 
     def on_cluster(self, cluster: str) -> "Client":
-        """The same server and connections, another cluster."""
+        """Return a client of the same server, on the same connections, for another cluster."""
         other = copy(self)
         other.cluster = cluster
         return other
 
     def path(self, *parts: str) -> str:
-        """A path in this client's cluster: `path("pods")` is `/v1/clusters/default/pods`."""
+        """Make a path in this client's cluster: `path("pods")` is `/v1/clusters/default/pods`."""
         return "/".join(
             ["/v1/clusters", *(quote(part, safe="") for part in (self.cluster, *parts))]
         )
 
     def get(self, path: str, params: Params | None = None) -> Any:
-        """The decoded answer of a GET."""
+        """Send a GET, and return the decoded answer."""
         return self._decoded(self._ask("GET", path, params=params))
 
     def get_tagged(self, path: str) -> tuple[Any, str | None]:
-        """The decoded answer of a GET, and its entity tag."""
+        """Send a GET, and return the decoded answer with its entity tag (`ETag`)."""
         answer = self._ask("GET", path)
         return self._decoded(answer), answer.headers.get("ETag")
 
     def put(self, path: str, body: object, headers: Mapping[str, str] | None = None) -> Any:
-        """The decoded answer of a PUT."""
+        """Send a PUT, and return the decoded answer."""
         content = msgspec.json.encode(body)
-        return self._decoded(self._ask("PUT", path, content=content, headers=headers))
+        return self._written(self._ask("PUT", path, content=content, headers=headers))
 
     def patch(self, path: str, body: object) -> Any:
-        """The decoded answer of a merge patch (RFC 7396)."""
+        """Send a merge patch (RFC 7396), and return the decoded answer."""
         content = msgspec.json.encode(body)
-        return self._decoded(self._ask("PATCH", path, content=content, content_type=MERGE_PATCH))
+        return self._written(self._ask("PATCH", path, content=content, content_type=MERGE_PATCH))
 
     def delete(self, path: str) -> Any:
-        """The decoded answer of a DELETE: the object as it was last."""
+        """Send a DELETE, and return the decoded answer: the object as it last was."""
         return self._decoded(self._ask("DELETE", path))
 
     def post(self, path: str, body: object, params: Params | None = None) -> Any:
-        """The decoded answer of a POST that does the same when repeated, or nothing."""
+        """Send a POST that is harmless to repeat; return the decoded answer, if it has one."""
         content = msgspec.json.encode(body)
-        return self._decoded(self._ask("POST", path, content=content, params=params, again=True))
+        return self._written(self._ask("POST", path, content=content, params=params, again=True))
 
     def post_once(
         self, path: str, body: object, params: Params | None = None, *, key: str | None = None
     ) -> Any:
-        """The decoded answer of a POST that takes effect once, however often it has to be sent.
+        """Send a POST that takes effect once, however often it is sent; return the decoded answer.
 
-        With a `key` of the caller's that holds for later calls too; else each call has its own.
+        The idempotency key is `key`, with which later calls get the same answer, or else a new one.
         """
         content = msgspec.json.encode(body)
-        return self._decoded(self._keyed(path, content, JSON, params, key))
+        return self._written(self._keyed(path, content, JSON, params, key))
 
     def post_lines(self, path: str, lines: list[bytes]) -> list[Any]:
-        """The answers to an NDJSON request, one a line; it takes effect once."""
+        """Send an NDJSON request that takes effect once; return the decoded lines of the answer."""
         answer = self._keyed(path, b"\n".join(lines) + b"\n", NDJSON)
-        return [msgspec.json.decode(line) for line in answer.content.splitlines() if line]
+        return [
+            self._noted(msgspec.json.decode(line)) for line in answer.content.splitlines() if line
+        ]
 
     def pages(self, path: str, params: Params | None = None) -> Iterator[list[Any]]:
-        """The items of a list, page by page, in the server's order."""
+        """Yield the items of a list, page by page, in the server's order."""
         token: str | None = None
         while True:
             page = self.get(path, {"limit": PAGE_SIZE, **(params or {}), "continue": token})
@@ -146,7 +159,11 @@ class Client:
     def stream(
         self, path: str, params: Params, headers: Mapping[str, str]
     ) -> Iterator[Iterator[str]]:
-        """The lines of an event stream, for as long as it lasts and is not silent for too long."""
+        """Open an event stream, and yield an iterator over its lines.
+
+        The iterator ends with the stream. It raises Unavailable if the stream is silent for too
+        long.
+        """
         timeout = httpx.Timeout(STREAM_SILENCE_SECONDS_MAX, connect=5.0)
         with (
             _transport_errors(self.url),
@@ -200,7 +217,7 @@ class Client:
         return self._send(request, again=again or method in {"GET", "PUT"})
 
     def _send(self, request: httpx.Request, *, again: bool) -> httpx.Response:
-        """Send a request; if it may be repeated, repeat it while the server asks for patience."""
+        """Send a request; if `again`, repeat it after a broken connection or a request to wait."""
         waited = 0.0
         while True:
             try:
@@ -223,13 +240,22 @@ class Client:
             raise _failure(answer)
         return answer
 
+    def _written(self, answer: httpx.Response) -> Any:
+        return self._noted(self._decoded(answer))
+
+    def _noted(self, answer: Any) -> Any:
+        """Take note of the warnings of an answer, and return it."""
+        for each in answer.get("warnings") or () if isinstance(answer, dict) else ():
+            self._warn(each)
+        return answer
+
     @staticmethod
     def _decoded(answer: httpx.Response) -> Any:
         return msgspec.json.decode(answer.content) if answer.content else None
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
-    """Lines that end with LF; a manifest may hold what Python takes for other ends of lines."""
+    """Yield the lines. They end at LF alone: Python would also split at other characters."""
     rest = b""
     for piece in pieces:
         *complete, rest = (rest + piece).split(b"\n")
@@ -238,11 +264,11 @@ def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
 
 
 class _Dropped(Unavailable):
-    """The connection broke after the request may have been read."""
+    """The connection broke after the server may have read the request."""
 
 
 class _TryAgain(Exception):  # noqa: N818
-    """Asking again after a pause may help; else `error` is what to raise."""
+    """Asking again after a pause may help; if that is not wanted, `error` is the error to raise."""
 
     def __init__(self, error: CliError, pause_seconds: float) -> None:
         super().__init__(str(error))
@@ -263,7 +289,7 @@ def _transport_errors(url: str) -> Iterator[None]:
 
 
 def _failure(answer: httpx.Response) -> CliError:
-    """The error that an answer other than 2xx stands for."""
+    """Make the error that an answer other than 2xx stands for."""
     problem = _problem(answer)
     code = answer.status_code
     if code == NO_RIGHT_TO_ASK:

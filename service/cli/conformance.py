@@ -1,12 +1,13 @@
-"""`moorage conformance`: a server's answers beside kube-scheduler's own, case by case and step by step.
+"""`moorage conformance`: comparing a server's answers with those of kube-scheduler.
 
-A case is one simulation. A trace is replayed as a client would live through it: on a cluster of its own, over HTTP, each pod
-explained, then bound to the node that kube-scheduler chose.
+A case is one simulation. A trace is replayed as a client would do it: on a cluster of its own, over
+HTTP, where each pod is first explained and then bound to the node that kube-scheduler chose.
 """
 
+import json
 import secrets
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +25,12 @@ from service.cli.stored_cases import stored_differences
 from service.cli.vectors import (
     Difference,
     Vector,
-    differences,
-    expected_of,
+    asks_for_preemption,
+    departures_of,
     group_of,
     is_trace,
     request_of,
+    result_differences,
     settings_of,
     step_differences,
 )
@@ -39,7 +41,7 @@ DIFFERENCES_SHOWN = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One answer compared: a case, or a step of a trace."""
+    """The result of comparing one answer: that to a case, or to a step of a trace."""
 
     group: str
     name: str
@@ -48,7 +50,7 @@ class Check:
 
 @dataclass
 class Tally:
-    """How many answers of a group were compared, and how many were the same."""
+    """How many answers of a group were compared, and how many of them were equal."""
 
     checked: int = 0
     passed: int = 0
@@ -73,7 +75,8 @@ def conformance(
     stored: Annotated[
         bool,
         typer.Option(
-            "--stored", help="Each case also on a stored cluster, reached by a winding road."
+            "--stored",
+            help="Ask each case also on a stored cluster, whose objects changed on the way.",
         ),
     ] = False,
     report: Annotated[
@@ -83,7 +86,7 @@ def conformance(
         str | None, typer.Option("--only", help="Only vectors whose name contains this.")
     ] = None,
 ) -> None:
-    """Compare a server's answers with kube-scheduler's; exit code 0 only if all are the same."""
+    """Compare a server's answers with kube-scheduler's; the exit code is 0 if all are equal."""
     vectors = [vector for vector in read_objects(files) if not only or only in str(vector["name"])]
     if not vectors:
         raise WrongUsage("There is no vector to compare with.")
@@ -94,23 +97,23 @@ def conformance(
     _print_failures(output, [check for check in checks if check.differences])
     output.table(("group", "answers", "the same"), _rows(tallies))
     if report is not None:
-        report.write_text(render_report(tallies, [Path(file).name for file in files]))
+        names = [Path(file).name for file in files]
+        report.write_text(render_report(tallies, names, count_departures(vectors)))
     if any(check.differences for check in checks):
         raise typer.Exit(ExitCode.REFUSED)
 
 
 def check_case(client: Client, case: Vector) -> Check:
-    """Simulate a case and compare the explanation."""
+    """Simulate a case, and compare the explanation with the expected one."""
     try:
         answer = client.post("/v1/simulations", request_of(case))
     except Refused as refusal:
         return _check(case, str(case["name"]), [_refused(refusal)])
-    explanation = answer["results"][0]["explanation"]
-    return _check(case, str(case["name"]), differences(expected_of(case), explanation))
+    return _check(case, str(case["name"]), result_differences(case, answer["results"][0]))
 
 
 def check_stored_case(client: Client, case: Vector) -> Check:
-    """Bring a stored cluster to a case's state by a winding road and compare what it answers."""
+    """Bring a stored cluster to a case's state by a detour, and compare what it answers."""
     name = f"{case['name']}, stored"
     try:
         return _check(case, name, stored_differences(client, case))
@@ -119,7 +122,7 @@ def check_stored_case(client: Client, case: Vector) -> Check:
 
 
 def replay_trace(client: Client, trace: Vector) -> Iterator[Check]:
-    """Live through a trace on a cluster of its own; one check for each pod that it schedules."""
+    """Replay a trace on a cluster of its own; yield one check for each pod that it schedules."""
     cluster = client.on_cluster(f"conformance-{secrets.token_hex(6)}")
     cluster.put(cluster.path(), {"config": {**settings_of(trace), "placePendingPods": False}})
     try:
@@ -134,15 +137,27 @@ def replay_trace(client: Client, trace: Vector) -> Iterator[Check]:
 
 
 def tally(checks: Sequence[Check]) -> dict[str, Tally]:
-    """The counts for each group, groups in alphabetical order."""
+    """Count the answers of each group; the groups are in alphabetical order."""
     tallies: defaultdict[str, Tally] = defaultdict(Tally)
     for check in checks:
         tallies[check.group].add(check)
     return dict(sorted(tallies.items()))
 
 
-def render_report(tallies: dict[str, Tally], files: Sequence[str]) -> str:
-    """The counts as a page of the documentation."""
+def count_departures(vectors: Iterable[Vector]) -> Counter[str]:
+    """Count the vectors that are asked with a setting other than the default, by setting."""
+    return Counter(
+        f"{name}: {json.dumps(value)}"
+        for vector in vectors
+        for name, value in departures_of(vector).items()
+    )
+
+
+def render_report(
+    tallies: dict[str, Tally], files: Sequence[str], departures: Mapping[str, int]
+) -> str:
+    """Write the counts as a page of the documentation."""
+    changed = "\n".join(f"| `{setting}` | {count} |" for setting, count in departures.items())
     rows = "\n".join(
         f"| {group} | {checked} | {passed} |" for group, checked, passed in _rows(tallies)
     )
@@ -158,9 +173,27 @@ stored cluster that reached the same state by a detour (objects are written in a
 and changed back, deleted and created again). Each step of a trace that schedules a pod is one
 placement on a cluster that a client builds over HTTP.
 
+Cases of preemption are asked as simulations alone, as kube-scheduler's answers rest on what the
+`status` of disruption budgets says, which a stored cluster works out itself. They compare the
+victims on every node where preemption helps, the chosen node, and the words where it does not help.
+
+Not covered: claims of devices, the groups of `scheduling.k8s.io`, and features behind gates that
+Kubernetes v1.35 has off. A manifest that needs one of these is refused or answered with a warning;
+[the table of all fields](manifests.md) has the answer for each.
+
 The vectors come from these files:
 
 {compared}
+
+What a vector does not set itself has its default setting. There are two exceptions, where Moorage
+has rules of its own by default that Kubernetes does not have, and a pod of the vector is concerned:
+anti-affinity between daemons and other pods ([details](decisions/daemons.md)), and against all
+namespaces by a wider key than a node's. On stored clusters pending pods wait for the client, which
+binds them to kube-scheduler's nodes (`placePendingPods: false`).
+
+| setting | vectors |
+|---|--:|
+{changed}
 
 `make conformance REPORT=docs/conformance.md` writes this page. Anyone can compare any server with
 any file of such vectors: `moorage conformance FILE --url …` prints the differences plugin by
@@ -182,7 +215,7 @@ def _checks(
                 yield from replay_trace(client, vector)
             else:
                 yield check_case(client, vector)
-                if stored:
+                if stored and not asks_for_preemption(vector):
                     yield check_stored_case(client, vector)
             progress.advance(task)
 
@@ -205,7 +238,7 @@ def _take_step(cluster: Client, trace: Vector, number: int, step: Vector) -> Ite
 
 
 def _schedule(cluster: Client, step: Vector) -> Sequence[Difference]:
-    """Ask where the pod should go, compare, then bind it where kube-scheduler did."""
+    """Ask where the pod should go and compare the answer, then bind it where kube-scheduler did."""
     pod, expected = step["pod"], step["expect"]
     question = {"pods": [pod], "dryRun": True, "explain": "Full"}
     found: list[Difference] = []
@@ -220,7 +253,7 @@ def _schedule(cluster: Client, step: Vector) -> Sequence[Difference]:
 
 
 def _bind(cluster: Client, pod: Vector, node: str) -> list[Difference]:
-    """Bind the pod; if Moorage refuses that node, by force, for the next steps rest on it."""
+    """Bind the pod; if Moorage refuses that node, force it, since the next steps rest on it."""
     metadata = pod["metadata"]
     path = cluster.path("namespaces", metadata["namespace"], "pods", metadata["name"])
     cluster.put(path, pod)
@@ -264,7 +297,7 @@ def _print_failures(output: Output, failures: Sequence[Check]) -> None:
 
 @contextmanager
 def _server(url: str, *, own: bool) -> Iterator[str]:
-    """The server to compare with: the named one, or one of our own while this lasts."""
+    """Yield the URL of the server to compare with: the given one, or one that runs meanwhile."""
     if not own:
         yield url
         return

@@ -1,14 +1,17 @@
-"""Limits on the connections to a worker: in all, for each address, and for clients that do not read.
+"""Limits on the connections to a worker: in all, per address, and for clients that do not read.
 
-Granian accepts every connection, and waits for ever for a client that does not read. So a thread of each worker looks at the
-worker's own sockets once a second and closes
+Granian accepts every connection, and waits for ever for a client that does not read. So a thread of
+each worker looks at the worker's own sockets once a second and closes
 
-- the connection of a client that has not taken 64 KiB of an answer, or its rest, within the time for that;
-- connections of an address that holds more than its share, those first that were silent for longest;
+- the connection of a client that has not taken 64 KiB of an answer, or its rest, within the time
+  limit;
+- connections of an address that holds more than its share, those first that were silent for
+  longest;
 - connections of all addresses, in that order, if there are too many in all.
 
-It asks the kernel for the state of each socket (`TCP_INFO`). Nearly all of these calls keep Python's lock: a call that released it
-would have to wait for it again, behind the very requests that this is to protect. On systems other than Linux nothing is closed.
+It asks the kernel for the state of each socket (`TCP_INFO`). Nearly all of these calls keep
+Python's global lock: a call that released it would have to wait for it again, behind the very
+requests that this is to protect. On systems other than Linux nothing is closed.
 """
 
 import ctypes
@@ -30,20 +33,24 @@ from service.settings import Settings
 
 LOOK_SECONDS = 1.0
 FILES_AT_ONCE = 100
-"""After so many calls, about 1 ms, the lock is released once, so that the event loop can go on."""
+"""After so many calls, about 1 ms, Python's global lock is released once, so that the event loop
+can go on."""
 TOLD_SECONDS = 60.0
-"""How often the log says at most that connections were closed."""
+"""The log says at most this often that connections were closed."""
 
 CONNECTIONS_MAX = 20_000
-"""The most that a worker holds by default, whatever its file limit is: each costs it some 15 KB."""
+"""The most connections that a worker holds by default, however high its file limit is: each takes
+some 15 KB."""
 FILES_FOR_CONNECTIONS = 0.8
-"""The share of the file limit for clients; the rest is for the database, other workers, and connections being closed."""
+"""The share of the file limit that is for clients; the rest is for the database, other workers, and
+connections that are being closed."""
 FILES_FOR_ACCEPTED = 0.9
 ADDRESS_SHARE = 0.25
 UNSENT_BYTES_MAX = 64 * 1024
-"""How many bytes of an answer the kernel keeps for a client that does not read; by default it would be megabytes."""
+"""How many bytes of an answer the kernel keeps for a client that does not read; by default it keeps
+megabytes."""
 READ_BYTES_MIN = 64 * 1024
-"""How many bytes of an answer a client has to take within the time for that."""
+"""How many bytes of an answer a client has to take within the time limit."""
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +63,7 @@ class Connection(NamedTuple):
     """The kernel's number for the connection, which is never used again."""
     address: bytes
     idle_seconds: float
-    """The time since data was sent or received last."""
+    """The time since data was last sent or received."""
     is_unread: bool
     """Whether there is sent data that the client has not taken yet."""
     read_bytes: int
@@ -80,7 +87,7 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
 
 
 def accepted_connections_max(total: int) -> int:
-    """Return how many connections granian may accept, with room for new ones until others are closed."""
+    """Return how many connections granian may accept, with room for new ones until others end."""
     return max(total, min(total + total // 8, int(_file_limit() * FILES_FOR_ACCEPTED)))
 
 
@@ -96,21 +103,21 @@ def _file_limit() -> int:
 
 
 class _Reading(NamedTuple):
-    """Since when a client has to take data, and up to which byte."""
+    """The time since which a client has to take data, and how many bytes it had taken by then."""
 
     since: float
     read_bytes: int
 
 
 class Judge:
-    """Says which connections have to be closed, and why. It knows nothing of sockets."""
+    """Says which connections have to be closed, and why. It makes no system call."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
         self._reading: dict[int, _Reading] = {}
 
     def condemned(self, connections: Iterable[Connection], now: float) -> dict[Connection, str]:
-        """Those to close, each with the reason."""
+        """Return the connections to close, each with the reason."""
         present = list(connections)
         found = dict.fromkeys(self._unread_for_long(present, now), "unread")
         rest = [each for each in present if each not in found]
@@ -152,11 +159,11 @@ class Sockets(Protocol):
     """The connections of this process."""
 
     def connections(self) -> Iterator[Connection]:
-        """All that clients hold now."""
+        """Yield all connections that clients hold now."""
         ...
 
     def close(self, connection: Connection) -> None:
-        """Cut it off, unless it is gone."""
+        """Cut a connection off, unless it has ended by itself."""
         ...
 
 
@@ -170,7 +177,7 @@ class Guard:
         self._told = float("-inf")
 
     def look(self, now: float) -> Mapping[Connection, str]:
-        """Close what has to be closed now."""
+        """Close the connections that have to be closed now; return them with the reasons."""
         condemned = self._judge.condemned(self._sockets.connections(), now)
         for connection in condemned:
             with suppress(OSError):  # the client has left meanwhile
@@ -203,14 +210,15 @@ def _keep_looking(look: Callable[[float], object]) -> None:
         time.sleep(LOOK_SECONDS)
         try:
             look(time.monotonic())
-        except Exception:  # noqa: BLE001 - without it nobody would look any more
+        except Exception:  # noqa: BLE001 - an error that ended this thread would end the guard
             _log.exception("The connections could not be looked at.")
 
 
 _TCP_INFO_BYTES = 160
 _TCP_INFO = struct.Struct("=B23xI16xI4xI64xQ16xI")
-"""Of `struct tcp_info` in <linux/tcp.h>: state, segments on their way, milliseconds since data was sent and since it was
-received, bytes that were acknowledged, and bytes that wait to be sent."""
+"""The fields that are read of `struct tcp_info` in <linux/tcp.h>: state, segments under way,
+milliseconds since data was sent and since it was received, bytes that were acknowledged, and bytes
+that wait to be sent."""
 _TCP_CLOSE, _TCP_LISTEN = 7, 10
 _NO_CONNECTIONS = (_TCP_CLOSE, _TCP_LISTEN)
 _TCP_NOTSENT_LOWAT = 25
@@ -218,7 +226,8 @@ _UNSENT = struct.pack("i", UNSENT_BYTES_MAX)
 
 _SO_COOKIE = 57
 _AT_ONCE = struct.pack("ii", 1, 0)
-"""SO_LINGER: what was not read is thrown away, and the client is told (RST)."""
+"""The value of SO_LINGER with which unread data is thrown away and the client gets a reset
+(RST)."""
 _STATUS = Path("/proc/self/status")
 
 
@@ -227,17 +236,17 @@ class KernelSockets:
 
     def __init__(self, port: int) -> None:
         self._port = struct.pack("!H", port)
-        self._call = ctypes.PyDLL(None, use_errno=True)  # keeps Python's lock
+        self._call = ctypes.PyDLL(None, use_errno=True)  # keeps Python's global lock during calls
         self._length = ctypes.c_uint32()
         self._buffer = ctypes.create_string_buffer(_TCP_INFO_BYTES)
         self._clients: dict[int, bytes | None] = {}
-        """By cookie, the client's address; None: it was not accepted at our port."""
+        """Each client's address by cookie; None if the connection was not accepted at our port."""
 
     def connections(self) -> Iterator[Connection]:
         before, self._clients = self._clients, {}
         for fd in range(_files_opened_at_most()):
             if fd % FILES_AT_ONCE == 0:
-                time.sleep(0)  # gives Python's lock to who waits for it
+                time.sleep(0)  # releases Python's global lock, if another thread waits for it
             if not self._ask(fd, socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES):
                 continue
             state, unacked, sent, received, read, unsent = _TCP_INFO.unpack_from(self._buffer)
@@ -253,7 +262,11 @@ class KernelSockets:
                 yield Connection(fd, cookie, client, idle_seconds, bool(unacked or unsent), read)
 
     def close(self, connection: Connection) -> None:
-        """Cut it off by a duplicate of its file, since its number may belong to another file by now."""
+        """Cut a connection off by a duplicate of its file.
+
+        The file's number may belong to another file by now, so the duplicate's cookie is compared
+        first.
+        """
         own = os.dup(connection.fd)
         try:
             if self._cookie(own) == connection.cookie:
@@ -263,11 +276,11 @@ class KernelSockets:
             self._call.close(own)
 
     def _keep_little_unsent(self, listener: int) -> None:
-        """Set the limit on a listening socket; connections that it accepts from now on inherit it."""
+        """Limit the unsent bytes of a listening socket; connections it accepts inherit this."""
         self._call.setsockopt(listener, socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _UNSENT, 4)
 
     def _ask(self, fd: int, level: int, option: int, length: int) -> bool:
-        """Read a socket option into the buffer; return False if the file has none of this length."""
+        """Read a socket option into the buffer; return False if it is not of this length."""
         self._length.value = length
         failed = self._call.getsockopt(fd, level, option, self._buffer, ctypes.byref(self._length))
         return not failed and self._length.value == length
@@ -277,7 +290,7 @@ class KernelSockets:
         return int.from_bytes(self._buffer.raw[:8], sys.byteorder) if known else 0
 
     def _client_of(self, fd: int) -> bytes | None:
-        """Return the address at the other end; None if the connection was not accepted at our port."""
+        """Return the client's address; None if the connection was not accepted at our port."""
         own, other = self._name(self._call.getsockname, fd), self._name(self._call.getpeername, fd)
         return _network(other) if own[2:4] == self._port and other else None
 
@@ -292,7 +305,11 @@ _MAPPED = bytes(10) + b"\xff\xff"
 
 
 def _network(name: bytes) -> bytes:
-    """Return the client of a `sockaddr`: an IPv4 address, or the first half of an IPv6 one, which one client may own."""
+    """Return the part of a `sockaddr` by which clients are told apart.
+
+    This is the IPv4 address, or the first half of an IPv6 address: one client may own all of the
+    rest.
+    """
     if len(name) == _IPV4_BYTES:
         return name[4:8]
     address = name[8:24]
@@ -300,6 +317,6 @@ def _network(name: bytes) -> bytes:
 
 
 def _files_opened_at_most() -> int:
-    """Return the size of the kernel's table of this process's files: no file has a higher number."""
+    """Return the size of the kernel's table of this process's files; file numbers are below it."""
     [line] = [line for line in _STATUS.read_text().splitlines() if line.startswith("FDSize:")]
     return int(line.split()[1])

@@ -1,4 +1,7 @@
-"""Where a server may listen: without tokens, or without TLS, only on an address of this machine alone."""
+"""Checks of the address at which a server is to listen.
+
+Without TLS, or if it asks for no tokens, a server may listen only on a loopback address.
+"""
 
 import msgspec
 
@@ -11,7 +14,8 @@ def refuse_plain_door(settings: Settings) -> None:
     """Refuse to serve other machines without TLS, as their requests could be read on the way.
 
     Raises:
-        WrongUsage: the address is not loopback, and neither the server nor a proxy in front of it speaks TLS.
+        WrongUsage: the address is not loopback, and neither the server nor a proxy in front of it
+            speaks TLS.
     """
     secured = settings.tls_certificate or settings.tls_terminated
     if not secured and not is_loopback(settings.host):
@@ -23,7 +27,7 @@ def refuse_plain_door(settings: Settings) -> None:
 
 
 async def asks_who_calls(settings: Settings, database_url: str) -> bool:
-    """Whether there is a token, in the settings or the database, or an identity provider."""
+    """Whether callers need a token: there is one (settings, database) or an identity provider."""
     if settings.token or settings.oidc_issuer:
         return True
     store = PostgresStore(database_url, connections=1)
@@ -47,7 +51,7 @@ def refuse_open_door(settings: Settings) -> None:
 
 
 def with_audit(settings: Settings) -> Settings:
-    """Turn on the audit in the settings of a server that asks for tokens, unless they turn it off."""
+    """Turn on the audit for a server that asks for tokens, unless its settings say on or off."""
     if settings.audit != "auto":
         return settings
     return msgspec.structs.replace(settings, audit="on")

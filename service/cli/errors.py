@@ -14,7 +14,7 @@ from typing import Any
 
 
 class ExitCode(IntEnum):
-    """What the shell sees in `$?`."""
+    """The exit codes of the command, which the shell has in `$?`."""
 
     OK = 0
     REFUSED = 1
@@ -22,17 +22,17 @@ class ExitCode(IntEnum):
     UNAVAILABLE = 3
     INTERRUPTED = 128 + signal.SIGINT
     TERMINATED = 128 + signal.SIGTERM
-    """As shells tell that a signal ended a command."""
+    """Shells use the same numbers if a signal ended a command."""
 
 
 class CliError(Exception):
-    """Base of the errors that end a command; the message is a sentence for people."""
+    """The base of the errors that end a command; the message is a sentence for people."""
 
     exit_code = ExitCode.REFUSED
 
 
 class Refused(CliError):  # noqa: N818 - a verdict, not a fault
-    """A problem document (RFC 9457) as the answer; `problem` holds it."""
+    """The server's answer is a problem document (RFC 9457), which is in `problem`."""
 
     def __init__(self, problem: Mapping[str, Any]) -> None:
         self.problem = problem
@@ -40,13 +40,13 @@ class Refused(CliError):  # noqa: N818 - a verdict, not a fault
 
 
 class WrongUsage(CliError):  # noqa: N818
-    """What the command was given cannot be used."""
+    """The command line, or a file that it names, cannot be used."""
 
     exit_code = ExitCode.USAGE
 
 
 class Unavailable(CliError):  # noqa: N818
-    """The server could not be asked; nothing is known to have been done."""
+    """The server did not answer, or is in trouble; whether it did what was asked is unknown."""
 
     exit_code = ExitCode.UNAVAILABLE
 

@@ -1,4 +1,4 @@
-"""Placements and their explanations, for people: which node and why, which nodes not and why not."""
+"""Printing placements and explanations for people: scores of nodes, and reasons of refusals."""
 
 import re
 from collections import Counter
@@ -10,7 +10,8 @@ from service.cli.output import Output
 Explanation = Mapping[str, Any]
 
 NODES_SHOWN = 10
-"""Feasible nodes listed, the best first; and refused ones, above which they are grouped by reason."""
+"""At most so many feasible nodes are listed, the best first. If more nodes than these were refused,
+they are grouped by reason."""
 
 FILTER_ORDER = (
     "NodeUnschedulable",
@@ -22,7 +23,8 @@ FILTER_ORDER = (
     "PodTopologySpread",
     "InterPodAffinity",
 )
-"""The order in which kube-scheduler filters; the first to fail speaks for a node in `message`."""
+"""The order in which kube-scheduler filters: in `message`, each node is counted under the first
+filter that refuses it."""
 
 AVAILABILITY = re.compile(r"0/\d+ nodes are available: (?P<reasons>.+)\.", re.DOTALL)
 NEXT_REASON = re.compile(r", (?=\d+ )")
@@ -41,7 +43,7 @@ PLACED = frozenset({"Placed", "AlreadyPlaced"})
 
 
 def print_results(output: Output, results: Sequence[Mapping[str, Any]]) -> None:
-    """A line for each pod, then what is known of why."""
+    """Print a line for each pod, then the explanations that were asked for."""
     output.table(
         ("pod", "outcome", "node", "score", "message"),
         (
@@ -63,24 +65,28 @@ def print_results(output: Output, results: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_explanation(output: Output, explanation: Explanation, chosen: str | None = None) -> None:
-    """Full or Summary: nodes with their scores, then those that were refused, with the reasons."""
+    """Print a full explanation, nodes with scores and refused nodes with reasons, or a summary."""
     if "feasible" not in explanation:
         _print_summary(output, explanation)
+        _print_exemptions(output, explanation)
+        _print_origin(output, explanation)
         return
     if explanation.get("prefilter"):
         prefilter = explanation["prefilter"]
         output.line(f"  {prefilter['plugin']}: {', '.join(prefilter['reasons'])}")
     _print_scores(output, explanation, chosen)
     _print_refused(output, explanation)
+    _print_exemptions(output, explanation)
+    _print_origin(output, explanation)
 
 
 def count_outcomes(results: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """How often each outcome occurs."""
+    """Count how often each outcome occurs."""
     return Counter(result["outcome"] for result in results)
 
 
 def reasons_of_refusals(results: Iterable[Mapping[str, Any]]) -> Counter[str]:
-    """Why pods were not placed, with how many pods each combination of reasons holds for."""
+    """Count the pods that were not placed, by the reasons for which each was refused."""
     return Counter(
         _without_counts(_why(result) or result["outcome"])
         for result in results
@@ -89,7 +95,7 @@ def reasons_of_refusals(results: Iterable[Mapping[str, Any]]) -> Counter[str]:
 
 
 def describe_outcomes(counts: Mapping[str, int]) -> str:
-    """`3 placed, 1 unschedulable`."""
+    """Put counts into words: `3 placed, 1 unschedulable`."""
     words = (f"{count} {_in_words(outcome)}" for outcome, count in counts.items())
     return ", ".join(words) or "nothing to place"
 
@@ -137,8 +143,30 @@ def _print_refused(output: Output, explanation: Explanation) -> None:
     )
 
 
+def _print_exemptions(output: Output, explanation: Explanation) -> None:
+    rows = [
+        (
+            f"  {each['nodes']}",
+            each["ownerNamespace"] or "the pod itself",
+            each["rule"],
+            each["reason"],
+        )
+        for each in explanation.get("exemptions", ())
+    ]
+    if rows:
+        output.table(("  nodes", "whose rule was left out", "rule", "reason"), rows)
+
+
+def _print_origin(output: Output, explanation: Explanation) -> None:
+    origin = explanation.get("rulesFrom")
+    if origin:
+        output.line(f"  rules from annotation {origin['annotation']} ({origin['mode']}):")
+        for rule in origin["rules"]:
+            output.line(f"    {rule}")
+
+
 def _first_failures(explanation: Explanation) -> dict[str, tuple[str, str]]:
-    """For each refused node, the first plugin that refuses it, and its reasons."""
+    """Return for each refused node the first plugin that refuses it, and the plugin's reasons."""
     failures: dict[str, tuple[str, str]] = {}
     filters = explanation["filters"]
     for plugin in (*FILTER_ORDER, *sorted(filters.keys() - set(FILTER_ORDER))):
@@ -164,7 +192,7 @@ def _why(result: Mapping[str, Any]) -> str | None:
 
 
 def _without_counts(message: str) -> str:
-    """`0/9 nodes are available: 3 a, 6 b.` as `a, b`: the same for pods that differ only in numbers."""
+    """Turn `0/9 nodes are available: 3 a, 6 b.` into `a, b`, so that equal reasons are one."""
     found = AVAILABILITY.fullmatch(message)
     if not found:
         return message
@@ -177,6 +205,6 @@ def _name(result: Mapping[str, Any]) -> str:
 
 
 def _in_words(outcome: str) -> str:
-    """`AlreadyPlaced` as `already placed`."""
+    """Write `AlreadyPlaced` as `already placed`."""
     spaced = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in outcome)
     return spaced.strip()

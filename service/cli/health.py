@@ -1,8 +1,9 @@
-"""Health and metrics on a listener of their own, which answers even if the one for clients does not.
+"""Health and metrics on a listener of their own, which answers even if that for clients does not.
 
-The supervisor serves it in threads: it has no other work, and does not wait for the workers. About once a second each worker sends
-its state, in a datagram to a socket in a private folder. So every answer is given at once from what is known, and a worker that
-sends nothing any more is not ready. The number of connections and the time for each are limited, so that no client can block it.
+The supervisor serves it in threads: it has no other work, and does not wait for the workers. About
+once a second each worker sends its state, in a datagram to a socket in a private folder. So every
+answer is given at once from what is known, and a worker that has stopped sending is not ready. The
+number of connections and the time for each are limited, so that no client can block it.
 """
 
 import socket
@@ -23,7 +24,8 @@ from service.api.telemetry.heartbeat import BEAT_BYTES_MAX, WorkerHealth
 from service.cli.ports import claimed_port
 
 ALIVE_SECONDS_MAX = 60.0
-"""If no worker has sent its state for so long, the server counts as dead and should be restarted."""
+"""If no worker has sent its state for so long, the server counts as dead and should be
+restarted."""
 CONNECTIONS_MAX = 64
 CONNECTION_SECONDS_MAX = 5.0
 JSON = "application/json"
@@ -47,19 +49,19 @@ class ServerHealth:
         self._beats: dict[int, tuple[float, WorkerHealth]] = {}
 
     def hear(self, beat: WorkerHealth) -> None:
-        """Keep a worker's state, and forget workers that were silent for too long: they were replaced."""
+        """Keep a worker's state, and forget the workers that were silent for too long."""
         self._heard = self._monotonic()
         self._beats = {worker: told for worker, told in self._beats.items() if self._is_new(told)}
         self._beats[beat.worker] = (self._heard, beat)
 
     def live(self) -> Answer:
-        """Whether any worker has sent its state lately."""
+        """Answer whether any worker has sent its state lately."""
         if self._monotonic() - self._heard > ALIVE_SECONDS_MAX:
             return _unavailable("No worker has told anything for a minute.")
         return _OK
 
     def ready(self) -> Answer:
-        """Whether a worker can serve."""
+        """Answer whether a worker can serve requests now."""
         beats = [told[1] for told in list(self._beats.values()) if self._is_new(told)]
         if any(beat.trouble is None for beat in beats):
             return _OK
@@ -81,7 +83,7 @@ def _unavailable(detail: str) -> Answer:
 def health_listener(
     host: str, port: int, *, folder: str, metrics_dir: str, silence_seconds_max: float
 ) -> Iterator[Path]:
-    """Serve until the end of the context; yields the socket to which workers send their state.
+    """Serve until the end of the context; yield the socket to which workers send their state.
 
     Raises:
         WrongUsage: the port is taken.
@@ -108,14 +110,14 @@ def health_listener(
 
 
 def _listen(ear: socket.socket, pulse: ServerHealth) -> None:
-    with suppress(OSError):  # it was closed
+    with suppress(OSError):  # the socket was closed
         while True:
             with suppress(msgspec.MsgspecError):
                 pulse.hear(msgspec.json.decode(ear.recv(BEAT_BYTES_MAX), type=WorkerHealth))
 
 
 class HealthServer(ThreadingHTTPServer):
-    """Answers GET and HEAD of some paths, one request a connection."""
+    """Answers GET and HEAD requests for some paths, one request per connection."""
 
     daemon_threads = True
     block_on_close = False
@@ -128,9 +130,9 @@ class HealthServer(ThreadingHTTPServer):
 
     @override
     def server_bind(self) -> None:
-        """Bind without asking the DNS, as the base class does, since that may take long."""
+        """Bind without looking up the host's name, as the base class would: that may be slow."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # see claimed_port
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # as claimed_port has
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
@@ -152,7 +154,7 @@ class HealthServer(ThreadingHTTPServer):
 
     @override
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log nothing of clients that leave in the middle of a request."""
+        """Log nothing if a client leaves in the middle of a request."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -174,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().finish()
 
     def do_GET(self) -> None:
-        """Answer; 404 for other paths."""
+        """Answer a GET or HEAD request: 404 for unknown paths."""
         assert isinstance(self.server, HealthServer)
         known = self.server.answers.get(self.path)
         answer = known() if known else Answer(HTTPStatus.NOT_FOUND, b"{}")

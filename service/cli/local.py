@@ -28,19 +28,21 @@ POLL_SECONDS = 0.05
 
 NOTIFY_VARIABLE = "NOTIFY_SOCKET"
 READY = b"READY=1"
-"""A server reports that it is ready as services do to systemd: by this message, to the socket that
-this variable of its environment names."""
+"""The message with which a server reports that it is ready. As services do to systemd, it sends
+this to the socket that NOTIFY_SOCKET names."""
 
 _LAUNCH = threading.Lock()
-"""Held from the look at a port until the server's process runs its program: a process that is born while another
-thread looks has that thread's sockets until then, so the port would seem taken."""
+"""This lock is held from the check of a port until the server's process runs its program. A process
+that another thread starts in between inherits the sockets that check the port, which would then
+seem taken."""
 
 
 class LocalServer:
-    """`moorage serve` on a port of this machine; a context that starts and stops it.
+    """A context manager that runs `moorage serve` on a port of this machine.
 
-    Killed and started again on the same data folder, it keeps its port. A port that is not given is one that nobody else gets as long as
-    this object lives. It is the server itself that tells that it is ready: at its port somebody else's might answer.
+    If the server is killed and started again on the same data folder, it keeps its port. Without
+    `port`, it gets one that nobody else gets as long as this object lives. The server itself
+    reports that it is ready: if the port were asked, a server of somebody else might answer.
     """
 
     def __init__(
@@ -77,11 +79,11 @@ class LocalServer:
         self.stop()
 
     def start(self) -> float:
-        """Start it and wait until it is ready; returns how many seconds that took.
+        """Start the server and wait until it is ready; return how many seconds that took.
 
         Raises:
             WrongUsage: somebody else listens at its port.
-            Unavailable: it ended, or was not ready in time.
+            Unavailable: the server ended, or was not ready in time.
         """
         assert self.process is None
         started = time.monotonic()
@@ -102,7 +104,7 @@ class LocalServer:
         return time.monotonic() - started
 
     def end(self) -> None:
-        """Tell it to end, and not to start if that is under way; for signal handlers."""
+        """Tell the server to end, or not to start if it is about to; usable in signal handlers."""
         self._is_ending = True
         if self.process is not None:
             self.process.terminate()
@@ -113,7 +115,11 @@ class LocalServer:
         return port_of(held)
 
     def wait_until_ready(self, deadline: float) -> None:
-        """Wait until the server says that it is; Unavailable if it ends or the time is over."""
+        """Wait until the server reports that it is ready.
+
+        Raises:
+            Unavailable: the server ended, or it was not ready at `deadline` (in monotonic seconds).
+        """
         while time.monotonic() < deadline:
             if self.process is None or self.process.poll() is not None:
                 raise Unavailable("The server ended while it started; its last words are above.")
@@ -123,7 +129,7 @@ class LocalServer:
         raise Unavailable(f"{self.url} was not ready after {READY_SECONDS_MAX:.0f} s.")
 
     def stop(self) -> int | None:
-        """End it in good order; returns its exit code, None if it was not running."""
+        """End the server in good order; return its exit code, None if it was not running."""
         if self.process is None:
             return None
         self.process.send_signal(signal.SIGTERM)
@@ -136,7 +142,7 @@ class LocalServer:
             self.process = None
 
     def kill(self) -> None:
-        """End it as a power cut would (SIGKILL), its workers too, which follow a moment later."""
+        """Kill the server as a power cut would (SIGKILL), and wait until its workers are gone."""
         if self.process is None:
             return
         self.process.kill()
@@ -147,12 +153,12 @@ class LocalServer:
             time.sleep(POLL_SECONDS)
 
     def wait(self) -> int:
-        """Wait until it ends by itself or by a signal; returns its exit code."""
+        """Wait until the server ends by itself or by a signal; return its exit code."""
         return self.process.wait() if self.process else 0
 
 
 def _bound(folder: str) -> socket.socket:
-    """Where a server tells that it is ready."""
+    """Make the socket to which a server reports that it is ready."""
     told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     told.bind(f"{folder}/notify")
     told.settimeout(POLL_SECONDS)
@@ -161,9 +167,10 @@ def _bound(folder: str) -> socket.socket:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder for a data folder, removed afterwards.
+    """Make a folder for a data folder, and remove it afterwards.
 
-    Others may pass through it: root's PostgreSQL runs as another user, and would keep its data elsewhere.
+    Other users may pass through it: if root runs the server, PostgreSQL runs as another user, and
+    would otherwise keep its data elsewhere.
     """
     with TemporaryDirectory(prefix="moorage-") as name:
         folder = Path(name)
@@ -172,14 +179,15 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def is_ready(url: str) -> bool:
-    """Whether a server answers there, and is ready.
+    """Whether a server answers at this URL, and is ready.
 
-    Asked many times while one starts, so without httpx: each client of it reads the certificates anew.
+    This is asked many times while a server starts, so it does not use httpx: each httpx client
+    reads the certificates again.
     """
     address = urlsplit(url)
     host = address.hostname or ""
     connection = HTTPConnection(host, address.port, timeout=5)
-    if address.scheme == "https":  # whoever shows the certificate, nothing is told to them
+    if address.scheme == "https":  # Any certificate will do, as this sends no secret.
         context = ssl._create_unverified_context()  # noqa: S323, SLF001
         connection = HTTPSConnection(host, address.port, timeout=5, context=context)
     try:

@@ -1,4 +1,4 @@
-"""The `moorage` command and its exit codes; each command is in the module named after what it does."""
+"""The `moorage` command and its exit codes; each command is in the module named after its task."""
 
 import sys
 from importlib import metadata
@@ -82,7 +82,7 @@ def options(
         ),
     ] = False,
 ) -> None:
-    """Options of `moorage` itself."""
+    """These are the options of `moorage` itself."""
 
 
 def run() -> None:
@@ -94,6 +94,6 @@ def run() -> None:
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
-    except BrokenPipeError:  # `moorage get pods | head`
+    except BrokenPipeError:  # as in `moorage get pods | head`
         sys.stderr.close()
         sys.exit(ExitCode.OK)

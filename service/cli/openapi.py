@@ -1,4 +1,4 @@
-"""`moorage openapi`: the contract of the HTTP API, as the code has it."""
+"""`moorage openapi`: the OpenAPI document of the HTTP API, made from the code."""
 
 import difflib
 from pathlib import Path
@@ -14,10 +14,15 @@ DIFFERENCES_SHOWN = 40
 
 
 def openapi(
-    file: Annotated[Path | None, typer.Option("--file", help="Write it there.")] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="Write the document to this file.")
+    ] = None,
     check: Annotated[
         Path | None,
-        typer.Option("--check", help="Compare it with that file; exit code 1 if they differ."),
+        typer.Option(
+            "--check",
+            help="Compare the document with this file; the exit code is 1 if they differ.",
+        ),
     ] = None,
 ) -> None:
     """Print the OpenAPI document of the HTTP API."""
@@ -32,7 +37,7 @@ def openapi(
 
 
 def rendered_document() -> str:
-    """The document as the file holds it: indented, so that changes to it can be reviewed."""
+    """Return the document as it is in the file: indented, so that changes to it can be reviewed."""
     from service.app import openapi_document  # noqa: PLC0415 - other commands start faster without
 
     return msgspec.json.format(msgspec.json.encode(openapi_document()), indent=2).decode() + "\n"

@@ -1,4 +1,4 @@
-"""What the client commands share: which server, which cluster, and how to print."""
+"""Options that all client commands share: which server, which cluster, and how to print."""
 
 import inspect
 import os
@@ -23,7 +23,7 @@ Cluster = Annotated[
 
 
 def token_or_file(token: str | None) -> str | None:
-    """The bearer token as given, or else what the file holds that `MOORAGE_TOKEN_FILE` names.
+    """Return the given bearer token, or else the content of the file that MOORAGE_TOKEN_FILE names.
 
     Raises:
         WrongUsage: that file cannot be read, or the environment has a token as well.
@@ -46,7 +46,7 @@ Token = Annotated[
     ),
 ]
 Timeout = Annotated[float, typer.Option("--timeout", help="Seconds to wait for one answer.")]
-OutputFormat = Annotated[Format, typer.Option("--output", "-o", help="How to print.")]
+OutputFormat = Annotated[Format, typer.Option("--output", "-o", help="Format of what is printed.")]
 
 _SHARED = {
     "url": (Url, URL_DEFAULT),
@@ -58,7 +58,7 @@ _SHARED = {
 
 
 class Session:
-    """A client and an output, made from the shared options."""
+    """The client and the output of one command, made from the shared options."""
 
     def __init__(self, client: Client, output: Output) -> None:
         self.client = client
@@ -68,15 +68,18 @@ class Session:
 def open_session(
     *, url: str, cluster: str, token: str | None, timeout: float, output: Format
 ) -> Session:
-    """The session that the shared options describe."""
-    client = Client(url, cluster=cluster, token=token, timeout_seconds=timeout)
-    return Session(client, Output(output))
+    """Make the session that the shared options describe."""
+    printed = Output(output)
+    client = Client(
+        url, cluster=cluster, token=token, timeout_seconds=timeout, warn=printed.warning
+    )
+    return Session(client, printed)
 
 
 def connected(command: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
-    """Give a command the shared options, and itself a `Session` in their place.
+    """Give a command the shared options, and pass it a `Session` made of them.
 
-    Typer reads a command's options from its signature; so the shared ones are appended to it.
+    Typer reads a command's options from its signature, so the shared options are appended to it.
     """
 
     def run(**given: Any) -> None:

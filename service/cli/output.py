@@ -1,8 +1,10 @@
-"""What a command prints: tables for people, JSON or YAML for programs.
+"""Printing what a command finds: tables for people, JSON or YAML for programs.
 
-Results go to standard output; progress, hints and errors to standard error, so that a pipe gets results only.
+Results go to standard output; progress, hints and errors go to standard error, so that a pipe gets
+only results.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -17,11 +19,11 @@ from rich.table import Table
 
 from service.cli.errors import CliError, Refused
 
-PIPE_WIDTH = 10_000  # a pipe has no edge to wrap at
+PIPE_WIDTH = 10_000  # wide enough to wrap nothing, as a pipe has no edge
 
 
 class Format(StrEnum):
-    """`-o`."""
+    """The values of the option `-o`."""
 
     TABLE = "table"
     JSON = "json"
@@ -36,14 +38,15 @@ class Output:
         self.format = chosen
         self.console = _console(error=False)
         self.notes = _console(error=True)
+        self._warned: set[str] = set()
 
     @property
     def for_people(self) -> bool:
-        """Whether tables and sentences are wanted."""
+        """Whether people read the output, as tables and sentences."""
         return self.format is Format.TABLE
 
     def document(self, value: object) -> None:
-        """A JSON value, whole, as JSON or YAML."""
+        """Print a whole JSON value as JSON or YAML."""
         if self.format is Format.YAML:
             sys.stdout.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
         else:
@@ -52,7 +55,7 @@ class Output:
             )
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """A table without lines: readable, and easy to cut into fields."""
+        """Print a table without lines, which is readable and easy to cut into fields."""
         table = Table(box=None, pad_edge=False, header_style="bold")
         for column in columns:
             table.add_column(column.upper() if column.islower() else column, overflow="fold")
@@ -61,15 +64,28 @@ class Output:
         self.console.print(table)
 
     def line(self, text: str = "", style: str | None = None) -> None:
-        """A line of the result."""
+        """Print a line of the result."""
         self.console.print(escape(text), style=style, highlight=False, soft_wrap=True)
 
     def note(self, text: str) -> None:
-        """A remark beside the result."""
+        """Print a remark to standard error."""
         self.notes.print(escape(text), style="dim", highlight=False, soft_wrap=True)
 
+    def warning(self, warning: Mapping[str, str]) -> None:
+        """A field that the server passes over; of fields that differ only in their numbers the first."""
+        alike = re.sub(r"\[[0-9]+\]", "[]", f"{warning['code']} {warning['field']}")
+        if alike in self._warned:
+            return
+        self._warned.add(alike)
+        text = f"{warning['field']} {warning['message']}".strip()
+        self.notes.print(
+            f"[yellow]warning[/] ({warning['code']}): {escape(text)}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
     def progress(self) -> Progress:
-        """A bar for work that takes a while; it shows only on a terminal."""
+        """Make a bar for work that takes a while; it shows only on a terminal."""
         return Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -82,7 +98,7 @@ class Output:
 
 
 def print_error(error: CliError) -> None:
-    """Say on standard error why the command ends; a problem document's field errors one a line."""
+    """Print on standard error why the command ends; each detail of a problem gets its own line."""
     console = _console(error=True)
     title = "refused" if isinstance(error, Refused) else "error"
     code = (

@@ -1,4 +1,4 @@
-"""Ports of this machine that nobody else gets between their choice and the moment in which somebody listens there."""
+"""Taking a port so that nobody else gets it before a server listens there."""
 
 import socket
 import sys
@@ -11,10 +11,11 @@ LOOPBACK = "127.0.0.1"
 
 
 def hold_port(host: str = LOOPBACK, port: int = 0) -> socket.socket:
-    """A socket that keeps a port, any free one for 0, until it is closed.
+    """Open a socket that keeps a port (for 0: any free port) until the socket is closed.
 
-    It never listens, so it gets no connections. The kernel gives its port to nobody who asks for any free one; whoever names the port
-    may listen there as granian does (SO_REUSEPORT, of the same user), again and again.
+    It never listens, so it gets no connections. If a program asks for any free port, the kernel
+    does not give it this one. A process of the same user that names the port may listen there as
+    granian does (SO_REUSEPORT), again and again.
     """
     held = socket.socket(_family(host), socket.SOCK_STREAM)
     try:
@@ -28,13 +29,13 @@ def hold_port(host: str = LOOPBACK, port: int = 0) -> socket.socket:
 
 
 def port_of(held: socket.socket) -> int:
-    """The port that a socket is bound to."""
+    """Return the port that a socket is bound to."""
     return int(held.getsockname()[1])
 
 
 @contextmanager
 def claimed_port(host: str, port: int) -> Iterator[int]:
-    """The port to listen on: `port` if nobody listens there, or a free one for 0, kept until the end.
+    """Keep a port until the end of the context: `port` if nobody listens there, for 0 any free one.
 
     Raises:
         WrongUsage: the address is taken, or is not one of this machine.
@@ -55,7 +56,7 @@ def claimed_port(host: str, port: int) -> Iterator[int]:
 
 
 def refuse_taken_port(host: str, port: int) -> None:
-    """Tell at once, and not by a process that ends, that somebody listens there.
+    """Check that nobody listens there, before starting a process that would only fail.
 
     Raises:
         WrongUsage: the address is taken, or is not one of this machine.
@@ -65,13 +66,14 @@ def refuse_taken_port(host: str, port: int) -> None:
 
 
 def _sole_server(port: int) -> socket.socket:
-    """What only one supervisor of a machine can have for each port, as long as it lives.
+    """Take a lock that only one supervisor of a machine can have for each port while it lives.
 
-    Two that start at the same moment both find nobody listening, and their workers would share the port: of the requests to one, half
-    would go to the other. A name in the abstract namespace is taken at once and goes with its process.
+    If two supervisors start at the same moment, both find that nobody listens. Their workers would
+    then share the port, and half of the requests to one server would go to the other. A name in
+    Linux's abstract socket namespace is taken in one step, and is freed when its process ends.
 
     Raises:
-        OSError: another one has it.
+        OSError: another supervisor has the lock.
     """
     held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
@@ -84,10 +86,12 @@ def _sole_server(port: int) -> socket.socket:
 
 
 def _assert_nobody_listens(host: str, port: int) -> None:
-    """Granian's sockets share a port with whoever asks (SO_REUSEPORT), so it would not notice another server.
+    """Check that nobody listens there, which granian would not notice.
+
+    Granian's sockets share their port with others (SO_REUSEPORT).
 
     Raises:
-        OSError: somebody does.
+        OSError: somebody listens there.
     """
     with socket.socket(_family(host), socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,12 +1,15 @@
 """The processes of a server: granian's workers, watched over by the process that started them.
 
     moorage serve            supervisor: no requests, no database connections
-    ├── postgres             with a data folder of our own; see service.store.embedded
+    ├── postgres             only with a data folder; service.store.embedded starts it
     └── fork server          has imported everything, and does nothing else (Linux)
         └── worker (N)       granian: HTTP in Rust, the application in Python
 
-Workers are not forked from the supervisor: that has threads (it watches PostgreSQL), and a fork copies the locks that they happen to
-hold. The fork server has a session of its own, so that a terminal's Ctrl-C and hangup reach the supervisor alone. Where there is no way to end a fork server's children with it (not Linux), they are spawned. Each worker listens on the port itself (SO_REUSEPORT), so the kernel shares out the connections.
+Workers are not forked from the supervisor, since it has threads (one watches PostgreSQL), and a
+fork copies the locks that threads hold. The fork server has a session of its own, so that a
+terminal's Ctrl-C and hangup reach the supervisor alone. On systems other than Linux, a fork
+server's children could not be made to end with it, so workers are spawned there. Each worker
+listens on the port itself (SO_REUSEPORT), so that the kernel distributes the connections.
 """
 
 import multiprocessing
@@ -31,11 +34,13 @@ from service.cli.stopping import LAUNCH_SIGNALS, Alarm, run_worker
 from service.cli.tls import Certificate, watch
 
 HEADER_BUFFER_BYTES = 128 * 1024
-"""Room for the longest request line that HTTP allows itself (64 KiB), so that it gets its 414."""
+"""Room for the longest request line that HTTP allows (64 KiB), so that the API can refuse it
+(414)."""
 
 BACKLOG = 2048
 STOP_SECONDS_MAX = 20
-"""What a worker gets to finish its requests; Kubernetes and Docker allow the whole server 30 and 10."""
+"""A worker gets this time to finish its requests. Kubernetes gives the whole server 30 seconds, and
+Docker 10."""
 
 RESPAWN_PAUSE_SECONDS = 0.2
 RESPAWN_PAUSE_SECONDS_MAX = 10.0
@@ -47,7 +52,7 @@ STARTED_SECONDS = 1.0
 """A worker that a signal ended after it had lived so long is started again at once."""
 
 RENEWAL_SECONDS = 3.0
-"""How long a worker answers beside the one that takes its place with a renewed certificate."""
+"""How long a worker still answers after its successor, with a renewed certificate, was started."""
 
 STEADY_SECONDS = 60.0
 """If a worker lived this long before it ended, it was not its start that failed."""
@@ -64,11 +69,12 @@ Load = Callable[..., Callable[..., object]]
 
 
 class Workers(MPServer):
-    """Granian, but it never gives up on a worker.
+    """Granian's server, changed so that it never gives up on a worker.
 
-    Granian ends the whole server when a worker dies twice within 5.5 seconds. Two workers killed from outside are no reason to
-    refuse everybody: they are started again within half a second. A worker that ends by itself, for it cannot start, is tried again at
-    growing intervals, which the log shows.
+    Granian ends the whole server if a worker dies twice within 5.5 seconds. But two workers that
+    were killed from outside are no reason to refuse everybody: they are started again within half a
+    second. A worker that ends by itself, because it cannot start, is tried again after longer and
+    longer pauses, which the log shows.
     """
 
     _hangup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
@@ -80,23 +86,26 @@ class Workers(MPServer):
     ) -> None:
         self._pause_before_respawn(workers)
         super()._respawn_workers(workers, spawn_target, target_loader, delay)
-        self.respawned_wrks.clear()  # what granian's own crash-loop detection goes by
+        self.respawned_wrks.clear()  # Granian's own detection of crash loops counts these.
 
     def _spawn_worker(  # type: ignore[explicit-override]
         self,
         idx: int,
         target: Spawn,
         callback_loader: Load,
-        socket_loader: None = None,  # noqa: ARG002 - of granian's base class, which its own leaves out
+        socket_loader: None = None,  # noqa: ARG002 - granian's base class has it
     ) -> WorkerProcess:
-        """Granian knows no fork server: the process that it has made, not yet started, by ours."""
+        """Have the fork server start the worker's process.
+
+        Granian knows no fork server, so the process that it has made but not started is replaced.
+        """
         worker = super()._spawn_worker(idx, target, callback_loader)
         made = worker.inner
         worker.inner = _CONTEXT.Process(name=made.name, target=made._target, args=made._args)  # noqa: SLF001
         return worker
 
     def signal_handler_interrupt(self, number: int, _frame: FrameType | None) -> None:  # type: ignore[explicit-override]
-        """End in good order; a second Ctrl-C waits for no request any longer."""
+        """End in good order; after a second Ctrl-C, do not wait for requests any longer."""
         if not self.interrupt_signal:
             self.interrupt_signal = True
             self.main_loop_interrupt.set()
@@ -105,13 +114,13 @@ class Workers(MPServer):
                 worker.inner.kill()
 
     def certificate_renewed(self) -> None:
-        """Have other workers take the place of these, one by one: each reads the certificate as it starts."""
+        """Replace the workers one by one; each reads the renewed certificate as it starts."""
         self.respawn_interval = RENEWAL_SECONDS
         self.reload_signal = True
         self.main_loop_interrupt.set()
 
     def signal_handler_reload(self, *_args: object) -> None:  # type: ignore[explicit-override]
-        """SIGHUP: the terminal is gone, and the server goes too, unless it was started by nohup."""
+        """End the server on SIGHUP, as its terminal is gone, unless it was started by nohup."""
         if not self._hangup_ignored:
             self.interrupt_signal = True
             self.main_loop_interrupt.set()
@@ -143,7 +152,8 @@ def run_workers(
 ) -> ExitCode:
     """Serve the ASGI factory `target` (`module:function`) until SIGTERM or SIGINT.
 
-    `connections_max` is how many each worker accepts, `secrets` are variables that only the workers see.
+    Each worker accepts at most `connections_max` connections. `secrets` are environment variables
+    that only the workers get.
 
     Returns:
         OK after such a signal, else UNAVAILABLE.
@@ -165,7 +175,7 @@ def run_workers(
         websockets=False,
         workers=workers,
         backlog=BACKLOG,
-        backpressure=connections_max,  # so many are accepted; who comes then waits until others leave
+        backpressure=connections_max,  # further clients wait until others leave
         respawn_failed_workers=True,
         workers_kill_timeout=STOP_SECONDS_MAX,
         log_level=LogLevels.warning,
@@ -179,14 +189,17 @@ def run_workers(
     stopped = threading.Event()
     if certificate is not None:
         watch(certificate, server.certificate_renewed, stopped)
-    with suppress(SystemExit):  # of a worker that ended just before it was to, which is no failure
+    with suppress(SystemExit):  # a worker ended just before it was told to, which is no failure
         server.serve(spawn_target=partial(run_worker, dict(secrets or {})))
     stopped.set()
     return ExitCode.OK if server.interrupt_signal else ExitCode.UNAVAILABLE
 
 
 def _launch_fork_server() -> None:
-    """Signals wait until it has a session of its own: a Ctrl-C would end it in the middle of its imports."""
+    """Start the fork server while signals are blocked: a Ctrl-C would end it during its imports.
+
+    It unblocks them as soon as it has a session of its own.
+    """
     if sys.platform != "linux":
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, LAUNCH_SIGNALS)

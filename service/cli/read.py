@@ -1,4 +1,4 @@
-"""Commands that look: get, explain, violations, topology, status."""
+"""Commands that only read: get, explain, violations, topology, status."""
 
 from typing import Annotated, Any
 
@@ -7,7 +7,14 @@ import typer
 from service.cli.explanations import print_explanation
 from service.cli.options import Session, connected
 from service.cli.output import Format
-from service.cli.resources import Item, Resource, find_resource, identity, split_identity
+from service.cli.resources import (
+    RESOURCES,
+    Item,
+    Resource,
+    find_resource,
+    identity,
+    split_identity,
+)
 
 Namespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Only this namespace (default: all).")
@@ -26,9 +33,7 @@ def get(
     *,
     kind: Annotated[
         str,
-        typer.Argument(
-            help="nodes, namespaces, pods, resourcequotas, podgroups, events, clusters."
-        ),
+        typer.Argument(help=f"{', '.join(each.plural for each in RESOURCES)}, clusters."),
     ],
     name: Annotated[
         str | None, typer.Argument(help="One object; namespace/name for a pod.")
@@ -37,7 +42,7 @@ def get(
     selector: Selector = None,
     field_selector: FieldSelector = None,
 ) -> None:
-    """Show objects: a table, or their manifests with -o json."""
+    """Show objects in a table, or their manifests with -o json."""
     if kind.lower() in {"clusters", "cluster"}:
         _print_clusters(session, name)
         return
@@ -78,7 +83,7 @@ def explain(
 
 @connected
 def violations(session: Session) -> None:
-    """List placed pods that break a required rule now."""
+    """List the placed pods that break a required rule now."""
     answer = session.client.get(session.client.path("violations"))
     if not session.output.for_people:
         session.output.document(answer)
@@ -98,7 +103,7 @@ def topology(
     *,
     key: Annotated[str, typer.Argument(help="A node label.")] = "topology.kubernetes.io/zone",
 ) -> None:
-    """Show the domains of a topology key: their nodes, pods and free resources."""
+    """Show the domains of a topology key, with their nodes, pods and free resources."""
     answer = session.client.get(session.client.path("topology"), {"key": key})
     if not session.output.for_people:
         session.output.document(answer)
@@ -114,7 +119,7 @@ def topology(
 
 @connected
 def status(session: Session) -> None:
-    """Tell whether the server is ready (exit code 0) or not (3)."""
+    """Tell whether the server is ready (exit code 0) or not (exit code 3)."""
     answer = session.client.get("/readyz")
     if session.output.for_people:
         session.output.line(f"{session.client.url} is ready")
@@ -180,7 +185,7 @@ def _free(amounts: Item) -> str:
 
 
 def _readable(amount: str) -> str:
-    """Large numbers of bytes in GiB or MiB; other amounts as they are."""
+    """Write large numbers of bytes in GiB or MiB, and other amounts as they are."""
     for unit, size in (("Gi", 1 << 30), ("Mi", 1 << 20)):
         if amount.isdigit() and int(amount) >= size:
             return f"{int(amount) / size:.1f}{unit}"

@@ -1,10 +1,12 @@
-"""The kinds of object that the commands know: their paths, their short names, their columns."""
+"""The kinds of objects that the commands know: their paths, short names and columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from service.cli.errors import WrongUsage
+from service.model.kept_kinds import KEPT_KINDS
+from service.model.kept_object import KeptKind
 
 Item = Mapping[str, Any]
 ZONE = "topology.kubernetes.io/zone"
@@ -12,7 +14,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """One kind, as a table shows it."""
+    """One kind of objects, and how a table shows it."""
 
     plural: str
     kind: str
@@ -21,14 +23,14 @@ class Resource:
     columns: tuple[str, ...]
     row: Callable[[Item], Sequence[object]]
     order: Callable[[Item], str] | None = None
-    """What a list is sorted by, where that is not namespace and name."""
+    """Returns what a list is sorted by; None if by namespace and name, as the server sends it."""
 
 
 def find_resource(name: str) -> Resource:
-    """The resource of a name such as `pods`, `pod` or `po`.
+    """Return the kind that has a name such as `pods`, `pod` or `po`.
 
     Raises:
-        WrongUsage: there is none.
+        WrongUsage: no kind has this name.
     """
     for resource in RESOURCES:
         if name.lower() in resource.names:
@@ -38,14 +40,18 @@ def find_resource(name: str) -> Resource:
 
 
 def identity(item: Item) -> str:
-    """`namespace/name`, or the name alone."""
+    """Return `namespace/name`, or only the name of an object without a namespace."""
     metadata = item.get("metadata", item)
     namespace = metadata.get("namespace")
     return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
 
 
 def split_identity(text: str, namespace: str | None) -> tuple[str, str]:
-    """Namespace and name of `namespace/name`, or of a name with the namespace given apart."""
+    """Split `namespace/name`; a name without a slash is in `namespace`, or else in `default`.
+
+    Raises:
+        WrongUsage: `text` and `namespace` name different namespaces.
+    """
     head, slash, tail = text.partition("/")
     if slash and namespace and namespace != head:
         raise WrongUsage(f"{text} is not in the namespace {namespace}.")
@@ -53,7 +59,7 @@ def split_identity(text: str, namespace: str | None) -> tuple[str, str]:
 
 
 def pod_state(pod: Item) -> str:
-    """One word for where a pod is in its life."""
+    """Return one word for the state of a pod."""
     if pod.get("metadata", {}).get("deletionTimestamp"):
         return "Terminating"
     phase = pod.get("status", {}).get("phase")
@@ -69,7 +75,7 @@ def _pod_row(pod: Item) -> Sequence[object]:
 
 
 def _waits_for(pod: Item) -> str | None:
-    """The message of the `PodScheduled` condition while it is false."""
+    """Return the message of the `PodScheduled` condition while that is false."""
     for condition in pod.get("status", {}).get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return str(condition.get("message") or condition.get("reason"))
@@ -91,8 +97,8 @@ def _taint(taint: Item) -> str:
     return f"{taint['key']}{value}:{taint['effect']}"
 
 
-def _namespace_row(namespace: Item) -> Sequence[object]:
-    return namespace["metadata"]["name"], _labels(namespace)
+def _labelled_row(item: Item) -> Sequence[object]:
+    return item["metadata"]["name"], _labels(item)
 
 
 def _labels(item: Item) -> str:
@@ -110,9 +116,34 @@ def _quota_row(quota: Item) -> Sequence[object]:
 
 def _pod_group_row(group: Item) -> Sequence[object]:
     metadata, status = group["metadata"], group.get("status") or {}
-    least = (group.get("spec") or {}).get("minMember", 1)
+    least = _least_members(group.get("spec") or {})
     counts = [status.get(name) for name in ("scheduled", "running")]
     return metadata.get("namespace"), metadata["name"], status.get("phase"), least, *counts
+
+
+def _least_members(spec: Item) -> object:
+    """How many members a group needs; None if its policy demands no number."""
+    policy = spec.get("schedulingPolicy")
+    return (
+        spec.get("minMember", 1) if policy is None else (policy.get("gang") or {}).get("minCount")
+    )
+
+
+def _kept(declared: KeptKind) -> Resource:
+    namespaced = declared.namespaced
+    return Resource(
+        plural=declared.plural,
+        kind=declared.kind,
+        names=(declared.plural, declared.kind.lower(), *declared.short_names),
+        namespaced=namespaced,
+        columns=("namespace", "name", "labels") if namespaced else ("name", "labels"),
+        row=_namespaced_row if namespaced else _labelled_row,
+    )
+
+
+def _namespaced_row(item: Item) -> Sequence[object]:
+    metadata = item["metadata"]
+    return metadata.get("namespace"), metadata["name"], _labels(item)
 
 
 def _event_row(event: Item) -> Sequence[object]:
@@ -136,7 +167,7 @@ RESOURCES = (
         kind="Namespace",
         names=("namespaces", "namespace", "ns"),
         columns=("name", "labels"),
-        row=_namespace_row,
+        row=_labelled_row,
     ),
     Resource(
         plural="pods",
@@ -162,6 +193,7 @@ RESOURCES = (
         columns=("namespace", "name", "phase", "min member", "scheduled", "running"),
         row=_pod_group_row,
     ),
+    *map(_kept, KEPT_KINDS.values()),
     Resource(
         plural="events",
         kind="Event",

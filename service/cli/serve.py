@@ -1,4 +1,4 @@
-"""`serve`, `migrate` and `lift-revision`: the command line and the environment as settings of a server."""
+"""`moorage serve`, `migrate` and `lift-revision`: from options and environment to settings."""
 
 import os
 from typing import Annotated
@@ -8,11 +8,11 @@ import typer
 
 from service.cli.errors import WrongUsage
 from service.cli.output import Output
-from service.model.wording import worded
+from service.model.validation.wording import worded
 from service.settings import InvalidSettings, Settings, settings_of_this_process
 
 CLIENT_VARIABLES = ("MOORAGE_URL", "MOORAGE_CLUSTER")
-"""The client commands' own; they may be set where a server is started."""
+"""These variables are for client commands; they may be set where a server is started, too."""
 
 Host = Annotated[
     str | None, typer.Option("--host", help="Address to listen on. [env: MOORAGE_HOST]")
@@ -36,7 +36,7 @@ Forwarding = Annotated[
     bool | None,
     typer.Option(
         "--forwarding/--no-forwarding",
-        help="Have one of several workers decide a cluster's requests. [env: MOORAGE_FORWARDING]",
+        help="Let one worker decide all requests of a cluster, and the others forward to it. [env: MOORAGE_FORWARDING]",
     ),
 ]
 Certificate = Annotated[
@@ -68,8 +68,9 @@ def serve(
 ) -> None:
     """Run the server until SIGTERM or Ctrl-C.
 
-    Without --database-url it runs a PostgreSQL of its own in the data folder. The token that clients must present is read from
-    MOORAGE_TOKEN alone: every user of a machine can see its command lines.
+    Without --database-url it runs a PostgreSQL of its own in the data folder. A token that clients
+    must present can be set only in MOORAGE_TOKEN (or in a file, with MOORAGE_TOKEN_FILE), since
+    every user of a machine can see its command lines.
     """
     from service.cli.doors import refuse_plain_door  # noqa: PLC0415 - clients start faster without
     from service.cli.server import run_server  # noqa: PLC0415
@@ -105,10 +106,11 @@ def lift_revision(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """After a restore from a backup: begin a new history, above all that was lost.
+    """After a restore from a backup: begin a new history with higher revisions.
 
-    Changes made after the backup are gone, but clients, watchers and other processes may have seen them. This lifts the revision of each
-    cluster by 1,000,000,000 and empties its log, so that no number is used twice: who watches is told to list again, replicas load anew.
+    Changes made after the backup are lost, but clients, watches and other processes may have seen
+    them. This raises the revision of each cluster by 1,000,000,000 and empties its log, so that no
+    revision is used twice: watches are told to list again, and replicas are loaded again.
     """
     from service.cli.server import run_lift  # noqa: PLC0415 - clients start faster without
 
@@ -117,7 +119,7 @@ def lift_revision(
 
 
 def server_settings(**given: object) -> Settings:
-    """The environment's settings, with those of the command line in place of some.
+    """Read the environment's settings; options given on the command line take their place.
 
     Raises:
         WrongUsage: one of them is unknown or has a bad value.

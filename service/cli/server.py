@@ -46,7 +46,8 @@ READY_SECONDS_MAX = 120.0
 READY_POLL_SECONDS = 0.1
 
 ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to compare with
-"""Where a client on the same machine finds a server that listens on all addresses."""
+"""The address at which a client on the same machine finds a server that listens on all
+addresses."""
 
 
 def run_server(settings: Settings) -> None:
@@ -74,7 +75,7 @@ def run_server(settings: Settings) -> None:
             settings,
             port=port,
             database_url=urls.serving,
-            migration_url=None,  # no business of the workers
+            migration_url=None,  # Workers must not change tables.
             metrics_dir=folders.enter_context(private_folder("metrics")),
             forwarding_dir=folders.enter_context(private_folder("workers")),
         )
@@ -97,7 +98,7 @@ def run_server(settings: Settings) -> None:
 
 
 def _with_health(settings: Settings, until: ExitStack) -> Settings:
-    """The same settings, with a health listener that serves until the end if they ask for one."""
+    """Start the health listener if the settings ask for one, and add its socket to the settings."""
     if settings.health_port is None:
         return settings
     listener = health_listener(
@@ -128,14 +129,14 @@ def run_migration(settings: Settings) -> None:
 
 
 def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
-    """Lift the revisions of these clusters, of all if none is named; where each is then, by name.
+    """Raise the revisions of the named clusters (all if none is named); return them by name.
 
-    Servers may run meanwhile: each commit of theirs comes before or after.
+    Servers may run meanwhile: each of their commits comes before or after this.
 
     Raises:
-        WrongUsage: there is no such cluster; none was lifted.
+        WrongUsage: there is no such cluster; no revision was changed.
         Unavailable: the database cannot be reached.
-        Stopped: a signal came. Some may be lifted; to lift them again does no harm.
+        Stopped: a signal came. Some revisions may be raised; to raise them again does no harm.
     """
     try:
         with raised_stop_signals(), database(settings) as urls:
@@ -163,7 +164,7 @@ async def _lift(url: str, clusters: Sequence[str]) -> dict[str, int]:
 
 
 class DatabaseUrls(NamedTuple):
-    """The URLs of a database: that by which servers use it, and that of whoever may change its tables."""
+    """The URLs of a database: `serving` for servers, `migrating` for whoever may change tables."""
 
     serving: str
     migrating: str
@@ -171,10 +172,10 @@ class DatabaseUrls(NamedTuple):
 
 
 def migrate(urls: DatabaseUrls) -> None:
-    """Apply the migrations that a database lacks; a database that is still starting is waited for.
+    """Apply the migrations that a database lacks; wait for a database that is still starting.
 
     Raises:
-        Unavailable: it could not be reached for a minute.
+        Unavailable: the database could not be reached for a minute.
     """
     deadline = time.monotonic() + DATABASE_SECONDS_MAX
     while True:
@@ -192,7 +193,11 @@ def migrate(urls: DatabaseUrls) -> None:
 
 @contextmanager
 def database(settings: Settings) -> Iterator[DatabaseUrls]:
-    """A running database: the given one, or an embedded one for as long as this lasts."""
+    """Yield the URLs of the given database, or of an embedded one that runs until the context ends.
+
+    Raises:
+        Unavailable: the embedded database cannot be started, or fails.
+    """
     url = settings.database_url
     if url:
         yield DatabaseUrls(url, settings.migration_url or url, is_embedded=False)
@@ -210,15 +215,15 @@ def database(settings: Settings) -> Iterator[DatabaseUrls]:
 
 @contextmanager
 def private_folder(purpose: str) -> Iterator[str]:
-    """A folder that only the workers share, removed afterwards."""
+    """Make a folder that only this user can open, and remove it afterwards."""
     with TemporaryDirectory(prefix=f"moorage-{purpose}-", ignore_cleanup_errors=True) as folder:
         yield folder
 
 
 def _hand_down(settings: Settings) -> Mapping[str, str]:
-    """Put the settings into the environment, where the workers read them, but for the secrets, which are returned.
+    """Put the settings into the environment, where the workers read them, but return the secrets.
 
-    `ps` shows the environment with which a process was started.
+    `ps` shows the environment with which a process was started, so no secret may be in it.
     """
     environment = os.environ  # noqa: TID251 - the workers'
     values = {
@@ -253,7 +258,7 @@ def _announce(settings: Settings) -> None:
 
 
 def notify_ready(environment: Mapping[str, str]) -> None:
-    """Tell whoever started this server, by the protocol of systemd's services of `Type=notify`, that it is ready."""
+    """Tell whoever started this server that it is ready, as systemd's `Type=notify` services do."""
     address = environment.get(NOTIFY_VARIABLE)
     if not address:
         return
@@ -263,7 +268,7 @@ def notify_ready(environment: Mapping[str, str]) -> None:
 
 
 def base_url(settings: Settings) -> str:
-    """Where a client on this machine finds the server."""
+    """Return the URL at which a client on this machine finds the server."""
     host = ANY_ADDRESS.get(settings.host, settings.host)
     scheme = "https" if settings.tls_certificate else "http"
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{settings.port}"

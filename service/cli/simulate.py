@@ -1,4 +1,4 @@
-"""`moorage simulate`: what would happen on a cluster that exists only in a file."""
+"""`moorage simulate`: placing pods on a cluster that exists only in a file."""
 
 from typing import Annotated, Any
 
@@ -29,7 +29,7 @@ def simulate(
         ),
     ] = None,
     all_or_nothing: Annotated[
-        bool, typer.Option("--all-or-nothing", help="Place all of them, or none.")
+        bool, typer.Option("--all-or-nothing", help="Place all pods, or none.")
     ] = False,
 ) -> None:
     """Place pods on a cluster given in files, with full explanations; nothing is stored."""
@@ -49,7 +49,7 @@ def simulate(
 
 
 def _whole_request(files: list[str]) -> dict[str, Any] | None:
-    """The request, if the one file holds it as the API takes it."""
+    """Return the request if the only file holds a whole one, else None."""
     if len(files) != 1 or not files[0].removesuffix(".gz").endswith((".json", ".yaml", ".yml")):
         return None
     objects = read_objects(files)
@@ -59,7 +59,7 @@ def _whole_request(files: list[str]) -> dict[str, Any] | None:
 
 
 def _request_of_manifests(objects: list[dict[str, Any]], place: list[str] | None) -> dict[str, Any]:
-    """The request made of mixed manifests, sorted by kind."""
+    """Make the request from mixed manifests, which are sorted by kind."""
     by_kind: dict[str, list[dict[str, Any]]] = {"Namespace": [], "Node": [], "Pod": []}
     for item in objects:
         kind = str(item.get("kind"))

@@ -1,6 +1,7 @@
 """Manifests from files, folders and standard input: YAML, JSON, or JSON Lines, gzipped or not.
 
-Objects are plain JSON values, in the order in which they are written; a `List` counts as its items.
+Objects are plain JSON values, in the order in which they are written; the items of a `List` are
+taken in its place.
 """
 
 import gzip
@@ -23,7 +24,7 @@ _NO_TEXT = frozenset(f"tag:yaml.org,2002:{name}" for name in ("bool", "float", "
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """YAML as JSON has it: a date, and every key, stays the text that was written."""
+    """Loads YAML as if it were JSON: dates and all keys stay the text that was written."""
 
     @override
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -40,7 +41,7 @@ _PlainLoader.yaml_implicit_resolvers = {
 
 
 def read_objects(sources: Sequence[str]) -> list[dict[str, Any]]:
-    """All objects in the named files and folders; `-` is standard input.
+    """Read all objects in the named files and folders; `-` is standard input.
 
     Raises:
         WrongUsage: a source cannot be read, is neither YAML nor JSON, or holds something else
@@ -50,10 +51,11 @@ def read_objects(sources: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def read_document(source: str) -> dict[str, Any]:
-    """The one object that a file holds, as it is (a `List` stays a `List`).
+    """Read the one object that a file holds, as it is (a `List` stays a `List`).
 
     Raises:
-        WrongUsage: as `read_objects`, or there is not exactly one.
+        WrongUsage: the file cannot be read, is neither YAML nor JSON, or does not hold exactly one
+            object.
     """
     documents = list(_documents(source, _read(source)))
     if len(documents) != 1 or not isinstance(documents[0], dict):
@@ -104,7 +106,7 @@ def _documents(source: str, content: bytes) -> Iterator[object]:
 
 
 def _guessed(content: bytes) -> list[object]:
-    """JSON, JSON Lines or YAML, whichever the content turns out to be."""
+    """Decode JSON, JSON Lines or YAML, whichever the content turns out to be."""
     if not content.lstrip().startswith(b"{"):
         return _yaml_documents(content)
     try:

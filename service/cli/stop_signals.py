@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT in a command that runs no workers, or none yet: they end whatever goes on, in good order."""
+"""SIGTERM and SIGINT in a command that runs no workers, or none yet: they end it in good order."""
 
 import asyncio
 import signal
@@ -13,7 +13,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class StopSignal(KeyboardInterrupt):
-    """SIGTERM or SIGINT came: `number`."""
+    """A stop signal came; `number` tells whether it was SIGTERM or SIGINT."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -21,51 +21,72 @@ class StopSignal(KeyboardInterrupt):
 
 
 @contextmanager
+def restored_stop_handlers(*, but_ignored: bool = False) -> Iterator[None]:
+    """Restore the handlers of stop signals at the end of the context.
+
+    With `but_ignored`, a signal that is ignored by then stays ignored.
+    """
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if not (but_ignored and signal.getsignal(number) is signal.SIG_IGN):
+                signal.signal(number, handler)
+
+
+@contextmanager
 def raised_stop_signals() -> Iterator[None]:
-    """From now on a stop signal is raised as a StopSignal, once; whatever needs an event loop runs by `run_until_stopped`."""
+    """Raise a StopSignal once if SIGTERM or SIGINT comes during the context.
+
+    From then on both are ignored, even after the context. Coroutines are to be run by
+    `run_until_stopped`.
+    """
 
     def stop(number: int, _frame: FrameType | None) -> None:
         ignore_stop_signals()
         raise StopSignal(number)
 
-    for number in STOP_SIGNALS:
-        signal.signal(number, stop)
-    yield
+    with restored_stop_handlers(but_ignored=True):
+        for number in STOP_SIGNALS:
+            signal.signal(number, stop)
+        yield
 
 
 def ignore_stop_signals() -> None:
-    """What is being stopped is not to be stopped, nor Python's own end: until then a Ctrl-C would be the default one."""
+    """Ignore stop signals from now on.
+
+    Nothing should interrupt the stopping, nor the end of the interpreter, where Python has restored
+    the default action for Ctrl-C.
+    """
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 def run_until_stopped(work: Coroutine[Any, Any, T]) -> T:
-    """What `asyncio.run` does, but a stop signal cancels the work.
+    """Run a coroutine as `asyncio.run` does, but have a stop signal cancel it.
 
-    A handler that raises would interrupt the event loop between any two lines, also after it took a callback off its queue and before it
-    called it: whoever waits for what that callback does would wait for ever.
+    A handler that raises would interrupt the event loop between any two lines, for example after
+    the loop took a callback off its queue and before it called it. Then whoever waits for the
+    effect of that callback would wait for ever.
 
     Raises:
         StopSignal: a stop signal came, whatever became of the work.
     """
     numbers: list[int] = []
-    before = [signal.getsignal(number) for number in STOP_SIGNALS]
     try:
-        with asyncio.Runner() as runner:
+        with restored_stop_handlers(but_ignored=True), asyncio.Runner() as runner:
             _cancel_on_stop_signals(runner.get_loop(), numbers)
             return runner.run(work)
     finally:
         work.close()
-        if not numbers:
-            for number, handler in zip(STOP_SIGNALS, before, strict=True):
-                signal.signal(number, handler)
         if numbers:
             ignore_stop_signals()
             raise StopSignal(numbers[0])
 
 
 def _cancel_on_stop_signals(loop: asyncio.AbstractEventLoop, numbers: list[int]) -> None:
-    """Have a stop signal cancel all that the loop runs, and note its number."""
+    """Have a stop signal cancel all tasks of the loop, and note its number."""
 
     def cancel_all() -> None:
         for task in asyncio.all_tasks(loop):

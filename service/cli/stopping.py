@@ -1,8 +1,10 @@
 """How the processes of a server get the signal to stop: at any moment, and only once.
 
-A terminal's Ctrl-C is for the supervisor alone, since the workers have a session of their own; it passes on one SIGTERM to each. Others,
-such as systemd, tell every process of a server, so that a worker hears of it twice. Granian's workers bear neither a second signal, by which
-they lock up while they still work off the first, nor one between two runs of their event loop, which nobody reads.
+A terminal's Ctrl-C reaches the supervisor alone, since the workers have a session of their own; the
+supervisor sends one SIGTERM to each. Others, such as systemd, signal every process of a server, so
+that a worker gets two signals. Granian's workers can bear neither of these: a second signal, which
+makes them lock up while they finish their requests after the first, and a signal between two runs
+of their event loop, which is lost.
 """
 
 import asyncio
@@ -22,13 +24,14 @@ from granian.server import MPServer
 Ts = TypeVarTuple("Ts")
 
 LAUNCH_SIGNALS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-"""They wait while the fork server is launched, until it has left the terminal."""
+"""The fork server is launched with these signals blocked, until it has left the terminal."""
 
 
 class Alarm(threading.Event):
-    """An event that a signal handler may set in the middle of anything that its own thread does with it.
+    """An event that a signal handler may set while its own thread is inside any method of it.
 
-    Python's own takes a lock for each call, and a handler would wait for ever for what it has interrupted.
+    Python's own event takes a lock in each call, so a handler would wait for ever for the call that
+    it has interrupted.
     """
 
     def __init__(self) -> None:
@@ -42,7 +45,7 @@ class Alarm(threading.Event):
         self._calls.put(None)
 
     def clear(self) -> None:  # type: ignore[explicit-override] # typing.override is Python 3.12's
-        """Have the next caller wait again."""
+        """Clear the event, so that the next caller waits again."""
         self._is_set = False
 
     def is_set(self) -> bool:  # type: ignore[explicit-override]
@@ -50,7 +53,10 @@ class Alarm(threading.Event):
         return self._is_set
 
     def wait(self, timeout: float | None = None) -> bool:  # type: ignore[explicit-override]
-        """Wait until it is set, or was set before it was last cleared, or the time is up; whether it is set."""
+        """Wait until the event is set or `timeout` (in seconds) is over; return whether it is set.
+
+        An event that was set before it was last cleared may end the wait, too.
+        """
         if not self._is_set:
             with suppress(Empty):
                 self._calls.get(timeout=timeout)
@@ -58,14 +64,14 @@ class Alarm(threading.Event):
 
 
 class WorkerLoop(uvloop.Loop):
-    """An event loop that calls whoever waits for a stop signal once, also for one that came before the loop ran."""
+    """An event loop that reports a stop signal once, even if it came before the loop ran."""
 
     _was_told = False
 
     def add_signal_handler(  # type: ignore[explicit-override]
         self, sig: int, callback: Callable[[Unpack[Ts]], object], *args: *Ts
     ) -> None:
-        """Call back for SIGTERM; SIGINT is for the supervisor, which sends SIGTERM then."""
+        """Call back for SIGTERM, and not for SIGINT: the supervisor sends SIGTERM after it."""
         if sig == signal.SIGINT:
             return
 
@@ -79,9 +85,10 @@ class WorkerLoop(uvloop.Loop):
 
 
 def run_worker(secrets: Mapping[str, str], *arguments: Any) -> None:
-    """What runs in a worker process: granian's own, on a loop of ours.
+    """Run granian's worker in a worker process, on an event loop of our own.
 
-    The secrets come by the pipe to a process that has started already, so that `ps` does not show them with its environment.
+    The secrets are sent through a pipe after the process has started, so that they are not in the
+    environment that `ps` shows.
     """
     os.environ.update(secrets)  # noqa: TID251 - where the worker reads all of its settings
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -90,7 +97,10 @@ def run_worker(secrets: Mapping[str, str], *arguments: Any) -> None:
 
 
 def leave_terminal() -> None:
-    """Have a process that was launched with `LAUNCH_SIGNALS` blocked, and its children, hear nothing of the terminal."""
+    """Separate this process and its children from the terminal, and unblock `LAUNCH_SIGNALS`.
+
+    The process was launched with these signals blocked.
+    """
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.setsid()

@@ -1,9 +1,8 @@
 """A conformance case on a stored cluster, which reaches the case's state by a detour over HTTP.
 
-Objects are written in any order; some are changed and changed back, some deleted and created again,
-and objects that are not in the case come and go. So the answers rest on counters that were kept
-through all these changes, not on a fresh build. The detour depends on the case's name alone, so
-that a failure can be repeated.
+Objects are written in any order; some are changed and changed back, some deleted and created again.
+So the answers rest on counters that were kept through all these changes, not on a fresh build. The
+detour depends on the case's name alone, so that a failure can be repeated.
 """
 
 import secrets
@@ -13,18 +12,29 @@ from random import Random
 from typing import Any
 
 from service.cli.client import Client
-from service.cli.vectors import Difference, Vector, differences, expected_of, settings_of
+from service.cli.vectors import (
+    KINDS_BY_PLURAL,
+    Difference,
+    Vector,
+    differences,
+    expected_of,
+    objects_of,
+    settings_of,
+)
 
 DETOUR_SHARE = 0.3
-"""Of the objects take one; each costs a few requests."""
+"""The share of objects that take a detour; each detour costs a few requests."""
 
 Visit = Callable[[], None]
+
+_PLURALS = {each.kind: plural for plural, each in KINDS_BY_PLURAL.items()}
 
 
 def stored_differences(client: Client, case: Vector) -> list[Difference]:
     """Return how the answers of a stored cluster in the case's state differ from those expected.
 
-    These are the pod's full explanation, and whether a placement takes one of the best nodes.
+    The answers are the pod's full explanation, and a placement, which has to take one of the best
+    nodes.
     """
     with _cluster(client, settings_of(case)) as cluster:
         _Road(cluster, case).walk()
@@ -40,7 +50,7 @@ def stored_differences(client: Client, case: Vector) -> list[Difference]:
 
 @contextmanager
 def _cluster(client: Client, settings: Mapping[str, Any]) -> Iterator[Client]:
-    """A cluster of its own while this lasts; its pending pods stay pending."""
+    """Create a cluster for the duration of the context; its pending pods stay pending."""
     cluster = client.on_cluster(f"conformance-{secrets.token_hex(6)}")
     cluster.put(cluster.path(), {"config": {**settings, "placePendingPods": False}})
     try:
@@ -50,7 +60,7 @@ def _cluster(client: Client, settings: Mapping[str, Any]) -> Iterator[Client]:
 
 
 class _Road:
-    """The way to one case's state."""
+    """Writes the objects of one case to a cluster, by a detour."""
 
     def __init__(self, cluster: Client, case: Vector) -> None:
         self._cluster = cluster
@@ -63,6 +73,7 @@ class _Road:
             *(self._namespace(each) for each in case["namespaces"]),
             *(self._node(each) for each in case["nodes"]),
             *(self._pod(each) for each in case["pods"]),
+            *(self._object(each) for each in objects_of(case)),
         ]
         random.shuffle(visits)
         for visit in visits:
@@ -85,6 +96,15 @@ class _Road:
         path = self._cluster.path("namespaces", namespace, "pods", metadata["name"])
         return lambda: self._put(path, pod, [_relabelled(pod)], created=True)
 
+    def _object(self, item: Vector) -> Visit:
+        """Write an object of another kind, on the way perhaps as another one of its kind."""
+        metadata = item["metadata"]
+        scope = ("namespaces", metadata["namespace"]) if "namespace" in metadata else ()
+        path = self._cluster.path(*scope, _PLURALS[item["kind"]], metadata["name"])
+        alike = [each for each in objects_of(self._case) if each["kind"] == item["kind"]]
+        as_other = {**self._random.choice(alike), "metadata": metadata}
+        return lambda: self._put(path, item, [as_other, _relabelled(item)])
+
     def _put(
         self,
         path: str,
@@ -94,9 +114,10 @@ class _Road:
         gone: bool = True,
         created: bool = False,
     ) -> None:
-        """The object, perhaps as another before, perhaps gone again in between.
+        """Write `final` in the end; before that, perhaps write one of `others`, and delete it.
 
-        One that is `created` as what it is keeps what its creation made of it.
+        If `created`, the object is first created as `final`, since the server keeps of a pod what
+        it was created with.
         """
         if self._takes_detour():
             if created:
@@ -114,6 +135,6 @@ class _Road:
 
 
 def _relabelled(manifest: Vector) -> Vector:
-    """The same object with the labels of something else."""
+    """Return the object with other labels."""
     labels = {"app": "stranger", "env": "other", "team": "z"}
     return {**manifest, "metadata": {**manifest["metadata"], "labels": labels}}

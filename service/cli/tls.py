@@ -1,4 +1,4 @@
-"""The certificate that a server shows: whether it can be used, and when it was renewed."""
+"""The certificate of a server: whether it can be used, and when it was renewed."""
 
 import logging
 import ssl
@@ -25,12 +25,12 @@ class Certificate(NamedTuple):
         """Say why the certificate cannot be used; None if it can."""
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
-        except (OSError, ValueError) as error:  # of which SSLError is one
+        except (OSError, ValueError) as error:  # An SSLError is an OSError, too.
             return f"{self.certificate} and {self.key} are no certificate and its key: {error}"
         return None
 
     def written_at(self) -> tuple[int, int]:
-        """When the two files were written, in nanoseconds; zeros while they are not there."""
+        """Return when the two files were written, in nanoseconds; zeros if one is missing."""
         try:
             return self.certificate.stat().st_mtime_ns, self.key.stat().st_mtime_ns
         except OSError:
@@ -38,7 +38,7 @@ class Certificate(NamedTuple):
 
 
 def certificate_of(settings: Settings) -> Certificate | None:
-    """The certificate that the settings name; None: the server speaks plain HTTP.
+    """Return the certificate that the settings name; None if the server speaks plain HTTP.
 
     Raises:
         WrongUsage: only one of the two files is named, or they cannot be used.
@@ -56,7 +56,7 @@ def certificate_of(settings: Settings) -> Certificate | None:
 def watch(
     certificate: Certificate, renewed: Callable[[], None], stop: threading.Event
 ) -> threading.Thread:
-    """Say so, in a thread, each time that the files were written anew and can be used, until `stop`."""
+    """In a thread, call `renewed` each time usable new files were written, until `stop` is set."""
 
     def look() -> None:
         known = certificate.written_at()
@@ -65,7 +65,7 @@ def watch(
             if written_at in (known, (0, 0)):
                 continue
             known = written_at
-            if (problem := certificate.problem()) is not None:  # half of it is written, perhaps
+            if (problem := certificate.problem()) is not None:  # perhaps only half of it is written
                 _log.warning("The certificate stays the one before: %s", problem)
                 continue
             _log.warning("The certificate was renewed.")

@@ -18,7 +18,10 @@ RECONNECT_SECONDS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One server-sent event: `id` is the revision, `name` ADDED, MODIFIED, DELETED, BOOKMARK, ERROR."""
+    """One server-sent event.
+
+    `id` is the revision, and `name` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
+    """
 
     id: str | None
     name: str
@@ -40,7 +43,7 @@ def watch(
         int | None, typer.Option("--since", help="From after this revision on (default: now).")
     ] = None,
 ) -> None:
-    """Follow the changes of a cluster until Ctrl-C; it survives a restart of the server."""
+    """Follow the changes of a cluster until Ctrl-C, even if the server restarts meanwhile."""
     filters = {"kind": kind, "namespace": namespace, "labelSelector": selector}
     follower = Follower(session, filters, None if since is None else str(since))
     with suppress(KeyboardInterrupt):
@@ -50,7 +53,7 @@ def watch(
 
 
 class Follower:
-    """Prints a stream's events, and remembers the revision up to which it did."""
+    """Prints the events of a stream, and remembers the revision of the last one."""
 
     def __init__(self, session: Session, filters: dict[str, str | None], last: str | None) -> None:
         self.last = last
@@ -61,8 +64,8 @@ class Follower:
         """Print events until the stream ends or breaks.
 
         Raises:
-            Refused: the server has compacted the revision to start from, or knows no such filter.
-            Unavailable: there was no server from the start.
+            Refused: the revision to start from is compacted, or the server does not know a filter.
+            Unavailable: the server could not be reached, and no revision to start from is known.
         """
         client, output = self._session.client, self._session.output
         params = {**self._filters, "sinceRevision": self.last}
@@ -87,7 +90,7 @@ class Follower:
 
 
 def read_events(lines: Iterable[str]) -> Iterator[Event]:
-    """The events in a `text/event-stream`; comments and unknown fields are skipped."""
+    """Yield the events in a `text/event-stream`; comments and unknown fields are skipped."""
     fields: dict[str, list[str]] = {}
     for line in lines:
         if line:

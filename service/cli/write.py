@@ -23,11 +23,11 @@ from service.cli.resources import find_resource, split_identity
 from service.cli.sources import read_objects
 
 LIST_OBJECTS_MAX = 10_000
-"""What the server takes as one commit unless it is set otherwise (`applyObjectsMax`)."""
+"""By default, the server takes at most so many objects in one commit (`apply_objects_max`)."""
 
 LINES_PER_REQUEST = 1_000
 RESULTS_SHOWN = 50
-"""More results than this are told as counts and reasons (all of them with -o json)."""
+"""If there are more results, only counts and reasons are printed (with -o json all results)."""
 
 Files = Annotated[
     list[str],
@@ -37,7 +37,7 @@ Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The po
 
 
 class Detail(StrEnum):
-    """How much a placement explains."""
+    """How much of a placement is explained."""
 
     NONE = "none"
     SUMMARY = "summary"
@@ -57,11 +57,11 @@ def apply(
         bool,
         typer.Option(
             "--stream",
-            help="Many commits, a bad object skipped and told; else one commit, all or nothing.",
+            help="Use many commits, and skip and report bad objects. Without it, one commit holds all or nothing.",
         ),
     ] = False,
 ) -> None:
-    """Create or change objects: nodes, namespaces, pods, quotas."""
+    """Create or change objects, such as nodes, namespaces, pods and quotas."""
     objects = read_objects(file)
     if stream or len(objects) > LIST_OBJECTS_MAX:
         if prune:
@@ -91,7 +91,7 @@ def place(
         typer.Option("--file", "-f", help="Manifests of pods, created if they are new."),
     ] = None,
     all_or_nothing: Annotated[
-        bool, typer.Option("--all-or-nothing", help="Place all of them in one commit, or none.")
+        bool, typer.Option("--all-or-nothing", help="Place all pods in one commit, or none.")
     ] = False,
     queue: Annotated[
         bool, typer.Option("--queue", help="Keep pending what cannot be placed now.")
@@ -108,7 +108,7 @@ def place(
     ] = None,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Pods in one request.")] = 500,
 ) -> None:
-    """Place pods, and store where; exit code 1 if one of them found no place."""
+    """Place pods, and store where they are; the exit code is 1 if one of them found no place."""
     options = {
         "policy": "AllOrNothing" if all_or_nothing else "BestEffort",
         "onUnschedulable": "Queue" if queue else "Reject",
@@ -140,7 +140,7 @@ def bind(
     node: Annotated[str, typer.Argument(help="The node to bind it to.")],
     namespace: Namespace = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Although a filter refuses the node.")
+        bool, typer.Option("--force", help="Bind the pod even if a filter refuses the node.")
     ] = False,
 ) -> None:
     """Bind a pod to a named node, if all filters pass there."""
@@ -157,7 +157,7 @@ def evict(
     pod: Annotated[str, typer.Argument(help="namespace/name")],
     namespace: Namespace = None,
 ) -> None:
-    """Ask that a pod leaves its node."""
+    """Ask that a pod leave its node."""
     namespace, name = split_identity(pod, namespace)
     path = session.client.path("namespaces", namespace, "pods", name, "eviction")
     _done(session, session.client.post_once(path, {}), f"{namespace}/{name} is being evicted")
@@ -171,7 +171,7 @@ def delete(
     name: Annotated[str, typer.Argument(help="The object; namespace/name for a pod.")],
     namespace: Namespace = None,
 ) -> None:
-    """Remove one object, at once."""
+    """Delete one object at once."""
     resource = find_resource(kind)
     if resource.namespaced:
         namespace, name = split_identity(name, namespace)

@@ -1,32 +1,48 @@
-"""Where a pod can and should go: columnar state, counters, plugins, placements, explanations."""
+"""Where a pod can and should go: state in columns, counters, plugins, placements, explanations."""
 
 from service.engine.cluster import Cluster
+from service.engine.colocation import Colocation
 from service.engine.digest import digest
 from service.engine.group_placement import GroupPlacement, GroupRefusal, place_group, placing_group
 from service.engine.placement import Placement, UnknownSchedulerError, place
+from service.engine.preemption.search import NoPreemption, Preemption, preempt
+from service.engine.preemption.victims import Victims
 from service.engine.questions.explanation import Explanation, Summary, check, explain, summarize
 from service.engine.questions.opportunity_cost import Extent, OpportunityCosts
 from service.engine.questions.plugin_timing import Execution, time_plugins
+from service.engine.questions.volume_bindings import PROVISION, bindings_on, user_of_claim
 from service.engine.refusal import Refusal
+from service.engine.state.within import GROUP_TOPOLOGY, Within, within_domain
 
 __all__ = [
+    "GROUP_TOPOLOGY",
+    "PROVISION",
     "Cluster",
+    "Colocation",
     "Execution",
     "Explanation",
     "Extent",
     "GroupPlacement",
     "GroupRefusal",
+    "NoPreemption",
     "OpportunityCosts",
     "Placement",
+    "Preemption",
     "Refusal",
     "Summary",
     "UnknownSchedulerError",
+    "Victims",
+    "Within",
+    "bindings_on",
     "check",
     "digest",
     "explain",
     "place",
     "place_group",
     "placing_group",
+    "preempt",
     "summarize",
     "time_plugins",
+    "user_of_claim",
+    "within_domain",
 ]

@@ -1,31 +1,49 @@
 """The state of one cluster that decisions look at, in columns and counters, with exact undo."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from service.engine.pipeline import Pipeline, pipelines_of
 from service.engine.ranking.rank_cache import RowCache
 from service.engine.ranking.static_rows import StaticRows
 from service.engine.state.classes import MatchIndex, PodClass
+from service.engine.state.data_sets import DataSets
+from service.engine.state.default_spread import DefaultSelectors
+from service.engine.state.importance import ImportanceTable, Placed
+from service.engine.state.kept_objects import KeptObjects
+from service.engine.state.matchers import Subject
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules, Use
-from service.engine.state.templates import Compiler, Eligibilities
+from service.engine.state.templates import Compiler, Eligibilities, ObjectRules
 from service.engine.state.views import NodeViews
+from service.engine.state.volumes import VolumeTable
 from service.model.config import ClusterConfig
-from service.model.objects import Namespace, Node, ObjectName, Pod
+from service.model.kept_object import KeptObject
+from service.model.objects import (
+    LabelSelector,
+    Namespace,
+    Node,
+    ObjectName,
+    OwnerReference,
+    Partial,
+    Pod,
+)
+from service.model.volume_kinds import volume_object
+from service.model.volumes import ClaimReference, VolumeObject
 
 ROW_CACHE_BYTES_MAX = 64 * 1024 * 1024
-"""Cached masks and scores; the least recently used go first."""
+"""The bytes of cached masks and scores; the least recently used are dropped first."""
 
 SITES_KEPT = 32
-"""For rules that come; those that are there keep theirs. The least recently asked for go first."""
-
-"""Namespace and name."""
+"""How many `StaticRows` are kept for rules to come; cached ranks keep those that they use. The
+least recently used are dropped first."""
 
 
 class Resident:
-    """A pod that is known, with what it uses where it is placed."""
+    """A pod that the engine knows, with what it uses where it is placed."""
 
     __slots__ = ("pod", "pod_class", "ports", "use")
 
@@ -40,71 +58,97 @@ class Resident:
 class Cluster:
     """Nodes, namespaces and pods as decisions see them.
 
-    Only pods that are bound to a known node and not finished count. Every change has an exact
-    inverse in the undo log: `undo(mark)` returns to the state in which `mark()` was called.
-    Single-threaded; knows no clock and does no I/O.
+    Pods count only if they are bound to a known node and not finished. Every change has an exact
+    inverse in the undo log: `undo(mark)` returns to the state in which `mark()` was called. A
+    cluster may be used by one thread only; it has no clock and does no I/O.
     """
 
     def __init__(self, config: ClusterConfig | None = None) -> None:
         self.config = config or ClusterConfig()
         self._undo: list[Callable[[], object]] = []
         self._settled = 0
+        self.position = 0
+        """How many changes were ever made that were not undone."""
+        self.version = 0
+        """It is raised by every change and by every undoing: while it is the same, nothing changes."""
         self._recording = True
         self._pods: dict[ObjectName, Resident] = {}
         self._by_node: dict[str, dict[ObjectName, Resident]] = {}
+        self.nominated: dict[str, dict[ObjectName, Pod]] = {}
+        """The pods that wait for room on a node, by its name; nodes without such pods are left out."""
         self._namespaces: dict[str, Namespace] = {}
+        self.objects = KeptObjects()
+        """The objects that rules read besides nodes, namespaces and pods."""
+        self._selectors = DefaultSelectors()
         self._start(())
 
     def _start(self, nodes: tuple[Node, ...]) -> None:
-        """Empty structures for the present configuration, then everything that is known."""
+        """Make empty structures for the configuration, then add everything that is known."""
         self.nodes = NodeTable()
-        self._acquaintance = MatchIndex()
+        self._match_index = MatchIndex()
         self._eligibilities = Eligibilities(self.nodes)
-        self._compiler = Compiler(self.config, self.nodes, self._acquaintance, self._eligibilities)
-        self._pipelines = pipelines_of(self.config)
+        self.volumes = VolumeTable(self.nodes)
+        """The objects about volumes, and the placed pods that use them."""
+        self.pipelines = pipelines_of(self.config)
+        """The plugins of each profile, by its name."""
+        self._compiler = Compiler(
+            self.config,
+            {name: each.rules for name, each in self.pipelines.items()},
+            self.nodes,
+            self._match_index,
+            self._eligibilities,
+            ObjectRules(self._selectors, self.volumes, DataSets(self.objects)),
+        )
         self._classes_on: list[dict[PodClass, int]] = []
         self._row_caches: OrderedDict[tuple[NodeRules, Pipeline], RowCache] = OrderedDict()
         self._row_cache_bytes = 0
         self._sites: OrderedDict[tuple[Hashable, Pipeline], StaticRows] = OrderedDict()
+        self._importance: ImportanceTable | None = None
+        for kept in self.objects:
+            self._put_volume_object(kept)
         for namespace in self._namespaces.values():
-            self._acquaintance.relabel_namespace(namespace.name, dict(namespace.labels))
+            self._match_index.relabel_namespace(namespace.name, dict(namespace.labels))
         for node in nodes:
             self._insert_node(node)
         pods = [resident.pod for resident in self._pods.values()]
-        self._pods, self._by_node = {}, {}
+        self._pods, self._by_node, self.nominated = {}, {}, {}
         for pod in pods:
             self._insert_pod(pod, (pod.namespace, pod.name))
 
     # Undo
 
     def mark(self) -> int:
-        """A position in the undo log."""
-        return self._settled + len(self._undo)
+        """Return the present position in the undo log."""
+        return self.position
 
     def undo(self, mark: int) -> None:
         """Return to the state at that mark, by inverses in reverse order."""
         assert mark >= self._settled
+        self.version += 1
         self._recording = False
         try:
-            while self.mark() > mark:
+            while self.position > mark:
+                self.position -= 1
                 self._undo.pop()()
         finally:
             self._recording = True
 
     def settle(self, mark: int) -> None:
-        """Changes before that mark are final: forget how to undo them."""
-        assert self._settled <= mark <= self.mark()
+        """Make the changes before a mark final, by forgetting how to undo them."""
+        assert self._settled <= mark <= self.position
         del self._undo[: mark - self._settled]
         self._settled = mark
 
     def _record(self, inverse: Callable[[], object]) -> None:
+        self.version += 1
         if self._recording:
             self._undo.append(inverse)
+            self.position += 1
 
     # Configuration
 
     def configure(self, config: ClusterConfig) -> None:
-        """Another configuration. Where it changes what is compiled, the cost is that of a load."""
+        """Set another configuration; if it changes what is compiled, this costs a whole load."""
         before = self.config
         self._record(lambda: self.configure(before))
         self.config = config
@@ -119,7 +163,7 @@ class Cluster:
         return None if slot is None else self.nodes.nodes[slot]
 
     def put_node(self, node: Node) -> None:
-        """Add or replace. Pods that named the node before it came count from now on."""
+        """Add or replace a node. Pods that named it before it came count from now on."""
         before = self.node(node.name)
         if before is None:
             self._record(lambda: self.delete_node(node.name))
@@ -137,9 +181,10 @@ class Cluster:
         self.recount(slot, 1)
 
     def delete_node(self, name: str) -> None:
-        """Remove; its pods stay known and count again when a node of that name comes.
+        """Remove a node; its pods stay known, and count again if a node of that name comes.
 
-        Raises KeyError if there is no such node.
+        Raises:
+            KeyError: there is no such node.
         """
         slot = self.nodes.slots[name]
         before = self.nodes.nodes[slot]
@@ -148,9 +193,10 @@ class Cluster:
         self.detach_pods(name, slot)
         self._eligibilities.leave(slot)
         self.nodes.remove(slot)
+        self.volumes.limits.touch((slot,))
 
     def detach_pods(self, name: str, slot: int) -> None:
-        """The pods of a node that goes count no longer."""
+        """Stop counting the pods of a node that is about to be removed."""
         for resident in self._by_node.get(name, {}).values():
             self._detach(resident, slot)
 
@@ -160,20 +206,21 @@ class Cluster:
             self._classes_on.append({})
             self._eligibilities.resize()
         self._eligibilities.enter(slot)
+        self.volumes.limits.touch((slot,))
 
     def recount(self, slot: int, sign: int) -> None:
-        """Count a node's pods (1) in the domains that it is in, or no longer (-1)."""
+        """Add a node's pods to the counters of its domains (`sign` = 1), or subtract them (-1)."""
         for pod_class, pods in self._classes_on[slot].items():
             pod_class.count(slot, sign * pods)
 
     # Namespaces
 
     def put_namespace(self, namespace: Namespace) -> None:
-        """Add or relabel; what namespace selectors select is re-derived at once."""
+        """Add a namespace or change its labels; what namespace selectors select follows at once."""
         self._swap_namespace(namespace.name, namespace)
 
     def delete_namespace(self, name: str) -> None:
-        """Forget the labels; a namespace that was never stored has none."""
+        """Forget the labels of a namespace; one that was never stored has none."""
         self._swap_namespace(name, None)
 
     def _swap_namespace(self, name: str, namespace: Namespace | None) -> None:
@@ -182,7 +229,56 @@ class Cluster:
         if namespace is not None:
             self._namespaces[name] = namespace
         labels = None if namespace is None else dict(namespace.labels)
-        self._acquaintance.relabel_namespace(name, labels)
+        self._match_index.relabel_namespace(name, labels)
+
+    # Other objects that rules read
+
+    def put_object(self, kept: KeptObject[Partial]) -> None:
+        """Add or replace an object of a kept kind."""
+        self._swap_object(kept.kind, (kept.namespace, kept.name), kept)
+
+    def delete_object(self, kind: str, namespace: str, name: str) -> None:
+        """Remove an object of a kept kind.
+
+        Raises:
+            KeyError: there is no such object.
+        """
+        self._swap_object(kind, (namespace, name), None)
+
+    def _swap_object(self, kind: str, key: ObjectName, kept: KeptObject[Partial] | None) -> None:
+        before = self.objects.get(kind, *key)
+        if kept is None:
+            self.objects.delete(kind, *key)
+            removed = volume_object(before) if before is not None else None
+            if removed is not None:
+                self.volumes.remove(removed)
+        else:
+            self.objects.put(kept)
+            self._put_volume_object(kept)
+        self._record(lambda: self._swap_object(kind, key, before))
+        self._selectors.change(key, before, kept)
+        self._compiler.reconsider(before, kept)
+
+    def assume_binding(self, claim: ObjectName, volume_name: str) -> None:
+        """Have a claim bound to a volume that is free, until that is undone."""
+        before, volume = self.volumes.claims[claim], self.volumes.volumes[volume_name]
+        reference = ClaimReference(before.namespace, before.name, before.uid)
+        self._assume(replace(before, volume_name=volume_name, is_bound=True), before)
+        self._assume(replace(volume, claim=reference, is_available=False), volume)
+
+    def assume_provisioning(self, claim: ObjectName, node_name: str) -> None:
+        """Have a volume made for a claim on a node, until that is undone."""
+        before = self.volumes.claims[claim]
+        self._assume(replace(before, selected_node=node_name), before)
+
+    def _assume(self, after: VolumeObject, before: VolumeObject) -> None:
+        self._record(lambda: self.volumes.put(before))
+        self.volumes.put(after)
+
+    def _put_volume_object(self, kept: KeptObject[Partial]) -> None:
+        new = volume_object(kept)
+        if new is not None:
+            self.volumes.put(new)
 
     # Pods
 
@@ -193,20 +289,24 @@ class Cluster:
     def pods(self) -> Iterator[Pod]:
         return (resident.pod for resident in self._pods.values())
 
-    def pods_on(self, node_name: str) -> Iterator[Pod]:
-        """Pods bound to a node, known or not, finished ones included."""
-        return (resident.pod for resident in self._by_node.get(node_name, {}).values())
-
     def placed_classes(self) -> tuple[PodClass, ...]:
-        """The classes that have pods which count, each with the slots of these."""
-        return tuple(each for each in self._acquaintance.classes if each.nodes)
+        """Return the classes that have pods which count on nodes."""
+        return tuple(each for each in self._match_index.classes if each.nodes)
+
+    def subject(self, pod_class: PodClass) -> Subject:
+        """Return what matchers read of the pods of a class."""
+        return self._match_index.subject(pod_class)
 
     def known_classes(self) -> tuple[PodClass, ...]:
-        """The classes that have pods, placed or not: others are kept for pods that may come."""
-        return tuple(each for each in self._acquaintance.classes if each.pods)
+        """Return the classes that have pods, placed or not. Others are kept for pods to come."""
+        return tuple(each for each in self._match_index.classes if each.pods)
+
+    def selected_classes(self, namespace: str, selector: LabelSelector | None) -> list[PodClass]:
+        """Return the classes with pods in a namespace, placed or not, that a selector matches."""
+        return [each for each in self._match_index.selected(namespace, selector) if each.pods]
 
     def classes_on(self, slot: int) -> Mapping[PodClass, int]:
-        """The pods that count on a node, by class."""
+        """Return the number of pods that count on a node, by class."""
         return self._classes_on[slot]
 
     @property
@@ -215,21 +315,37 @@ class Cluster:
         return bool(self._compiler.enduring)
 
     def enduring_classes(self) -> tuple[PodClass, ...]:
-        """The classes of known pods with rules that are required during execution."""
+        """Return the classes of known pods with rules that are required during execution."""
         return tuple(self._compiler.enduring)
 
     def placed_on(self, slot: int) -> Iterator[tuple[Pod, PodClass]]:
-        """The pods that count on a node, with their classes."""
+        """Return the pods that count on a node, with their classes."""
         node = self.nodes.nodes[slot]
         residents = {} if node is None else self._by_node.get(node.name, {})
         for resident in residents.values():
             if not resident.pod.finished:
                 yield resident.pod, resident.pod_class
 
+    def importance(self, resources: Iterable[str]) -> ImportanceTable:
+        """The pods that count on each node by importance, brought up to date, with the amounts of these resources."""
+        if self._importance is None:
+            self._importance = ImportanceTable(self.nodes)
+        self._importance.refresh(self._placed_with_use, resources)
+        return self._importance
+
+    def _placed_with_use(self, slot: int) -> list[Placed]:
+        node = self.nodes.nodes[slot]
+        residents = {} if node is None else self._by_node.get(node.name, {})
+        return [
+            (each.pod, each.pod_class, each.use)
+            for each in residents.values()
+            if not each.pod.finished
+        ]
+
     def put_pod(self, pod: Pod) -> ObjectName:
         """Add or replace the pod of that namespace and name; it counts where it is bound.
 
-        Its key is returned, so that whoever keeps pods by theirs need not have one more.
+        Returns the pod's key, so that whoever keeps pods by key need not make another one.
         """
         key = (pod.namespace, pod.name)
         before = self._pods.get(key)
@@ -243,7 +359,11 @@ class Cluster:
         return key
 
     def delete_pod(self, namespace: str, name: str) -> None:
-        """Remove; raises KeyError if there is no such pod."""
+        """Remove a pod.
+
+        Raises:
+            KeyError: there is no such pod.
+        """
         before = self._pods[namespace, name].pod
         self._record(lambda: self.put_pod(before))
         self._remove_pod((namespace, name))
@@ -251,11 +371,15 @@ class Cluster:
     def _insert_pod(self, pod: Pod, key: ObjectName) -> None:
         pod_class = self.class_of(pod)
         self._compiler.hold(pod_class)
+        if pod.controller is not None:
+            _tally(pod_class.owners, pod.controller, 1)
         resident = Resident(pod, pod_class)
         if pod.resize is not None:
             self.nodes.track(resource for resource, _ in resident.use.amounts)
         self._pods[key] = resident
         if pod.node_name is None:
+            if pod.nominated_node_name is not None and pod.wants_node:
+                self.nominated.setdefault(pod.nominated_node_name, {})[key] = pod
             return
         self._by_node.setdefault(pod.node_name, {})[key] = resident
         slot = self.nodes.slots.get(pod.node_name)
@@ -273,7 +397,17 @@ class Cluster:
             slot = self.nodes.slots.get(node_name)
             if slot is not None:
                 self._detach(resident, slot)
+        elif resident.pod.nominated_node_name is not None:
+            self._forget_nomination(resident.pod.nominated_node_name, key)
+        if resident.pod.controller is not None:
+            _tally(resident.pod_class.owners, resident.pod.controller, -1)
         self._compiler.drop(resident.pod_class)
+
+    def _forget_nomination(self, node_name: str, key: ObjectName) -> None:
+        nominated = self.nominated.get(node_name, {})
+        nominated.pop(key, None)
+        if not nominated:
+            self.nominated.pop(node_name, None)
 
     def _attach(self, resident: Resident, slot: int) -> None:
         self._count(resident, slot, 1)
@@ -282,7 +416,7 @@ class Cluster:
         self._count(resident, slot, -1)
 
     def _count(self, resident: Resident, slot: int, pods: int) -> None:
-        """A pod comes to a node (1) or leaves it (-1)."""
+        """Count a pod that comes to a node (`pods` = 1) or leaves it (`pods` = -1)."""
         if resident.pod.finished:
             return
         pod_class = resident.pod_class
@@ -291,6 +425,8 @@ class Cluster:
             self.nodes.use_ports(slot, resident.ports, pods)
         _tally(pod_class.nodes, slot, pods)
         _tally(self._classes_on[slot], pod_class, pods)
+        if pod_class.volumes is not None:
+            self.volumes.count(pod_class.volumes, slot, pods)
         pod_class.count(slot, pods)
 
     # What decisions ask
@@ -298,14 +434,10 @@ class Cluster:
     def class_of(self, pod: Pod) -> PodClass:
         return self._compiler.class_of(pod)
 
-    def pipeline(self, scheduler_name: str) -> Pipeline | None:
-        """The plugins of a profile; None if there is no such profile."""
-        return self._pipelines.get(scheduler_name)
-
     def rows(self, rules: NodeRules, pipeline: Pipeline) -> RowCache:
-        """The cached masks and scores of these rules, brought up to date.
+        """Return the cached masks and scores of these rules, brought up to date.
 
-        Nodes that the rules name are not told from others.
+        They are the same whichever nodes the rules name: these nodes are not treated differently.
         """
         rules = rules.anywhere or rules
         key = (rules, pipeline)
@@ -327,26 +459,26 @@ class Cluster:
     # What is kept
 
     def kept_rows(self) -> tuple[RowCache, ...]:
-        """What is kept of rules that were asked for, the least recently used first."""
+        """Return what is cached for rules that were asked for, the least recently used first."""
         return tuple(self._row_caches.values())
 
     @property
     def kept_rows_bytes(self) -> int:
-        """What all that counts for towards its bound."""
+        """The bytes of all cached rows that count towards ROW_CACHE_BYTES_MAX."""
         return self._row_cache_bytes
 
     def forget_rows(self) -> None:
-        """Drop all that is kept between two placements but the counters: it is worked out anew."""
+        """Drop all that is cached between placements, but not the counters."""
         self._row_caches.clear()
         self._row_cache_bytes = 0
         self._sites.clear()
         self.nodes.views = NodeViews()
 
     def interned(self) -> dict[str, int]:
-        """How many things of each kind are known, for pods that there are or that may come again."""
+        """Return how many things of each kind are known, even if no pod has them now."""
         return {
             **self._compiler.interned(),
-            "matchers by label pair": self._acquaintance.indexed,
+            "matchers by label pair": self._match_index.indexed,
             "sets of nodes": len(self._eligibilities),
         }
 
@@ -370,9 +502,12 @@ class Cluster:
 _NEVER_COMPILED = frozenset(
     (
         "place_pending_pods",
+        "queue_preemption",
+        "queue_preemption_scope",
         "group_search_steps",
         "priority_classes",
         "limited_resources",
+        "policies",
         "opportunity_cost_basis",
         "restrict_all_namespaces_anti_affinity",
         "node_topology_keys",
@@ -382,7 +517,7 @@ _NEVER_COMPILED = frozenset(
         "evictions_per_minute",
     )
 )
-"""Settings that others read, or that are read at the time of use."""
+"""Settings that the engine does not read, or that it reads only when it uses them."""
 
 
 def _compiles_alike(one: ClusterConfig, other: ClusterConfig) -> bool:
@@ -393,11 +528,11 @@ def _compiles_alike(one: ClusterConfig, other: ClusterConfig) -> bool:
     )
 
 
-K = TypeVar("K", int, PodClass)
+K = TypeVar("K", int, PodClass, OwnerReference)
 
 
 def _tally(counts: dict[K, int], key: K, pods: int) -> None:
-    """Add to a count; what comes to zero is not kept."""
+    """Add to a count; a count of zero is not kept."""
     after = counts.get(key, 0) + pods
     if after:
         counts[key] = after

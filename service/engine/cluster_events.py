@@ -1,14 +1,15 @@
-"""What happens to a cluster that may help a pod which waits, as plugins are told of it.
+"""Cluster events: changes that may help a waiting pod, as plugins are told of them.
 
-A plugin that rejected a pod says, by `Plugin.events` and `Plugin.helps`, which of these can turn its verdict: the
-queueing hints of kube-scheduler.
+A plugin that rejected a pod says, by `Plugin.events` and `Plugin.helps`, which events can change
+its verdict. These are the queueing hints of kube-scheduler.
 """
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from service.model.objects import LabelSelector, Node, Pod
+from service.model.kept_object import KeptObject, alike
+from service.model.objects import LabelSelector, Node, Partial, Pod
 from service.model.requests import placed_requests
 
 Pair = tuple[str, str]
@@ -29,37 +30,55 @@ class Change(Enum):
     POD_RELABELLED = "a pod on a node has other labels, or began to terminate"
     POD_RESIZED = "a pod on a node asks for other amounts"
     NAMESPACE_RELABELLED = "a namespace came, went or has other labels"
+    OBJECT_CHANGED = "an object of a kept kind came, went or is another; `objects` tells it"
     ADMISSION = "a rule that pods themselves are admitted by may be another"
 
 
 ANY_CHANGE = frozenset(Change) - {Change.ADMISSION}
-"""For a plugin that cannot say: after each of these the pods that it rejected are tried again."""
+"""The events of a plugin that cannot tell: after each, the pods that it rejected are tried
+again."""
+
+DOMAINS_CHANGE = frozenset(
+    {
+        Change.NODE_ADDED,
+        Change.NODE_REMOVED,
+        Change.NODE_RELABELLED,
+        Change.POD_CAME,
+        Change.POD_LEFT,
+        Change.POD_RELABELLED,
+    }
+)
+"""The events of a plugin that counts pods by topology domain: after each, the domains or their pods
+may be others."""
 
 
 class ClusterEvent(NamedTuple):
     """Something that happened to nodes, namespaces or placed pods."""
 
     change: Change | None
-    """None: anything may be another."""
+    """None if anything may have changed."""
     pods: tuple[Pod, ...] = ()
-    """The pod that came, left or changed, as it was and as it is; empty: no pod did."""
+    """The pod that came, left or changed, as it was and as it is; empty if no pod did."""
     freed: frozenset[str] | None = None
-    """The resources that the pod used, if it left; None if it did not."""
+    """The resources that the pod used, if it left; else None."""
     relabelled: frozenset[str] | None = None
-    """The label keys of which the node has another value now; None if it is not about labels."""
+    """The label keys whose values have changed on the node; None if the event is not about
+    labels."""
     node: tuple[Node | None, Node] | None = None
-    """A node as it was and as it is, whose coming or labels are what it is about."""
+    """A node as it was and as it is, if the event is that it came or has other labels."""
+    objects: tuple[KeptObject[Partial], ...] = ()
+    """An object of a kept kind as it was and as it is; empty if the event is about none."""
 
     @property
     def pod_labels(self) -> frozenset[Pair] | None:
-        """All labels of the pods that it is about; None if it is about none."""
+        """All labels of the pods that the event is about; None if it is about none."""
         if not self.pods:
             return None
         return frozenset(pair for pod in self.pods for pair in pod.labels.items())
 
 
 def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
-    """What it may mean for pods that wait that a node was one thing and is another; None: it is not there."""
+    """Return the events of a change of a node; None stands for a node that does not exist."""
     if after is None:
         return [ClusterEvent(Change.NODE_REMOVED)]
     described = ClusterEvent(Change.NODE_DESCRIBED, node=(before, after))
@@ -77,7 +96,7 @@ def node_events(before: Node | None, after: Node | None) -> list[ClusterEvent]:
 
 
 def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
-    """What it may mean for pods that wait that a pod counts on a node, or did; None: it counts on none."""
+    """Return the events of a change of a pod; None stands for a pod that counts on no node."""
     if before is None or after is None:
         arrived = [ClusterEvent(Change.POD_CAME, (after,))] if after else []
         return [_leaving(before)] if before else arrived
@@ -91,6 +110,16 @@ def pod_events(before: Pod | None, after: Pod | None) -> list[ClusterEvent]:
     return events
 
 
+def object_events(
+    before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+) -> list[ClusterEvent]:
+    """Return the events of a change of an object; None stands for an object that does not exist."""
+    if before is not None and after is not None and alike(before, after):
+        return []
+    known = tuple(each for each in (before, after) if each is not None)
+    return [ClusterEvent(Change.OBJECT_CHANGED, objects=known)]
+
+
 def _leaving(pod: Pod) -> ClusterEvent:
     amounts = placed_requests(pod.spec, pod.resize).amounts
     freed = frozenset(name for name, amount in amounts.items() if amount)
@@ -98,12 +127,15 @@ def _leaving(pod: Pod) -> ClusterEvent:
 
 
 def differing(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
-    """The keys of which one has another value than the other."""
+    """Return the keys that have different values, or that only one of the two has."""
     return frozenset(key for key, _ in before.items() ^ after.items())
 
 
 def selected_pairs(selectors: Iterable[LabelSelector | None]) -> frozenset[Pair] | None:
-    """Labels of which whatever matches any of the selectors has one; None where nothing can be said."""
+    """Return labels such that whatever matches any selector has one of them.
+
+    Returns None if there is no such set.
+    """
     pairs: set[Pair] = set()
     for selector in selectors:
         needed = _pairs_of(selector)

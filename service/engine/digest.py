@@ -1,9 +1,9 @@
-"""A hash over all that an engine counts, equal for all that count the same, however they came to it.
+"""A hash of everything that an engine counts, equal for engines that count the same.
 
-What an engine keeps for itself is left out: which slot a node has and which number a label value,
-counters that only pods had which are gone, or which were only asked about, and all zeros. So two
-engines with the same objects have one digest, and a counter that is wrong in one makes it another.
-It looks at everything, so it is nothing for the way of a decision.
+It leaves out what depends on how an engine came to its state: which slot a node has, which number a
+label value has, counters of pods that are gone or were only asked about, and all zeros. So two
+engines with the same objects have the same digest, and a wrong counter in one of them changes it.
+The digest reads everything, so it is too slow to be computed during a decision.
 """
 
 import hashlib
@@ -21,16 +21,18 @@ from service.engine.state.spread import SpreadRule
 from service.engine.state.topology import NodeItself, TopologyKey
 
 _SIZE = 16
-"""Bytes that stand for one counter, or one set of nodes."""
+"""How many bytes stand for one counter, or one set of nodes."""
 
 
 def digest(cluster: Cluster) -> str:
-    """In hexadecimal."""
+    """Return the hash of everything that the engine of a cluster counts, in hexadecimal."""
     whole = hashlib.sha256()
     for part in (
         *_columns(cluster.nodes),
         *_ports(cluster.nodes),
+        *_volumes(cluster),
         *_residents(cluster),
+        *_nominations(cluster),
         *_Counted(cluster.nodes).lines(cluster.known_classes()),
     ):
         whole.update(part)
@@ -38,7 +40,7 @@ def digest(cluster: Cluster) -> str:
 
 
 def _columns(nodes: NodeTable) -> Iterator[bytes]:
-    """What is used of each node, and what it has, by its name."""
+    """Yield what each node has and what is used of it, ordered by the nodes' names."""
     order = nodes.by_name()
     yield msgspec.json.encode(sorted(nodes.slots))
     columns = {
@@ -58,7 +60,7 @@ def _columns(nodes: NodeTable) -> Iterator[bytes]:
 
 
 def _ports(nodes: NodeTable) -> Iterator[bytes]:
-    """Who holds host ports, as nodes know it, and as it is known by port."""
+    """Yield which host ports are held, once as nodes have it and once as it is indexed by port."""
     for name in sorted(nodes.slots):
         held = nodes.ports[nodes.slots[name]]
         if held:
@@ -69,8 +71,20 @@ def _ports(nodes: NodeTable) -> Iterator[bytes]:
             yield msgspec.json.encode((port, named))
 
 
+def _volumes(cluster: Cluster) -> Iterator[bytes]:
+    """What is known of volumes, and how many pods on each node use each claim."""
+    for each in cluster.volumes.objects():
+        yield type(each).__name__.encode() + msgspec.json.encode(each, order="deterministic")
+    for key, slots in sorted(cluster.volumes.users()):
+        named = sorted((_name(cluster.nodes, slot), pods) for slot, pods in slots.items())
+        yield msgspec.json.encode((key, named))
+
+
 def _residents(cluster: Cluster) -> Iterator[bytes]:
-    """How many pods of each kind are known, and how many count on each node, which is known twice."""
+    """Return how many pods of each kind are known, and how many count on each node.
+
+    The latter is known to the classes and to the nodes, so it is taken from both.
+    """
     known: Counter[bytes] = Counter()
     kinds = {each: _kind(each) for each in cluster.known_classes()}
     for pod_class, kind in kinds.items():
@@ -83,13 +97,19 @@ def _residents(cluster: Cluster) -> Iterator[bytes]:
     return (msgspec.json.encode(each) for each in sorted(known.items()))
 
 
+def _nominations(cluster: Cluster) -> Iterator[bytes]:
+    """Yield for which pods room is kept on which node."""
+    for node_name, pods in sorted(cluster.nominated.items()):
+        yield msgspec.json.encode((node_name, sorted(pods)))
+
+
 def _kind(pod_class: PodClass) -> bytes:
     labels = sorted(pod_class.labels.items())
     return msgspec.json.encode((pod_class.namespace, labels, pod_class.terminating))
 
 
 class _Counted:
-    """The counters that pods which are known have to do with, each told once."""
+    """The counters that have to do with known pods, each written once."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
@@ -98,7 +118,7 @@ class _Counted:
         self._sets: dict[Eligibility, bytes] = {}
 
     def lines(self, classes: Iterable[PodClass]) -> list[bytes]:
-        """In an order that depends on nothing but what they say."""
+        """Return the lines in an order that depends on their content alone."""
         lines: set[bytes] = set()
         for template in {each.template for each in classes}:
             lines.update(self._of_terms(template))
@@ -110,6 +130,8 @@ class _Counted:
     def _of_terms(self, template: Template) -> Iterator[bytes]:
         terms: tuple[AffinityTerm, ...] = (
             *template.affinity,
+            *template.affinity_of_first,
+            *(() if template.siblings is None else (template.siblings,)),
             *template.enduring_affinity,
             *template.anti_affinity,
             *template.preferred,
@@ -119,16 +141,22 @@ class _Counted:
 
     def _of_owned(self, template: Template) -> Iterator[bytes]:
         for term in template.owned:
-            name = (term.role.value, str(term.weight))
-            yield _line(name, term.matcher.matcher, self._domains(term.counter))
+            name: tuple[str, ...] = (term.role.value, str(term.weight))
+            counted = self._domains(term.counter)
+            if term.limit is not None:
+                name = (*name, str(term.max_per_domain))
+                counted += self._domains(term.limit.pods)
+            yield _line(name, term.matcher.matcher, counted)
 
     def _of_spread(self, template: Template, rule: SpreadRule) -> bytes:
         counted = b"" if rule.counter is None else self._domains(rule.counter)
-        matcher = (template.namespace, rule.selector)
+        matcher: tuple[object, ...] = (template.namespace, rule.selector)
+        if rule.namespaces is not None:
+            matcher = (*matcher, rule.namespaces)
         return _line("spread", matcher, self._set(rule.eligibility) + counted)
 
     def _domains(self, counter: DomainCounter) -> bytes:
-        """The domains that hold any, by the value of their label."""
+        """Return a hash of the domains that hold any pods, by the values of their label."""
         found = self._counters.get(counter)
         if found is None:
             key, held = counter.key, counter.counts
@@ -142,7 +170,7 @@ class _Counted:
         return found
 
     def _value(self, key: TopologyKey, domain: int) -> str:
-        """Empty for a domain that should hold nobody, as no node is in it."""
+        """Return a domain's value; empty for a domain without nodes, which should hold no pods."""
         if isinstance(key, NodeItself):
             return _name(self._nodes, domain)
         values = key.values.values
@@ -158,7 +186,7 @@ class _Counted:
 
 
 def _name(nodes: NodeTable, slot: int) -> str:
-    """Empty for a slot that has no node."""
+    """Return a node's name; it is empty for a slot without a node."""
     node = nodes.nodes[slot] if slot < len(nodes.nodes) else None
     return "" if node is None else node.name
 
@@ -172,7 +200,7 @@ def _line(name: object, matcher: object, counted: bytes) -> bytes:
 
 
 def _in_order(value: object) -> object:
-    """Sets have no order of their own, and another one in each process."""
+    """Turn sets into sorted lists, as the order of a set differs from process to process."""
     if isinstance(value, frozenset):
         return sorted((_in_order(each) for each in value), key=msgspec.json.encode)
     if isinstance(value, tuple):

@@ -1,14 +1,19 @@
-"""Groups placed as one: every member in the state with all the others, or none.
+"""Groups that are placed together: every member in the state with all others, or none.
 
-After a lost race the nodes chosen before come first: all of them, then as many as still pass. Then
-three attempts, each costlier than the one before: one by one with all rules; one by one within
-each domain of a co-location key, taking for granted what other members may still bring; and a
-search with backtracking, bounded in steps. Whatever is found is checked whole: each member with
-itself taken out of the state that has them all.
+After a lost race, the nodes that were chosen before are tried first: all of them, then as many as
+still pass. Then there are three attempts, each costlier than the one before: one by one with all
+rules; one by one within each domain of a topology key by which members have affinity to each other,
+where a rule that later members may still satisfy is taken as satisfied; and a search with
+backtracking, bounded in steps. Whatever is found is checked as a whole: each member is taken out of
+the state that has all of them, and checked against it.
+
+Members that have to be in one domain of a node label (`Colocation`) are tried in each domain: one by
+one in all domains, in the order of `domains_by_fit`, and only then by searches with backtracking.
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, product
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -16,6 +21,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine.cluster import Cluster
+from service.engine.colocation import Colocation, domains_of
 from service.engine.placement import (
     Placement,
     best_placement,
@@ -23,59 +29,74 @@ from service.engine.placement import (
     pipeline_of,
     place,
     relation_vetoes,
+    unreserved,
 )
 from service.engine.questions.explanation import check
+from service.engine.questions.volume_bindings import assume_bindings, bindings_on
 from service.engine.ranking.candidates import Candidates
 from service.engine.refusal import Refusal, refuse
 from service.engine.state.classes import PodClass
 from service.engine.state.rank_bits import VETO
 from service.engine.state.vetoes import Vetoes
+from service.engine.state.within import Within, within_domain
 from service.model.objects import Pod
 
 T = TypeVar("T")
 Search = Generator[None, None, T]
 """The steps of a search, each of a few milliseconds at most."""
+_Choice = tuple[str | None, ...]
+"""The values of the labels by which members have to be together; None: no node has the label."""
 _STEPS_AT_ONCE = 16
-"""Of a search that goes deep, where every step is passed on by each level."""
+"""A deep search yields only after so many of its steps, as each level passes every yield on."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupPlacement:
-    """One placement per member, in their order."""
+    """One placement for each member, in the members' order."""
 
     placements: tuple[Placement, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRefusal:
-    """Which member the best attempt failed on, and why."""
+    """The member that the best attempt failed on, and why it failed."""
 
     failed: int
     refusal: Refusal
     exhausted: bool
-    """The search ended for lack of steps, not of possibilities."""
+    """Whether the search ended because its steps were used up."""
     steps: int = 0
-    """So many of them were made."""
+    """How many steps were made."""
+    tried: int = 0
+    """How many domains were tried, if members have to be in one."""
 
     @property
     def message(self) -> str:
-        """Why the member failed, and whether all was tried."""
-        if not self.exhausted:
-            return self.refusal.message
-        told = "The search ended at groupSearchSteps; a placement may still exist."
-        return f"{self.refusal.message} {told}"
+        """Say why the member failed, and whether everything was tried."""
+        told = [self.refusal.message]
+        if self.tried > 1:
+            told.append(f"None of the {self.tried} domains that were tried takes the whole group.")
+        if self.exhausted:
+            told.append("The search ended at groupSearchSteps; a placement may still exist.")
+        return " ".join(told)
 
 
 def place_group(
-    cluster: Cluster, pods: Sequence[Pod], hints: Sequence[str | None] = ()
+    cluster: Cluster,
+    pods: Sequence[Pod],
+    hints: Sequence[str | None] = (),
+    colocations: Sequence[Colocation] = (),
 ) -> GroupPlacement | GroupRefusal:
-    """Nodes for all pods together; changes nothing.
+    """Find nodes for all pods together; changes nothing.
 
-    `hints`, one per pod if there are any, are the nodes chosen before a lost race: kept if the
-    whole group still passes there, else as far as they do.
-    Raises `UnknownSchedulerError`.
+    `hints`, if there are any, are one for each pod: the nodes that were chosen before a lost race.
+    They are kept if the whole group still passes there, or else as far as members do. `colocations`
+    say which of the pods have to be in one domain.
+
+    Raises:
+        UnknownSchedulerError: a pod's scheduler is no profile of the cluster.
     """
-    search = placing_group(cluster, pods, hints)
+    search = placing_group(cluster, pods, hints, colocations)
     while True:
         try:
             next(search)
@@ -85,31 +106,46 @@ def place_group(
 
 
 def placing_group(
-    cluster: Cluster, pods: Sequence[Pod], hints: Sequence[str | None] = ()
+    cluster: Cluster,
+    pods: Sequence[Pod],
+    hints: Sequence[str | None] = (),
+    colocations: Sequence[Colocation] = (),
 ) -> Search[GroupPlacement | GroupRefusal]:
-    """The steps of `place_group`; between them the cluster has tentative pods, and may not change."""
-    return GroupSearch(cluster, pods).run(hints)
+    """Do what `place_group` does step by step.
+
+    Between the steps the cluster has tentative pods, and must not be changed.
+    """
+    return GroupSearch(cluster, pods, colocations).run(hints)
 
 
 class GroupSearch:
     """The attempts for one group, and the best failure among them; `placing_group` runs one."""
 
-    def __init__(self, cluster: Cluster, pods: Sequence[Pod]) -> None:
+    def __init__(
+        self, cluster: Cluster, pods: Sequence[Pod], colocations: Sequence[Colocation] = ()
+    ) -> None:
         self._cluster = cluster
+        self._colocations = colocations
+        self._within: list[Within | None] = [None] * len(pods)
+        """The domain in which each member is tried now, if it has to be in one."""
         self._pods = pods
         self._classes = [cluster.class_of(pod) for pod in pods]
+        self._bindings: dict[int, dict[str, str] | None] = {}
+        """What the claims of each member got when it was bound last."""
         self._start = cluster.mark()
         self._steps = self._steps_max = cluster.config.group_search_steps
+        self._tried = 0
+        """How many domains were tried, if members have to be in one."""
         self._failed = 0
         self._refusal: Refusal | None = None
 
     def run(self, hints: Sequence[str | None]) -> Search[GroupPlacement | GroupRefusal]:
-        """All attempts, until one succeeds; the cluster is then as it was."""
+        """Make all attempts until one succeeds; afterwards the cluster is as it was."""
         try:
             for attempt in self._attempts(hints):
                 found = yield from attempt
                 if found is not None:
-                    return GroupPlacement(tuple(found))
+                    return GroupPlacement(tuple(self._with_bindings(found)))
                 self._cluster.undo(self._start)
         finally:
             self._cluster.undo(self._start)
@@ -119,53 +155,107 @@ class GroupSearch:
             self._refusal,
             exhausted=self._steps <= 0,
             steps=self._steps_max - max(self._steps, 0),
+            tried=self._tried,
         )
 
     def _attempts(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
-        if hints and all(hints):
-            yield self._kept([hint for hint in hints if hint is not None])
-        if any(hints):
-            yield self._mended(hints)
+        if self._colocations:
+            yield from self._attempts_by_domain(hints)
+            return
+        yield from self._with_hints(hints)
         yield self._one_by_one()
         for domain in self._domains():
             yield self._one_by_one_in(domain)
         yield self._searched()
 
+    def _with_hints(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
+        if hints and all(hints):
+            yield self._kept([hint for hint in hints if hint is not None])
+        if any(hints):
+            yield self._mended(hints)
+
+    def _attempts_by_domain(self, hints: Sequence[str | None]) -> "Iterator[_Attempt]":
+        """Try all domains at little cost before any of them is searched at length.
+
+        Every member that is tried in a domain counts as a step.
+        """
+        domains: list[list[str | None]] = []
+        yield self._listed(domains, hints)
+        # There are no more choices than the search has steps, and one always.
+        choices: list[_Choice] = list(islice(product(*domains), self._steps_max))
+        if any(hints):
+            self._choose(choices[0])
+            yield from self._with_hints(hints)
+        quick: list[Callable[[], _Attempt]] = [self._one_by_one]
+        if any(True for _ in self._domains()):
+            quick.append(self._one_by_one_in)
+        for attempt in quick:
+            for number, choice in enumerate(choices, 1):
+                if self._steps <= 0:
+                    return
+                self._choose(choice)
+                self._tried = max(self._tried, number)
+                yield attempt()
+                self._steps -= len(self._pods)
+        for choice in choices:
+            if self._steps <= 0:
+                return
+            self._choose(choice)
+            yield self._searched()
+
+    def _listed(self, domains: list[list[str | None]], hints: Sequence[str | None]) -> "_Attempt":
+        """Place nothing yet, but add the domains of one colocation after the other."""
+        for each in self._colocations:
+            yield
+            pods = [self._pods[i] for i in each.members]
+            domains.append(domains_of(self._cluster, each, pods, hints))
+        return None
+
+    def _choose(self, values: _Choice) -> None:
+        """Have members tried in these domains from now on."""
+        for colocation, value in zip(self._colocations, values, strict=True):
+            within = within_domain(self._cluster.nodes, colocation.key, value)
+            for index in colocation.members:
+                self._within[index] = within
+
     def _kept(self, hints: list[str]) -> "_Attempt":
         if any(hint not in self._cluster.nodes.slots for hint in hints):
             return None
-        for pod, hint in zip(self._pods, hints, strict=True):
-            self._bind(pod, hint)
+        for index, hint in enumerate(hints):
+            self._bind(index, hint)
+        if None in self._bindings.values():
+            return None
         return (yield from self.checked(hints))
 
     def _mended(self, hints: Sequence[str | None]) -> "_Attempt":
-        """Those that still pass where they were to go; then the others, seeing these."""
+        """Keep the hints that still pass; then place the other members, seeing these."""
         names: dict[int, str] = {}
         for index, (pod, hint) in enumerate(zip(self._pods, hints, strict=True)):
             yield
-            answer = place(self._cluster, pod, hint=hint)
+            answer = place(self._cluster, pod, hint, self._within[index])
             if isinstance(answer, Placement) and answer.node_name == hint:
-                self._bind(pod, hint)
+                self._bind(index, hint)
                 names[index] = hint
         return (yield from self._one_by_one(names))
 
     def _one_by_one(self, bound: Mapping[int, str] = MappingProxyType({})) -> "_Attempt":
-        """Each member with all rules, seeing those before it and those that are `bound`."""
+        """Place each member with all rules, seeing those before it and those that are `bound`."""
         names = dict(bound)
         for index, pod in enumerate(self._pods):
             if index in bound:
                 continue
             yield
-            answer = place(self._cluster, pod)
+            known = self._knows_failure(index)
+            answer = place(self._cluster, pod, within=self._within[index], untold=known)
             if isinstance(answer, Refusal):
                 self._note(index, answer)
                 return None
-            self._bind(pod, answer.node_name)
+            self._bind(index, answer.node_name)
             names[index] = answer.node_name
         return (yield from self.checked([names[index] for index in range(len(names))]))
 
     def _domains(self) -> Iterator[Vetoes]:
-        """For each domain of each key that members require of each other: it excludes the rest."""
+        """Yield, for each domain of the members' mutual affinity, a veto of all other nodes."""
         keys = dict.fromkeys(
             term.counter.key
             for pod_class in self._classes
@@ -176,32 +266,38 @@ class GroupSearch:
             for _, domain in sorted(key.values.items()):
                 yield Vetoes(key, nodes=np.where(key.domain_of == domain, 0, VETO))
 
-    def _one_by_one_in(self, domain: Vetoes) -> "_Attempt":
+    def _one_by_one_in(self, *domain: Vetoes) -> "_Attempt":
         names = []
-        for index, pod in enumerate(self._pods):
+        for index in range(len(self._pods)):
             yield
-            choice = self._choice(index, domain)
+            choice = self._choice(index, *domain)
             if choice is None:
-                self._note(index, self._reason(index))
+                if not self._knows_failure(index):
+                    self._note(index, self._reason(index))
                 return None
-            self._bind(pod, choice.node_name)
+            self._bind(index, choice.node_name)
             names.append(choice.node_name)
         return (yield from self.checked(names))
 
-    def _choice(self, index: int, domain: Vetoes) -> Placement | None:
+    def _choice(self, index: int, *domain: Vetoes) -> Placement | None:
         pod, pod_class = self._pods[index], self._classes[index]
-        return best_placement(self._cluster, pod, pod_class, self._hopeful(index, domain))
+        return best_placement(self._cluster, pod, pod_class, self._hopeful(index, *domain))
 
     def _hopeful(self, index: int, *more: Vetoes) -> Candidates:
-        """Candidates under the rules that later members can only make worse, never mend."""
+        """Return the candidates under the rules that later members can only make worse."""
         pod, pod_class = self._pods[index], self._classes[index]
         pipeline = pipeline_of(self._cluster, pod)
         nodes = self._cluster.nodes
         vetoes = relation_vetoes(nodes, pod_class, pipeline, expected=self._classes)
-        return candidates_of(self._cluster, pod_class, pipeline, [*vetoes, *more])
+        within = self._within[index]
+        more = more if within is None else (*more, within.vetoes)
+        found = candidates_of(self._cluster, pod_class, pipeline, [*vetoes, *more])
+        if self._cluster.nominated:
+            return unreserved(self._cluster, pod, found, self._classes, more)
+        return found
 
     def _searched(self) -> "_Attempt":
-        """Depth first over all nodes, like members in the order of their nodes."""
+        """Search depth first over all nodes; members of one class take slots in ascending order."""
         return self._deeper(0, [])
 
     def _deeper(self, index: int, slots: list[int]) -> "_Attempt":
@@ -214,7 +310,7 @@ class GroupSearch:
                 return None
             if self._steps % _STEPS_AT_ONCE == 0:
                 yield
-            self._bind(self._pods[index], self._node_name(slot))
+            self._bind(index, self._node_name(slot))
             found = yield from self._deeper(index + 1, [*slots, slot])
             if found is not None:
                 return found
@@ -222,7 +318,11 @@ class GroupSearch:
         return None
 
     def _candidates(self, index: int, slots: list[int]) -> list[int]:
-        """Feasible slots, best first; of like members the later takes no earlier slot."""
+        """Return the feasible slots, best first.
+
+        A member of the same class as the one before takes no earlier slot than that: exchanging the
+        two would make no difference.
+        """
         ranks = self._hopeful(index).ranks
         feasible = np.flatnonzero(ranks >= 0)
         same = index > 0 and self._classes[index] is self._classes[index - 1]
@@ -231,14 +331,14 @@ class GroupSearch:
         return [int(slot) for slot in feasible[np.argsort(-ranks[feasible], kind="stable")]]
 
     def checked(self, names: Sequence[str]) -> "_Attempt":
-        """The whole group once more, each member with itself taken out."""
+        """Check the whole group once more, each member with itself taken out."""
         placements = []
         for index, (pod, name) in enumerate(zip(self._pods, names, strict=True)):
             if index % _STEPS_AT_ONCE == _STEPS_AT_ONCE - 1:
                 yield
             mark = self._cluster.mark()
             self._cluster.delete_pod(pod.namespace, pod.name)
-            answer = place(self._cluster, pod, hint=name)
+            answer = place(self._cluster, pod, name, self._within[index])
             if isinstance(answer, Refusal) or answer.node_name != name:
                 self._note(index, _broken_by_the_rest(name, check(self._cluster, pod, name)))
                 return None
@@ -247,19 +347,33 @@ class GroupSearch:
         return placements
 
     def _reason(self, index: int) -> Refusal:
-        pod, pod_class = self._pods[index], self._classes[index]
-        return refuse(self._cluster, pod_class, pipeline_of(self._cluster, pod))
+        pod = self._pods[index]
+        return refuse(self._cluster, pod, pipeline_of(self._cluster, pod), self._within[index])
 
     def _note(self, failed: int, refusal: Refusal) -> None:
         """Keep the failure of the attempt that came furthest."""
-        if self._refusal is None or failed > self._failed:
+        if not self._knows_failure(failed):
             self._failed, self._refusal = failed, refusal
+
+    def _knows_failure(self, index: int) -> bool:
+        """Whether another attempt came as far as this member, so that nobody asks why it fails."""
+        return self._refusal is not None and index <= self._failed
 
     def _awaited(self, matched: dict[PodClass, None]) -> bool:
         return any(pod_class in matched for pod_class in self._classes)
 
-    def _bind(self, pod: Pod, node_name: str) -> None:
+    def _bind(self, index: int, node_name: str) -> None:
+        pod = self._pods[index]
+        bindings = bindings_on(self._cluster, pod, node_name)
+        assume_bindings(self._cluster, pod, node_name, bindings or {})
+        self._bindings[index] = bindings
         self._cluster.put_pod(replace(pod, node_name=node_name))
+
+    def _with_bindings(self, found: Sequence[Placement]) -> Iterator[Placement]:
+        """Add the bindings that were checked: in another order members could get others."""
+        for index, placement in enumerate(found):
+            bindings = self._bindings[index]
+            yield Placement(placement.node_name, placement.score, bindings)
 
     def _node_name(self, slot: int) -> str:
         node = self._cluster.nodes.nodes[slot]

@@ -1,15 +1,18 @@
-"""The plugins of one profile, put where they are asked, each with what it weighs.
+"""The plugins of one profile, put where they are asked, each with its weight.
 
-Here it is decided once per profile who is asked when; placements go over tuples of those whom it concerns.
+Which plugins are asked when is decided once for each profile; placements then go through tuples of
+the plugins concerned.
 """
 
 from service.engine.plugin import NodePlugin, RelationPlugin
 from service.engine.registry import known_plugins
+from service.engine.state.rules import ProfileRules
+from service.engine.volume_plugin import VolumePlugin
 from service.model.config import ClusterConfig, SchedulerProfile
 
 
 class RelativeWeight:
-    """A plugin that scores by relations, as a profile weighs it."""
+    """A plugin that scores by relations, with its weight in a profile."""
 
     __slots__ = ("plugin", "weight")
 
@@ -18,32 +21,47 @@ class RelativeWeight:
         self.weight = weight
 
     def scale(self, above: int, span: int) -> int:
-        """What the plugin's score of a node weighs whose sum of terms is so far above the least."""
+        """Return the weighed score of a node whose sum of terms is `above` the least one.
+
+        `span` is the difference between the greatest and the least sum.
+        """
         return self.weight * self.plugin.scale(above, span)
 
 
 class Pipeline:
-    """One profile."""
+    """The plugins of one profile."""
 
     def __init__(self, profile: SchedulerProfile, config: ClusterConfig) -> None:
         plugins = [each.of(profile, config) for each in known_plugins().values()]
         self.weights = dict(profile.weights)
-        """Of the plugins that score."""
+        """The weights of the plugins that score."""
         self.filters = tuple(each for each in plugins if each.name in profile.filters)
         self.scores = tuple(
             (each, self.weights[each.name]) for each in plugins if each.name in self.weights
         )
-        self.narrowing = tuple(each for each in self.filters if each.narrows)
+        self.named_if_skipped = frozenset(
+            each.name for each, _ in self.scores if not each.is_unnamed_if_skipped
+        )
+        """The plugins that explanations name where they do not score a pod."""
+        self.prefilters = tuple(each for each in self.filters if each.prefilters)
+        self.narrows = any(each.narrows for each in self.filters)
+        self.rules = ProfileRules()
+        """The rules that the profile has for its pods besides their own."""
+        for each in plugins:
+            self.rules = each.added_to(self.rules)
         self._filtering = profile.filters
 
         nodes = tuple(each for each in self.filters if isinstance(each, NodePlugin))
         self.static_filters = tuple(each for each in nodes if not each.reads_usage)
-        """They read only the node itself, not what is placed on it."""
+        """Filters that read only the node itself, not what is placed on it."""
         self.usage_filters = tuple(each for each in nodes if each.reads_usage)
-        """They read what is placed on the node."""
+        """Filters that read what is placed on the node."""
+        relations = tuple(each for each in self.filters if isinstance(each, RelationPlugin))
         self.relation_filters = tuple(
-            each for each in self.filters if isinstance(each, RelationPlugin)
+            each for each in relations if not isinstance(each, VolumePlugin)
         )
+        self.volume_filters = tuple(each for each in relations if isinstance(each, VolumePlugin))
+        """They are asked only of pods with volumes."""
 
         rated = tuple(
             (each, weight) for each, weight in self.scores if isinstance(each, NodePlugin)
@@ -61,5 +79,5 @@ class Pipeline:
 
 
 def pipelines_of(config: ClusterConfig) -> dict[str, Pipeline]:
-    """One pipeline per scheduler name; `default-scheduler` always exists."""
+    """Make one pipeline for each scheduler name; `default-scheduler` always exists."""
     return {name: Pipeline(each, config) for name, each in config.scheduler_profiles().items()}

@@ -1,13 +1,17 @@
-"""Where a pod goes: all filters on all nodes, then the greatest score; ties by hash.
+"""Where a pod goes: all filters on all nodes, then the greatest score; ties are broken by hash.
 
-The fast path reads cached ranks (`service.engine.ranking.rank_cache`) and counters. `service.engine.questions.explanation`
-asks the same plugins for their reasons, node by node.
+The fast path reads cached ranks (`service.engine.ranking.rank_cache`) and counters.
+`service.engine.questions.explanation` asks the same plugins for their reasons, node by node.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from service.engine.cluster import Cluster
+from service.engine.fallbacks import fallbacks, variant
+from service.engine.nominations import assume, reservations
 from service.engine.pipeline import Pipeline, RelativeWeight
 from service.engine.plugin import DomainScores, RelativeScore
 from service.engine.ranking.candidates import Candidates
@@ -15,8 +19,9 @@ from service.engine.refusal import Refusal, refuse
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints
 from service.engine.state.nodes import NodeTable
-from service.engine.state.rank_bits import TIE_BITS, tie_hash
+from service.engine.state.rank_bits import TIE_BITS, VETO, tie_hash
 from service.engine.state.vetoes import Vetoes
+from service.engine.state.within import Within
 from service.model.objects import Pod
 
 
@@ -25,33 +30,91 @@ class Placement(NamedTuple):
 
     node_name: str
     score: int
+    bindings: Mapping[str, str] | None = None
+    """Of a group's member: its claims to volumes, or `PROVISION`, that the group was checked with."""
+
+
+UNTOLD = Refusal("")
+"""Stands for a refusal of which nobody wants to know the reasons."""
 
 
 class UnknownSchedulerError(LookupError):
     """The pod's `schedulerName` is no profile of the cluster."""
 
 
-def place(cluster: Cluster, pod: Pod, hint: str | None = None) -> Placement | Refusal:
-    """The best feasible node for a pod; changes nothing.
+def place(
+    cluster: Cluster,
+    pod: Pod,
+    hint: str | None = None,
+    within: Within | None = None,
+    *,
+    untold: bool = False,
+) -> Placement | Refusal:
+    """Find the best feasible node for a pod; changes nothing.
 
-    A feasible `hint` (the node chosen before a lost race) is kept without a search.
-    Raises `UnknownSchedulerError` if the pod's scheduler is no profile.
+    A feasible `hint` (the node chosen before a lost race) is kept without a search, and else the
+    node that is nominated for the pod. Only nodes `within` a domain come into question, if it is
+    given. If nobody wants to know why no node is feasible, it may stay `untold`, which saves time.
+
+    Raises:
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
     """
     pipeline = pipeline_of(cluster, pod)
     pod_class = cluster.class_of(pod)
+    if pod_class.template.falls_back:
+        pod = settled(cluster, pod, within)
+        pod_class = cluster.class_of(pod)
     vetoes = relation_vetoes(cluster.nodes, pod_class, pipeline)
+    if within is not None:
+        vetoes.append(within.vetoes)
     candidates = candidates_of(cluster, pod_class, pipeline, vetoes)
-    kept = None if hint is None else cluster.nodes.slots.get(hint)
-    if kept is not None and candidates.has(kept):
-        candidates = Candidates(cluster.nodes, candidates.rows, vetoes, only=[kept])
+    if cluster.nominated:
+        candidates = unreserved(
+            cluster, pod, candidates, more=() if within is None else (within.vetoes,)
+        )
+    if hint is not None or pod.nominated_node_name is not None:
+        candidates = _kept(cluster, candidates, (hint, pod.nominated_node_name))
     best = best_placement(cluster, pod, pod_class, candidates)
-    return best if best is not None else refuse(cluster, pod_class, pipeline)
+    if best is not None:
+        return best
+    return UNTOLD if untold else refuse(cluster, pod, pipeline, within)
+
+
+def settled(cluster: Cluster, pod: Pod, within: Within | None = None) -> Pod:
+    """Return the pod with each constraint that may fall back as hard or soft as it is now.
+
+    Such a constraint is hard if that leaves a node on which the pod fits, with those before it that
+    are hard; if a domain is given, a node `within` it.
+
+    Raises:
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+    """
+    indexes = fallbacks(pod)
+    if not indexes:
+        return pod
+    template = cluster.class_of(pod).template
+    whole = variant(pod, template, indexes)
+    if _fits_anywhere(cluster, whole, within):
+        return whole
+    hard: tuple[int, ...] = ()
+    for index in indexes if len(indexes) > 1 else ():
+        if _fits_anywhere(cluster, variant(pod, template, (*hard, index)), within):
+            hard = (*hard, index)
+    return variant(pod, template, hard)
+
+
+def _fits_anywhere(cluster: Cluster, pod: Pod, within: Within | None) -> bool:
+    more = () if within is None else (within.vetoes,)
+    candidates = _candidates(cluster, pod, (), more)
+    if cluster.nominated:
+        candidates = unreserved(cluster, pod, candidates, more=more)
+    return best_placement(cluster, pod, cluster.class_of(pod), candidates) is not None
 
 
 def best_placement(
     cluster: Cluster, pod: Pod, pod_class: PodClass, candidates: Candidates
 ) -> Placement | None:
-    """The candidate of the greatest total score; None if there is none."""
+    """Return the candidate with the greatest total score; None if there is no candidate."""
     if not cluster.nodes.size:
         return None
     pipeline = pipeline_of(cluster, pod)
@@ -73,8 +136,12 @@ def best_placement(
 
 
 def pipeline_of(cluster: Cluster, pod: Pod) -> Pipeline:
-    """The profile that the pod's `schedulerName` selects. Raises `UnknownSchedulerError`."""
-    pipeline = cluster.pipeline(pod.spec.scheduler_name)
+    """Return the profile that the pod's `schedulerName` selects.
+
+    Raises:
+        UnknownSchedulerError: there is no such profile.
+    """
+    pipeline = cluster.pipelines.get(pod.spec.scheduler_name)
     if pipeline is None:
         raise UnknownSchedulerError(pod.spec.scheduler_name)
     return pipeline
@@ -83,18 +150,65 @@ def pipeline_of(cluster: Cluster, pod: Pod) -> Pipeline:
 def candidates_of(
     cluster: Cluster, pod_class: PodClass, pipeline: Pipeline, vetoes: Sequence[Vetoes]
 ) -> Candidates:
-    """The nodes that pods of a class may choose from, given what rules on other pods exclude."""
+    """Return the nodes that pods of a class may choose from, given what vetoes exclude."""
     rules, nodes = pod_class.template.rules, cluster.nodes
     only = None
-    if rules.named is not None and pipeline.narrowing:
+    if rules.named is not None and pipeline.narrows:
         only = [nodes.slots[name] for name in rules.named if name in nodes.slots]
+    for each in vetoes:
+        if each.only is not None:
+            only = [slot for slot in (each.only if only is None else only) if slot in each.only]
     return Candidates(nodes, cluster.rows(rules, pipeline), vetoes, only)
+
+
+def _kept(cluster: Cluster, candidates: Candidates, names: Iterable[str | None]) -> Candidates:
+    """Leave only the first of these nodes that is a candidate, if any is."""
+    for name in names:
+        slot = None if name is None else cluster.nodes.slots.get(name)
+        if slot is not None and candidates.has(slot):
+            return candidates.only(slot)
+    return candidates
+
+
+def unreserved(
+    cluster: Cluster,
+    pod: Pod,
+    candidates: Candidates,
+    expected: Sequence[PodClass] = (),
+    more: Sequence[Vetoes] = (),
+) -> Candidates:
+    """Leave out the nodes on which a pod does not fit beside pods that are nominated for them.
+
+    `expected` are as for `relation_vetoes`, and `more` are vetoes besides these.
+    """
+    open_ones = [each for each in reservations(cluster, pod) if candidates.has(each.slot)]
+    if not open_ones:
+        return candidates
+    excluded = np.zeros(cluster.nodes.size, dtype=np.int64)
+    for each in open_ones:
+        mark = cluster.mark()
+        assume(cluster, each)
+        if not _candidates(cluster, pod, expected).has(each.slot):
+            excluded[each.slot] = VETO
+        cluster.undo(mark)
+    # What was asked before may share arrays with what was asked in between, so it is asked anew.
+    return _candidates(
+        cluster, pod, expected, [*more, Vetoes(cluster.nodes.itself, nodes=excluded)]
+    )
+
+
+def _candidates(
+    cluster: Cluster, pod: Pod, expected: Sequence[PodClass], more: Sequence[Vetoes] = ()
+) -> Candidates:
+    pipeline, pod_class = pipeline_of(cluster, pod), cluster.class_of(pod)
+    vetoes = relation_vetoes(cluster.nodes, pod_class, pipeline, expected)
+    return candidates_of(cluster, pod_class, pipeline, [*vetoes, *more])
 
 
 def relation_vetoes(
     nodes: NodeTable, pod_class: PodClass, pipeline: Pipeline, expected: Sequence[PodClass] = ()
 ) -> list[Vetoes]:
-    """What the filters exclude that look at other pods.
+    """Return what the filters exclude that look at other pods.
 
     A rule that pods of the `expected` classes may still come to satisfy is taken as satisfied.
     """
@@ -102,13 +216,16 @@ def relation_vetoes(
     for plugin in pipeline.relation_filters:
         if plugin.concerns(pod_class):
             vetoes += [v for v in plugin.vetoes(nodes, pod_class, expected) if v.may_exclude]
+    if pod_class.volumes is not None:
+        for volume_plugin in pipeline.volume_filters:
+            vetoes += [v for v in volume_plugin.vetoes(nodes, pod_class) if v.may_exclude]
     return vetoes
 
 
 def _relations(
     nodes: NodeTable, pod_class: PodClass, pipeline: Pipeline
 ) -> list[tuple[RelativeScore, RelativeWeight]]:
-    """The relations to other pods by which pods of a class are scored, each with its weight."""
+    """Return the relations to other pods that score pods of a class, each with its weight."""
     answer = []
     for each in pipeline.relation_scores:
         score = each.plugin.scoring(nodes, pod_class)
@@ -120,7 +237,10 @@ def _relations(
 def _relative_scores(
     relations: list[tuple[RelativeScore, RelativeWeight]], candidates: Candidates
 ) -> list[DomainScores | Ints]:
-    """Weighed scores that depend on who the candidates are; those per node shifted like ranks."""
+    """Return the weighed scores that depend on which nodes are candidates.
+
+    Scores by node, shape (nodes,), int64, are shifted by TIE_BITS like ranks.
+    """
     answer: list[DomainScores | Ints] = []
     for plugin, weight, raw in candidates.rows.raw:
         answer.append((weight << TIE_BITS) * plugin.normalize(raw, candidates.ranks))

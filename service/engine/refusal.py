@@ -7,10 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
+from service.engine.nominations import assume, reservations
 from service.engine.pipeline import Pipeline
 from service.engine.plugin import Failure
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Mask
+from service.engine.state.within import GROUP_TOPOLOGY, Within
+from service.model.objects import Pod
 
 NO_NODES = "no nodes available to schedule pods"
 NARROWED = "node(s) didn't satisfy plugin(s) [{}]"
@@ -18,60 +21,143 @@ NARROWED = "node(s) didn't satisfy plugin(s) [{}]"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """No node is feasible."""
+    """The answer if no node is feasible."""
 
     message: str
-    """`0/N nodes are available: …`, as kube-scheduler v1.35 says it, without preemption."""
+    """The text `0/N nodes are available: …` as kube-scheduler v1.35 writes it, without
+    preemption."""
     reasons: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Plugin to reason to the number of nodes for which it is the first to fail."""
+    """By plugin and reason, the number of nodes for which the plugin is the first to fail."""
 
     @property
     def plugins(self) -> frozenset[str]:
-        """Who rejected: what has to change before another attempt can help."""
+        """The plugins that rejected the pod; one of them has to change its verdict first."""
         return frozenset(self.reasons)
 
 
-def failures_of(
-    cluster: Cluster, pod_class: PodClass, pipeline: Pipeline
-) -> dict[str, list[Failure]]:
-    """Every filter that is on, in order, with its failures on every node."""
+Failures = dict[str, list[Failure]]
+"""By plugin, in filters' order."""
+
+
+def failures_of(cluster: Cluster, pod: Pod, pipeline: Pipeline) -> Failures:
+    """Return the failures of every filter of a profile on every node.
+
+    Where room is kept for nominated pods, and the pod does not fit beside them, the failures are
+    those that there are beside them.
+    """
+    pod_class = cluster.class_of(pod)
+    beside = _failing_beside(cluster, pod, pipeline) if cluster.nominated else []
+    failures = _failures(cluster, pod_class, pipeline)
+    for slot, told in beside:
+        for plugin, each in failures.items():
+            failures[plugin] = _told_anew(each, slot, told.get(plugin, {}), cluster.nodes.size)
+    return failures
+
+
+def _failures(cluster: Cluster, pod_class: PodClass, pipeline: Pipeline) -> Failures:
     return {each.name: each.failures(cluster.nodes, pod_class) for each in pipeline.filters}
 
 
+Told = dict[str, dict[str, bool]]
+"""By plugin and reason, whether the failure is unresolvable; of one node."""
+
+
+def _failing_beside(cluster: Cluster, pod: Pod, pipeline: Pipeline) -> list[tuple[int, Told]]:
+    """Return the slots where the pod does not fit beside nominated pods, with what filters say."""
+    pod_class, found = cluster.class_of(pod), []
+    for reservation in reservations(cluster, pod):
+        mark = cluster.mark()
+        assume(cluster, reservation)
+        told = _told_at(_failures(cluster, pod_class, pipeline), reservation.slot)
+        cluster.undo(mark)
+        if told:
+            found.append((reservation.slot, told))
+    return found
+
+
+def _told_at(failures: Failures, slot: int) -> Told:
+    found: Told = {}
+    for plugin, each in failures.items():
+        for failure in each:
+            if failure.nodes[slot]:
+                unresolvable = bool(
+                    np.broadcast_to(failure.unresolvable, failure.nodes.shape)[slot]
+                )
+                found.setdefault(plugin, {})[failure.reason] = unresolvable
+    return found
+
+
+def _told_anew(
+    failures: list[Failure], slot: int, told: dict[str, bool], size: int
+) -> list[Failure]:
+    """Replace what one plugin says of one node."""
+    answer = []
+    for reason, before, hopeless in failures:
+        nodes = before.copy()
+        unresolvable: Mask = np.broadcast_to(hopeless, nodes.shape).copy()
+        nodes[slot], unresolvable[slot] = reason in told, told.get(reason, False)
+        answer.append(Failure(reason, nodes, unresolvable))
+    known = {each.reason for each in failures}
+    for reason, is_hopeless in told.items():
+        if reason not in known:
+            nodes = np.zeros(size, dtype=np.bool_)
+            nodes[slot] = True
+            answer.append(Failure(reason, nodes, is_hopeless))
+    return answer
+
+
+class Rejection(NamedTuple):
+    """One plugin rejects a pod everywhere, before any node was looked at (PreFilter)."""
+
+    plugin: str
+    reason: str
+
+
 class Narrowing(NamedTuple):
-    """What one plugin left of the nodes before any was looked at (PreFilter)."""
+    """The nodes that one plugin left before any node was looked at (PreFilter)."""
 
     plugin: str
     names: frozenset[str]
-    conflict: str
-    """The reason if there are none."""
 
 
-def narrowing_of(pod_class: PodClass, pipeline: Pipeline) -> Narrowing | None:
-    """The plugin that leaves only some nodes; None if there is none."""
-    for plugin in pipeline.narrowing:
-        names = plugin.narrowed(pod_class)
-        if names is not None:
-            return Narrowing(plugin.name, names, plugin.conflict)
-    return None
+def prefilter(
+    cluster: Cluster, pod_class: PodClass, pipeline: Pipeline
+) -> Rejection | Narrowing | None:
+    """Return what plugins say before any node is looked at; the first rejection ends it."""
+    narrowing = None
+    for plugin in pipeline.prefilters:
+        said = plugin.prefilter(cluster.nodes, pod_class)
+        if said is None:
+            continue
+        if said.reason is not None:
+            return Rejection(plugin.name, said.reason)
+        if said.names is not None and narrowing is None:
+            narrowing = Narrowing(plugin.name, said.names)
+    return narrowing
 
 
-def refuse(cluster: Cluster, pod_class: PodClass, pipeline: Pipeline) -> Refusal:
-    """Why pods of this class fit nowhere, given that they do not."""
+def refuse(cluster: Cluster, pod: Pod, pipeline: Pipeline, within: Within | None = None) -> Refusal:
+    """Say why a pod fits nowhere, or nowhere `within` a domain, given that it does not."""
     count = cluster.nodes.count
     if not count:
         return Refusal(NO_NODES)
-    narrowed = narrowing_of(pod_class, pipeline)
-    if narrowed is not None and not narrowed.names:
-        text = f"0/{count} nodes are available: {narrowed.conflict}."
-        return Refusal(text, {narrowed.plugin: {narrowed.conflict: count}})
-    failures = failures_of(cluster, pod_class, pipeline)
-    reasons = _first_reasons(cluster, failures, narrowed)
-    return Refusal(_message(count, reasons), reasons)
+    said = prefilter(cluster, cluster.class_of(pod), pipeline)
+    if isinstance(said, Rejection):
+        text = f"0/{count} nodes are available: {said.reason}."
+        return Refusal(text, {said.plugin: {said.reason: count}})
+    failures = failures_of(cluster, pod, pipeline)
+    reasons = _first_reasons(cluster, failures, said, within)
+    totals: Counter[str] = Counter()
+    for by_reason in reasons.values():
+        totals.update(by_reason)
+    return Refusal(message_of(count, totals), reasons)
 
 
 def _first_reasons(
-    cluster: Cluster, failures: dict[str, list[Failure]], narrowed: Narrowing | None
+    cluster: Cluster,
+    failures: dict[str, list[Failure]],
+    narrowed: Narrowing | None,
+    within: Within | None,
 ) -> dict[str, dict[str, int]]:
     nodes = cluster.nodes
     remaining: Mask = nodes.alive.copy()
@@ -82,6 +168,11 @@ def _first_reasons(
         left_out = nodes.count - int(remaining.sum())
         if left_out:
             reasons[narrowed.plugin] = {NARROWED.format(narrowed.plugin): left_out}
+    if within is not None:
+        outside = remaining & (within.vetoes.nodes < 0)
+        if outside.any():
+            reasons[GROUP_TOPOLOGY] = {within.reason: int(outside.sum())}
+        remaining &= ~outside
     for plugin, each in failures.items():
         failed = np.zeros(nodes.size, dtype=np.bool_)
         for failure in each:
@@ -93,9 +184,7 @@ def _first_reasons(
     return reasons
 
 
-def _message(count: int, reasons: dict[str, dict[str, int]]) -> str:
-    totals: Counter[str] = Counter()
-    for by_reason in reasons.values():
-        totals.update(by_reason)
-    parts = sorted(f"{pods} {reason}" for reason, pods in totals.items())
+def message_of(count: int, reasons: Counter[str]) -> str:
+    """`0/N nodes are available: …`, with the nodes counted for each reason."""
+    parts = sorted(f"{nodes} {reason}" for reason, nodes in reasons.items() if nodes)
     return f"0/{count} nodes are available: {', '.join(parts)}."

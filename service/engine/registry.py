@@ -1,30 +1,40 @@
-"""The plugins that this process knows: those of Kubernetes, and what was registered beside them.
+"""The plugins that this process knows: those of Kubernetes, and those that were registered.
 
-All processes of a server register the same ones as they start, before they look at a cluster
+All processes of a server register the same plugins when they start, before they look at a cluster
 (`service.extensions`).
 """
 
 from collections.abc import Mapping
+from functools import cache
 
 from service.engine.cluster_events import Change
 from service.engine.plugin import NodePlugin, Plugin, RelationPlugin
 from service.engine.plugins import PLUGINS
-from service.model import profiles
+from service.model.validation.plugins import KNOWN, declare, withdraw
 
 WEIGHT_MAX = 100
-"""Of a plugin that is not Kubernetes', where a profile gives none."""
-
-_known: dict[str, type[Plugin]] = {}
-_hinted: dict[Change, frozenset[str]] = dict.fromkeys(Change, frozenset())
+"""The greatest weight of a plugin that is not one of Kubernetes', if a profile gives none."""
 
 
+@cache
 def known_plugins() -> Mapping[str, type[Plugin]]:
-    """By name, in the order in which they filter."""
-    return _known
+    """Return the known plugins by name, in the order in which they filter."""
+    return {name: known.plugin for name, known in KNOWN.items() if issubclass(known.plugin, Plugin)}
+
+
+@cache
+def hinted(change: Change) -> frozenset[str]:
+    """Return the plugins whose rejections such an event can change."""
+    return frozenset(name for name, plugin in known_plugins().items() if change in plugin.events)
 
 
 def register(plugin: type[Plugin]) -> None:
-    """Have profiles name a plugin; until they do it is off. Raises ValueError for one that cannot be."""
+    """Register a plugin, so that profiles can name it; until one does, the plugin is off.
+
+    Raises:
+        ValueError: it is no usable plugin, or its name is taken.
+        TypeError: its arguments cannot be left out.
+    """
     if not issubclass(plugin, (NodePlugin, RelationPlugin)):
         raise ValueError("a plugin is a NodePlugin or a RelationPlugin")  # noqa: TRY004
     if not plugin.filters and not plugin.weight:
@@ -33,35 +43,25 @@ def register(plugin: type[Plugin]) -> None:
         raise ValueError(f"{plugin.name} has a weight that is not between 0 and {WEIGHT_MAX}")
     if issubclass(plugin, NodePlugin) and plugin.reads_usage and plugin.normalizes:
         raise ValueError(f"{plugin.name} reads usage, so that its scores cannot be normalized")
+    if plugin.arguments is not None:
+        plugin.arguments()  # where a profile gives none
     _add(plugin, by_default=False)
 
 
 def unregister(plugin: type[Plugin]) -> None:
-    """As if it had not been registered, for tests."""
-    profiles.withdraw(plugin.name)
-    del _known[plugin.name]
-    for change in plugin.events:
-        _hinted[change] -= {plugin.name}
+    """Undo the registration of a plugin, for tests."""
+    withdraw(plugin.name)
+    _look_again()
 
 
 def _add(plugin: type[Plugin], *, by_default: bool) -> None:
-    profiles.declare(
-        plugin.name,
-        profiles.Declared(
-            filters=plugin.filters,
-            weight=plugin.weight,
-            by_default=by_default,
-            configured=plugin.configured if plugin.takes_arguments else None,
-        ),
-    )
-    _known[plugin.name] = plugin
-    for change in plugin.events:
-        _hinted[change] |= {plugin.name}
+    declare(plugin, by_default=by_default)
+    _look_again()
 
 
-def hinted(change: Change) -> frozenset[str]:
-    """The plugins whose rejections such an event can turn."""
-    return _hinted[change]
+def _look_again() -> None:
+    known_plugins.cache_clear()
+    hinted.cache_clear()
 
 
 for _each in PLUGINS:

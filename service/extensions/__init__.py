@@ -1,1 +1,1 @@
-"""For plugins that are no part of Moorage: what they are written with, how servers find them, how they are tested."""
+"""Plugins that are no part of Moorage: how servers find them, and how they are tested."""

@@ -1,12 +1,12 @@
-"""The plugins of others that are installed beside Moorage, found by their entry points.
+"""Finds plugins that are installed beside Moorage, by their entry points.
 
-A distribution names each in its metadata, in the group `moorage.plugins`:
+A distribution names each of its plugins in its metadata, in the group `moorage.plugins`:
 
     [project.entry-points."moorage.plugins"]
     RackPower = "rack_power:RackPower"
 
-Every process of a server calls `load_plugins` before it looks at a cluster, and all of them have the same Python
-environment, so that they know the same plugins in the same order: that of the names.
+Every process of a server calls `load_plugins` before it looks at a cluster. All of them have the
+same Python environment, so they know the same plugins, in the order of their names.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,21 +19,21 @@ GROUP = "moorage.plugins"
 
 
 class Named(Protocol):
-    """What an entry point says of a plugin."""
+    """The part of an entry point that is used here."""
 
     @property
     def name(self) -> str:
-        """As profiles name it."""
+        """The name that profiles have for the plugin."""
         ...
 
     @property
     def value(self) -> str:
-        """Where it is: `module:Class`."""
+        """The place of the plugin: `module:Class`."""
         ...
 
     @property
     def load(self) -> Callable[[], object]:
-        """Import it."""
+        """Import the plugin."""
         ...
 
 
@@ -42,7 +42,7 @@ class BadPlugin(Exception):  # noqa: N818 - a server that cannot have a plugin d
 
 
 def load_plugins(found: Iterable[Named] | None = None) -> list[str]:
-    """Have profiles name the plugins that are installed; the names of those that were not known yet.
+    """Register the installed plugins; return the names of those that were not known yet.
 
     Raises:
         BadPlugin: one cannot be imported, is no plugin, or has a name that is taken.

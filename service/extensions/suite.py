@@ -1,13 +1,14 @@
-"""What holds of every plugin, as tests to inherit.
+"""Tests of what has to hold for every plugin; a plugin's own tests inherit them.
 
     class TestMyPlugin(PluginSuite):
         plugin = MyPlugin
-        pods = ({"nodeSelector": {"rack": "r1"}},)     # specs that the plugin has something to say about
+        pods = ({"nodeSelector": {"rack": "r1"}},)     # specs that concern the plugin
 
-        def node(self, number):                        # a node as it likes them
+        def node(self, number):                        # a node that concerns the plugin
             ...
 
-Every test makes small clusters by chance, the same ones each time, and asks the plugin in all the forms that it has.
+Every test makes small clusters at random, but the same ones each time, and asks the plugin in all
+the forms that it has.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +20,23 @@ import numpy as np
 from msgspec.structs import replace
 
 from service.engine import Cluster, Placement, explain, place
-from service.engine.cluster_events import ClusterEvent, node_events, pod_events
+from service.engine.cluster_events import ClusterEvent, node_events, object_events, pod_events
 from service.engine.placement import candidates_of, pipeline_of, relation_vetoes
-from service.engine.plugin import MAX_NODE_SCORE, NodePlugin, Plugin, RelationPlugin
+from service.engine.plugin import (
+    MAX_NODE_SCORE,
+    Headroom,
+    Headrooms,
+    NodePlugin,
+    Plugin,
+    RelationPlugin,
+)
 from service.engine.ranking.candidates import Candidates
 from service.engine.registry import known_plugins, register, unregister
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask
+from service.engine.state.importance import PODS as ONE_EACH
 from service.model.config import ClusterConfig, parse_config
-from service.model.manifest import TemplateCache, parse_node, parse_pod
+from service.model.manifest import TemplateCache, parse_kept, parse_node, parse_pod
 from service.model.objects import Node, Pod
 from service.model.profiles import DEFAULT_SCHEDULER
 
@@ -40,12 +49,12 @@ NODES, PODS, CHANGES = 7, 16, 4
 _APP: Manifest = {"labelSelector": {"matchLabels": {"app": "a"}}}
 _TEMPLATES = TemplateCache()
 _clusters: dict[object, list[Cluster]] = {}
-"""By suite and plugin."""
+"""The clusters of each suite and plugin."""
 _registered: list[type[Plugin]] = []
 
 
 def chance(seed: int) -> Random:
-    """The same draws each time."""
+    """Make a source of draws that are the same each time."""
     return Random(seed)  # noqa: S311 - nothing secret comes of it
 
 
@@ -83,25 +92,27 @@ USUAL: tuple[Manifest, ...] = (
     *(_preference("podAffinity", key, 3) for key in (HOST, ZONE)),
     *(_preference("podAntiAffinity", key, 5) for key in (HOST, ZONE)),
 )
-"""Specs that the plugins of Kubernetes have something to say about."""
+"""Specs that concern the plugins of Kubernetes."""
 
 
 class PluginSuite:
-    """Laws of plugins; `plugin` is what they are tried on."""
+    """The laws that hold for every plugin; `plugin` is the one that they are tried on."""
 
     plugin: ClassVar[type[Plugin]]
     arguments: ClassVar[Mapping[str, object]] = {}
-    """Its `args` in `pluginConfig`."""
+    """The `args` of the plugin in `pluginConfig`."""
     pods: ClassVar[Sequence[Manifest]] = ()
-    """More pod specs, without containers, to be asked about."""
+    """More pod specs, without containers, to ask the plugin about."""
+    objects: ClassVar[Sequence[Manifest]] = ()
+    """Other objects that concern the plugin, such as claims and volumes, each with its kind."""
 
     def node(self, number: int) -> Manifest:  # noqa: ARG002 - for those that override it
-        """The labels, annotations, spec and status of a node that the plugin can tell from others."""
+        """Return metadata, spec and status that concern the plugin, to be merged into a node."""
         return {}
 
     @classmethod
     def teardown_class(cls) -> None:
-        """Other tests know only what is installed."""
+        """Withdraw the plugins that were registered here: other tests know only those installed."""
         while _registered:
             unregister(_registered.pop())
 
@@ -174,6 +185,23 @@ class PluginSuite:
             expected = nodes.alive if passing is None else passing & nodes.alive
             assert (~refused & nodes.alive).tolist() == expected.tolist()
 
+    def test_headrooms_say_what_the_filter_says_when_pods_leave(self) -> None:
+        for seed, scene in enumerate(self.scenes()):
+            plugin, cluster = scene.own(self.plugin), scene.cluster
+            told = plugin.headrooms(cluster.nodes, scene.pod_class) if plugin.filters else None
+            if told is None:
+                continue
+            for slot in np.flatnonzero(cluster.nodes.alive).tolist():
+                placed = [pod for pod, _ in cluster.placed_on(slot)]
+                gone = chance(seed).sample(placed, chance(seed).randint(0, len(placed)))
+                expected = _admitted_by(told, cluster, slot, gone)
+                mark = cluster.mark()
+                for pod in gone:
+                    cluster.delete_pod(pod.namespace, pod.name)
+                if told.unsure is None or not told.unsure[slot]:
+                    assert plugin.admits_at(cluster.nodes, scene.pod_class, slot) == expected
+                cluster.undo(mark)
+
     def test_scores_are_from_0_to_100(self) -> None:
         for scene in self.scenes():
             scores = scene.scores(self.plugin)
@@ -222,7 +250,7 @@ class PluginSuite:
     # What they are tried on
 
     def config(self) -> ClusterConfig:
-        """Has the plugin on."""
+        """Make a configuration in which the plugin is on."""
         if self.plugin.name not in known_plugins():
             register(self.plugin)
             _registered.append(self.plugin)
@@ -236,13 +264,13 @@ class PluginSuite:
         return parse_config({"profiles": [profile]})
 
     def scenes(self) -> Iterator["Scene"]:
-        """Clusters in which pods were placed, and a pod to ask about; every law leaves them as they were."""
+        """Yield clusters with placed pods, and a pod to ask about; laws must undo changes."""
         for cluster in self.clusters():
             for index, spec in enumerate((*USUAL, *self.pods)):
                 yield Scene(cluster, _pod(f"asked-{index}", spec, chance(index)))
 
     def clusters(self) -> list[Cluster]:
-        """The same ones for all laws."""
+        """Make the clusters once for all laws."""
         found = _clusters.get((type(self), self.plugin))
         if found is None:
             found = [self._cluster(chance(seed)) for seed in SEEDS]
@@ -253,6 +281,8 @@ class PluginSuite:
         cluster, specs = Cluster(self.config()), [*USUAL, *self.pods]
         for number in range(NODES):
             cluster.put_node(_node(_drawn_node(number, draw), self.node(number)))
+        for manifest in self.objects:
+            cluster.put_object(parse_kept(manifest["kind"], manifest).kept)
         for number in range(PODS):
             pod = _pod(f"placed-{number}", draw.choice(specs), draw)
             placed = place(cluster, pod)
@@ -280,26 +310,26 @@ class Scene:
         return self.pod_class.template.rules
 
     def own(self, plugin: type[Plugin]) -> Plugin:
-        """The plugin as the pod's profile has it."""
+        """Return the plugin as the pod's profile has it."""
         pipeline = pipeline_of(self.cluster, self.pod)
         found = [*pipeline.filters, *(each for each, _ in pipeline.scores)]
         return next(each for each in found if isinstance(each, plugin))
 
     def candidates(self) -> Candidates:
-        """The nodes that pass all filters."""
+        """Return the nodes that pass all filters."""
         pipeline = pipeline_of(self.cluster, self.pod)
         vetoes = relation_vetoes(self.cluster.nodes, self.pod_class, pipeline)
         return candidates_of(self.cluster, self.pod_class, pipeline, vetoes)
 
     def scores(self, plugin: type[Plugin]) -> Ints | None:
-        """Shape (nodes,): the plugin's scores among the candidates; None where there are none."""
+        """Return the plugin's scores among the candidates, shape (nodes,), int64, if it scores."""
         if not plugin.weight:
             return None
         infeasible = self.candidates().infeasible
         return self.own(plugin).normalized_scores(self.cluster.nodes, self.pod_class, infeasible)
 
     def rejected(self, plugin: type[Plugin]) -> tuple[dict[str, bool], list[str]]:
-        """For each node whether the plugin rejects it, and all its reasons."""
+        """Return for each node whether the plugin rejects it, and all its reasons."""
         nodes, reasons = self.cluster.nodes, list[str]()
         mask: Mask = np.zeros(nodes.size, dtype=np.bool_)
         for failure in self.own(plugin).failures(nodes, self.pod_class) if plugin.filters else ():
@@ -309,7 +339,7 @@ class Scene:
         return {name: bool(mask[slot]) for name, slot in nodes.slots.items()}, reasons
 
     def changes(self, draw: Random, suite: PluginSuite) -> Iterator[list[ClusterEvent]]:
-        """One change after another, each undone after it was looked at."""
+        """Make one change after another, and undo each; yield the cluster events of each change."""
         cluster, mark = self.cluster, self.cluster.mark()
         placed = [each for each in cluster.pods() if each.node_name is not None]
         for pod in draw.sample(placed, min(CHANGES, len(placed))):
@@ -322,6 +352,10 @@ class Scene:
             cluster.put_node(node)
             yield node_events(before, node)
             cluster.undo(mark)
+        for kept in list(cluster.objects):
+            cluster.delete_object(kept.kind, kept.namespace, kept.name)
+            yield object_events(kept, None)
+            cluster.undo(mark)
         name = draw.choice(list(cluster.nodes.slots))
         arrival = replace(_pod("arrival", draw.choice(USUAL), draw), node_name=name)
         cluster.put_pod(arrival)
@@ -330,11 +364,13 @@ class Scene:
 
 
 def _loaded_anew(cluster: Cluster, config: ClusterConfig) -> Cluster:
-    """The same objects, put at once."""
+    """Make a cluster with the same objects, each put once."""
     made = Cluster(config)
     for node in cluster.nodes.nodes:
         if node is not None:
             made.put_node(node)
+    for kept in cluster.objects:
+        made.put_object(kept)
     for pod in cluster.pods():
         made.put_pod(pod)
     return made
@@ -344,8 +380,27 @@ def _told(scene: Scene) -> object:
     return msgspec.to_builtins(explain(scene.cluster, scene.pod))
 
 
+def _admitted_by(told: Headrooms, cluster: Cluster, slot: int, gone: Sequence[Pod]) -> bool:
+    """Whether nothing has run out on a node, by what a filter told, once some pods have left it."""
+    for room in told.each:
+        taken = sum(_taken(room, cluster, slot, pod) for pod in gone)
+        if room.spare[slot] + (-taken if room.is_given else taken) < 0:
+            return False
+    return True
+
+
+def _taken(room: Headroom, cluster: Cluster, slot: int, pod: Pod) -> int:
+    pod_class = cluster.class_of(pod)
+    if room.resource:
+        return dict(pod_class.template.use.amounts).get(
+            room.resource, int(room.resource == ONE_EACH)
+        )
+    counted = room.counted is None or room.counted[slot]
+    return room.taken(pod_class) if room.taken is not None and counted else 0
+
+
 def _helps(plugin: type[Plugin], event: ClusterEvent, pod: Pod, reasons: list[str]) -> bool:
-    """Whether the queue would try the pod again: an event has to be one of those hoped for, and about its topics."""
+    """Whether the queue would try the pod again after an event, by the plugin's hints."""
     if event.change not in plugin.events or not plugin.helps(event, pod, reasons):
         return False
     topics, labels = plugin.topics(pod, reasons), plugin.labels_of(event)
@@ -353,7 +408,7 @@ def _helps(plugin: type[Plugin], event: ClusterEvent, pod: Pod, reasons: list[st
 
 
 def _drawn_node(number: int, draw: Random) -> Manifest:
-    """A node with something for each of Kubernetes' plugins, and no room for many pods."""
+    """Draw a node with something for each of Kubernetes' plugins, and room for few pods."""
     labels = {HOST: f"n{number}", "disk": draw.choice(("ssd", "hdd"))}
     if draw.random() < 0.9:  # noqa: PLR2004 - most nodes are in a zone
         labels[ZONE] = draw.choice("abc")

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from service.model.objects import LabelSelector, PodAffinityTerm, PodSpec
 from service.model.selectors import is_empty, matches
 
@@ -14,8 +16,13 @@ _VARIANTS = (
 )
 
 
-def required_terms(spec: PodSpec) -> Iterator[tuple[str, PodAffinityTerm]]:
-    """Yield the terms of both required variants, each with its path."""
+def required_terms(
+    spec: PodSpec, *, reads_selectors: bool = True
+) -> Iterator[tuple[str, PodAffinityTerm]]:
+    """Yield the terms of both required variants, each with its path.
+
+    Without `reads_selectors`, they have no `namespaceSelector`.
+    """
     rules = spec.affinity.pod_anti_affinity if spec.affinity else None
     if rules is None:
         return
@@ -25,7 +32,8 @@ def required_terms(spec: PodSpec) -> Iterator[tuple[str, PodAffinityTerm]]:
     )
     for variant, terms in zip(_VARIANTS, lists, strict=True):
         for index, term in enumerate(terms or ()):
-            yield f"spec.affinity.podAntiAffinity.{variant}[{index}]", term
+            read = term if reads_selectors else replace(term, namespace_selector=None)
+            yield f"spec.affinity.podAntiAffinity.{variant}[{index}]", read
 
 
 def covers_all_namespaces(term: PodAffinityTerm, *, empty_list_means_all: bool) -> bool:
@@ -49,7 +57,9 @@ def without_tautologies(selector: LabelSelector) -> LabelSelector:
     return LabelSelector(match_labels=selector.match_labels, match_expressions=kept)
 
 
-def exclusive_keys(spec: PodSpec, *, empty_list_means_all: bool) -> tuple[str, ...]:
+def exclusive_keys(
+    spec: PodSpec, *, empty_list_means_all: bool, reads_selectors: bool = True
+) -> tuple[str, ...]:
     """Return the topology keys within whose domains the pod keeps out all others; mostly none.
 
     Such a term matches a pod without labels in a namespace without labels. Its selector is `{}`, or
@@ -57,7 +67,7 @@ def exclusive_keys(spec: PodSpec, *, empty_list_means_all: bool) -> tuple[str, .
     """
     keys = [
         term.topology_key
-        for _, term in required_terms(spec)
+        for _, term in required_terms(spec, reads_selectors=reads_selectors)
         if matches(term.label_selector, {})
         and _reaches_anybody(term, empty_list_means_all=empty_list_means_all)
     ]

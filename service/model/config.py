@@ -1,31 +1,32 @@
 """A cluster's configuration: every setting of the semantics, its default and its meaning."""
 
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import Literal, TypeVar, cast
 
 import msgspec
 
+from service.model.admission_policies import AdmissionPolicy
 from service.model.errors import PluginMissing
-from service.model.objects import NodeAffinity, Strict, TopologySpreadConstraint
-from service.model.profiles import (
-    ALL,
-    DEFAULT_SCHEDULER,
-    PLUGINS,
-    SYSTEM_CONSTRAINTS,
-    Profile,
+from service.model.features import Features
+from service.model.objects import Strict, TopologySpreadConstraint
+from service.model.plugin_arguments import (
     RequestedToCapacityRatio,
     ResourceWeight,
     ScoringStrategy,
     ShapePoint,
     StrategyType,
 )
+from service.model.priority_classes import PriorityClassEntry
+from service.model.profiles import DEFAULT_SCHEDULER, Profile
 from service.model.validation.configuration import CONFIG, SYSTEM_PRIORITY_CLASSES
+from service.model.validation.plugins import ALL, KNOWN, Arguments
 from service.model.validation.rules import Limits, Problems, without_nulls
 
 __all__ = [
     "ClusterConfig",
     "LimitedResource",
     "MatchScope",
+    "PreemptionScope",
     "ResourceWeight",
     "SchedulerProfile",
     "ShapePoint",
@@ -39,32 +40,44 @@ class MatchScope(Strict, frozen=True, kw_only=True):
     """A quota scope that a pod must be in; PriorityClass compares with `values`."""
 
     scope_name: str
+    """Name of the quota scope."""
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = "Exists"
+    """How the scope is compared; only PriorityClass takes In and NotIn."""
     values: tuple[str, ...] = ()
+    """Values to compare with; none for Exists and DoesNotExist."""
 
 
 class LimitedResource(Strict, frozen=True, kw_only=True):
     """A resource that pods in these scopes may use only where a quota of the scope covers them."""
 
     resource: str
+    """The resource, such as `pods`."""
     match_scopes: tuple[MatchScope, ...] = ()
+    """Each of these that a pod is in needs a quota of that scope."""
+
+
+PreemptionScope = Literal["Node", "Domains"]
+"""Who may have to leave so that a pod fits on a node: only pods of that node, as in Kubernetes, or
+also pods on other nodes because of which a rule refuses the node."""
+
+A = TypeVar("A", bound=Arguments)
 
 
 class SchedulerProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """A profile in full: where it says nothing, it has the cluster's own settings."""
+    """A profile in full."""
 
     scheduler_name: str
     filters: frozenset[str]
     weights: Mapping[str, int]
     """The scoring plugins that are on, each with its weight."""
-    scoring: ScoringStrategy
-    balanced_resources: tuple[ResourceWeight, ...]
-    hard_pod_affinity_weight: int
-    ignore_preferred_terms_of_existing_pods: bool
-    default_constraints: tuple[TopologySpreadConstraint, ...]
-    added_affinity: NodeAffinity | None
-    arguments: Mapping[str, Mapping[str, object]]
-    """What is configured for each plugin, as it is written."""
+    arguments: Mapping[str, Arguments]
+    """Of each plugin that takes any."""
+
+    def arguments_of(self, plugin: str, kind: type[A]) -> A:
+        """The arguments of a plugin that declares them of this kind."""
+        found = self.arguments[plugin]
+        assert isinstance(found, kind)
+        return found
 
 
 class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
@@ -89,7 +102,7 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     """Whether placed pods' preferred anti-affinity repels the pods that it names."""
 
     daemon_namespaces: tuple[str, ...] = ("kube-system",)
-    """Pods in these namespaces do not count for required anti-affinity, and are not kept out by it."""
+    """Required anti-affinity is left out between pods in these namespaces and all other pods."""
     restrict_all_namespaces_anti_affinity: bool = True
     """Whether required anti-affinity against all namespaces is denied but for some keys."""
     node_topology_keys: tuple[str, ...] = ("kubernetes.io/hostname",)
@@ -97,8 +110,12 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     trusted_namespaces: tuple[str, ...] = ()
     """The namespaces whose pods may have it for every key."""
 
+    default_topology_spread: Literal["List", "System"] = "List"
+    """Which constraints pods have that have none of their own: those of
+    `defaultTopologySpreadConstraints`, or Kubernetes' built-in ones."""
     default_topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    """The constraints of pods that have none of their own."""
+    """The constraints of pods that have none of their own. One without a `labelSelector` selects
+    pods as the services and the owner of the pod do, and is left out if the pod has neither."""
     scoring_strategy: StrategyType = "LeastAllocated"
     """How NodeResourcesFit scores."""
     requested_to_capacity_ratio: RequestedToCapacityRatio | None = None
@@ -106,17 +123,32 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     profiles: tuple[Profile, ...] = ()
     """Scheduler profiles by `schedulerName`; `default-scheduler` always exists."""
 
+    device_claims: Literal["Refuse", "Ignore"] = "Refuse"
+    """Whether pods that claim devices (`resourceClaims`) are refused, or placed as if they did not."""
+    volumes: Literal["Honor", "Ignore"] = "Honor"
+    """Whether the volumes of pods decide where they can go."""
+
     place_pending_pods: bool = True
     """Whether pods without a node are placed as soon as that is possible."""
     group_search_steps: int = 10_000
     """After how many steps the search for a group's placement is given up."""
-    priority_classes: dict[str, int] = msgspec.field(default_factory=dict)
-    """Priority by name; the two `system-…-critical` are built in."""
+    priority_classes: dict[str, int | PriorityClassEntry] = msgspec.field(default_factory=dict)
+    """Priority classes by name, as a number or with what else a PriorityClass says; the two
+    `system-…-critical` are built in."""
     limited_resources: tuple[LimitedResource, ...] = ()
     """Resources that may be used only under a quota."""
+    features: Features = msgspec.field(default_factory=Features)
+    """Features of the design documents that can be switched off."""
+    policies: tuple[AdmissionPolicy, ...] = ()
+    """Expressions that have to be true of every pod that is created or changed."""
     opportunity_cost_basis: Literal["Largest", "Average"] = "Largest"
     """Whether exclusive pods without a node are charged for the largest domain or an average one."""
 
+    queue_preemption: Literal["Never", "Evict"] = "Never"
+    """Whether a pending pod that fits nowhere has pods of lower priority evicted to make room."""
+    queue_preemption_scope: PreemptionScope = "Node"
+    """Whether these are only pods of the node that it gets, as in Kubernetes, or with Domains also pods
+    on other nodes because of which a rule refuses the node."""
     affinity_violation_grace_seconds: int = 30
     """How long required-during-execution pod affinity may be violated before an eviction."""
     anti_affinity_victim: Literal["RuleOwner", "LowestPriority"] = "RuleOwner"
@@ -140,60 +172,60 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
         return self._part(self.empty_namespace_list, "AllNamespaces")
 
     @property
+    def reads_namespace_selectors(self) -> bool:
+        """Whether affinity terms select namespaces by their labels."""
+        return self.features.pod_affinity_namespace_selector
+
+    @property
     def weight_per_term(self) -> bool:
         """Whether a preferred term's weight counts once, however many pods match."""
         return self._part(self.preferred_term_weight, "PerTerm")
 
-    def priority_of(self, class_name: str) -> int | None:
-        """The value of a priority class; None if there is no such class."""
-        built_in = SYSTEM_PRIORITY_CLASSES.get(class_name)
-        return self.priority_classes.get(class_name) if built_in is None else built_in
-
-    def scheduler_profiles(self) -> dict[str, SchedulerProfile]:
-        """Return all profiles by scheduler name."""
-        configured = {profile.scheduler_name: profile for profile in self.profiles}
-        profiles = {DEFAULT_SCHEDULER: Profile()} | configured
-        return {name: self._resolved(profile) for name, profile in profiles.items()}
-
-    def _resolved(self, profile: Profile) -> SchedulerProfile:
-        affinity = profile.inter_pod_affinity_args()
-        hard_weight = affinity.hard_pod_affinity_weight
-        return SchedulerProfile(
-            scheduler_name=profile.scheduler_name,
-            filters=profile.filters(),
-            weights=profile.weights(),
-            scoring=profile.fit_args().scoring_strategy or self._scoring(),
-            balanced_resources=profile.balanced_args().resources,
-            hard_pod_affinity_weight=(
-                self.hard_pod_affinity_weight if hard_weight is None else hard_weight
-            ),
-            ignore_preferred_terms_of_existing_pods=(
-                affinity.ignore_preferred_terms_of_existing_pods
-            ),
-            default_constraints=self._default_constraints(profile),
-            added_affinity=profile.node_affinity_args().added_affinity,
-            arguments=profile.arguments(),
-        )
-
-    def _scoring(self) -> ScoringStrategy:
+    @property
+    def scoring(self) -> ScoringStrategy:
+        """How NodeResourcesFit scores in profiles that do not say it."""
         return ScoringStrategy(
             type=self.scoring_strategy,
             requested_to_capacity_ratio=self.requested_to_capacity_ratio,
         )
 
-    def _default_constraints(self, profile: Profile) -> tuple[TopologySpreadConstraint, ...]:
-        args = profile.topology_spread_args()
-        if args.defaulting_type == "System":
-            return SYSTEM_CONSTRAINTS
-        if args.default_constraints is None:
-            return self.default_topology_spread_constraints
-        return args.default_constraints
+    def priority_of(self, class_name: str) -> int | None:
+        """The value of a priority class; None if there is no such class."""
+        found = self.priority_class(class_name)
+        return None if found is None else found.value
+
+    def priority_class(self, name: str) -> PriorityClassEntry | None:
+        """The priority class of this name; None if there is no such class."""
+        found = SYSTEM_PRIORITY_CLASSES.get(name, self.priority_classes.get(name))
+        return PriorityClassEntry(value=found) if isinstance(found, int) else found
+
+    def default_priority_class(self) -> str | None:
+        """The name of the priority class that pods get which name none; None if there is none."""
+        for name, found in self.priority_classes.items():
+            if not isinstance(found, int) and found.global_default:
+                return name
+        return None
+
+    def scheduler_profiles(self) -> dict[str, SchedulerProfile]:
+        """Return all profiles by scheduler name."""
+        configured = {profile.scheduler_name: profile for profile in self.profiles}
+        profiles = {DEFAULT_SCHEDULER: Profile()} | configured
+        return {name: _resolved(profile) for name, profile in profiles.items()}
 
     def _part(self, own: str | None, documented: str) -> bool:
         """Whether a part of the preset is on: by its own setting if there is one, else by the preset."""
         if own is None:
             return self.semantics == "DesignDocuments"
         return own == documented
+
+
+def _resolved(profile: Profile) -> SchedulerProfile:
+    return SchedulerProfile(
+        scheduler_name=profile.scheduler_name,
+        filters=profile.filters(),
+        weights=profile.weights(),
+        arguments=profile.arguments(),
+    )
 
 
 def parse_config(settings: object, limits: Limits | None = None) -> ClusterConfig:
@@ -223,6 +255,6 @@ def usable_config(body: bytes) -> ClusterConfig:
     config = stored_config(body)
     for number, profile in enumerate(config.profiles):
         for field, plugin in profile.named_plugins():
-            if plugin not in PLUGINS and plugin != ALL:
+            if plugin not in KNOWN and plugin != ALL:
                 raise PluginMissing(f"profiles[{number}].{field}", plugin)
     return config

@@ -4,38 +4,16 @@ The controller of DaemonSets writes the name into the one required term of the n
 `matchFields: [{key: metadata.name, operator: In, values: [NAME]}]`.
 """
 
-from functools import lru_cache
-from typing import NamedTuple
-
 from msgspec.structs import replace
 
+from service.model.cut_names import CutNames
 from service.model.objects import NodeSelector, NodeSelectorRequirement, PodSpec
-from service.model.validation.names import SUBDOMAIN_LENGTH_MAX, dns_subdomain
 
 _NAMED = b'"matchFields":[{"key":"metadata.name","operator":"In","values":["'
 _NAMED_END = b'"]}]'
 
 
-class CutName(NamedTuple):
-    """The bytes of a spec, divided around what looks like the node's name in it."""
-
-    before: bytes
-    name: bytes
-    after: bytes
-
-    def rejoined(self, name: bytes) -> bytes:
-        """Return the bytes of the spec with another name."""
-        return b"%b%b%b" % (self.before, name, self.after)
-
-    def before_cut(self, at: int) -> int | None:
-        """Return where a position would be if the name were empty; None if it is inside the name."""
-        if at <= len(self.before):
-            return at
-        moved = at - len(self.name)
-        return moved if moved >= len(self.before) else None
-
-
-def cut_name(spec: bytes) -> CutName | None:
+def cut_node_name(spec: bytes) -> CutNames | None:
     """Divide a compact spec around the first name that is written like the controller does.
 
     The bytes alone do not show whether this is the name in the required term.
@@ -45,18 +23,7 @@ def cut_name(spec: bytes) -> CutName | None:
         return None
     begin += len(_NAMED)
     end = spec.find(_NAMED_END, begin)
-    return CutName(spec[:begin], spec[begin:end], spec[end:]) if end >= 0 else None
-
-
-def known_node_name(text: bytes) -> str | None:
-    """Return a node's name as a string that all pods share; None if it is no valid name."""
-    return _node_name(text) if len(text) <= SUBDOMAIN_LENGTH_MAX else None
-
-
-@lru_cache(maxsize=131_072)
-def _node_name(text: bytes) -> str | None:
-    name = text.decode(errors="replace")
-    return None if dns_subdomain(name) else name
+    return CutNames((spec[:begin], spec[end:]), (spec[begin:end],)) if end >= 0 else None
 
 
 def names_node(spec: PodSpec) -> bool:

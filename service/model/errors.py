@@ -10,6 +10,7 @@
     │   ├── RevisionConflict
     │   ├── PodDiffers
     │   ├── BindingRefused
+    │   ├── BindingViolated
     │   ├── NoAdminLeft
     │   └── IdempotencyKeyInProgress
     ├── PreconditionFailed       an If-Match that does not hold
@@ -121,6 +122,14 @@ class BindingRefused(Conflict):
     def __init__(self, detail: str, reasons: dict[str, list[str]]) -> None:
         super().__init__(detail)
         self.reasons = reasons
+
+
+class BindingViolated(Conflict):
+    """Required rules of a placed pod do not hold on its node now; `errors` names each of them."""
+
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        super().__init__(f"Required rules of the pod do not hold: {_summary(errors)}")
+        self.errors = list(errors)
 
 
 class NoAdminLeft(Conflict):

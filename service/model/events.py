@@ -11,7 +11,9 @@ from typing import Literal
 import msgspec
 
 EventType = Literal["Normal", "Warning"]
-EventReason = Literal["Scheduled", "FailedScheduling", "BindingForced", "Evicted"]
+EventReason = Literal[
+    "Scheduled", "FailedScheduling", "BindingForced", "Evicted", "EvictionBlocked"
+]
 
 _POD_NAME_LENGTH_MAX = 253 - 17
 """An event's name is its pod's and a hash of 16 digits, together a valid name."""

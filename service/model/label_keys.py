@@ -27,7 +27,7 @@ _OPERATORS = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
 def label_keys(spec: Json) -> LabelKeys:
     """Return the labels whose values decide what is merged when a pod of this spec is created."""
     keys: dict[str, None] = {}
-    for _, term in _terms(spec):
+    for _, term in pod_terms(spec):
         keys |= dict.fromkeys(key for _, key in _wanted(term))
     for _, constraint in _constraints(spec):
         own = dict.fromkeys(_match_keys(constraint))
@@ -47,8 +47,8 @@ def merge_label_keys(
         InvalidManifest: a selector contradicts what merging a key would add.
     """
     problems = Problems()
-    before = dict(_terms(stored or {}))
-    for path, term in _terms(spec):
+    before = dict(pod_terms(stored or {}))
+    for path, term in pod_terms(spec):
         old = before.get(path)
         if old is not None and _is_kept(term, old):
             term["labelSelector"] = old["labelSelector"]
@@ -128,7 +128,7 @@ def _wanted(term: Json) -> list[tuple[str, str]]:
     ]
 
 
-def _terms(spec: Json) -> Iterator[tuple[str, Json]]:
+def pod_terms(spec: Json) -> Iterator[tuple[str, Json]]:
     """Yield each term of the six lists of pod affinity and anti-affinity, with its path."""
     affinity = entries_of(spec.get("affinity"))
     for side in ("podAffinity", "podAntiAffinity"):

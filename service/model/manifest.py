@@ -9,14 +9,16 @@ A rendered body starts with `{"apiVersion":"v1","kind":"…","metadata":{` and h
 comes first in `spec`, so that the bytes after it are those of the template.
 """
 
-from collections.abc import Callable, Mapping
-from typing import ClassVar, TypeAlias, cast
+from collections.abc import Callable, Collection, Mapping
+from typing import ClassVar, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
 from service.model.errors import FieldError, InvalidManifest
+from service.model.kept_kinds import KEPT_KINDS
+from service.model.kept_manifest import KeptManifest, load_kept, parse_kept
 from service.model.manifest_base import (
     DEFAULT_NAMESPACE,
     Draft,
@@ -48,6 +50,7 @@ __all__ = [
     "DEFAULT_NAMESPACE",
     "AnyManifest",
     "Applicable",
+    "KeptManifest",
     "Limits",
     "NamespaceManifest",
     "NodeManifest",
@@ -69,6 +72,9 @@ __all__ = [
     "load_pod_group",
     "load_quota",
     "parse_any",
+    "parse_any_kept",
+    "parse_as",
+    "parse_kept",
     "parse_namespace",
     "parse_node",
     "parse_pod",
@@ -98,7 +104,7 @@ class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):
 
 
 AnyManifest: TypeAlias = (
-    NodeManifest | NamespaceManifest | PodManifest | QuotaManifest | PodGroupManifest
+    NodeManifest | NamespaceManifest | PodManifest | QuotaManifest | PodGroupManifest | KeptManifest
 )
 """Every kind of object that clients can store."""
 Applicable: TypeAlias = AnyManifest | PriorityClassManifest
@@ -134,23 +140,97 @@ def parse_any(raw: bytes | object, templates: TemplateCache) -> Applicable:
     kind = _kind_of(raw)
     parse = _PARSERS.get(kind) if isinstance(kind, str) else None
     if parse is None:
-        raise InvalidManifest([_unknown_kind(kind)])
-    return parse(raw, templates)
+        raise InvalidManifest([_unknown_kind(kind, _PARSERS)])
+    return parse(raw, templates, None, None)
+
+
+def parse_any_kept(raw: bytes | object, templates: TemplateCache) -> KeptManifest:
+    """Parse a manifest of any kind that is kept for rules.
+
+    Raises `MalformedJSON`, or `InvalidManifest`, naming `kind` if that is missing or another.
+    """
+    kind = _kind_of(raw)
+    if not isinstance(kind, str) or kind not in KEPT_KINDS:
+        raise InvalidManifest([_unknown_kind(kind, KEPT_KINDS)])
+    return parse_kept(kind, raw, limits=templates.limits)
+
+
+def parse_as(
+    kind: str, raw: bytes | object, templates: TemplateCache, namespace: str, name: str
+) -> AnyManifest:
+    """Parse a manifest that has to be of this kind, namespace ("" if it has none) and name.
+
+    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    """
+    return _STORED[kind](raw, templates, name, namespace or None)
 
 
 def load_any(kind: str, body: bytes, templates: TemplateCache) -> AnyManifest:
     """Read an object that was rendered here; KeyError for a kind that has no manifest."""
+    if kind in KEPT_KINDS:
+        return load_kept(kind, body)
     return _LOADERS[kind](body, templates)
 
 
-_PARSERS: Mapping[str, Callable[[bytes | object, TemplateCache], Applicable]] = {
-    "Node": lambda raw, templates: parse_node(raw, limits=templates.limits),
-    "Namespace": lambda raw, templates: parse_namespace(raw, limits=templates.limits),
-    "Pod": parse_pod,
-    "ResourceQuota": lambda raw, templates: parse_quota(raw, limits=templates.limits),
-    "PodGroup": lambda raw, templates: parse_pod_group(raw, limits=templates.limits),
-    "PriorityClass": lambda raw, templates: parse_priority_class(raw, templates.limits),
+M = TypeVar("M")
+Parse: TypeAlias = Callable[[bytes | object, TemplateCache, str | None, str | None], M]
+"""Reads a manifest; name and namespace, where they are given, are those it has to have."""
+
+
+def _as_node(
+    raw: bytes | object, templates: TemplateCache, name: str | None, _: str | None
+) -> NodeManifest:
+    return parse_node(raw, name=name, limits=templates.limits)
+
+
+def _as_namespace(
+    raw: bytes | object, templates: TemplateCache, name: str | None, _: str | None
+) -> NamespaceManifest:
+    return parse_namespace(raw, name=name, limits=templates.limits)
+
+
+def _as_pod(
+    raw: bytes | object, templates: TemplateCache, name: str | None, namespace: str | None
+) -> PodManifest:
+    return parse_pod(raw, templates, name=name, namespace=namespace)
+
+
+def _as_quota(
+    raw: bytes | object, templates: TemplateCache, name: str | None, namespace: str | None
+) -> QuotaManifest:
+    return parse_quota(raw, name=name, namespace=namespace, limits=templates.limits)
+
+
+def _as_pod_group(
+    raw: bytes | object, templates: TemplateCache, name: str | None, namespace: str | None
+) -> PodGroupManifest:
+    return parse_pod_group(raw, name=name, namespace=namespace, limits=templates.limits)
+
+
+def _as_kept(kind: str) -> Parse[KeptManifest]:
+    def parse(
+        raw: bytes | object, templates: TemplateCache, name: str | None, namespace: str | None
+    ) -> KeptManifest:
+        return parse_kept(kind, raw, name=name, namespace=namespace, limits=templates.limits)
+
+    return parse
+
+
+def _as_priority_class(
+    raw: bytes | object, templates: TemplateCache, _name: str | None, _namespace: str | None
+) -> PriorityClassManifest:
+    return parse_priority_class(raw, templates.limits)
+
+
+_STORED: Mapping[str, Parse[AnyManifest]] = {
+    "Node": _as_node,
+    "Namespace": _as_namespace,
+    "Pod": _as_pod,
+    "ResourceQuota": _as_quota,
+    "PodGroup": _as_pod_group,
+    **{kind: _as_kept(kind) for kind in KEPT_KINDS},
 }
+_PARSERS: Mapping[str, Parse[Applicable]] = {**_STORED, "PriorityClass": _as_priority_class}
 _LOADERS: Mapping[str, Callable[[bytes, TemplateCache], AnyManifest]] = {
     "Node": lambda body, templates: load_node(body, templates.node_shapes),
     "Namespace": lambda body, _: load_namespace(body),
@@ -168,13 +248,13 @@ def _kind_of(raw: bytes | object) -> object:
     return None if kind is None else decode_strict(kind)
 
 
-def _unknown_kind(kind: object) -> FieldError:
+def _unknown_kind(kind: object, kinds: Collection[str]) -> FieldError:
     if kind is None:
         return FieldError("kind", "is required")
-    known = ", ".join(_PARSERS)
+    known = ", ".join(kinds)
     if not isinstance(kind, str):
         return FieldError("kind", f"must be one of {known}")
-    hint = unknown(kind, _PARSERS, {}).removeprefix("unknown field")
+    hint = unknown(kind, kinds, {}).removeprefix("unknown field")
     return FieldError("kind", f"must be one of {known}{hint}", kind[:64])
 
 

@@ -1,27 +1,36 @@
 """What manifests of all kinds have in common: how they are opened, checked and rendered."""
 
 from collections.abc import Mapping
-from typing import ClassVar, cast
+from typing import cast
 
 import msgspec
 
 from service.model.errors import FieldError, InvalidManifest
+from service.model.field_warnings import FieldWarnings, warnings_in_members
+from service.model.kept_object import KeptObject
 from service.model.metadata import Json, Metadata, read_metadata
-from service.model.objects import Namespace, Node, Pod
+from service.model.objects import Namespace, Node, Partial, Pod
 from service.model.pod_group import PodGroup
 from service.model.quota import ResourceQuota
 from service.model.strict_json import decode_strict, encode
-from service.model.validation.kinds import KINDS
+from service.model.validation.kinds import KINDS, KindRules
 from service.model.validation.rules import Limits, Problems, entries_of
 
 DEFAULT_NAMESPACE = "default"
 ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
+WARNINGS = "warnings"
+"""The field that an answer to a write adds to the object; it is no part of it and never stored."""
 _METADATA = b'"metadata":{'
 
 
 def head_of(kind: str) -> bytes:
     """How the bodies of a kind begin."""
-    return f'{{"apiVersion":"{KINDS[kind].api_version}","kind":"{kind}","metadata":{{'.encode()
+    return head_of_version(KINDS[kind].api_version, kind)
+
+
+def head_of_version(api_version: str, kind: str) -> bytes:
+    """How the bodies of a kind in this API version begin."""
+    return f'{{"apiVersion":"{api_version}","kind":"{kind}","metadata":{{'.encode()
 
 
 class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -32,15 +41,23 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     UTC. `resource_version` is what the client sent, "" if nothing; it is not rendered.
     """
 
-    kind: ClassVar[str]
-    head: ClassVar[bytes]
     metadata: bytes
     rest: bytes = b""
     created: str = ""
     resource_version: str = ""
 
     @property
-    def subject(self) -> Node | Namespace | Pod | ResourceQuota | PodGroup:
+    def kind(self) -> str:
+        """`kind`; a class of objects of one kind has it itself."""
+        raise NotImplementedError
+
+    @property
+    def head(self) -> bytes:
+        """How the bodies of the kind begin."""
+        raise NotImplementedError
+
+    @property
+    def subject(self) -> Node | Namespace | Pod | ResourceQuota | PodGroup | KeptObject[Partial]:
         """The object itself, as scheduling reads it."""
         raise NotImplementedError
 
@@ -64,6 +81,11 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """`metadata.labels`."""
         return self.subject.labels
 
+    @property
+    def warnings(self) -> FieldWarnings:
+        """The warnings about fields that are passed over, whatever the cluster."""
+        return warnings_in_members(self.kind, self.rest)
+
     def render(self) -> bytes:
         """The whole object as canonical JSON, without `resourceVersion`."""
         rest = b"," + self.rest if self.rest else b""
@@ -83,18 +105,19 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Draft(msgspec.Struct):
     """A decoded object that becomes a manifest; its errors are gathered in `problems`."""
 
-    kind: str
+    rules: KindRules
     fields: Json
     problems: Problems
 
     def read_metadata(self) -> Metadata:
         """The metadata, which has to be valid by now."""
-        namespace = DEFAULT_NAMESPACE if KINDS[self.kind].namespaced else ""
+        namespace = DEFAULT_NAMESPACE if self.rules.namespaced else ""
         return read_metadata(cast("Json", self.fields["metadata"]), namespace)
 
     def other_fields(self) -> Json:
         """The fields beside kind, version and metadata."""
-        return {name: value for name, value in self.fields.items() if name not in ENVELOPE}
+        apart = ENVELOPE | {WARNINGS}
+        return {name: value for name, value in self.fields.items() if name not in apart}
 
 
 def decode_object(raw: bytes | object) -> Json:
@@ -124,11 +147,22 @@ def open_draft(
         name: the name it has to have, which it takes if it has none.
         namespace: the namespace it has to have, which it takes if it has none.
     """
+    return draft_by(KINDS[kind], raw, limits, name, namespace)
+
+
+def draft_by(
+    rules: KindRules,
+    raw: bytes | object,
+    limits: Limits | None,
+    name: str | None,
+    namespace: str | None,
+) -> Draft:
+    """As `open_draft`, for the kind that has these rules."""
     fields = decode_object(raw)
-    draft = Draft(kind, fields, Problems(limits))
+    draft = Draft(rules, fields, Problems(limits))
     _expect(draft, "name", name)
     _expect(draft, "namespace", namespace)
-    KINDS[kind].envelope(draft.fields, "", draft.problems)
+    rules.envelope(draft.fields, "", draft.problems)
     return draft
 
 

@@ -8,11 +8,12 @@ the same for all pods of one owner, and in memory once.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import cast
 
 import msgspec
 
-from service.model.objects import PodResize, Value
+from service.model.objects import OwnerReference, PodResize, Value
 from service.model.strict_json import encode
 from service.model.validation.rules import entries_of, items_of, without_nulls
 
@@ -24,7 +25,9 @@ _NOT_KEPT = frozenset(
 FINISHED = frozenset({"Succeeded", "Failed"})
 REQUIRED_NODE = "moorage.dev/required-node-name"
 """Annotation of a stored pending pod that is to be placed on this node only."""
-OWN_CONDITIONS = frozenset({"PodScheduled", "DisruptionTarget"})
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTED_REASON = "PreemptionByScheduler"
+OWN_CONDITIONS = frozenset({"PodScheduled", DISRUPTION_TARGET})
 """Conditions that Moorage writes; a client's update that lacks them does not remove them."""
 
 
@@ -43,6 +46,9 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     terminating: bool = False
     resource_version: str = ""
     required_node_name: str | None = None
+    annotations: Mapping[str, str] = {}
+    """They are left empty where they are plain (`service.model.plain`): none that is read of a pod or a node is."""
+    controller: OwnerReference | None = None
 
 
 class PodCondition(Value, frozen=True, kw_only=True):
@@ -74,7 +80,24 @@ def read_metadata(sent: Json, namespace: str) -> Metadata:
         terminating=sent.get("deletionTimestamp") is not None,
         resource_version=cast("str", sent.get("resourceVersion") or ""),
         required_node_name=required_node_name,
+        annotations=cast("dict[str, str]", kept.get("annotations") or {}),
+        controller=_controller_of(sent.get("ownerReferences")),
     )
+
+
+def _controller_of(references: object) -> OwnerReference | None:
+    """The owner that manages an object: the first that says so, as in kube-scheduler."""
+    for each in map(entries_of, items_of(references)):
+        if each.get("controller") is True:
+            named = (each.get(field) for field in ("apiVersion", "kind", "name", "uid"))
+            return _owner(*(text if isinstance(text, str) else "" for text in named))
+    return None
+
+
+@lru_cache(maxsize=4_096)
+def _owner(api_version: str, kind: str, name: str, uid: str) -> OwnerReference:
+    """An owner, which all that it owns have in common."""
+    return OwnerReference(api_version=api_version, kind=kind, name=name, uid=uid)
 
 
 def _take_required_node(kept: Json) -> str | None:
@@ -124,6 +147,25 @@ def fields_of(members: bytes) -> Json:
 def is_finished(status: Json) -> bool:
     """Whether a pod has run to its end and holds nothing any more."""
     return status.get("phase") in FINISHED
+
+
+def started_at(status: Json) -> str:
+    """Since when the pod runs, RFC 3339 in UTC; "" where nobody has reported it."""
+    return in_utc(cast("str", status.get("startTime") or ""))
+
+
+def nominated_node(status: Json) -> str | None:
+    """The node on which preemption makes room for the pod; None where there is none."""
+    return cast("str | None", status.get("nominatedNodeName")) or None
+
+
+def is_preempted(status: Json) -> bool:
+    """Whether the pod has to go because preemption needs its place: the first such condition counts."""
+    for condition in map(entries_of, items_of(status.get("conditions"))):
+        if condition.get("type") == DISRUPTION_TARGET:
+            found = condition.get("status"), condition.get("reason")
+            return found == ("True", PREEMPTED_REASON)
+    return False
 
 
 def resize_of(status: Json) -> PodResize | None:

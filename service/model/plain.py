@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import msgspec
 
+from service.model.annotated_rules import may_have_rules
 from service.model.metadata import REQUIRED_NODE, Metadata, following
 from service.model.strict_json import encode
 from service.model.validation.names import (
@@ -201,8 +202,11 @@ def _are_labels(labels: tuple[tuple[str, str], ...]) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _are_keys(annotations: tuple[str, ...]) -> bool:
-    """Whether these may be keys of annotations; many objects have the same, whatever the values."""
-    return not any(map(annotation_key, annotations))
+    """Whether these may be keys of annotations of which nothing is read.
+
+    Many objects have the same keys, whatever the values.
+    """
+    return not any(map(annotation_key, annotations)) and not may_have_rules(annotations)
 
 
 def _valid(fields: Fields, members: bytes, default: str) -> _Shared | None:

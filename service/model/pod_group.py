@@ -1,6 +1,7 @@
 """Pod groups: pods that get nodes together, once enough of them are there, or not at all.
 
-The shape is that of the coscheduling plugin of kubernetes-sigs/scheduler-plugins.
+The shape is that of the coscheduling plugin of kubernetes-sigs/scheduler-plugins, or that of
+Kubernetes itself (`service.model.scheduling_groups`).
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,15 @@ import msgspec
 
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 """Names the PodGroup of the pod's own namespace that the pod is a member of."""
+
+COSCHEDULING = "scheduling.x-k8s.io/v1alpha1"
+"""The API version of the groups of scheduler-plugins."""
+UPSTREAM = (
+    "scheduling.k8s.io/v1alpha2",
+    "scheduling.k8s.io/v1alpha3",
+    "scheduling.k8s.io/v1beta1",
+)
+"""The API versions of the groups of Kubernetes: of v1.36, and two of v1.37."""
 
 PodGroupPhase = Literal["Pending", "Scheduling", "Running", "Unknown", "Finished", "Failed"]
 
@@ -21,6 +31,9 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     labels: Mapping[str, str]
     min_member: int = 1
+    """So many have to have nodes before any may have one; 0: each is placed by itself."""
+    topology_key: str | None = None
+    """All members have to be on nodes that have the same value of this label."""
     schedule_timeout_seconds: int | None = None
     """After so many seconds the conditions of members that still wait say that the time is over."""
     uid: str = ""
@@ -54,8 +67,3 @@ def phase_of(
     if scheduled + succeeded >= min_member:
         return "Scheduling"
     return "Unknown" if scheduled else "Pending"
-
-
-def pod_group_of(labels: Mapping[str, str]) -> str | None:
-    """The name of the group that a pod with these labels belongs to."""
-    return labels.get(POD_GROUP_LABEL) or None

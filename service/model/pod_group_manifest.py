@@ -1,6 +1,7 @@
 """Pod groups between JSON and objects.
 
-A group is rendered without `status`: the replica computes it from the members when somebody asks.
+A group of scheduler-plugins is rendered without `status`: the replica computes it from the members
+when somebody asks. One of Kubernetes keeps the `status` that its controllers report.
 """
 
 from typing import ClassVar, cast
@@ -9,19 +10,39 @@ import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
-from service.model.manifest_base import ObjectManifest, head_of, open_draft
+from service.model.manifest_base import Draft, ObjectManifest, head_of_version, open_draft
 from service.model.metadata import Json, Metadata, members_of, read_metadata
-from service.model.pod_group import PodGroup
+from service.model.pod_group import COSCHEDULING, UPSTREAM, PodGroup
+from service.model.scheduling_groups import SCHEDULED_GROUP_SPEC, ScheduledGroupSpec
 from service.model.validation.kinds import KINDS
-from service.model.validation.rules import Limits, entries_of, without_nulls
+from service.model.validation.names import label_value
+from service.model.validation.rules import (
+    Limits,
+    entries_of,
+    without_nulls,
+)
+
+_HEADS = {version: head_of_version(version, "PodGroup") for version in (COSCHEDULING, *UPSTREAM)}
 
 
 class PodGroupManifest(ObjectManifest, frozen=True, kw_only=True):
     """A pod group."""
 
     kind: ClassVar[str] = "PodGroup"
-    head: ClassVar[bytes] = head_of("PodGroup")
     group: PodGroup
+    api_version: str = COSCHEDULING
+    """`apiVersion`, as it was sent."""
+
+    @property
+    @override
+    def head(self) -> bytes:
+        """How the bodies of this API version begin."""
+        return _HEADS[self.api_version]
+
+    @property
+    def has_own_status(self) -> bool:
+        """Whether its `status` is stored, and not computed for each answer."""
+        return self.api_version != COSCHEDULING
 
     @property
     @override
@@ -52,18 +73,32 @@ def parse_pod_group(
     Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
     """
     draft = open_draft("PodGroup", raw, limits, name, namespace)
+    if draft.fields.get("apiVersion") in UPSTREAM:
+        SCHEDULED_GROUP_SPEC(draft.fields.get("spec"), "spec", draft.problems)
+        draft.problems.raise_any()
+        return _upstream(draft.read_metadata(), draft.other_fields(), draft.fields["apiVersion"])
     KINDS["PodGroup"].spec(draft.fields.get("spec"), "spec", draft.problems)
+    _check_name(draft)
     draft.problems.raise_any()
     return _pod_group(draft.read_metadata(), draft.other_fields())
+
+
+def _check_name(draft: Draft) -> None:
+    """Check that a group's name fits a label value, too, since pods name their group in a label."""
+    name = entries_of(draft.fields.get("metadata")).get("name")
+    message = label_value(name) if isinstance(name, str) else None
+    if message is not None and not draft.problems.errors:
+        draft.problems.add("metadata.name", message, name)
 
 
 def load_pod_group(body: bytes) -> PodGroupManifest:
     """Read a group that was rendered here."""
     fields = cast("Json", msgspec.json.decode(body))
     metadata = read_metadata(cast("Json", fields.pop("metadata")), "default")
-    return _pod_group(
-        metadata, {n: v for n, v in fields.items() if n not in ("apiVersion", "kind")}
-    )
+    rest = {n: v for n, v in fields.items() if n not in ("apiVersion", "kind")}
+    if fields["apiVersion"] in UPSTREAM:
+        return _upstream(metadata, rest, fields["apiVersion"])
+    return _pod_group(metadata, rest)
 
 
 def _pod_group(metadata: Metadata, rest: Json) -> PodGroupManifest:
@@ -82,6 +117,29 @@ def _pod_group(metadata: Metadata, rest: Json) -> PodGroupManifest:
         group=group,
         metadata=metadata.members,
         rest=members_of({"spec": spec} | kept),
+        created=metadata.created,
+        resource_version=metadata.resource_version,
+    )
+
+
+def _upstream(metadata: Metadata, rest: Json, api_version: object) -> PodGroupManifest:
+    spec = msgspec.convert(without_nulls(rest["spec"]), ScheduledGroupSpec)
+    gang, key = spec.scheduling_policy.gang, spec.topology_key
+    # A basic group has no minimum, but its first member to be placed chooses the domain for all.
+    alone = 0 if key is None else 1
+    group = PodGroup(
+        namespace=metadata.namespace,
+        name=metadata.name,
+        labels=metadata.labels,
+        min_member=gang.min_count if gang is not None else alone,
+        topology_key=key,
+        uid=metadata.uid,
+    )
+    return PodGroupManifest(
+        group=group,
+        api_version=cast("str", api_version),
+        metadata=metadata.members,
+        rest=members_of(rest),
         created=metadata.created,
         resource_version=metadata.resource_version,
     )

@@ -13,8 +13,10 @@ import msgspec
 from msgspec.structs import replace
 from typing_extensions import override
 
-from service.model.daemons import known_node_name
+from service.model.annotated_rules import ANNOTATION, annotation_of, check_annotations
+from service.model.cut_names import known_name
 from service.model.errors import InvalidManifest, MalformedJSON
+from service.model.field_warnings import FieldWarnings, warnings_in_part
 from service.model.manifest_base import (
     DEFAULT_NAMESPACE,
     ObjectManifest,
@@ -28,10 +30,13 @@ from service.model.metadata import (
     fields_of,
     following,
     is_finished,
+    is_preempted,
     keeping_conditions,
     members_of,
+    nominated_node,
     read_metadata,
     resize_of,
+    started_at,
     with_condition,
     with_required_node,
 )
@@ -45,8 +50,10 @@ from service.model.plain import (
     loaded_metadata,
     plain_metadata,
 )
+from service.model.pod_group import POD_GROUP_LABEL
+from service.model.scheduling_groups import refuse_other_group
 from service.model.strict_json import decode_strict, encode
-from service.model.templates import PodTemplate, TemplateCache, split_node_name
+from service.model.templates import Amendment, PodTemplate, TemplateCache, split_node_name
 from service.model.validation.kinds import KINDS
 from service.model.validation.names import dns_subdomain
 from service.model.validation.rules import Limits, Problems, entries_of
@@ -58,6 +65,7 @@ _OWN_KIND = ("Pod", "")
 _STATUS_BYTES_MAX = 512
 
 _ABSENT = object()
+_NOMINATED = "nominatedNodeName"
 
 _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_object = msgspec.json.Decoder(dict[str, object]).decode
@@ -95,6 +103,13 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
     def uid(self) -> str:
         """`metadata.uid`; "" until the pod has one."""
         return self.pod.uid
+
+    @property
+    @override
+    def warnings(self) -> FieldWarnings:
+        """The warnings about fields that are passed over, whatever the cluster."""
+        known = self.template.warnings
+        return known if self.status is None else known + warnings_in_part("status", self.status)
 
     @override
     def render(self) -> bytes:
@@ -146,6 +161,13 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         members = following(fields_of(self.metadata) | {"deletionTimestamp": at})
         return replace(self, pod=replace(self.pod, terminating=True), metadata=members)
 
+    def with_nomination(self, node_name: str | None) -> "PodManifest":
+        """Return the pod with another node nominated for it, or with none."""
+        if self.pod.nominated_node_name == node_name:
+            return self
+        fields = {k: each for k, each in self.status_fields().items() if k != _NOMINATED}
+        return self.with_status(fields | {_NOMINATED: node_name} if node_name else fields)
+
     def status_fields(self) -> Json:
         """The decoded status, empty where there is none."""
         return _fields_of_status(self.status)
@@ -160,7 +182,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         if not self.template.label_keys:
             return self
         return self._with_template(
-            templates.created(self.template, self.pod.labels, elsewhere=bool(self.uid))
+            templates.created(self.template, self.pod.labels, elsewhere=bool(self.uid)), templates
         )
 
     def keeping_terms(self, stored: "PodManifest", templates: TemplateCache) -> "PodManifest":
@@ -171,14 +193,14 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
         if not self.template.label_keys:
             return self
         return self._with_template(
-            templates.updated(self.template, stored.template, self.pod.labels)
+            templates.updated(self.template, stored.template, self.pod.labels), templates
         )
 
     def updating(self, stored: "PodManifest") -> "PodManifest":
         """Return this update with all that an update can't remove from the stored pod.
 
         That is its node, its `deletionTimestamp`, the conditions that Moorage wrote, and, where
-        the update is silent, its uid; the time of creation stays.
+        the update is silent, its uid and its nominated node; the time of creation stays.
         """
         pod, old = self.pod, stored.pod
         updated = self.with_identity(pod.uid or old.uid, old.created or pod.created)
@@ -188,29 +210,61 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
             marked = fields_of(stored.metadata)["deletionTimestamp"]
             updated = updated.with_deletion(cast("str", marked))
         kept = _kept_status(updated.status, stored.status)
-        return updated if kept is None else updated.with_read_status(kept)
+        updated = updated if kept is None else updated.with_read_status(kept)
+        if old.nominated_node_name and updated.pod.node_name is None:
+            updated = updated.keeping_nomination(old.nominated_node_name)
+        return updated
+
+    def keeping_nomination(self, node_name: str) -> "PodManifest":
+        """Return this update with the node that was nominated before, if it says nothing of that."""
+        return self if _NOMINATED in self.status_fields() else self.with_nomination(node_name)
 
     def same_pod(self, other: "PodManifest") -> bool:
-        """Whether labels and spec (after defaulting) are the same, whatever the node."""
+        """Whether labels, rules and spec (after defaulting) are the same, whatever the node."""
         if self.pod.labels != other.pod.labels:
+            return False
+        if annotation_of(self.template.spec) != annotation_of(other.template.spec):
             return False
         mine, theirs = self.template.spec_json, other.template.spec_json
         return mine == theirs or bool(_decode_object(mine) == _decode_object(theirs))
 
-    def with_priority(self, priority: int, templates: TemplateCache) -> "PodManifest":
-        """Return the pod with this `spec.priority`."""
+    def states(self, field: str) -> bool:
+        """Whether the spec has this field, and not as null."""
         members = self.template.spec_json
-        if b'"priority"' not in members:
-            spec_json = b'{"priority":%d,%b' % (priority, members[1:])
-        else:
-            spec_json = encode(_decode_object(members) | {"priority": priority})
-        template = templates.find(spec_json) or templates.of(_decode_object(spec_json))
-        return self._with_template(template)
+        return field.encode() in members and _decode_object(members).get(field) is not None
 
-    def _with_template(self, template: PodTemplate) -> "PodManifest":
+    def with_fields(self, fields: Json, templates: TemplateCache) -> "PodManifest":
+        """Return the pod with these fields of its spec."""
+        members = self.template.spec_json
+        if any(b'"%b"' % name.encode() in members for name in fields):
+            spec_json = encode(_decode_object(members) | fields)
+        else:
+            spec_json = b"%b,%b" % (encode(fields)[:-1], members[1:])
+        template = templates.find(spec_json) or templates.of(_decode_object(spec_json))
+        return self._with_template(template, templates)
+
+    def with_spec(self, spec: Json, templates: TemplateCache) -> "PodManifest":
+        """Return the pod with another spec, decoded and valid, but for its node."""
+        return self._with_template(templates.of(spec), templates)
+
+    def amended(self, amendment: Amendment, templates: TemplateCache) -> "PodManifest":
+        """Return the pod with what an amendment adds to its spec.
+
+        Raises `InvalidManifest` as `TemplateCache.amended`.
+        """
+        return self._with_template(templates.amended(self.template, amendment), templates)
+
+    def _with_template(self, template: PodTemplate, templates: TemplateCache) -> "PodManifest":
         if template is self.template:
             return self
-        return replace(self, pod=replace(self.pod, spec=template.spec), template=template)
+        annotation = annotation_of(self.template.spec)
+        if annotation is not None:
+            template = templates.annotated(template, annotation)
+        return replace(
+            self,
+            pod=replace(self.pod, spec=template.spec, claims=template.claims),
+            template=template,
+        )
 
     def with_status(self, status: Json) -> "PodManifest":
         """Return the pod with another status, decoded and valid."""
@@ -218,7 +272,14 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
 
     def with_read_status(self, status: "ReadStatus") -> "PodManifest":
         """Return the pod with another status."""
-        pod = replace(self.pod, finished=status.finished, resize=status.resize)
+        pod = replace(
+            self.pod,
+            finished=status.finished,
+            resize=status.resize,
+            started=status.started,
+            nominated_node_name=status.nominated_node_name,
+            preempted=status.preempted,
+        )
         return replace(self, pod=pod, status=status.encoded)
 
     def has_other_status(self, other: "PodManifest") -> bool:
@@ -232,10 +293,20 @@ class ReadStatus(msgspec.Struct, frozen=True):
     encoded: bytes
     finished: bool
     resize: PodResize | None
+    started: str
+    nominated_node_name: str | None
+    preempted: bool
 
 
 def _read_status(status: Json) -> ReadStatus:
-    return ReadStatus(encode(status), is_finished(status), resize_of(status))
+    return ReadStatus(
+        encoded=encode(status),
+        finished=is_finished(status),
+        resize=resize_of(status),
+        started=started_at(status),
+        nominated_node_name=nominated_node(status),
+        preempted=is_preempted(status),
+    )
 
 
 def _fields_of_status(status: bytes | None) -> Json:
@@ -334,6 +405,8 @@ def _load_any(body: bytes, templates: TemplateCache) -> PodManifest:
     assert cut is not None, "a spec that was rendered here is compact and its nodeName a name"
     sent, node_name = cut
     template = templates.find(sent) or templates.add(sent, _decode_object(sent))
+    if ANNOTATION in metadata.annotations:
+        template = templates.annotated(template, metadata.annotations[ANNOTATION], checked=True)
     status = members.pop("status", None)
     rest = {n: v for n, v in members.items() if n not in ("apiVersion", "kind")}
     return _manifest(
@@ -349,12 +422,12 @@ def parse_plain_pod(plain: Plain, templates: TemplateCache) -> PodManifest | Non
     """A pod of a known template with plain metadata; None for any other."""
     if plain.kind not in _OWN_KIND or plain.first != SPEC:
         return None
-    metadata = plain_metadata(plain.metadata, DEFAULT_NAMESPACE)
-    if metadata is None:
-        return None
     spec, separator, status = plain.body.rpartition(BEFORE_STATUS)
     found = _find_template(spec + b"}" if separator else status, templates)
     if found is None or (found[1] and found[0].spec.scheduling_gates):
+        return None
+    metadata = plain_metadata(plain.metadata, DEFAULT_NAMESPACE)
+    if metadata is None or (found[0].group is not None and POD_GROUP_LABEL in metadata.labels):
         return None
     if separator and not _is_known_status(status, templates.limits):
         return None
@@ -384,7 +457,7 @@ def _find_template(spec: bytes, templates: TemplateCache) -> tuple[PodTemplate, 
         template = templates.find(spec)
         return (template, None) if template is not None else None
     end = spec.find(b'"', begin + len(_NODE_NAME))
-    name = known_node_name(spec[begin + len(_NODE_NAME) : end])
+    name = known_name(spec[begin + len(_NODE_NAME) : end])
     # The member and a comma are taken out; what is left has to be a known spec, and the place one
     # between two of its members, not further down.
     first, gap = begin == 1, begin - 1
@@ -428,7 +501,13 @@ def _read_any(
         KINDS["Pod"].spec(fields.get("spec"), "spec", draft.problems)
     draft.problems.raise_any()
     metadata = draft.read_metadata()
+    check_annotations(metadata.annotations, draft.problems)
+    draft.problems.raise_any()
     template = template or templates.add(sent, others)
+    if template.group is not None:
+        refuse_other_group(metadata.labels, template.group)
+    if ANNOTATION in metadata.annotations:
+        template = templates.annotated(template, metadata.annotations[ANNOTATION])
     rest = draft.other_fields()
     status = rest.pop("status", _ABSENT)
     del rest["spec"]
@@ -462,6 +541,11 @@ def _manifest(
         finished=is_finished(reported) if reported else False,
         resize=resize_of(reported) if reported else None,
         created=metadata.created,
+        controller=metadata.controller,
+        started=started_at(reported) if reported else "",
+        nominated_node_name=nominated_node(reported) if reported else None,
+        preempted=is_preempted(reported) if reported else False,
+        claims=template.claims,
     )
     return PodManifest(
         pod=pod,

@@ -85,16 +85,6 @@ def ceil_whole(nanos: int) -> int:
     return -(-nanos // NANO)
 
 
-def milli(quantity: str | float) -> int:
-    """A quantity in thousandths, rounded up; how cpu is counted."""
-    return ceil_milli(parse_quantity(quantity))
-
-
-def whole(quantity: str | float) -> int:
-    """A quantity in whole units, rounded up; how everything but cpu is counted."""
-    return ceil_whole(parse_quantity(quantity))
-
-
 def amount(resource: str, nanos: int) -> int:
     """Nanos of a resource in the unit it is counted in: cpu in milli, everything else whole."""
     return ceil_milli(nanos) if resource == "cpu" else ceil_whole(nanos)

@@ -94,7 +94,7 @@ class PodCharge(msgspec.Struct, frozen=True, kw_only=True):
 def pod_charge(spec: PodSpec, resize: PodResize | None = None) -> PodCharge:
     """Compute the charge of a pod; an in-place resize that is under way may raise it."""
     requests, limits = exact_requests(spec, resize), exact_limits(spec)
-    terms = list(_all_terms(spec.affinity or Affinity()))
+    terms = list(all_terms(spec.affinity or Affinity()))
     return PodCharge(
         amounts={"pods": NANO, COUNT_PODS: NANO} | _named(requests, limits),
         best_effort=not any(
@@ -165,7 +165,7 @@ def _own_charge(container: Container) -> frozenset[str]:
     return frozenset(named)
 
 
-def _all_terms(affinity: Affinity) -> Iterable[PodAffinityTerm]:
+def all_terms(affinity: Affinity) -> Iterable[PodAffinityTerm]:
     """The terms of all six lists of pod affinity and anti-affinity."""
     for rules in (affinity.pod_affinity, affinity.pod_anti_affinity):
         lists = rules or PodAffinity()

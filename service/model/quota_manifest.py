@@ -11,9 +11,11 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from service.model.config import MatchScope
+from service.model.field_warnings import FieldWarnings, warnings_in
 from service.model.manifest_base import Draft, ObjectManifest, head_of, open_draft
 from service.model.metadata import Json, Metadata, members_of, read_metadata
 from service.model.objects import Quantities
+from service.model.priority_classes import PriorityClassEntry
 from service.model.quantity import parse_quantity
 from service.model.quota import ResourceQuota, shipped_scope
 from service.model.validation.kinds import KINDS
@@ -50,7 +52,9 @@ class PriorityClassManifest(msgspec.Struct, frozen=True, kw_only=True):
     kind: ClassVar[str] = "PriorityClass"
     namespace: ClassVar[str] = ""
     name: str
-    value: int
+    priority_class: PriorityClassEntry
+    warnings: FieldWarnings = ()
+    """The warnings about fields that are passed over."""
 
 
 def parse_quota(
@@ -80,8 +84,12 @@ def parse_priority_class(
 ) -> PriorityClassManifest:
     """Parse a priority class's manifest, like `parse_quota`."""
     draft = _checked("PriorityClass", raw, limits, None, None)
-    value = cast("int", draft.fields["value"])
-    return PriorityClassManifest(name=draft.read_metadata().name, value=value)
+    stated = {name: draft.fields.get(name) for name in PriorityClassEntry.__struct_encode_fields__}
+    return PriorityClassManifest(
+        name=draft.read_metadata().name,
+        priority_class=msgspec.convert(without_nulls(stated), PriorityClassEntry),
+        warnings=warnings_in("PriorityClass", draft.fields),
+    )
 
 
 def _checked(

@@ -116,6 +116,12 @@ def container_requests(
     )
 
 
+def requirements(spec: PodSpec) -> object:
+    """Return all requests and limits of a pod, to compare them."""
+    each = (*spec.containers, *spec.init_containers)
+    return [container.resources for container in each], spec.resources
+
+
 def is_sidecar(container: Container) -> bool:
     """An init container that keeps running beside the others."""
     return container.restart_policy == "Always"

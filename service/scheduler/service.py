@@ -302,7 +302,6 @@ class Scheduler:
         while True:
             loop = await self.loop_of(cluster)
             future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-            self.loops.wake(loop.cluster_id)
             try:
                 loop.enqueue(
                     Ticket(intent, deadline, idempotency, future, asked=asked, caller=caller)
@@ -395,7 +394,7 @@ class Scheduler:
         Raises:
             NotFound: there is no such cluster.
         """
-        found = self.loops.get(cluster)
+        found = self.loops.asked(cluster)
         if found is not None and not found.ended:
             return found
         cluster_id = await self._store.find_cluster(cluster)
@@ -472,9 +471,11 @@ class Scheduler:
         """Read the heads as soon as other processes hint that logs have grown (P14)."""
         async with aclosing(self._store.listen()) as hints:
             async for grown in hints:
-                everything = {loop.cluster_id for loop in self.loops.values()}
-                watched = self.watching.cluster_ids
-                await self._look(grown or everything | watched, idle_only=bool(grown))
+                await self._look(grown or self._everything(), idle_only=bool(grown))
+
+    def _everything(self) -> set[int]:
+        """All clusters that are in memory or watched."""
+        return {loop.cluster_id for loop in self.loops.values()} | self.watching.cluster_ids
 
     async def _look(self, among: AbstractSet[int], *, idle_only: bool = False) -> None:
         """Have watches, and loops without work, read logs that have a new head.
@@ -482,10 +483,11 @@ class Scheduler:
         Loops with work only note how far they are behind; with `idle_only` they are left out, since
         there may be many hints.
         """
-        loops = [loop for loop in self.loops.of(among) if loop.idle or not idle_only]
-        asked = {loop.cluster_id for loop in loops} | (self.watching.cluster_ids & among)
-        if not asked:
+        loops = self.loops.of(among, idle_only=idle_only)
+        asked = self.watching.cluster_ids & among
+        if not asked and not loops:
             return
+        asked |= {loop.cluster_id for loop in loops}
         try:
             heads = await self._store.heads(list(asked))
         except Exception:  # noqa: BLE001 - whatever it was, the next look may succeed

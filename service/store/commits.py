@@ -12,6 +12,7 @@ from service.model.errors import NotFound, OutcomeUnknown, StorageUnavailable
 from service.model.log import (
     LOCKED_LAG_CHANGES_MAX,
     Behind,
+    Change,
     CommitRequest,
     CommitResult,
     Committed,
@@ -136,7 +137,7 @@ class Commits:
     def _call(self, cluster_id: int, request: CommitRequest) -> tuple[str, tuple[object, ...]]:
         """The statement and its arguments; without events and audit a simpler statement is enough."""
         arguments = _arguments(cluster_id, request)
-        if request.audit and self._audit.of(entry.caller for entry in request.audit):
+        if request.audit and self._audit.of([entry.caller for entry in request.audit]):
             kept = (*event_columns(request.events), *audit_columns(request.audit))
             return _COMMIT_WITH_AUDIT, (*arguments, *kept)
         if request.events:
@@ -346,17 +347,30 @@ def _arguments(cluster_id: int, request: CommitRequest) -> tuple[object, ...]:
         request.planned_at,
         request.kind,
         request.not_before,
-        arrays.texts(effects(changes)),
-        arrays.booleans([change.created for change in changes]),
-        arrays.texts([change.verb for change in changes]),
-        arrays.texts([change.kind for change in changes]),
-        arrays.texts([change.namespace for change in changes]),
-        arrays.texts([change.name for change in changes]),
-        arrays.texts([change.uid for change in changes]),
-        arrays.texts_or_null([change.node_name for change in changes]),
-        arrays.bytes_or_null([change.labels_before for change in changes]),
-        [change.body for change in changes],
+        *_change_columns(changes),
         *_record_columns(request.idempotency),
+    )
+
+
+def _change_columns(changes: Sequence[Change]) -> tuple[object, ...]:
+    texts: list[list[str]] = [
+        [change.verb for change in changes],
+        [change.kind for change in changes],
+        [change.namespace for change in changes],
+        [change.name for change in changes],
+        [change.uid for change in changes],
+    ]
+    bodies = [change.body for change in changes]
+    created = [change.created for change in changes]
+    node_names = [change.node_name for change in changes]
+    labels_before = [change.labels_before for change in changes]
+    return (
+        arrays.texts(effects(changes)),
+        arrays.booleans(created),
+        *map(arrays.texts, texts),
+        arrays.texts_or_null(node_names),
+        arrays.bytes_or_null(labels_before),
+        bodies,
     )
 
 

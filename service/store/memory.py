@@ -177,7 +177,7 @@ class MemoryStore(MemoryPrincipals):
             kind="CreateCluster",
             changes=[change],
         )
-        own.append(request, at)
+        own.append(request, effects(request.changes), at)
         self.clusters[own.cluster_id] = own
         return own
 
@@ -201,18 +201,21 @@ class MemoryStore(MemoryPrincipals):
 
     def commit_to(self, own: ClusterState, request: CommitRequest) -> CommitResult:
         """Compare and swap the head, as `commit` and `commit_locked` do."""
-        effects(request.changes)  # raises if they contradict one another, wherever the head is
+        callers = [entry.caller for entry in request.audit]
+        # This raises if the changes contradict one another, wherever the head is.
+        acting = effects(request.changes)
         expected = (request.expected_revision, request.expected_tip)
         if (own.head.revision, own.head.tip) != expected:
             return Lost(own.head)
         at = max(self._clock(), own.head.at)
         if request.not_before is not None and at < request.not_before:
             return NotYet(own.head)
-        known = own.find(record.id for record in request.idempotency)
-        if known:
-            return DuplicateKey(known)
-        own.append(request, at)
-        if request.audit and self.keeping.of(entry.caller for entry in request.audit):
+        if request.idempotency:
+            known = own.find([record.id for record in request.idempotency])
+            if known:
+                return DuplicateKey(known)
+        own.append(request, acting, at)
+        if callers and self.keeping.of(callers):
             self.audit.add(own.cluster_id, own.cluster_id, own.name, at, request.audit)
         return Committed(own.head)
 

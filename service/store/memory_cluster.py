@@ -16,6 +16,7 @@ from service.model.log import (
     CommitRequest,
     Counts,
     Diverged,
+    Effect,
     Head,
     IdempotencyKey,
     IdempotencyRecord,
@@ -24,7 +25,6 @@ from service.model.log import (
     ObjectKey,
     ObjectRow,
     ReplicaMismatch,
-    effects,
 )
 from service.store.pages import Extract, build_page
 
@@ -48,16 +48,17 @@ class ClusterState:
     events: dict[tuple[str, str], Event] = field(default_factory=dict)
     """The events by namespace and name."""
 
-    def append(self, request: CommitRequest, at: datetime) -> None:
-        acting = effects(request.changes)
+    def append(self, request: CommitRequest, acting: Sequence[Effect], at: datetime) -> None:
+        """Extend the log; `acting` is what `effects` says of the request's changes."""
         self._check(request.changes, acting)
-        self.extend(request.commit_id, request.last_revision, at, request.kind, request.planned_at)
         self.changes.extend(request.changes)
         for change, effect in zip(request.changes, acting, strict=True):
             if effect == "Delete":
                 del self.objects[change.key]
             elif effect != "None":
                 self.objects[change.key] = change.row()
+        last = request.last_revision
+        self.extend(request.commit_id, last, at, request.kind, request.planned_at)
         self.record(request.idempotency, at)
         self.add_events(request.events)
 

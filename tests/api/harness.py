@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import msgspec
@@ -94,3 +95,46 @@ def problem(answer: httpx.Response, status: int) -> str:
     assert body["title"]
     assert body["detail"]
     return str(body["code"])
+
+
+async def asked(
+    harness: Harness,
+    method: str,
+    path: str,
+    authorization: list[str],
+    *,
+    body: Any = None,
+    root_path: str = "",
+) -> tuple[int, dict[str, Any]]:
+    """Status and body of the answer to a request exactly as written, which no client would send."""
+    incoming = [
+        {"type": "http.request", "body": b"" if body is None else msgspec.json.encode(body)}
+    ]
+    answer: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return incoming.pop() if incoming else {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        answer.append(message)
+
+    path, _, query = path.partition("?")
+    headers = [(b"authorization", value.encode("latin-1")) for value in authorization]
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "scheme": "http",
+        "method": method,
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "root_path": root_path,
+        "query_string": query.encode(),
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json"), *headers],
+        "client": ("127.0.0.1", 1),
+        "server": ("moorage", 80),
+    }
+    await harness.app(scope, receive, send)
+    text = b"".join(message["body"] for message in answer[1:])
+    is_problem = (b"content-type", b"application/problem+json") in answer[0]["headers"]
+    return answer[0]["status"], msgspec.json.decode(text) if is_problem else {}

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 
 from tests.api.harness import CLUSTER, Harness
-from tests.builders import Manifest, NamespaceBuilder, NodeBuilder, PodBuilder
+from tests.builders import Manifest, NamespaceBuilder, NodeBuilder, ObjectBuilder, PodBuilder
+from tests.kept_kinds import path_of as path_of_kept
 
 
 class Story(msgspec.Struct, frozen=True):
@@ -69,5 +70,7 @@ def path_of(thing: Manifest) -> str:
             return f"nodes/{metadata['name']}"
         case NamespaceBuilder():
             return f"namespaces/{metadata['name']}"
+        case ObjectBuilder():
+            return path_of_kept(thing["kind"], metadata["namespace"], metadata["name"])
         case _:
             return f"namespaces/{metadata['namespace']}/pods/{metadata['name']}"

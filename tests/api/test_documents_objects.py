@@ -17,6 +17,7 @@ from tests.builders import (
     node,
     pod,
     requirement,
+    service,
     term,
 )
 
@@ -298,7 +299,7 @@ async def test_all_constraints_have_to_hold(harness: Harness) -> None:
 
 
 async def test_default_constraints_are_for_pods_without_their_own(harness: Harness) -> None:
-    """A17: of the cluster; a pod's own constraints replace them."""
+    """A17: of the cluster, for pods of a service; a pod's own constraints replace them."""
     default = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
     story = await tell(
         harness,
@@ -307,6 +308,8 @@ async def test_default_constraints_are_for_pods_without_their_own(harness: Harne
         pod("q").label(app="foo").on("n1"),
         defaultTopologySpreadConstraints=[default],
     )
+    assert await story.feasible(pod("p").label(app="foo")) == ["n1", "n2"]
+    await story.put(service(app="foo"))
     assert await story.feasible(pod("p").label(app="foo")) == ["n2"]
     assert await story.feasible(pod("p").label(app="foo").spread(2, "host")) == ["n1", "n2"]
 

@@ -6,10 +6,11 @@ the same and more of the engine alone, with the documents' own examples.
 
 import pytest
 
-from tests.api.harness import Harness
+from tests.api.harness import CLUSTER, Harness
 from tests.api.story import tell
 from tests.builders import (
     NodeBuilder,
+    PodBuilder,
     matching,
     namespace,
     node,
@@ -105,6 +106,22 @@ async def test_the_first_pod_goes_anywhere_and_the_others_follow(harness: Harnes
     assert await story.feasible(own) == ["n1", "n2", "n3"]
     chosen = await story.place(own, own.named("s-1"), own.named("s-2"))
     assert len(set(chosen)) == 1
+
+
+async def test_each_requirement_is_waived_by_itself_for_the_first_pod(harness: Harness) -> None:
+    """E01: in the documents' meaning, and it is no violation that it was."""
+    story = await tell(
+        harness,
+        *nodes(n1="a", n2="b"),
+        pod("t").label(service="T").on("n2"),
+        requiredAffinityTerms="PerTerm",
+    )
+    first = pod("s-0").label(service="S").require_affinity("zone", matching(service="S"))
+    both = first.require_affinity("zone", matching(service="T"))
+    assert await story.place(both) == ["n2"]
+    answer = await harness.client.get(f"{CLUSTER}/violations")
+    assert answer.json()["items"] == []
+    assert await story.feasible(first.named("s-1")) == ["n2"], "the second one follows"
 
 
 async def test_who_does_not_match_itself_is_no_first_pod(harness: Harness) -> None:
@@ -397,6 +414,93 @@ async def test_there_is_no_greatest_number_of_pods_in_a_domain(harness: Harness)
     assert await (await tell(harness)).wrong_fields(foo(maxPods=3))
 
 
+async def test_a_rolling_update_is_stuck_with_anti_affinity_and_not_with_spreading(
+    harness: Harness,
+) -> None:
+    """H14: the third of two is tolerated while there are two nodes, and takes a third one at once."""
+    old = [pod(f"old-{number}").label(app="foo").on(f"n{number}") for number in (1, 2)]
+    new = pod("new").label(app="foo")
+    story = await tell(harness, *nodes(n1="a", n2="a"), *old)
+    apart = new.require_anti_affinity(HOST, matching(app="foo"))
+    assert await story.feasible(apart) == []
+    assert await story.feasible(new.spread(1, HOST)) == ["n1", "n2"]
+    await story.put(*nodes(n3="a"))
+    assert await story.feasible(apart) == ["n3"]
+    assert await story.place(new.spread(1, HOST)) == ["n3"]
+
+
+FALLBACK = {"whenUnsatisfiable": "FallbackWhenFull"}
+
+
+async def test_a_rollout_goes_on_where_only_full_zones_have_room_under_the_constraint(
+    harness: Harness,
+) -> None:
+    """H14: hard as long as zone b takes a pod, then soft; and hard again once it does."""
+    new = pod("new").label(app="foo")
+    old = [new.named(f"old-{number}").on("n1") for number in range(2)]
+    strict, lenient = new.spread(1, "zone"), new.spread(1, "zone", **FALLBACK)
+    story = await tell(harness, *nodes(n1="a", n2="b"), *old)
+    assert await story.feasible(lenient) == ["n2"]
+    assert "exemptions" not in await story.explain(lenient)
+    outage = node("n2").label(zone="b").cordon()
+    await story.put(outage)
+    assert await story.feasible(strict) == []
+    told = await story.explain(lenient)
+    assert told["feasible"] == ["n1"]
+    assert told["exemptions"] == [
+        {
+            "rule": "spec.topologySpreadConstraints[0]",
+            "ownerNamespace": None,
+            "topologyKey": "zone",
+            "reason": (
+                "FallbackWhenFull: "
+                "no node on which the pod fits otherwise has room under the constraint."
+            ),
+            "pods": 2,
+            "nodes": 1,
+        }
+    ]
+    assert await story.place(lenient) == ["n1"]
+    await story.put(*nodes(n2="b"))
+    assert await story.place(lenient.named("next")) == ["n2"]
+
+
+async def test_a_group_is_placed_where_its_constraint_falls_back(harness: Harness) -> None:
+    """H14: all of it in the zone that takes pods, each member judged as if it came last."""
+    story = await tell(harness, *nodes(n1="a", n2="a"), node("n3").label(zone="b").cordon())
+    member = pod("s-0").label(app="foo").spread(1, "zone", **FALLBACK)
+    answer = await harness.place(
+        member, member.named("s-1"), member.named("s-2"), policy="AllOrNothing"
+    )
+    assert {each["nodeName"] for each in answer["results"]} <= {"n1", "n2"}
+    assert (await story.read(member))["spec"]["nodeName"]
+
+
+async def test_a_placed_pod_whose_constraint_fell_back_breaks_no_rule(harness: Harness) -> None:
+    """H14: as nobody knows whether there was room when it was placed."""
+    pods = [
+        pod(f"foo-{number}").label(app="foo").spread(1, "zone", **FALLBACK).on("n1")
+        for number in range(3)
+    ]
+    await tell(harness, *nodes(n1="a", n2="b"), *pods)
+    answer = await harness.client.get(f"{CLUSTER}/violations")
+    assert answer.json()["items"] == []
+
+
+async def test_a_constraint_that_may_fall_back_is_one_of_a_pod(harness: Harness) -> None:
+    """H14: `minDomains` is for it, too; default constraints of a cluster cannot have it."""
+    story = await tell(harness, *nodes(n1="a"))
+    many = pod("p").label(app="foo").spread(1, "zone", minDomains=3, **FALLBACK)
+    assert await story.feasible(many) == ["n1"]
+    constraint = {"topologyKey": "zone", "labelSelector": {}, **FALLBACK}
+    body = {"config": {"defaultTopologySpreadConstraints": [constraint]}}
+    merge = {"content-type": "application/merge-patch+json"}
+    answer = await harness.client.patch(CLUSTER, json=body, headers=merge)
+    assert answer.status_code == 422
+    [told] = answer.json()["errors"]
+    assert told["field"].endswith("defaultTopologySpreadConstraints[0].whenUnsatisfiable")
+
+
 async def test_nine_replicas_over_three_zones(harness: Harness) -> None:
     """H13: three in each."""
     story = await tell(harness, *nodes(n1="a", n2="b", n3="c"))
@@ -497,6 +601,58 @@ async def test_one_pod_on_a_node_over_all_customers(harness: Harness) -> None:
         )
     )
     assert sorted(filter(None, chosen)) == ["n1", "n2", "n3"]
+
+
+RED = {"namespaceSelector": matching(team="red")}
+
+
+def of_red(count: int, node_name: str) -> list[PodBuilder]:
+    """So many pods of the service on a node, in a namespace of the team red."""
+    return [pod(f"{node_name}-{n}", "shop").label(app="foo").on(node_name) for n in range(count)]
+
+
+async def test_a_constraint_counts_the_pods_of_the_namespaces_that_it_selects(
+    harness: Harness,
+) -> None:
+    """J10: only the own ones without a selector, all with an empty one."""
+    story = await tell(
+        harness,
+        *nodes(n1="a", n2="b"),
+        namespace("default"),
+        namespace("shop").label(team="red"),
+        *of_red(2, "n1"),
+        pod("own").label(app="foo").on("n2"),
+    )
+    own = pod("p").label(app="foo")
+    assert await story.feasible(own.spread(1, "zone")) == ["n1"]
+    assert await story.feasible(own.spread(1, "zone", **RED)) == ["n2"]
+    assert await story.feasible(own.spread(1, "zone", namespaceSelector={})) == ["n2"]
+    assert await story.place(own.spread(1, "zone", soft=True)) == ["n1"]
+    await story.delete(own)
+    assert await story.place(own.spread(1, "zone", soft=True, **RED)) == ["n2"]
+
+
+async def test_a_pod_counts_itself_only_in_a_namespace_that_is_selected(harness: Harness) -> None:
+    """J10: and when its namespace is relabelled, it does or does no longer."""
+    story = await tell(
+        harness, *nodes(n1="a", n2="b"), namespace("shop").label(team="red"), *of_red(1, "n1")
+    )
+    spread = pod("p").label(app="foo").spread(1, "zone", **RED)
+    assert await story.feasible(spread) == ["n1", "n2"]
+    await story.put(namespace("default").label(team="red"))
+    assert await story.feasible(spread) == ["n2"]
+    await story.put(namespace("default"))
+    assert await story.feasible(spread) == ["n1", "n2"]
+
+
+async def test_default_constraints_select_no_namespaces(harness: Harness) -> None:
+    """J10: they are about pods of the own namespace, as their services and owners are."""
+    constraint = pod("p").spread(1, "zone", **RED)["spec"]["topologySpreadConstraints"][0]
+    change = {"config": {"defaultTopologySpreadConstraints": [constraint]}}
+    answer = await harness.client.patch(CLUSTER, json=change)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["field"].endswith("defaultTopologySpreadConstraints[0].namespaceSelector")
 
 
 async def test_zones_that_node_affinity_excludes_are_no_domains(harness: Harness) -> None:

@@ -1,20 +1,16 @@
 """Plugins that are installed beside Moorage: how they are found, named, explained, and missed."""
 
-import sys
 from importlib.metadata import EntryPoint
-from pathlib import Path
 
 import pytest
+from gpu_reserve import GpuReserve
 
 from service.engine import Cluster
 from service.engine.registry import known_plugins, unregister
 from service.extensions.loading import GROUP, BadPlugin, load_plugins
 from service.model.config import parse_config
+from service.model.validation.plugins import Arguments
 from tests.api.harness import CLUSTER, node, pod
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "examples/plugin"))
-
-from gpu_reserve import GpuReserve
 
 GPU = "nvidia.com/gpu"
 ON = {
@@ -63,11 +59,15 @@ async def test_an_installed_plugin_is_off_until_a_profile_names_it(harness):
 
 @pytest.mark.usefixtures("installed")
 async def test_arguments_that_a_plugin_refuses_are_told_with_their_field(harness):
-    profile = ON | {"pluginConfig": [{"name": "GpuReserve", "args": {"resource": 1}}]}
+    arguments = {"resource": 1, "resourc": "nvidia.com/gpu"}
+    profile = ON | {"pluginConfig": [{"name": "GpuReserve", "args": arguments}]}
     answer = await harness.client.put(CLUSTER, json={"config": {"profiles": [profile]}})
     assert answer.status_code == 422
-    (error,) = answer.json()["errors"]
-    assert error["field"] == "config.profiles[0].pluginConfig[0].args"
+    told = {error["field"]: error["message"] for error in answer.json()["errors"]}
+    assert told == {
+        "config.profiles[0].pluginConfig[0].args.resource": "must be a string",
+        "config.profiles[0].pluginConfig[0].args.resourc": "unknown field; did you mean resource?",
+    }
 
 
 async def test_a_cluster_whose_plugin_a_server_lacks_is_refused_with_the_field(
@@ -104,6 +104,25 @@ def test_a_plugin_that_cannot_be_used_is_told_by_its_entry_point(point, problem)
     assert f"the entry point {point.name} = {point.value}" in str(refused.value)
 
 
+def test_arguments_have_defaults():
+    class NeedyArgs(Arguments, frozen=True, kw_only=True):
+        resource: str
+
+    class Needy(GpuReserve):
+        name = "Needy"
+        arguments = NeedyArgs
+
+    class Point:
+        name, value = "Needy", "mine:Needy"
+
+        def load(self):
+            return Needy
+
+    with pytest.raises(BadPlugin, match="cannot be used: Missing required argument 'resource'"):
+        load_plugins([Point()])
+    assert "Needy" not in known_plugins()
+
+
 def test_a_name_of_kubernetes_is_taken():
     class NodeName(GpuReserve):
         name = "NodeName"
@@ -120,7 +139,7 @@ def test_a_name_of_kubernetes_is_taken():
 
 @pytest.mark.usefixtures("installed")
 def test_a_plugin_is_put_where_its_base_says_and_nowhere_else():
-    pipeline = Cluster(parse_config({"profiles": [ON]})).pipeline("default-scheduler")
+    pipeline = Cluster(parse_config({"profiles": [ON]})).pipelines["default-scheduler"]
     placed = {
         name
         for name in ("static_filters", "usage_filters", "relation_filters")

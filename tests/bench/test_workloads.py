@@ -1,11 +1,11 @@
 """The workloads that are measured are those that the design documents ask for."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from bench.workloads import Workload, find
+from tests.paths import ROOT
 
 EIGHT_CELLS = {
     "SchedulingPodAffinity": "SchedulingRequiredPodAffinityWithNSSelector",
@@ -15,7 +15,7 @@ EIGHT_CELLS = {
 }
 """Required and preferred affinity and anti-affinity: in one namespace, and over a hundred."""
 
-RESULTS = (Path(__file__).parents[2] / "bench" / "RESULTS.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "bench" / "RESULTS.md").read_text(encoding="utf-8")
 
 
 def sizes(workload: Workload) -> tuple[int, int]:
@@ -45,3 +45,27 @@ def test_spreading_and_plain_pods_are_measured_apart():
     assert "topologySpreadConstraints" not in str(
         next(iter(find("SchedulingBasic", 5000).measured()))
     )
+
+
+def test_each_pod_with_a_claim_has_a_volume_that_it_is_bound_to():
+    """SchedulingCSIPVs: claims of one driver, of which each node can attach 39."""
+    workload = find("SchedulingCSIPVs", 500)
+    kept = list(workload.kept(3))
+    kinds = [each["kind"] for each in kept]
+    assert (kinds.count("CSINode"), kinds.count("PersistentVolume")) == (500, 3)
+    bound = {
+        each["metadata"]["name"]: each["spec"]["volumeName"]
+        for each in kept
+        if each["kind"] == "PersistentVolumeClaim"
+    }
+    volumes = {
+        each["spec"]["claimRef"]["name"]: each["metadata"]["name"]
+        for each in kept
+        if each["kind"] == "PersistentVolume"
+    }
+    asked = [
+        each["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"]
+        for each in workload.measured(3)
+    ]
+    assert list(bound) == asked
+    assert volumes == bound

@@ -78,7 +78,9 @@ def moorage(
     def open_session(
         *, url: str, cluster: str, token: str | None, timeout: float, output: Any
     ) -> Any:
-        return options.Session(stub.client(cluster=cluster, token=token), Output(output))
+        printed = Output(output)
+        client = stub.client(cluster=cluster, token=token, warn=printed.warning)
+        return options.Session(client, printed)
 
     def command(*arguments: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["moorage", *arguments])

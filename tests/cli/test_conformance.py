@@ -1,10 +1,31 @@
 import httpx
 import msgspec
+import pytest
 
 from service.cli.client import Client
-from service.cli.conformance import check_case, render_report, replay_trace, tally
-from service.cli.vectors import Difference, differences, expected_of, group_of, settings_of
+from service.cli.conformance import (
+    check_case,
+    count_departures,
+    render_report,
+    replay_trace,
+    tally,
+)
+from service.cli.vectors import (
+    NO_DAEMONS,
+    NO_RESTRICTION,
+    Difference,
+    departures_of,
+    differences,
+    expected_of,
+    group_of,
+    request_of,
+    result_differences,
+    settings_of,
+)
+from tests.builders import matching, pod
+from tests.conformance import vectors
 
+HOSTNAME = "kubernetes.io/hostname"
 CONFIG = {"hardPodAffinityWeight": 5, "scoringStrategy": "LeastAllocated", "preAdmission": True}
 EXPECT = {
     "prefilter": None,
@@ -55,6 +76,37 @@ def test_differences_are_told_plugin_by_plugin_and_node_by_node():
     ]
 
 
+def test_a_case_of_preemption_compares_victims_choice_and_words():
+    victims = {"victims": ["shop/web"], "pdbViolations": 1}
+    expect = EXPECT | {
+        "preemption": {"candidates": {"n1": victims, "n2": victims}, "chosen": ["n1"]},
+        "why": None,
+        "fullMessage": "no room",
+    }
+    case = CASE | {"expect": expect}
+    proposed = {"victims": [{"namespace": "shop", "name": "web"}], "budgetViolations": 1}
+    equal = {
+        "explanation": EXPECT,
+        "message": "no room",
+        "preemption": {"nodeName": "n1", "candidates": {"n1": proposed, "n2": proposed}},
+    }
+    fewer = {"nodeName": "n2", "candidates": {"n2": proposed | {"budgetViolations": 0}}}
+
+    assert request_of(case)["preemption"] == "Propose"
+    assert result_differences(case, equal) == []
+    assert described(result_differences(case, equal | {"message": "no", "preemption": fewer})) == [
+        "chosen: expected ['n1'], got 'n2'",
+        "message: expected 'no room', got 'no'",
+        f"candidates preemption n1: expected {proposed}, got '(absent)'",
+        f"candidates preemption n2: expected {proposed}, got {proposed | {'budgetViolations': 0}}",
+    ]
+    assert [each.field for each in result_differences(case, equal | {"preemption": None})] == [
+        "chosen",
+        "candidates",
+        "candidates",
+    ]
+
+
 def test_an_absent_field_is_a_difference():
     answer = {name: value for name, value in EXPECT.items() if name != "scores"}
 
@@ -68,12 +120,39 @@ def test_the_documented_rule_is_expected_where_the_code_deviates_from_it():
     assert expected_of(CASE) == EXPECT
 
 
-def test_a_readers_note_is_no_setting_and_our_own_rules_are_off():
-    assert settings_of(CASE) == {
-        "hardPodAffinityWeight": 5,
-        "scoringStrategy": "LeastAllocated",
-        "daemonNamespaces": [],
-        "restrictAllNamespacesAntiAffinity": False,
+def test_a_readers_note_is_no_setting_and_what_a_case_does_not_set_has_its_default():
+    assert settings_of(CASE) == {"hardPodAffinityWeight": 5, "scoringStrategy": "LeastAllocated"}
+
+
+SHOP, DAEMON = pod("web", "shop"), pod("dns", "kube-system")
+AGAINST_ALL = {"selector": {}, "namespaceSelector": {}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "changed"),
+    [
+        ([SHOP, DAEMON], {}),
+        ([SHOP, DAEMON.require_anti_affinity("host", {})], {}),
+        ([DAEMON, DAEMON.require_anti_affinity(HOSTNAME, **AGAINST_ALL)], {}),
+        ([SHOP, DAEMON.require_anti_affinity("host", {}, namespaces=["shop"])], NO_DAEMONS),
+        ([DAEMON, SHOP.require_anti_affinity("host", {}, namespaces=["kube-system"])], NO_DAEMONS),
+        ([DAEMON, SHOP.require_anti_affinity(HOSTNAME, **AGAINST_ALL)], NO_DAEMONS),
+        ([DAEMON, SHOP.prefer_anti_affinity(9, "zone", **AGAINST_ALL)], {}),
+        ([SHOP.require_anti_affinity("zone", **AGAINST_ALL)], NO_RESTRICTION),
+        ([SHOP.require_anti_affinity("zone", {}, namespaceSelector=matching(team="a"))], {}),
+    ],
+)
+def test_only_rules_that_kubernetes_does_not_have_are_switched_off(pods, changed):
+    *placed, incoming = pods
+    assert departures_of(CASE | {"pods": placed, "pod": incoming}) == changed
+    assert departures_of({"steps": [{"op": "schedule", "pod": each} for each in pods]}) == changed
+
+
+def test_nearly_all_vectors_are_asked_with_default_settings():
+    departures = count_departures([*vectors.cases(), *vectors.traces()])
+    assert departures == {
+        "daemonNamespaces: []": 62,
+        "restrictAllNamespacesAntiAffinity: false": 43,
     }
 
 
@@ -89,7 +168,23 @@ def test_a_case_is_simulated_and_compared(stub):
     check = check_case(stub.client(), CASE)
 
     assert (check.group, check.name, list(check.differences)) == ("nodename", "nodename-000001", [])
-    assert set(stub.sent()) == {"config", "namespaces", "nodes", "pods", "pod"}
+    assert set(stub.sent()) == {"config", "namespaces", "nodes", "objects", "pods", "pod"}
+
+
+def test_the_lists_of_a_case_say_of_which_kinds_its_other_objects_are(stub):
+    stub.on("POST", "/v1/simulations", {"results": [{"explanation": EXPECT}]})
+    lists = {"services": [{"metadata": {"name": "web"}}], "replicaSets": [{"spec": {}}]}
+    settings = {"defaultSpread": "List", "defaultConstraints": [{"maxSkew": 2}]}
+
+    check_case(stub.client(), {**CASE, **lists, "config": settings})
+
+    sent = stub.sent()
+    assert sent["config"]["defaultTopologySpread"] == "List"
+    assert sent["config"]["defaultTopologySpreadConstraints"] == [{"maxSkew": 2}]
+    assert sent["objects"] == [
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}},
+        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "spec": {}},
+    ]
 
 
 def test_a_refused_case_is_a_difference_not_the_end(stub):
@@ -179,6 +274,7 @@ def test_counts_are_kept_by_group_and_written_as_a_table(stub):
     wrong = {**CASE, "name": "ports-000001", "expect": {**EXPECT, "best": []}}
     checks = [check_case(stub.client(), case) for case in (CASE, CASE, wrong)]
 
-    report = render_report(tally(checks), ["a.jsonl"])
+    report = render_report(tally(checks), ["a.jsonl"], {"daemonNamespaces: []": 7})
 
+    assert "| `daemonNamespaces: []` | 7 |" in report
     assert "| nodename | 2 | 2 |\n| ports | 1 | 0 |\n| all | 3 | 2 |\n" in report

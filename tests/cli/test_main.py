@@ -1,7 +1,6 @@
 """The command as a whole, and whether the pages that describe it tell the truth."""
 
 import re
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -9,8 +8,8 @@ import pytest
 from service.cli.errors import ExitCode
 from service.cli.main import app
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS = sorted(
     command.callback.__name__.replace("_", "-") for command in app.registered_commands

@@ -6,13 +6,13 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 import httpx
 import psutil
 import pytest
 
 from service.cli.ports import hold_port, port_of
+from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP
 from tests.waiting import WAIT_SECONDS, eventually
 
@@ -60,8 +60,7 @@ class Server:
         self.port = port = port_of(self._held)
         self.url = f"http://127.0.0.1:{port}"
         (folder / "application.py").write_text(APPLICATION)
-        root = Path(__file__).resolve().parents[2]
-        environment = {"PYTHONPATH": f"{folder}{os.pathsep}{root}"}
+        environment = {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
         command = [sys.executable, str(folder / "application.py")]
         options = [str(port), str(workers), str(header_seconds)]
         self._log = folder / "log"
@@ -195,9 +194,30 @@ def test_a_worker_that_dies_is_started_again_however_often(start):
 
 def test_workers_do_not_outlive_a_killed_supervisor(start):
     server = start(workers=2)
-    worker = psutil.Process(server.worker())
+    server.worker()
+    started = psutil.Process(server.process.pid).children(recursive=True)
 
     server.process.kill()
 
-    psutil.wait_procs([worker], timeout=WAIT_SECONDS)
-    assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
+    _, alive = psutil.wait_procs(started, timeout=WAIT_SECONDS)
+    assert [each for each in alive if each.status() != psutil.STATUS_ZOMBIE] == []
+
+
+ORPHAN = """
+import os, time
+from service.cli import worker
+
+parent = os.getpid()
+if not os.fork():
+    while os.getppid() == parent:
+        time.sleep(0.01)
+    worker.end_with_parent()
+    print("outlived its parent", flush=True)
+"""
+
+
+def test_a_worker_whose_parent_died_before_it_could_tie_itself_ends():
+    ended = subprocess.run(
+        [sys.executable, "-c", ORPHAN], cwd=ROOT, capture_output=True, text=True, check=True
+    )  # it is read to the end, so until the forked process has ended, too
+    assert ended.stdout == ""

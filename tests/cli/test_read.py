@@ -51,7 +51,15 @@ def test_pod_groups_are_shown_with_how_their_members_fare(moorage, stub):
         "spec": {"minMember": 3},
         "status": {"phase": "Scheduling", "members": 4, "scheduled": 3, "running": 0},
     }
-    stub.on("GET", f"{CLUSTER}/podgroups", page(group))
+    policies = {"sim": {"gang": {"minCount": 2}}, "tidy": {"basic": {}}}
+    upstream = [
+        {
+            "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"schedulingPolicy": policy},
+        }
+        for name, policy in policies.items()
+    ]
+    stub.on("GET", f"{CLUSTER}/podgroups", page(group, *upstream))
 
     lines = moorage("get", "pg").out.splitlines()
 
@@ -65,6 +73,27 @@ def test_pod_groups_are_shown_with_how_their_members_fare(moorage, stub):
         "RUNNING",
     ]
     assert lines[1].split() == ["shop", "train", "Scheduling", "3", "3", "0"]
+    assert lines[2].split() == ["shop", "sim", "-", "2", "-", "-"]
+    assert lines[3].split() == ["shop", "tidy", "-", "-", "-", "-"]
+
+
+def test_kinds_that_are_kept_for_rules_are_shown_with_their_labels(moorage, stub):
+    service = {"metadata": {"name": "web", "namespace": "shop", "labels": {"tier": "front"}}}
+    stub.on("GET", f"{CLUSTER}/services", page(service))
+
+    for name in ("services", "service", "svc"):
+        lines = moorage("get", name).out.splitlines()
+        assert lines[0].split() == ["NAMESPACE", "NAME", "LABELS"]
+        assert lines[1].split() == ["shop", "web", "tier=front"]
+
+
+def test_what_admission_reads_is_shown_like_all_kinds_that_are_kept(moorage, stub):
+    usual = {"metadata": {"name": "usual", "namespace": "shop"}}
+    stub.on("GET", f"{CLUSTER}/limitranges", page(usual))
+    stub.on("GET", f"{CLUSTER}/runtimeclasses", page({"metadata": {"name": "sandboxed"}}))
+
+    assert moorage("get", "limits", "-o", "name").out == "shop/usual\n"
+    assert moorage("get", "runtimeclass", "-o", "name").out == "sandboxed\n"
 
 
 def test_names_and_manifests_can_be_had_for_scripts(moorage, stub):
@@ -142,6 +171,30 @@ def test_a_placed_pod_is_explained_with_its_node(moorage, stub):
 
     assert out.startswith("shop/web-0: on node-1\n")
     assert "* node-1  9" in out
+
+
+def test_rules_that_were_left_out_are_told_with_the_reason(moorage, stub):
+    rule = {"rule": "spec.own[0]", "ownerNamespace": None, "topologyKey": "h", "reason": "So."}
+    explanation = {
+        "feasible": ["node-1"],
+        "total": {"node-1": 9},
+        "scores": {},
+        "filters": {},
+        "exemptions": [
+            rule | {"pods": 5, "nodes": 3},
+            rule | {"ownerNamespace": "shop", "nodes": 4},
+        ],
+    }
+    path = f"{CLUSTER}/namespaces/shop/pods/web-0"
+    stub.on("GET", f"{path}/explanation", explanation)
+    stub.on("GET", path, PLACED)
+
+    told = moorage("explain", "web-0", "-n", "shop").out.splitlines()
+
+    assert [line.rstrip().split(maxsplit=1) for line in told[-2:]] == [
+        ["3", "the pod itself           spec.own[0]  So."],
+        ["4", "shop                     spec.own[0]  So."],
+    ]
 
 
 def test_violations_and_topology_are_tables(moorage, stub):

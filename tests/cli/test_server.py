@@ -1,7 +1,6 @@
 """The whole server as its users meet it: started by the command, asked over HTTP, stopped, killed."""
 
 import signal
-from pathlib import Path
 
 import httpx
 import psutil
@@ -12,10 +11,10 @@ from service.cli.conformance import replay_trace
 from service.cli.local import LocalServer, is_ready, temporary_folder
 from service.cli.sources import read_objects
 from service.store.embedded.configuration import SERVING_ROLE
+from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP, copy_data, workers_of
 from tests.waiting import WAIT_SECONDS, eventually
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 
 TOKEN = "a-token-that-nobody-would-guess-4711"

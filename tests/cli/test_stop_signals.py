@@ -9,19 +9,15 @@ from service.cli.stop_signals import (
     STOP_SIGNALS,
     StopSignal,
     raised_stop_signals,
+    restored_stop_handlers,
     run_until_stopped,
 )
 
 
 @pytest.fixture(autouse=True)
 def raising():
-    before = [signal.getsignal(number) for number in STOP_SIGNALS]
-    try:
-        with raised_stop_signals():
-            yield
-    finally:
-        for number, handler in zip(STOP_SIGNALS, before, strict=True):
-            signal.signal(number, handler)
+    with restored_stop_handlers(), raised_stop_signals():
+        yield
 
 
 async def hop():
@@ -80,3 +76,15 @@ def test_after_work_that_was_not_stopped_the_next_one_is_raised():
     assert run_until_stopped(work()) == 42
     with pytest.raises(StopSignal):
         signal.raise_signal(signal.SIGINT)
+
+
+def test_afterwards_the_handlers_are_what_they_were_unless_a_stop_signal_came():
+    before = [signal.getsignal(number) for number in STOP_SIGNALS]
+
+    with raised_stop_signals():
+        assert [signal.getsignal(number) for number in STOP_SIGNALS] != before
+    assert [signal.getsignal(number) for number in STOP_SIGNALS] == before
+
+    with pytest.raises(StopSignal), raised_stop_signals():
+        signal.raise_signal(signal.SIGTERM)
+    assert {signal.getsignal(number) for number in STOP_SIGNALS} == {signal.SIG_IGN}

@@ -6,18 +6,17 @@ import threading
 
 import pytest
 
+from service.cli.stop_signals import restored_stop_handlers
 from service.cli.stopping import Alarm, WorkerLoop
 
 
 @pytest.fixture
 def loop():
     """A worker's, in this thread; the handlers of before are back afterwards."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    made = WorkerLoop()
-    yield made
-    made.close()
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    with restored_stop_handlers():
+        made = WorkerLoop()
+        yield made
+        made.close()
 
 
 def test_a_worker_is_told_once_however_many_stop_signals_come(loop):

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import signal
 import socket
 import sys
 
@@ -136,6 +137,7 @@ def test_ctrl_c_at_any_moment_of_a_servers_life_leaves_no_process(data_dir, pres
                     family = terminal.family()
                     terminal.press(CTRL_C)
                     pause = moments.random() / presses
-                assert terminal.exit_code() in {0, 130}, terminal.shown
+                # Python itself ends by the signal while it imports the program.
+                assert terminal.exit_code() in {0, 130, -signal.SIGINT}, terminal.shown
                 assert_nothing_is_left(family)
                 assert "Killing" not in terminal.shown

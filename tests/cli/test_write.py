@@ -54,6 +54,33 @@ def test_apply_streams_lines_and_tells_the_bad_ones(moorage, stub, pod_file):
     assert stub.requests[0].headers["Content-Type"] == "application/x-ndjson"
 
 
+def test_warnings_are_told_on_standard_error_each_sort_once(moorage, stub, pod_file):
+    fields = ["items[0].spec.volumes[0].ephemeral", "items[1].spec.volumes[2].ephemeral"]
+    warnings = [{"field": each, "code": "VolumesIgnored", "message": "is [so]"} for each in fields]
+    warnings.append({"field": "items[1].x", "code": "VolumesIgnored", "message": "is so"})
+    counts = {"revision": 3, "created": 2, "changed": 0, "unchanged": 0, "deleted": 0}
+    stub.on("POST", f"{CLUSTER}/apply", {**counts, "warnings": warnings})
+
+    ended = moorage("apply", "-f", pod_file(POD, POD))
+
+    assert ended.code == 0
+    assert ended.err.splitlines() == [
+        "warning (VolumesIgnored): items[0].spec.volumes[0].ephemeral is [so]",
+        "warning (VolumesIgnored): items[1].x is so",
+    ]
+    assert ended.out == "2 created, 0 changed, 0 unchanged, 0 deleted (revision 3)\n"
+
+
+def test_the_warnings_of_lines_are_told_too(moorage, stub, pod_file):
+    told = '[{"field": "spec.x", "code": "VolumesIgnored", "message": "is so"}]'
+    line = f'{{"line": 1, "kind": "Pod", "result": "Created", "revision": 4, "warnings": {told}}}\n'
+    stub.on("POST", f"{CLUSTER}/apply", httpx.Response(200, text=line))
+
+    ended = moorage("apply", "-f", pod_file(POD), "--stream")
+
+    assert "warning (VolumesIgnored): spec.x is so" in ended.err
+
+
 def test_an_invalid_manifest_is_told_field_by_field(moorage, stub, pod_file):
     errors = [
         {"field": "items[0].spec.tolerations[0].key", "message": "is no label key"},

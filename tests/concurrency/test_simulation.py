@@ -4,8 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
+from service.scheduler.decide.placing import one_pod
+from service.scheduler.decide.placing.room import make_room
 from tests import seeds
 from tests.concurrency.checker import check
+from tests.concurrency.checker.evicting import is_preemption
 from tests.concurrency.planted import BUGS
 from tests.concurrency.simulation.account import account
 from tests.concurrency.simulation.campaign import Result, run_seed
@@ -57,3 +61,58 @@ def test_a_seed_that_fails_is_told_as_small_as_it_gets():
 
     assert "--first 18: " in told
     assert "to   1 workers, 1 clients, 1 requests" in told
+
+
+PREEMPTING = (40, 43, 44, 144)
+"""Seeds in which pods are evicted for others of higher priority.
+
+In the last one a nomination ends for one of higher priority, by a call whose client learned nothing.
+"""
+
+
+def test_nobody_is_evicted_for_another_pod_but_in_the_commit_that_nominates_the_node():
+    for seed in PREEMPTING:
+        run = simulate(seed, preempting=True)
+        assert check(run.history) == []
+        assert any(each.verb == "Put" and is_preemption(each) for each in run.history.changes)
+
+
+PROTECTING = (1, 3)
+"""Seeds in which a disruption budget holds back an eviction."""
+
+
+def test_disruption_budgets_hold_back_evictions_whatever_happens():
+    for seed in PROTECTING:
+        run = simulate(seed, protecting=True)
+        assert check(run.history) == []
+        assert any(b'"blocked":[{' in each.body for each in run.history.changes)
+
+
+def test_evictions_against_a_budget_are_found(monkeypatch):
+    monkeypatch.setattr(BudgetsByNamespace, "blocking", lambda self, pod: None)
+    found = check(simulate(PROTECTING[0], protecting=True).history)
+    assert any("though the disruption budget kept does not allow it" in str(e) for e in found)
+
+
+BY_DOMAINS = (74, 81)
+"""Seeds in which pods are evicted that keep another one from a node on which they are not."""
+
+
+def test_a_pod_is_evicted_from_another_node_only_if_it_keeps_the_pod_from_the_nominated_one():
+    for seed in BY_DOMAINS:
+        history = simulate(seed, preempting=True, by_domains=True).history
+        assert check(history) == []
+        for call in history.calls:
+            call.asked.pop("scope", None)
+        found = check(history)
+        assert any("its commit has none for which" in str(each) for each in found)
+
+
+def test_evictions_without_a_nomination_are_found(monkeypatch):
+    def without_nomination(context, manifest, found):
+        make_room(context, manifest, found)
+        return manifest
+
+    monkeypatch.setattr(one_pod, "make_room", without_nomination)
+    found = check(simulate(PREEMPTING[0], preempting=True).history)
+    assert any("its commit has none for which" in str(each) for each in found)

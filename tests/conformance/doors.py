@@ -1,11 +1,15 @@
 """Ways to bring the engine to a case's state: all at once, or by a winding road."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any
 
 import msgspec
 
-from service.engine import Cluster, Placement, explain, place
+from service.engine import Cluster, NoPreemption, Placement, Refusal, explain, place, preempt
+from service.model.disruption_budgets import DisruptionBudget
+from service.model.kept_object import KeptObject
+from service.model.objects import Pod
 from tests.conformance import vectors
 from tests.conformance.vectors import Case
 from tests.engine import objects
@@ -16,7 +20,8 @@ Change = Callable[[Cluster], None]
 
 def fresh(case: Case) -> Cluster:
     """Every object put once, namespaces before nodes before pods."""
-    return objects.cluster(vectors.config_of(case), case["namespaces"], case["nodes"], case["pods"])
+    parts = [case[name] for name in ("namespaces", "nodes", "pods")]
+    return objects.cluster(vectors.config_of(case), *parts, vectors.objects_of(case))
 
 
 def wandering(case: Case) -> Cluster:
@@ -29,6 +34,7 @@ def wandering(case: Case) -> Cluster:
     cluster = Cluster(objects.config(vectors.config_of(case)))
     arrivals = [*map(_namespace, case["namespaces"]), *map(_node, case["nodes"])]
     arrivals += map(_pod, case["pods"])
+    arrivals += map(_object, vectors.objects_of(case))
     random.shuffle(arrivals)
     detours = _detours(case)
     for arrive in arrivals:
@@ -68,6 +74,11 @@ def _pod(manifest: Case) -> Change:
     return lambda cluster: cluster.put_pod(pod)
 
 
+def _object(manifest: Case) -> Change:
+    kept = objects.kept(manifest)
+    return lambda cluster: cluster.put_object(kept)
+
+
 def _detours(case: Case) -> list[Change]:
     """Objects as others of the case: a node as another, a pod on another node, a stranger."""
     nodes = [objects.node(each) for each in case["nodes"]]
@@ -80,6 +91,12 @@ def _detours(case: Case) -> list[Change]:
     for one, other in zip(pods, pods[1:] + pods[:1], strict=True):
         changed = msgspec.structs.replace(other, name=one.name, namespace=one.namespace)
         detours.append(lambda cluster, pod=changed: cluster.put_pod(pod))
+    kept = [objects.kept(each) for each in vectors.objects_of(case)]
+    for one, other in zip(kept, kept[1:] + kept[:1], strict=True):
+        detours.append(lambda cluster, kept=one: _object_gone(cluster, kept))
+        if one.kind == other.kind:
+            changed = msgspec.structs.replace(one, body=other.body)
+            detours.append(lambda cluster, kept=changed: cluster.put_object(kept))
     for each in case["namespaces"]:
         renamed = objects.namespace({"metadata": {"name": each["metadata"]["name"]}})
         detours.append(lambda cluster, namespace=renamed: cluster.put_namespace(namespace))
@@ -89,6 +106,11 @@ def _detours(case: Case) -> list[Change]:
 def _gone(cluster: Cluster, node_name: str) -> None:
     if cluster.node(node_name) is not None:
         cluster.delete_node(node_name)
+
+
+def _object_gone(cluster: Cluster, kept: KeptObject[Any]) -> None:
+    if cluster.objects.get(kept.kind, kept.namespace, kept.name) is not None:
+        cluster.delete_object(kept.kind, kept.namespace, kept.name)
 
 
 STRANGER = "stranger"
@@ -115,6 +137,47 @@ def _leave_strangers(cluster: Cluster, case: Case) -> None:
     namespace = case["pod"]["metadata"].get("namespace", "default")
     if cluster.pod(namespace, STRANGER) is not None:
         cluster.delete_pod(namespace, STRANGER)
+
+
+def preemption_failure(case: Case, cluster: Cluster) -> str:
+    """What the engine answers wrongly about preemption; empty if it is right."""
+    told = vectors.expected(case)
+    want = {field: told[field] for field in ("preemption", "why", "fullMessage")}
+    chosen = (want["preemption"] or {}).get("chosen", [None])
+    got, node_name = preemption_told(
+        cluster, objects.pod(case["pod"], incoming=True), _budgets(case)
+    )
+    if got["preemption"] is not None:
+        got["preemption"] |= {"chosen": chosen, "message": got["fullMessage"]}
+    right = node_name in chosen
+    return vectors.report(case, got, want) or ("" if right else f"{case['name']}: {node_name}")
+
+
+def _budgets(case: Case) -> list[DisruptionBudget]:
+    return [objects.budget(each) for each in case.get("podDisruptionBudgets", ())]
+
+
+def preemption_told(
+    cluster: Cluster, pod: Pod, budgets: Sequence[DisruptionBudget]
+) -> tuple[Case, str | None]:
+    """The engine's preemption for a pod that fits nowhere, in the words of the vectors, and the chosen node."""
+    refusal = place(cluster, pod)
+    assert isinstance(refusal, Refusal)
+    found = preempt(cluster, pod, budgets, all_candidates=True)
+    if isinstance(found, NoPreemption):
+        full = found.following(refusal.message)
+        return {"preemption": None, "why": found.why, "fullMessage": full}, None
+    assert found.candidates is not None
+    assert found.candidates[found.node_name] == found.victims
+    candidates = {
+        name: {
+            "victims": [f"{each.namespace}/{each.name}" for each in victims.pods],
+            "pdbViolations": victims.violations,
+        }
+        for name, victims in found.candidates.items()
+    }
+    told = {"preemption": {"candidates": candidates}, "why": None, "fullMessage": refusal.message}
+    return told, found.node_name
 
 
 def failure(case: Case, cluster: Cluster) -> str:

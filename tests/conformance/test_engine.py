@@ -16,6 +16,21 @@ def test_engine_answers_every_field_of_every_case(number, door):
     assert not failures, "\n".join(failures)
 
 
+@pytest.mark.parametrize("number", range(vectors.CHUNKS))
+def test_engine_chooses_the_victims_of_every_preemption(number):
+    cases = vectors.preemptions()[number :: vectors.CHUNKS]
+    told = [doors.preemption_failure(case, doors.fresh(case)) for case in cases]
+    assert not any(told), "\n".join(filter(None, told))
+
+
+@pytest.mark.parametrize("number", range(vectors.CHUNKS))
+def test_engine_chooses_the_same_victims_where_it_tries_each_node_by_itself(number, monkeypatch):
+    monkeypatch.setattr("service.engine.state.importance.DEPTH_MAX", 0)
+    cases = vectors.preemptions()[number :: 4 * vectors.CHUNKS]
+    told = [doors.preemption_failure(case, doors.fresh(case)) for case in cases]
+    assert not any(told), "\n".join(filter(None, told))
+
+
 @pytest.mark.parametrize("trace", vectors.traces(), ids=lambda trace: trace["name"])
 def test_engine_follows_every_trace(trace):
     config = vectors.config_of(trace)

@@ -29,6 +29,13 @@ def test_every_case_is_answered_alike_through_simulations(client, part):
 
 
 @pytest.mark.parametrize("part", range(PARTS))
+def test_every_preemption_is_proposed_alike_through_simulations(client, part):
+    checks = [check_case(client, case) for case in vectors.preemptions()[part::PARTS]]
+    assert checks
+    assert [(c.name, c.differences) for c in checks if c.differences] == []
+
+
+@pytest.mark.parametrize("part", range(PARTS))
 def test_some_of_the_cases_are_answered_alike_on_a_stored_cluster(client, part):
     """`make conformance` does all of them; the seed says which these are."""
     chosen = Random(SEED).sample(vectors.cases(), len(vectors.cases()) // STORED_SHARE)

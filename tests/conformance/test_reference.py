@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance import vectors
-from tests.reference import ReferenceCluster, evaluate
+from tests.reference import ReferenceCluster, View, evaluate, evaluate_preemption
 
 
 @pytest.mark.parametrize("number", range(vectors.CHUNKS))
@@ -18,7 +18,25 @@ def test_reference_answers_every_field_of_every_case(number):
 
 def reference_answer(case):
     config = vectors.config_of(case) | {"preAdmission": case["config"].get("preAdmission", False)}
-    return evaluate(config, case["namespaces"], case["nodes"], case["pods"], case["pod"])
+    parts = [case[name] for name in ("namespaces", "nodes", "pods", "pod")]
+    return evaluate(config, *parts, vectors.objects_of(case))
+
+
+@pytest.mark.parametrize("number", range(vectors.CHUNKS))
+def test_reference_chooses_the_victims_of_every_preemption(number):
+    failures = [
+        failure
+        for case in vectors.preemptions()[number :: vectors.CHUNKS]
+        if (failure := vectors.report(case, preemption_answer(case), vectors.expected(case)))
+    ]
+    assert not failures, "\n".join(failures)
+
+
+def preemption_answer(case):
+    config = vectors.config_of(case)
+    parts = [case[name] for name in ("namespaces", "nodes", "pods")]
+    view = View(config, *parts, vectors.objects_of(case))
+    return evaluate_preemption(view, case["pod"], case.get("podDisruptionBudgets", []))
 
 
 @pytest.mark.parametrize("trace", vectors.traces(), ids=lambda trace: trace["name"])
@@ -56,8 +74,11 @@ def schedule(cluster, pod, want):
 def test_vector_files_are_complete():
     assert len(vectors.load("fuzz_public")) == 1480
     assert len(vectors.load("seed_examples")) == 88
+    assert len(vectors.load("default_spread_public")) == 200
+    assert len(vectors.load("volumes_public")) == 800
     assert len(vectors.traces()) == 20
-    assert sum(len(vectors.chunk(number)) for number in range(vectors.CHUNKS)) == 1568
+    assert len(vectors.preemptions()) == 600
+    assert sum(len(vectors.chunk(number)) for number in range(vectors.CHUNKS)) == 2568
 
 
 def test_a_difference_names_field_plugin_and_node():

@@ -7,6 +7,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from service.cli.vectors import objects_of, settings_of
+
+__all__ = [
+    "ABSENT",
+    "CHUNKS",
+    "Case",
+    "cases",
+    "chunk",
+    "config_of",
+    "differences",
+    "expected",
+    "load",
+    "objects_of",
+    "report",
+    "traces",
+]
+
 FOLDER = Path(__file__).parent / "vectors"
 CHUNKS = 16
 """The cases are dealt to so many tests, so that parallel workers share them."""
@@ -17,14 +34,15 @@ ABSENT = "(absent)"
 
 @cache
 def load(name: str) -> tuple[Case, ...]:
-    """The cases of `fuzz_public`, `seed_examples` or `traces_public`."""
+    """The cases of one of the files, such as `fuzz_public`."""
     with gzip.open(FOLDER / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         return tuple(json.loads(line) for line in lines)
 
 
 def cases() -> tuple[Case, ...]:
-    """The single decisions, 1480 generated and 88 written by hand."""
-    return load("fuzz_public") + load("seed_examples")
+    """The single decisions: 88 written by hand, all others generated."""
+    generated = load("fuzz_public") + load("default_spread_public") + load("volumes_public")
+    return generated + load("seed_examples")
 
 
 def chunk(number: int) -> tuple[Case, ...]:
@@ -37,10 +55,14 @@ def traces() -> tuple[Case, ...]:
     return load("traces_public")
 
 
+def preemptions() -> tuple[Case, ...]:
+    """600 decisions for pods that fit nowhere."""
+    return load("preemption_public")
+
+
 def config_of(case: Case) -> dict[str, Any]:
-    """The cluster configuration under which Moorage behaves exactly as Kubernetes."""
-    settings = {name: value for name, value in case["config"].items() if name != "preAdmission"}
-    return settings | {"daemonNamespaces": [], "restrictAllNamespacesAntiAffinity": False}
+    """The cluster configuration under which Moorage behaves exactly as Kubernetes: mostly the default."""
+    return settings_of(case)
 
 
 def expected(case: Case) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A cluster in the engine and one in the reference, changed alike and compared after every step."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from hypothesis import strategies as st
@@ -17,10 +17,10 @@ from service.engine import (
     place,
     summarize,
 )
-from tests import strategies
+from tests import strategies, volume_strategies
 from tests.conformance.vectors import differences
 from tests.engine import objects
-from tests.reference import ReferenceCluster, admit
+from tests.reference import ReferenceCluster, admit, interpod
 from tests.reference.pipeline import FILTERS
 from tests.strategies import LABELS
 
@@ -38,11 +38,15 @@ class EngineAgainstReference(RuleBasedStateMachine):
     """Objects come, change and go in any order, and prefixes of the history are undone."""
 
     features = strategies.POD_FEATURES + strategies.NODE_FEATURES
+    config: ClassVar[Manifest] = {}
+    """Settings that are not left to chance."""
+    nominates = False
+    """Whether room is kept for pods on nodes."""
 
     @initialize(data=st.data())
     def start(self, data: st.DataObject) -> None:
         self.world = data.draw(strategies.worlds(self.features))
-        config = data.draw(strategies.configs(self.world))
+        config = data.draw(strategies.configs(self.world)) | self.config
         self.reference = ReferenceCluster(config)
         self.engine = Cluster(objects.config(config))
         self.marks: list[tuple[int, ReferenceCluster]] = []
@@ -91,6 +95,41 @@ class EngineAgainstReference(RuleBasedStateMachine):
         self.reference.delete_namespace(name)
         self.engine.delete_namespace(name)
 
+    # Other objects
+
+    @precondition(lambda self: self.world.has(strategies.DEFAULT_SPREAD))
+    @rule(data=st.data())
+    def put_selecting_object(self, data: st.DataObject) -> None:
+        """A new service or owner of pods, or one that selects others now."""
+        manifest = data.draw(strategies.selecting_objects(self.world))
+        self.reference.put_object(manifest)
+        self.engine.put_object(objects.kept(manifest))
+
+    @precondition(lambda self: self.world.has(strategies.DATA))
+    @rule(data=st.data())
+    def put_data_set(self, data: st.DataObject) -> None:
+        """A new data set, or one that is elsewhere now."""
+        manifest = data.draw(strategies.data_sets(self.world))
+        self.reference.put_object(manifest)
+        self.engine.put_object(objects.kept(manifest))
+
+    @precondition(lambda self: self.world.has(strategies.VOLUMES))
+    @rule(data=st.data())
+    def put_volume_objects(self, data: st.DataObject) -> None:
+        """Claims, volumes, or what says more of them: new ones, and others of the same names."""
+        drawn = volume_strategies.objects(self.world.namespaces)
+        for manifest in data.draw(st.lists(drawn, min_size=1, max_size=6)):
+            self.reference.put_object(manifest)
+            self.engine.put_object(objects.kept(manifest))
+
+    @precondition(lambda self: self.reference.objects)
+    @rule(data=st.data())
+    def delete_object(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(sorted(self.reference.objects)))
+        kept = objects.kept(self.reference.objects[key])
+        self.reference.delete_object(*key)
+        self.engine.delete_object(kept.kind, kept.namespace, kept.name)
+
     # Pods
 
     def put_pod(self, pod: Manifest) -> None:
@@ -120,6 +159,14 @@ class EngineAgainstReference(RuleBasedStateMachine):
     @rule(data=st.data())
     def bind_or_move_pod(self, data: st.DataObject) -> None:
         self.put_pod(bound(self.some_pod(data), self.some_node_name(data)))
+
+    @precondition(lambda self: self.nominates and self.reference.pods)
+    @rule(data=st.data(), priority=st.integers(-1, 1))
+    def nominate_node_for_pod(self, data: st.DataObject, priority: int) -> None:
+        """The pod waits for room on a node, against pods of priority 0 or not."""
+        pod = bound(self.some_pod(data), None)
+        ranked = pod | {"spec": pod["spec"] | {"priority": priority}}
+        self.put_pod(ranked | {"status": {"nominatedNodeName": self.some_node_name(data)}})
 
     @precondition(lambda self: self.reference.pods)
     @rule(data=st.data())
@@ -160,7 +207,7 @@ class EngineAgainstReference(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def configure(self, data: st.DataObject) -> None:
-        config = data.draw(strategies.configs(self.world))
+        config = data.draw(strategies.configs(self.world)) | self.config
         self.reference.config = config
         self.engine.configure(objects.config(config))
 
@@ -205,7 +252,10 @@ def compare(engine: Cluster, reference: ReferenceCluster, manifest: Manifest) ->
     pod = objects.pod(manifest, incoming=True)
     got = msgspec.to_builtins(explain(engine, pod))
     del got["semantics"]
+    told = got.pop("exemptions", [])
     assert differences(got, want) == []
+    assert told == msgspec.to_builtins(summarize(engine, pod)).get("exemptions", [])
+    compare_exemptions(told, interpod.exemptions(reference.view(), manifest))
     compare_placement(place(engine, pod), want)
     compare_summary(summarize(engine, pod), want, sorted(reference.nodes))
     for name in reference.nodes:
@@ -215,6 +265,12 @@ def compare(engine: Cluster, reference: ReferenceCluster, manifest: Manifest) ->
     if want["feasible"]:
         kept = want["feasible"][-1]
         assert place(engine, pod, hint=kept).node_name == kept
+
+
+def compare_exemptions(told: list[Manifest], want: list[tuple[Any, ...]]) -> None:
+    fields = ("ownerNamespace", "rule", "topologyKey", "pods", "nodes")
+    got = [tuple(each[name] for name in fields) for each in told]
+    assert sorted((each[0] or "", *each[1:]) for each in got) == sorted(want)
 
 
 def compare_placement(placement: Placement | Refusal, want: Manifest) -> None:

@@ -2,10 +2,20 @@
 
 from typing import Any
 
+import msgspec
+
 from service.engine import Cluster
 from service.model.config import ClusterConfig, parse_config
-from service.model.manifest import TemplateCache, parse_namespace, parse_node, parse_pod
-from service.model.objects import Namespace, Node, Pod
+from service.model.disruption_budgets import DisruptionBudget
+from service.model.kept_object import KeptObject
+from service.model.manifest import (
+    TemplateCache,
+    parse_kept,
+    parse_namespace,
+    parse_node,
+    parse_pod,
+)
+from service.model.objects import LabelSelector, Namespace, Node, Pod
 
 Manifest = dict[str, Any]
 
@@ -25,9 +35,25 @@ def namespace(manifest: Manifest) -> Namespace:
     return parse_namespace(manifest).subject
 
 
+def budget(manifest: Manifest) -> DisruptionBudget:
+    """What preemption reads of a PodDisruptionBudget, with the status that the manifest has."""
+    status, selector = manifest.get("status") or {}, manifest.get("spec", {}).get("selector")
+    return DisruptionBudget(
+        namespace=manifest["metadata"]["namespace"],
+        selector=None if selector is None else msgspec.convert(selector, LabelSelector),
+        disruptions_allowed=status.get("disruptionsAllowed", 0),
+        disrupted_pods=frozenset(status.get("disruptedPods") or {}),
+    )
+
+
 def pod(manifest: Manifest, *, incoming: bool = False) -> Pod:
     """`incoming`: still to be placed, so that a `nodeName` is what the NodeName filter checks."""
     return parse_pod(manifest, TEMPLATES, to_place=incoming).created_now(TEMPLATES).pod
+
+
+def kept(manifest: Manifest) -> KeptObject[Any]:
+    """An object of whatever kept kind it says it is."""
+    return parse_kept(manifest["kind"], manifest).kept
 
 
 def cluster(
@@ -35,6 +61,7 @@ def cluster(
     namespaces: list[Manifest],
     nodes: list[Manifest],
     pods: list[Manifest],
+    others: list[Manifest] = [],  # noqa: B006 - nobody changes it
 ) -> Cluster:
     """A cluster built in one go."""
     built = Cluster(config(settings))
@@ -44,4 +71,6 @@ def cluster(
         built.put_node(node(each))
     for each in pods:
         built.put_pod(pod(each))
+    for each in others:
+        built.put_object(kept(each))
     return built

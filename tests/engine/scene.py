@@ -2,18 +2,20 @@
 
 from service.engine import Cluster, Explanation, Placement, explain, place
 from service.engine.refusal import Refusal
-from tests.builders import NamespaceBuilder, NodeBuilder, PodBuilder, node
+from tests.builders import NamespaceBuilder, NodeBuilder, ObjectBuilder, PodBuilder, node
 from tests.engine import objects
 
 
 class Scene:
     """The engine with a few objects in it."""
 
-    def __init__(self, *things: NamespaceBuilder | NodeBuilder | PodBuilder, **settings) -> None:
+    def __init__(
+        self, *things: NamespaceBuilder | NodeBuilder | PodBuilder | ObjectBuilder, **settings
+    ) -> None:
         self.engine = Cluster(objects.config(settings))
         self.put(*things)
 
-    def put(self, *things: NamespaceBuilder | NodeBuilder | PodBuilder) -> None:
+    def put(self, *things: NamespaceBuilder | NodeBuilder | PodBuilder | ObjectBuilder) -> None:
         """Store objects; pods that are `on` a node are placed there, as observed."""
         for thing in things:
             match thing:
@@ -23,6 +25,8 @@ class Scene:
                     self.engine.put_node(objects.node(thing))
                 case PodBuilder():
                     self.engine.put_pod(objects.pod(thing))
+                case ObjectBuilder():
+                    self.engine.put_object(objects.kept(thing))
 
     def explain(self, pod: PodBuilder) -> Explanation:
         return explain(self.engine, objects.pod(pod, incoming=True))

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from service.engine.state.columns import DirtyLog
 from tests.engine.machine import EngineAgainstReference
 from tests.seeds import EXPLORING, examples
-from tests.strategies import NODE_FEATURES, POD_FEATURES
+from tests.strategies import DATA, DEFAULT_SPREAD, NODE_FEATURES, POD_FEATURES, VOLUMES
 
 EXAMPLES = 15
 """The gate's are always the same, so more of them would find nothing new; exploration has others."""
@@ -50,12 +50,57 @@ class NamespacesChange(EngineAgainstReference):
     features: ClassVar = ("namespaces", "affinity", "anti-affinity", "preferred-affinity")
 
 
+class NamespacesAreNotSelected(EngineAgainstReference):
+    """With terms that have namespace selectors, in a cluster that has switched these off."""
+
+    features: ClassVar = NamespacesChange.features
+    config: ClassVar = {"features": {"PodAffinityNamespaceSelector": False}}
+
+
+class NamespacesSpreadTogether(EngineAgainstReference):
+    features: ClassVar = ("namespaces", "spread", "soft-spread")
+
+
+class DaemonsLiveBesideOthers(EngineAgainstReference):
+    """With rules among daemons of one and of two namespaces, and between them and others."""
+
+    features: ClassVar = ("namespaces", "anti-affinity")
+    config: ClassVar = {"daemonNamespaces": ["kube-system", "shop"]}
+
+
 class PodsSpread(EngineAgainstReference):
     features: ClassVar = ("spread", "soft-spread", "node-affinity", "taints")
 
 
+class PodsSpreadByDefault(EngineAgainstReference):
+    """By the selectors of services and owners, which come, change and go."""
+
+    features: ClassVar = (DEFAULT_SPREAD, "node-affinity", "taints")
+
+
 class NodesTakePods(EngineAgainstReference):
     features: ClassVar = NODE_FEATURES
+
+
+class VolumesHaveNodes(EngineAgainstReference):
+    features: ClassVar = (VOLUMES, "resources")
+
+
+class OnePodGoesAhead(EngineAgainstReference):
+    """With controllers and without, whose first pod is exempt from a rule."""
+
+    features: ClassVar = ("affinity", DEFAULT_SPREAD)
+
+
+class DataHasNodes(EngineAgainstReference):
+    features: ClassVar = (DATA, "node-preferences")
+
+
+class RoomIsKept(EngineAgainstReference):
+    """For pods that wait for it on nodes that are nominated for them."""
+
+    features: ClassVar = ("resources", "ports", *POD_FEATURES)
+    nominates = True
 
 
 class EverythingMeets(EngineAgainstReference):
@@ -94,6 +139,18 @@ class KeysHaveManyDomains(Patched):
     }
 
 
+class VolumesAreMany(Patched):
+    """Sets of nodes are kept by domains and for all nodes."""
+
+    features: ClassVar = (VOLUMES, "spread", "affinity")
+    limits: ClassVar = {
+        "service.engine.state.node_sets.FEW_NODES": 0,
+        "service.engine.state.node_sets.BYTES_MAX": 1_000,
+        "service.engine.ranking.rank_cache.PASSES_BEFORE": 0,
+        "service.engine.state.tree_layout.LEAF": 1,
+    }
+
+
 class ManyPodsAreAlike(Patched):
     """Nodes are looked for in trees from the first."""
 
@@ -112,9 +169,21 @@ def case_of(machine: type[EngineAgainstReference]) -> type[TestCase]:
 
 TestPodsMeetPods = case_of(PodsMeetPods)
 TestNamespacesChange = case_of(NamespacesChange)
+TestNamespacesAreNotSelected = case_of(NamespacesAreNotSelected)
+TestNamespacesAreNotSelected.settings = settings(SETTINGS, max_examples=examples(EXAMPLES // 5))
+TestDaemonsLiveBesideOthers = case_of(DaemonsLiveBesideOthers)
 TestPodsSpread = case_of(PodsSpread)
+TestNamespacesSpreadTogether = case_of(NamespacesSpreadTogether)
+TestPodsSpreadByDefault = case_of(PodsSpreadByDefault)
 TestNodesTakePods = case_of(NodesTakePods)
+TestDataHasNodes = case_of(DataHasNodes)
+TestDataHasNodes.settings = settings(SETTINGS, max_examples=examples(EXAMPLES // 2))
+TestOnePodGoesAhead = case_of(OnePodGoesAhead)
+TestOnePodGoesAhead.settings = settings(SETTINGS, max_examples=examples(EXAMPLES // 2))
+TestRoomIsKept = case_of(RoomIsKept)
 TestEverythingMeets = case_of(EverythingMeets)
 TestMemoryIsShort = case_of(MemoryIsShort)
 TestKeysHaveManyDomains = case_of(KeysHaveManyDomains)
+TestVolumesHaveNodes = case_of(VolumesHaveNodes)
+TestVolumesAreMany = case_of(VolumesAreMany)
 TestManyPodsAreAlike = case_of(ManyPodsAreAlike)

@@ -91,6 +91,23 @@ def test_the_first_pod_of_a_service_goes_anywhere_and_the_rest_follow():
     assert scene.feasible(second) == []
 
 
+def test_the_first_pod_rule_waives_one_requirement_or_all_of_them_together():
+    """E01: by setting; the first of a service is where the other service is, or nowhere."""
+    first = (
+        pod("s-0")
+        .label(service="S")
+        .require_affinity("zone", matching(service="S"))
+        .require_affinity("zone", matching(service="T"))
+    )
+    database = pod("t-0").label(service="T").on("n1")
+    together = Scene(*nodes(n1="a", n2="b"), database)
+    assert together.feasible(first) == []
+    each = Scene(*nodes(n1="a", n2="b"), database, requiredAffinityTerms="PerTerm")
+    assert each.feasible(first) == ["n1"]
+    each.engine.delete_pod("default", "t-0")
+    assert each.feasible(first) == [], "the other requirement is not waived"
+
+
 def test_the_first_pod_rule_needs_a_pod_that_matches_itself():
     """E02: a pod that asks for others only has to wait for them."""
     scene = Scene(*nodes(n1="a"))
@@ -175,6 +192,30 @@ def test_exclusive_node_beside_daemons():
         *nodes(n1="a"), pod("agent", "monitoring").on("n1"), daemonNamespaces=["monitoring"]
     )
     assert more.feasible(exclusive) == ["n1"]
+
+
+def test_daemons_keep_away_from_each_other_and_from_nobody_else():
+    """L01, L02: a daemon's rule is about daemons, of its own and of other daemon namespaces."""
+    settings = {"daemonNamespaces": ["kube-system", "monitoring"]}
+    alone = pod("dns", "kube-system").require_anti_affinity("node", {}, namespaceSelector={})
+    for other in (pod("dns-0", "kube-system"), pod("exporter", "monitoring")):
+        assert Scene(*nodes(n1="a"), other.on("n1"), **settings).feasible(alone) == []
+        assert Scene(*nodes(n1="a"), alone.on("n1"), **settings).feasible(other) == []
+    assert Scene(*nodes(n1="a"), pod("shop").on("n1"), **settings).feasible(alone) == ["n1"]
+    assert Scene(*nodes(n1="a"), alone.on("n1"), **settings).feasible(pod("shop")) == ["n1"]
+
+
+def test_daemons_are_exempt_from_required_anti_affinity_alone():
+    """L01: affinity, preferences and spreading treat them as all other pods."""
+    agent = pod("agent", "kube-system").label(app="agent")
+    scene = Scene(*nodes(n1="a", n2="a"), agent.on("n1"))
+    everywhere = {"namespaceSelector": {}}
+    near = pod("near").require_affinity("node", matching(app="agent"), **everywhere)
+    assert scene.feasible(near) == ["n1"]
+    far = pod("far").prefer_anti_affinity(1, "node", matching(app="agent"), **everywhere)
+    assert scene.favourites(far, "InterPodAffinity") == ["n2"]
+    even = agent.named("agent-2").spread(1, "node")
+    assert scene.feasible(even) == ["n2"]
 
 
 def test_spread_the_service_over_nodes_and_zones():

@@ -7,7 +7,14 @@ from typing import NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from service.engine import Cluster, GroupPlacement, place_group, placing_group
+from service.engine import (
+    Cluster,
+    Colocation,
+    GroupPlacement,
+    digest,
+    place_group,
+    placing_group,
+)
 from service.model.config import ClusterConfig
 from service.model.objects import (
     Affinity,
@@ -115,6 +122,8 @@ class _BruteForce:
             assert pod.node_name is not None
             self._placed.append((pod, pod.node_name))
         self._members, self._alike = world.members, world.alike
+        self._open = self._labels.keys()
+        """The nodes that members may have."""
 
     def holds(self, names: Sequence[str]) -> bool:
         """Whether this assignment of all members breaks no rule of any of them."""
@@ -132,13 +141,23 @@ class _BruteForce:
         """Whether some assignment holds; those that differ in the names of like pods are one."""
         return self._exists(len(self._placed), 0, 0)
 
+    def exists_within(self, key: str) -> bool:
+        """Whether some assignment holds whose nodes all have the same value of a label."""
+        for value in {labels[key] for labels in self._labels.values() if key in labels}:
+            self._open = {
+                n: each for n, each in self._labels.items() if each.get(key) == value
+            }.keys()
+            if self.exists():
+                return True
+        return False
+
     def _exists(self, start: int, index: int, least: int) -> bool:
         if index == len(self._members):
             return self._is_whole(start)
         pod = self._members[index]
         for slot in range(least, len(self._nodes)):
             name = self._nodes[slot].name
-            if not self._may_stay(pod, name):
+            if name not in self._open or not self._may_stay(pod, name):
                 continue
             self._placed.append((pod, name))
             found = self._exists(start, index + 1, slot if self._alike else 0)
@@ -255,6 +274,102 @@ def test_a_group_is_placed_exactly_when_some_assignment_holds(chunk: int) -> Non
             assert not judge.exists(), seed
     assert placed > CASES // 6
     assert refused > CASES // 10
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS // 4))
+def test_members_share_a_domain_exactly_when_some_assignment_in_one_holds(chunk: int) -> None:
+    """E07: a topology constraint is kept, and no domain that has room for all is overlooked."""
+    placed = refused = 0
+    for seed in range(chunk * CASES, (chunk + 1) * CASES):
+        world = _world(chance(seed))
+        together = Colocation(ZONE_KEY, tuple(range(len(world.members))))
+        before = digest(world.cluster)
+        answer = place_group(world.cluster, world.members, _hints(seed, world), [together])
+        judge = _BruteForce(world)
+        if isinstance(answer, GroupPlacement):
+            placed += 1
+            names = [each.node_name for each in answer.placements]
+            zones = {world.cluster.node(name).labels.get(ZONE_KEY) for name in names}
+            assert judge.holds(names), seed
+            assert len(zones - {None}) == len(zones) == 1, seed
+        elif not answer.exhausted or world.alike:
+            refused += 1
+            assert not judge.exists_within(ZONE_KEY), seed
+        assert digest(world.cluster) == before, seed
+    assert placed > CASES // 8
+    assert refused > CASES // 8
+
+
+def racks(**cpus: str) -> Cluster:
+    """Nodes named after their racks: `a_1` is in rack a."""
+    cluster = Cluster(ClusterConfig(daemon_namespaces=()))
+    for name, cpu in cpus.items():
+        room = {"cpu": cpu, "memory": "8Gi", "pods": "10"}
+        cluster.put_node(Node(name=name, labels={"rack": name[0]}, allocatable=room))
+    return cluster
+
+
+def asking(count: int) -> list[Pod]:
+    """So many pods of one cpu."""
+    requests = ResourceRequirements(requests={"cpu": "1"})
+    spec = PodSpec(containers=(Container(resources=requests),))
+    return [_pod(f"member-{index}", spec, "x") for index in range(count)]
+
+
+def in_one_rack(*members: int, value: str | None = None) -> Colocation:
+    return Colocation("rack", members, value)
+
+
+def test_the_fullest_domain_with_room_for_all_is_taken() -> None:
+    cluster = racks(a_1="8", b_1="1", b_2="2", c_1="2")
+    answer = place_group(cluster, asking(3), (), [in_one_rack(0, 1, 2)])
+    assert isinstance(answer, GroupPlacement)
+    assert sorted(each.node_name for each in answer.placements) == ["b_1", "b_2", "b_2"]
+
+
+def test_where_members_are_already_is_the_only_domain() -> None:
+    cluster = racks(a_1="1", b_1="8")
+    answer = place_group(cluster, asking(2), (), [in_one_rack(0, 1, value="a")])
+    assert not isinstance(answer, GroupPlacement)
+    told = "1 node(s) outside of rack=a, where the pod's group has to be"
+    assert answer.message == f"0/2 nodes are available: 1 Insufficient cpu, {told}."
+
+
+def test_without_the_label_there_is_no_domain() -> None:
+    cluster = Cluster(ClusterConfig())
+    cluster.put_node(Node(name="n1", labels={}, allocatable={"cpu": "8", "pods": "10"}))
+    answer = place_group(cluster, asking(1), (), [in_one_rack(0)])
+    assert not isinstance(answer, GroupPlacement)
+    told = "1 node(s) without the label rack, which the pod's group asks for"
+    assert answer.message == f"0/1 nodes are available: {told}."
+
+
+def test_the_nodes_of_a_lost_race_come_first_in_their_domain() -> None:
+    cluster = racks(a_1="3", b_1="3", b_2="3")
+    answer = place_group(cluster, asking(2), ("b_2", "b_1"), [in_one_rack(0, 1)])
+    assert isinstance(answer, GroupPlacement)
+    assert [each.node_name for each in answer.placements] == ["b_2", "b_1"]
+    answer = place_group(cluster, asking(2), ("b_2", "a_1"), [in_one_rack(0, 1)])
+    assert isinstance(answer, GroupPlacement)
+    assert {each.node_name[0] for each in answer.placements} == {"b"}
+
+
+def test_a_search_of_domains_ends_at_its_budget() -> None:
+    cluster = racks(a_1="1", b_1="1", c_1="1")
+    cluster.configure(replace(cluster.config, group_search_steps=3))
+    answer = place_group(cluster, asking(2), (), [in_one_rack(0, 1)])
+    assert not isinstance(answer, GroupPlacement)
+    assert (answer.exhausted, answer.tried) == (True, 2)
+    assert answer.message.endswith(
+        "The search ended at groupSearchSteps; a placement may still exist."
+    )
+
+
+def test_the_domains_of_many_colocations_are_listed_with_a_pause_for_each() -> None:
+    cluster = racks(a_1="20", b_1="20")
+    together = list(placing_group(cluster, asking(8), (), [in_one_rack(*range(8))]))
+    apart = list(placing_group(cluster, asking(8), (), [in_one_rack(i) for i in range(8)]))
+    assert len(apart) == len(together) + 7
 
 
 def test_hints_are_kept_while_the_whole_group_still_passes_there() -> None:

@@ -12,9 +12,10 @@ from tests.engine import objects
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 
 
-def cluster(profile: dict[str, Any]) -> Cluster:
+def cluster(profile: dict[str, Any], **settings: Any) -> Cluster:
     """Two nodes: `tainted` in zone a, `small` in zone b; one profile called `own`."""
-    made = Cluster(parse_config({"profiles": [{"schedulerName": "own", **profile}]}))
+    profiles = [{"schedulerName": "own", **profile}]
+    made = Cluster(parse_config({"profiles": profiles, **settings}))
     made.put_namespace(Namespace(name="default", labels={}))
     taint = Taint(key="dedicated", effect="NoSchedule")
     made.put_node(
@@ -68,6 +69,64 @@ def test_a_profiles_scoring_strategy_and_shape_decide_its_scores() -> None:
     arguments = {"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}
     ratio = cluster({"pluginConfig": [arguments]})
     assert explain(ratio, pod()).scores["NodeResourcesFit"] == {"small": 50}
+
+
+def told(plugin: str, **arguments: Any) -> dict[str, Any]:
+    """A profile with arguments for one plugin."""
+    return {"pluginConfig": [{"name": plugin, "args": arguments}]}
+
+
+def test_a_strategy_of_a_profile_comes_before_the_clusters() -> None:
+    least = {"type": "LeastAllocated"}
+    own = cluster(told("NodeResourcesFit", scoringStrategy=least), scoringStrategy="MostAllocated")
+    assert explain(own, pod()).scores["NodeResourcesFit"] == {"small": 68}
+    assert explain(own, pod("default-scheduler")).scores["NodeResourcesFit"] == {"small": 31}
+
+
+def test_the_resources_of_a_profile_are_those_that_are_balanced() -> None:
+    name = "NodeResourcesBalancedAllocation"
+    own = cluster(told(name, resources=[{"name": "memory"}]))
+    assert explain(own, pod()).scores[name] == {"small": 100}
+    assert explain(own, pod("default-scheduler")).scores[name] == {"small": 81}
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"hardPodAffinityWeight": 0}, {"ignorePreferredTermsOfExistingPods": True}]
+)
+def test_how_a_profile_weighs_the_affinity_of_placed_pods_comes_before_the_clusters(
+    arguments: dict[str, Any],
+) -> None:
+    own = cluster(told("InterPodAffinity", **arguments), hardPodAffinityWeight=7)
+    term = {"labelSelector": {}, "topologyKey": "zone"}
+    required = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    spec = {"nodeName": "small", "containers": [{"name": "c"}], "affinity": required}
+    own.put_pod(objects.pod({"metadata": {"name": "placed"}, "spec": spec}))
+    assert "InterPodAffinity" in explain(own, pod()).score_skipped
+    assert "InterPodAffinity" in explain(own, pod("default-scheduler")).scores
+
+
+def constraints(made: Cluster, scheduler: str) -> list[tuple[str, int, str]]:
+    """Those of pods that have none of their own."""
+    rules = made.pipelines[scheduler].rules.constraints
+    return [(each.topology_key, each.max_skew, each.when_unsatisfiable) for each in rules]
+
+
+def test_default_constraints_of_a_profile_come_before_the_clusters() -> None:
+    settings = {"defaultTopologySpreadConstraints": [{"topologyKey": "rack"}]}
+    own = cluster(
+        told("PodTopologySpread", defaultConstraints=[{"topologyKey": "row"}]), **settings
+    )
+    assert constraints(own, "own") == [("row", 1, "DoNotSchedule")]
+    assert constraints(own, "default-scheduler") == [("rack", 1, "DoNotSchedule")]
+
+
+def test_the_system_default_constraints_are_kubernetes_two() -> None:
+    own = cluster(told("PodTopologySpread", defaultingType="System"))
+    assert constraints(own, "own") == [
+        ("kubernetes.io/hostname", 3, "ScheduleAnyway"),
+        ("topology.kubernetes.io/zone", 5, "ScheduleAnyway"),
+    ]
+    assert constraints(own, "default-scheduler") == []
 
 
 def test_a_score_that_a_profile_switches_off_is_neither_counted_nor_called_skipped() -> None:

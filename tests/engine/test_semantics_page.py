@@ -9,7 +9,19 @@ import msgspec
 import pytest
 import yaml
 
-from service.engine import Placement, explain, place
+from service.engine import (
+    Cluster,
+    Colocation,
+    GroupPlacement,
+    NoPreemption,
+    Placement,
+    explain,
+    place,
+    place_group,
+    preempt,
+)
+from service.model.manifest import parse_pod_group
+from service.model.objects import Pod
 from tests.builders import node, pod
 from tests.engine import objects
 from tests.engine.scene import Scene
@@ -59,13 +71,20 @@ def test_the_page_tells_the_truth(example):
 
 
 def answer(question: Document) -> Iterator[Document]:
-    """As `POST /v1/simulations`: one pod after the other, each seeing those before."""
+    """As `POST /v1/simulations`: one pod after the other, each seeing those before.
+
+    With a `podGroup` the pods are its members, which are placed together.
+    """
     cluster = objects.cluster(
         question.get("config", {}),
         question.get("namespaces", []),
         question["nodes"],
         question.get("pods", []),
+        question.get("objects", []),
     )
+    if "podGroup" in question:
+        yield from answer_together(cluster, question)
+        return
     for manifest in question.get("place") or [question["pod"]]:
         incoming = objects.pod(manifest, incoming=True)
         result = {
@@ -78,7 +97,37 @@ def answer(question: Document) -> Iterator[Document]:
             placed = manifest | {"spec": manifest["spec"] | {"nodeName": placement.node_name}}
             cluster.put_pod(objects.pod(placed))
         else:
-            yield result | {"outcome": "Unschedulable", "message": placement.message}
+            result |= {"outcome": "Unschedulable", "message": placement.message}
+            yield result | {"preemption": proposed(cluster, incoming, question)}
+
+
+def proposed(cluster: Cluster, incoming: Pod, question: Document) -> Document | None:
+    """Who would have to leave, if the question asks for that."""
+    if "preemption" not in question:
+        return None
+    found = preempt(cluster, incoming, scope=question.get("preemptionScope", "Node"))
+    if isinstance(found, NoPreemption):
+        return None
+    return {
+        "nodeName": found.node_name,
+        "victims": [{"namespace": p.namespace, "name": p.name} for p in found.victims.pods],
+    }
+
+
+def answer_together(cluster: Cluster, question: Document) -> Iterator[Document]:
+    """What becomes of the members of a group, or of the one at which the group fails."""
+    group = parse_pod_group(question["podGroup"]).group
+    pods = [objects.pod(each, incoming=True) for each in question["place"]]
+    assert group.topology_key is not None
+    assert len(pods) == group.min_member
+    together = Colocation(group.topology_key, tuple(range(len(pods))))
+    answer = place_group(cluster, pods, colocations=[together])
+    if not isinstance(answer, GroupPlacement):
+        failed = pods[answer.failed].name
+        yield {"name": failed, "outcome": "Unschedulable", "message": answer.message}
+        return
+    for pod_, placement in zip(pods, answer.placements, strict=True):
+        yield {"name": pod_.name, "outcome": "Placed", "nodeName": placement.node_name}
 
 
 def excerpt(got: Document, told: Document) -> Document:

@@ -9,7 +9,14 @@ from hypothesis import given, strategies as st
 
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import InvalidManifest
-from service.model.profiles import FILTERS, PLUGINS, WEIGHTS
+from service.model.plugin_arguments import (
+    BalancedAllocationArgs,
+    InterPodAffinityArgs,
+    NodeAffinityArgs,
+    NodeResourcesFitArgs,
+    PodTopologySpreadArgs,
+)
+from service.model.validation.plugins import KNOWN, filtering, scoring
 from tests import strategies
 
 SHAPE = {"shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}
@@ -89,10 +96,36 @@ def test_the_preset_sets_four_parts_and_each_can_be_set_by_itself(
             "requestedToCapacityRatio.shape[1].utilization",
         ),
         (
+            {
+                "defaultTopologySpread": "System",
+                "defaultTopologySpreadConstraints": [{"topologyKey": "zone"}],
+            },
+            "defaultTopologySpreadConstraints",
+        ),
+        ({"defaultTopologySpread": "system"}, "defaultTopologySpread"),
+        (
             {"defaultTopologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 0}]},
             "defaultTopologySpreadConstraints[0].maxSkew",
         ),
         ({"priorityClasses": {"high": 1_000_000_001}}, "priorityClasses[high]"),
+        (
+            {
+                "priorityClasses": {
+                    "one": {"value": 1, "globalDefault": True},
+                    "two": {"value": 1, "globalDefault": True},
+                }
+            },
+            "priorityClasses[two].globalDefault",
+        ),
+        ({"priorityClasses": {"high": {"globalDefault": True}}}, "priorityClasses[high].value"),
+        (
+            {"priorityClasses": {"high": {"value": 1, "preemptionPolicy": "Always"}}},
+            "priorityClasses[high].preemptionPolicy",
+        ),
+        (
+            {"priorityClasses": {"high": {"value": 1, "global": True}}},
+            "priorityClasses[high].global",
+        ),
         ({"priorityClasses": {"system-mine": 1}}, "priorityClasses[system-mine]"),
         ({"groupSearchSteps": 0}, "groupSearchSteps"),
         ({"evictionsPerMinute": 0}, "evictionsPerMinute"),
@@ -164,7 +197,7 @@ def test_a_wrong_setting_is_named(settings, field):
 def test_an_unknown_plugin_is_refused_with_the_known_ones():
     unknown = profile(plugins={"multiPoint": {"disabled": [{"name": "NodeNames"}]}})
     (message,) = errors(unknown).values()
-    assert all(name in message for name in PLUGINS)
+    assert all(name in message for name in KNOWN)
     assert "did you mean NodeName?" in message
 
 
@@ -194,14 +227,10 @@ def test_a_limited_resource_matches_a_scope_that_exists_by_default():
 
 
 def test_the_default_profile_always_exists_and_has_the_default_plugins_and_weights():
-    settings = {"hardPodAffinityWeight": 7, "scoringStrategy": "MostAllocated"}
-    (default,) = parse_config(settings).scheduler_profiles().values()
+    (default,) = parse_config({}).scheduler_profiles().values()
     assert default.scheduler_name == "default-scheduler"
-    assert default.filters == frozenset(FILTERS)
-    assert default.weights == WEIGHTS
-    assert default.hard_pod_affinity_weight == 7
-    assert default.scoring.type == "MostAllocated"
-    assert default.default_constraints == ()
+    assert default.filters == frozenset(filtering())
+    assert default.weights == scoring()
     assert "default-scheduler" in parse_config(profile()).scheduler_profiles()
 
 
@@ -235,11 +264,11 @@ def test_all_defaults_can_be_switched_off_and_single_ones_on_again():
 def test_a_weight_can_be_changed_at_the_step_or_everywhere():
     everywhere = {"multiPoint": {"enabled": [{"name": "TaintToleration", "weight": 9}]}}
     at_step = everywhere | {"score": {"enabled": [{"name": "TaintToleration", "weight": 4}]}}
-    assert resolved(plugins=everywhere).weights == dict(WEIGHTS) | {"TaintToleration": 9}
+    assert resolved(plugins=everywhere).weights == scoring() | {"TaintToleration": 9}
     assert resolved(plugins=at_step).weights["TaintToleration"] == 4
 
 
-def test_arguments_of_a_profile_come_before_the_clusters_settings():
+def test_arguments_of_a_profile_are_read_as_their_plugins_declare_them():
     args = {
         "NodeResourcesFit": {
             "kind": "NodeResourcesFitArgs",
@@ -259,19 +288,21 @@ def test_arguments_of_a_profile_come_before_the_clusters_settings():
         "NodeResourcesBalancedAllocation": {"resources": [{"name": "memory"}]},
     }  # fmt: skip
     found = resolved(pluginConfig=[{"name": name, "args": each} for name, each in args.items()])
-    assert found.scoring.resources[0].weight == 3
-    assert found.scoring.requested_to_capacity_ratio.shape[1].score == 10
-    assert found.hard_pod_affinity_weight == 0
-    assert found.ignore_preferred_terms_of_existing_pods
-    assert found.default_constraints[0].topology_key == "zone"
-    assert found.added_affinity.required_during_scheduling_ignored_during_execution
-    assert [resource.name for resource in found.balanced_resources] == ["memory"]
+    scoring = found.arguments_of("NodeResourcesFit", NodeResourcesFitArgs).scoring_strategy
+    assert scoring.resources[0].weight == 3
+    assert scoring.requested_to_capacity_ratio.shape[1].score == 10
+    affinity = found.arguments_of("InterPodAffinity", InterPodAffinityArgs)
+    assert affinity.hard_pod_affinity_weight == 0
+    assert affinity.ignore_preferred_terms_of_existing_pods
+    spread = found.arguments_of("PodTopologySpread", PodTopologySpreadArgs)
+    assert spread.default_constraints[0].topology_key == "zone"
+    added = found.arguments_of("NodeAffinity", NodeAffinityArgs).added_affinity
+    assert added.required_during_scheduling_ignored_during_execution
+    balanced = found.arguments_of("NodeResourcesBalancedAllocation", BalancedAllocationArgs)
+    assert [resource.name for resource in balanced.resources] == ["memory"]
 
 
-def test_the_system_default_constraints_are_kubernetes_two():
-    args = {"name": "PodTopologySpread", "args": {"defaultingType": "System"}}
-    found = resolved(pluginConfig=[args]).default_constraints
-    assert [(each.topology_key, each.max_skew, each.when_unsatisfiable) for each in found] == [
-        ("kubernetes.io/hostname", 3, "ScheduleAnyway"),
-        ("topology.kubernetes.io/zone", 5, "ScheduleAnyway"),
-    ]
+def test_arguments_that_a_profile_does_not_give_have_their_defaults():
+    found = resolved()
+    assert set(found.arguments) == {name for name, each in KNOWN.items() if each.plugin.arguments}
+    assert found.arguments_of("InterPodAffinity", InterPodAffinityArgs) == InterPodAffinityArgs()

@@ -205,10 +205,12 @@ def test_pods_that_are_loaded_are_made_from_the_first_too(shape, monkeypatch):
 def test_a_pod_with_a_priority_is_made_from_the_first_with_it(monkeypatch):
     templates = TemplateCache()
     shape = SHAPES["the controller's own"]
-    parse_pod(raw(shape("node-1")), templates).with_priority(7, templates)
-    thorough = parse_pod(raw(shape("node-2")), TemplateCache()).with_priority(7, TemplateCache())
+    parse_pod(raw(shape("node-1")), templates).with_fields({"priority": 7}, templates)
+    thorough = parse_pod(raw(shape("node-2")), TemplateCache()).with_fields(
+        {"priority": 7}, TemplateCache()
+    )
     refuse_thorough(monkeypatch)
-    derived = parse_pod(raw(shape("node-2")), templates).with_priority(7, templates)
+    derived = parse_pod(raw(shape("node-2")), templates).with_fields({"priority": 7}, templates)
     assert meaning(derived) == meaning(thorough)
 
 

@@ -407,3 +407,40 @@ def test_pods_are_the_same_if_labels_and_spec_are_whatever_the_node_and_the_orde
     assert pod().same_pod(pod(turned).placed("n1"))
     assert not pod().same_pod(pod(labels={"app": "x"}))
     assert not pod().same_pod(pod({"priority": 1}))
+
+
+def test_what_preemption_reads_of_a_status_is_read():
+    conditions = [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]
+    status = {"startTime": "2026-05-04T12:00:00+02:00", "nominatedNodeName": "n"}
+    sent = raw(POD | {"status": status | {"conditions": conditions}})
+    pod = parse_pod(sent, TemplateCache()).pod
+    assert pod.started == "2026-05-04T10:00:00Z"
+    assert pod.nominated_node_name == "n"
+    assert pod.preempted
+    assert load_pod(parse_pod(sent, TemplateCache()).render(), TemplateCache()).pod == pod
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        [],
+        [{"type": "DisruptionTarget", "status": "False", "reason": "PreemptionByScheduler"}],
+        [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}],
+        [
+            {"type": "DisruptionTarget", "status": "True"},
+            {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"},
+        ],
+    ],
+)
+def test_a_pod_is_preempted_only_if_its_first_disruption_says_so(conditions):
+    sent = raw(POD | {"status": {"conditions": conditions}})
+    assert not parse_pod(sent, TemplateCache()).pod.preempted
+
+
+def test_another_status_says_another_start():
+    manifest = parse_pod(
+        raw(POD | {"status": {"startTime": "2026-05-04T10:00:00Z"}}), TemplateCache()
+    )
+    changed = manifest.with_status({"startTime": "2026-05-05T10:00:00Z", "nominatedNodeName": ""})
+    assert changed.pod.started == "2026-05-05T10:00:00Z"
+    assert changed.pod.nominated_node_name is None

@@ -8,11 +8,10 @@ from hypothesis import given, strategies as st
 from service.model.quantity import (
     INT64_MAX,
     InvalidQuantity,
+    amount,
     amounts,
     format_quantity,
-    milli,
     parse_quantity,
-    whole,
 )
 
 
@@ -42,7 +41,8 @@ from service.model.quantity import (
     ],
 )
 def test_a_quantity_is_read_exactly_and_rounded_up(text, in_milli, in_whole):
-    assert (milli(text), whole(text)) == (in_milli, in_whole)
+    nanos = parse_quantity(text)
+    assert (amount("cpu", nanos), amount("memory", nanos)) == (in_milli, in_whole)
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,11 @@ def test_what_is_no_quantity_or_cannot_be_counted_is_refused(text):
 
 
 def test_the_largest_quantity_is_the_largest_signed_64_bit_integer():
-    assert whole("9223372036854775807") == INT64_MAX
+    assert amount("memory", parse_quantity("9223372036854775807")) == INT64_MAX
 
 
 def test_a_number_and_a_truth_value_are_not_mistaken_for_each_other():
-    assert whole(1) == 1
+    assert amount("memory", parse_quantity(1)) == 1
     with pytest.raises(InvalidQuantity):
         parse_quantity(bool(1))
 

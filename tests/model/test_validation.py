@@ -333,3 +333,32 @@ def test_a_wrong_label_is_named_also_where_the_template_is_known_by_that_label()
         with pytest.raises(InvalidManifest) as refused:
             parse_any(anti({"app": wrong}, matchLabelKeys=["app"]), cache)
         assert [error.field for error in refused.value.errors] == ["metadata.labels[app]"]
+
+
+def test_few_constraints_may_fall_back():
+    fallbacks = [
+        {"topologyKey": f"key-{n}", "maxSkew": 1, "whenUnsatisfiable": "FallbackWhenFull"}
+        for n in range(9)
+    ]
+    assert errors(pod(topologySpreadConstraints=fallbacks[:8])) == {}
+    assert errors(pod(topologySpreadConstraints=fallbacks)) == {
+        "spec.topologySpreadConstraints[8].whenUnsatisfiable": (
+            "at most 8 constraints may have FallbackWhenFull"
+        )
+    }
+
+
+@pytest.mark.parametrize("part", [{"required": {}}, {"preferred": {"weight": 1}}])
+def test_a_pod_names_few_data_sets_and_each_once(part):
+    [(kind, rest)] = part.items()
+
+    def wanting(*names: str) -> dict[str, Any]:
+        return pod(dataAffinity={kind: [rest | {"dataSet": name} for name in names]})
+
+    assert errors(wanting(*(f"d{n}" for n in range(16)))) == {}
+    assert errors(wanting(*(f"d{n}" for n in range(17)))) == {
+        f"spec.dataAffinity.{kind}": "must have at most 16 items"
+    }
+    assert errors(wanting("a", "b", "a")) == {
+        f"spec.dataAffinity.{kind}[2].dataSet": "repeats a data set"
+    }

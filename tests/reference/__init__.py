@@ -9,6 +9,7 @@ the cluster and a pod to the nodes that it rejects, and one to the scores of the
 from tests.reference.admission import admit
 from tests.reference.cluster import ReferenceCluster
 from tests.reference.pipeline import evaluate
+from tests.reference.preemption import evaluate_preemption
 from tests.reference.view import View
 
-__all__ = ["ReferenceCluster", "View", "admit", "evaluate"]
+__all__ = ["ReferenceCluster", "View", "admit", "evaluate", "evaluate_preemption"]

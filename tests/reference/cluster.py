@@ -12,14 +12,15 @@ class ReferenceCluster:
     """Objects by key; every question is answered from scratch."""
 
     def __init__(self, config: Manifest, objects: Iterable[tuple[str, Manifest]] = ()) -> None:
-        """`objects`: pairs of kind (Node, Namespace or Pod) and manifest."""
+        """`objects`: pairs of kind and manifest."""
         self.config = config
         self.namespaces: dict[str, Manifest] = {}
         self.nodes: dict[str, Manifest] = {}
         self.pods: dict[tuple[str, str], Manifest] = {}
         put = {"Node": self.put_node, "Namespace": self.put_namespace, "Pod": self.put_pod}
+        self.objects: dict[tuple[str, str, str], Manifest] = {}
         for kind, manifest in objects:
-            put[kind](manifest)
+            put.get(kind, self.put_object)(manifest)
 
     def put_node(self, node: Manifest) -> None:
         self.nodes[name_of(node)] = node
@@ -40,6 +41,13 @@ class ReferenceCluster:
     def delete_pod(self, namespace: str, name: str) -> None:
         del self.pods[namespace, name]
 
+    def put_object(self, manifest: Manifest) -> None:
+        """Of any other kind."""
+        self.objects[manifest["kind"], namespace_of(manifest), name_of(manifest)] = manifest
+
+    def delete_object(self, kind: str, namespace: str, name: str) -> None:
+        del self.objects[kind, namespace, name]
+
     def bind(self, pod: Manifest, node_name: str) -> Manifest:
         """Store the pod as placed."""
         placed = pod | {"spec": spec_of(pod) | {"nodeName": node_name}}
@@ -47,7 +55,13 @@ class ReferenceCluster:
         return placed
 
     def view(self) -> View:
-        return View(self.config, self.namespaces.values(), self.nodes.values(), self.pods.values())
+        return View(
+            self.config,
+            self.namespaces.values(),
+            self.nodes.values(),
+            self.pods.values(),
+            self.objects.values(),
+        )
 
     def evaluate(self, pod: Manifest) -> dict[str, Any]:
         """As `evaluate`, for a pod that is not itself among those stored."""
@@ -59,4 +73,5 @@ class ReferenceCluster:
         twin.namespaces = dict(self.namespaces)
         twin.nodes = dict(self.nodes)
         twin.pods = dict(self.pods)
+        twin.objects = dict(self.objects)
         return twin

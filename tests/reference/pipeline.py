@@ -3,23 +3,29 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.reference import fit, interpod, node_plugins, spread
+from tests.reference import data, fit, interpod, node_plugins, spread, volumes
 from tests.reference.admission import admit
-from tests.reference.view import Manifest, View
+from tests.reference.view import Manifest, View, spec_of
 
 FILTERS: dict[str, Callable[[View, Manifest], node_plugins.Rejections]] = {
     "NodeUnschedulable": node_plugins.filter_unschedulable,
     "NodeName": node_plugins.filter_node_name,
     "TaintToleration": node_plugins.filter_taints,
     "NodeAffinity": node_plugins.filter_node_affinity,
+    "DataAffinity": data.filter_data,
     "NodePorts": node_plugins.filter_ports,
     "NodeResourcesFit": fit.filter_fit,
+    "VolumeRestrictions": volumes.filter_restrictions,
+    "NodeVolumeLimits": volumes.filter_limits,
+    "VolumeBinding": volumes.filter_binding,
+    "VolumeZone": volumes.filter_zone,
     "PodTopologySpread": spread.filter_spread,
     "InterPodAffinity": interpod.filter_interpod,
 }
 """In their order: the first that rejects a node gives the reasons in the message."""
 
 SCORES: dict[str, tuple[int, Callable[[View, Manifest, list[str]], node_plugins.Scores | None]]] = {
+    "DataAffinity": (2, data.score_data),
     "ImageLocality": (1, node_plugins.score_images),
     "InterPodAffinity": (2, interpod.score_interpod),
     "NodeAffinity": (2, node_plugins.score_node_affinity),
@@ -29,6 +35,9 @@ SCORES: dict[str, tuple[int, Callable[[View, Manifest, list[str]], node_plugins.
     "TaintToleration": (3, node_plugins.score_taints),
 }
 """Weight and function."""
+
+UNKNOWN_TO_KUBERNETES = {"DataAffinity"}
+"""Plugins that are not told where they do not score a pod."""
 
 CONFLICT = "pod affinity terms conflict"
 NARROWED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
@@ -40,36 +49,80 @@ def evaluate(
     nodes: Iterable[Manifest],
     pods: Iterable[Manifest],
     pod: Manifest,
+    objects: Iterable[Manifest] = (),
 ) -> dict[str, Any]:
-    """The full answer for `pod` on a cluster given as manifests; `pods` are those placed.
+    """The full answer for `pod` on a cluster given as manifests; `pods` are those placed,
+    `objects` what there is besides.
 
     With `preAdmission` in the config all pods are as submitted, and are admitted first.
     """
     if config.get("preAdmission"):
         pods, pod = [admit(each) for each in pods], admit(pod)
-    return evaluate_view(View(config, namespaces, nodes, pods), pod)
+    return evaluate_view(View(config, namespaces, nodes, pods, objects), pod)
 
 
 def evaluate_view(view: View, pod: Manifest) -> dict[str, Any]:
+    return evaluate_settled(view, settled(view, pod))
+
+
+def settled(view: View, pod: Manifest) -> Manifest:
+    """The pod with each constraint `FallbackWhenFull` hard if that leaves a node, in their order."""
+    for index, each in enumerate(spec_of(pod).get("topologySpreadConstraints") or []):
+        if each.get("whenUnsatisfiable") == "FallbackWhenFull":
+            hard = _constrained(pod, index, "DoNotSchedule")
+            is_hard = evaluate_settled(view, _softened(hard))["feasible"]
+            pod = hard if is_hard else _constrained(pod, index, "ScheduleAnyway")
+    return pod
+
+
+def _softened(pod: Manifest) -> Manifest:
+    """The pod with each constraint that may fall back soft."""
+    for index, each in enumerate(spec_of(pod)["topologySpreadConstraints"]):
+        if each.get("whenUnsatisfiable") == "FallbackWhenFull":
+            pod = _constrained(pod, index, "ScheduleAnyway")
+    return pod
+
+
+def _constrained(pod: Manifest, index: int, when: str) -> Manifest:
+    constraints = list(spec_of(pod)["topologySpreadConstraints"])
+    constraints[index] = constraints[index] | {"whenUnsatisfiable": when}
+    return pod | {"spec": spec_of(pod) | {"topologySpreadConstraints": constraints}}
+
+
+def evaluate_settled(view: View, pod: Manifest) -> dict[str, Any]:
     if not view.nodes:
         return answer(message="no nodes available to schedule pods")
     candidates = node_plugins.named_nodes(pod)
+    rejection = data.prefilter(view, pod) or volumes.prefilter(view, pod)
     if candidates is not None and not candidates:
-        rejection = {
-            "plugin": "NodeAffinity",
-            "code": "UnschedulableAndUnresolvable",
-            "reasons": [CONFLICT],
-        }
-        message = f"0/{len(view.nodes)} nodes are available: {CONFLICT}."
-        return answer(prefilter=rejection, message=message)
+        rejection = "NodeAffinity", CONFLICT
+    if rejection is not None:
+        return reject(view, *rejection)
     result = evaluate_nodes(view, pod, candidates)
     if candidates is not None:
         result["prefilterNodes"] = sorted(candidates)
+    bindings = volumes.bindings_of(view, pod, result["feasible"])
+    if bindings is not None:
+        result["bindings"] = bindings
     return result
 
 
+def reject(view: View, plugin: str, reason: str) -> dict[str, Any]:
+    """The answer where a plugin rejects the pod before any node is looked at."""
+    code = "UnschedulableAndUnresolvable"
+    return answer(
+        prefilter={"plugin": plugin, "code": code, "reasons": [reason]},
+        message=f"0/{len(view.nodes)} nodes are available: {reason}.",
+    )
+
+
 def evaluate_nodes(view: View, pod: Manifest, candidates: set[str] | None) -> dict[str, Any]:
-    verdicts = {plugin: rejected for plugin, f in FILTERS.items() if (rejected := f(view, pod))}
+    verdicts = verdicts_of(view, pod)
+    for name in view.nodes:
+        beside = view.reserving(name, pod)
+        told = {} if beside is None else verdicts_of(beside, pod)
+        if any(name in rejected for rejected in told.values()):
+            verdicts = told_anew(verdicts, name, told)
     rejected_nodes = {name for rejected in verdicts.values() for name in rejected}
     feasible = sorted(view.nodes.keys() - rejected_nodes)
     unresolvable = {
@@ -86,6 +139,26 @@ def evaluate_nodes(view: View, pod: Manifest, candidates: set[str] | None) -> di
         message=None if feasible else explain_refusal(view, verdicts, candidates),
         **(score(view, pod, feasible) if feasible else {}),
     )
+
+
+Verdicts = dict[str, node_plugins.Rejections]
+
+
+def verdicts_of(view: View, pod: Manifest) -> Verdicts:
+    return {plugin: rejected for plugin, f in FILTERS.items() if (rejected := f(view, pod))}
+
+
+def told_anew(verdicts: Verdicts, name: str, told: Verdicts) -> Verdicts:
+    """The verdicts, with those of one node replaced."""
+    answer: Verdicts = {}
+    for plugin in FILTERS:
+        rejected = dict(verdicts.get(plugin, {}))
+        rejected.pop(name, None)
+        if name in told.get(plugin, {}):
+            rejected[name] = told[plugin][name]
+        if rejected:
+            answer[plugin] = rejected
+    return answer
 
 
 def explain_refusal(
@@ -113,7 +186,7 @@ def score(view: View, pod: Manifest, feasible: list[str]) -> dict[str, Any]:
     }
     return {
         "scores": scores,
-        "scoreSkipped": sorted(given.keys() - scores.keys()),
+        "scoreSkipped": sorted(given.keys() - scores.keys() - UNKNOWN_TO_KUBERNETES),
         "total": total,
         "best": [name for name in feasible if total[name] == max(total.values())],
     }

@@ -1,6 +1,7 @@
 """Which placed pods break which of their required rules: each taken out and judged where it is."""
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
 from tests.reference import interpod, spread
@@ -37,23 +38,51 @@ def violations(view: View) -> list[Violation]:
         Violation(namespace_of(pod), name_of(pod), *broken)
         for node_name, pods in view.pods_on.items()
         for pod in pods
-        for broken in broken_rules(without(view, node_name, pod), pod, view.nodes[node_name])
+        for broken in broken_rules(
+            without(view, node_name, pod),
+            pod,
+            view.nodes[node_name],
+            without_terms=is_exempt(view, pod),
+        )
     ]
     return sorted(found, key=lambda each: each[:3])
 
 
+def is_exempt(view: View, pod: Manifest) -> bool:
+    """Whether it is the oldest of the siblings that break affinity which is for scheduling only."""
+    breaking = [
+        each
+        for node_name, pods in view.pods_on.items()
+        for each in pods
+        if interpod.are_siblings(pod, each)
+        and any(
+            execution == "Ignored"
+            for _, execution, *_ in broken_affinity(
+                without(view, node_name, each), each, labels_of(view.nodes[node_name])
+            )
+        )
+    ]
+    return bool(breaking) and min(breaking, key=age_of) is pod
+
+
+def age_of(pod: Manifest) -> tuple[str, str, str]:
+    created = pod["metadata"].get("creationTimestamp") or ""
+    return created, namespace_of(pod), name_of(pod)
+
+
 def without(view: View, node_name: str, pod: Manifest) -> View:
-    twin = object.__new__(View)
-    twin.settings, twin.nodes = view.settings, view.nodes
-    twin.namespace_labels = view.namespace_labels
+    twin = copy(view)
     left = [each for each in view.pods_on[node_name] if each is not pod]
     twin.pods_on = view.pods_on | {node_name: left}
     return twin
 
 
-def broken_rules(view: View, pod: Manifest, node: Manifest) -> Iterator[tuple[Any, ...]]:
+def broken_rules(
+    view: View, pod: Manifest, node: Manifest, *, without_terms: bool
+) -> Iterator[tuple[Any, ...]]:
+    """`without_terms`: the terms are left out that have `firstPodExempt`."""
     yield from broken_node_rules(view, pod, node)
-    yield from broken_affinity(view, pod, labels_of(node))
+    yield from broken_affinity(view, pod, labels_of(node), without_terms=without_terms)
     yield from broken_anti_affinity(view, pod, labels_of(node))
     yield from broken_spread(view, pod, node)
 
@@ -70,30 +99,33 @@ def broken_node_rules(view: View, pod: Manifest, node: Manifest) -> Iterator[tup
             yield (f"spec.affinity.nodeAffinity.{variant}", execution, *told)
 
 
-def unmet_terms(view: View, pod: Manifest, here: dict[str, str]) -> list[Manifest]:
+def unmet_terms(
+    view: View, pod: Manifest, terms: list[Manifest], here: dict[str, str]
+) -> list[Manifest]:
     """The affinity terms of the pod that its place does not satisfy, all judged together."""
-    terms = interpod.required_terms(pod, "podAffinity")
-    held = interpod.attracting_domains(view, pod)
-    first = interpod.starts_group(view, pod, held)
+    held = interpod.attracting_domains(view, pod, terms)
+    waived = interpod.starts_groups(view, pod, terms, held)
     domains = [interpod.domain_of(term, here) for term in terms]
     return [
         term
-        for term, domain, satisfied in zip(terms, domains, held, strict=True)
+        for term, domain, satisfied, first in zip(terms, domains, held, waived, strict=True)
         if domain is None or not (first or domain in satisfied)
     ]
 
 
-def broken_affinity(view: View, pod: Manifest, here: dict[str, str]) -> Iterator[tuple[Any, ...]]:
+def broken_affinity(
+    view: View, pod: Manifest, here: dict[str, str], *, without_terms: bool = False
+) -> Iterator[tuple[Any, ...]]:
     """What must last is judged by itself; the rest together with it, as at scheduling."""
     affinity = affinity_of(pod, "podAffinity")
     lasting, rest = affinity.get(ENDURING) or [], affinity.get(IGNORED) or []
-    spec = spec_of(pod)
-    alone = pod | {"spec": spec | {"affinity": {"podAffinity": {ENDURING: lasting}}}}
-    unmet = [id(term) for term in unmet_terms(view, alone, here)]
-    unmet_at_scheduling = [id(term) for term in unmet_terms(view, pod, here)]
-    unmet_rest = [id(term) for term in rest if id(term) in unmet_at_scheduling]
+    holding = [term for term in rest if not (without_terms and term.get("firstPodExempt"))]
+    unmet = [id(term) for term in unmet_terms(view, pod, lasting, here)]
+    together = unmet_terms(view, pod, [*lasting, *holding], here)
+    unmet_at_scheduling = [id(term) for term in together]
+    unmet_rest = [id(term) for term in holding if id(term) in unmet_at_scheduling]
     if unmet_at_scheduling and not unmet and not unmet_rest:
-        unmet_rest = [id(term) for term in rest]
+        unmet_rest = [id(term) for term in holding]
     told = ("InterPodAffinity", "node(s) didn't match pod affinity rules")
     for variant, execution, terms, broken in (
         (ENDURING, "Required", lasting, unmet),
@@ -118,12 +150,15 @@ def broken_anti_affinity(
                 and interpod.domain_of(term, labels) == domain
                 and interpod.repels(view, term, pod, other)
             )
-            if conflicts:
+            limit = term.get("maxPerDomain")
+            itself = interpod.repels(view, term, pod, pod)
+            if len(conflicts) > (0 if limit is None else limit - itself):
+                verdict = interpod.ANTI_AFFINITY if limit is None else interpod.FULL
                 yield (
                     f"spec.affinity.podAntiAffinity.{variant}[{index}]",
                     execution,
                     "InterPodAffinity",
-                    "node(s) didn't match pod anti-affinity rules",
+                    *verdict.reasons,
                     tuple(conflicts),
                 )
 
@@ -133,8 +168,8 @@ def broken_spread(view: View, pod: Manifest, node: Manifest) -> Iterator[tuple[A
     own = spec_of(pod).get("topologySpreadConstraints")
     path = "spec.topologySpreadConstraints" if own else "defaultTopologySpreadConstraints"
     hard = spread.constraints_of(view, pod, "DoNotSchedule")
-    for number, constraint in enumerate(hard):
-        index = own.index(constraint) if own else number
+    for constraint in hard:
+        index = own.index(constraint) if own else constraint["index"]
         told = (f"{path}[{index}]", "Ignored", "PodTopologySpread")
         here = labels_of(node).get(constraint["topologyKey"])
         if here is None:
@@ -154,6 +189,5 @@ def skew_at(
         counts[value] = counts.get(value, 0) + count
     enough = len(counts) >= (constraint.get("minDomains") or 1)
     least = min(counts.values()) if enough else 0
-    selector = spread.selector_of(constraint, pod)
-    itself = spread.selector_matches(selector, labels_of(pod))
+    itself = spread.counts_itself(view, constraint, pod)
     return counts.get(here, 0) + itself - least

@@ -1,8 +1,6 @@
 """Callers of an application in this process, told apart by a header: whatever tells them apart is no part of the test."""
 
-from typing import Any
-
-from service.api.openapi.access import identify_by
+from service.api.security.authentication import Headers
 from service.model.principals import EVERYBODY, Grant, Principal
 from tests.api.harness import Harness
 
@@ -23,25 +21,20 @@ class Callers:
         """Somebody is nobody any more."""
         del self._principals[name]
 
-    async def _named(self, name: str) -> Principal | None:
-        return self._principals.get(name)
-
     async def _current(self, principal: Principal) -> Principal | None:
         return principal if principal == EVERYBODY else self._principals.get(principal.name)
 
     def call(self, harness: Harness) -> None:
         """Have the application know them."""
-        edge = harness.app
-        inner = edge.app
+        authentication = harness.app.authentication
+        found = authentication.principal
 
-        async def identifying(scope: Any, receive: Any, send: Any) -> None:
-            name = dict(scope["headers"]).get(_CALLER.encode(), b"").decode()
-            if name:
-                identify_by(scope, lambda _: self._named(name))
-            await inner(scope, receive, send)
+        async def principal(headers: Headers) -> Principal | None:
+            name = dict(headers).get(_CALLER.encode(), b"").decode()
+            return self._principals.get(name) if name else await found(headers)
 
-        edge.app = identifying
-        edge.authentication.current = self._current
+        authentication.principal = principal
+        authentication.current = self._current
 
 
 def by(name: str) -> dict[str, str]:

@@ -27,7 +27,13 @@ from tests.waiting import WAIT_SECONDS
 TOKEN = "an-administrators-token-of-32-characters"
 RIGHT = {"authorization": f"Bearer {TOKEN}"}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-EXAMPLES = {"cluster": "default", "namespace": "shop", "name": "web-0", "code": "NotFound"}
+EXAMPLES = {
+    "cluster": "default",
+    "namespace": "shop",
+    "name": "web-0",
+    "code": "NotFound",
+    "warning": "VolumesIgnored",
+}
 
 MAY = {
     Public(): "getLiveness getReadiness getMetrics",
@@ -36,17 +42,44 @@ MAY = {
         listGroups getGroup putGroup deleteGroup createToken deleteToken listAudit""",
     Cluster("configure"): "patchCluster",
     Cluster("read"): "listClusters getCaller",
-    Cluster("observe"): "putNode patchNode deleteNode putNamespace patchNamespace deleteNamespace",
+    Cluster("observe"): """
+        putNode patchNode deleteNode putNamespace patchNamespace deleteNamespace
+        putPersistentVolume patchPersistentVolume deletePersistentVolume putStorageClass
+        patchStorageClass deleteStorageClass putCSINode patchCSINode deleteCSINode putCSIDriver
+        patchCSIDriver deleteCSIDriver putVolumeAttachment patchVolumeAttachment
+        deleteVolumeAttachment putRuntimeClass patchRuntimeClass deleteRuntimeClass""",
+    Namespaced("observe"): "putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity",
     Namespaced("place"): "placePods simulate",
     Namespaced("edit", or_verb="observe"): "applyObjects putPod patchPod deletePod",
     Namespaced("read"): """
         getCluster getTopology exportCluster watchChanges listViolations
         listNodes getNode listNamespaces getNamespace
         listPods listNamespacedPods getPod listResourceQuotas listNamespacedResourceQuotas getResourceQuota
-        listPodGroups listNamespacedPodGroups getPodGroup explainPod listEvents listNamespacedEvents""",
+        listPodGroups listNamespacedPodGroups getPodGroup explainPod confirmBinding listEvents listNamespacedEvents
+        listServices listNamespacedServices getService
+        listReplicationControllers listNamespacedReplicationControllers getReplicationController
+        listReplicaSets listNamespacedReplicaSets getReplicaSet
+        listStatefulSets listNamespacedStatefulSets getStatefulSet
+        listPodDisruptionBudgets listNamespacedPodDisruptionBudgets getPodDisruptionBudget
+        listCSIDrivers getCSIDriver listCSINodes getCSINode listCSIStorageCapacities
+        listNamespacedCSIStorageCapacities getCSIStorageCapacity
+        listNamespacedPersistentVolumeClaims getPersistentVolumeClaim
+        listPersistentVolumeClaims listPersistentVolumes getPersistentVolume listStorageClasses
+        getStorageClass listVolumeAttachments getVolumeAttachment listRuntimeClasses
+        getRuntimeClass listLimitRanges listNamespacedLimitRanges getLimitRange
+        listWorkloads listNamespacedWorkloads getWorkload
+        listDataSets listNamespacedDataSets getDataSet""",
     Namespaced("edit"): """
         putResourceQuota patchResourceQuota deleteResourceQuota
-        putPodGroup patchPodGroup deletePodGroup""",
+        putLimitRange patchLimitRange deleteLimitRange putWorkload patchWorkload deleteWorkload
+        putDataSet patchDataSet deleteDataSet
+        putPodGroup patchPodGroup deletePodGroup
+        putService patchService deleteService
+        putReplicationController patchReplicationController deleteReplicationController
+        putReplicaSet patchReplicaSet deleteReplicaSet
+        putStatefulSet patchStatefulSet deleteStatefulSet
+        putPodDisruptionBudget patchPodDisruptionBudget deletePodDisruptionBudget
+        putPersistentVolumeClaim patchPersistentVolumeClaim deletePersistentVolumeClaim""",
     Namespaced("bind"): "bindPod",
     Namespaced("evict"): "evictPod",
 }  # fmt: skip
@@ -58,6 +91,8 @@ UNDESCRIBED = {
     "/docs": Public(),
     "/errors": Public(),
     "/errors/{code}": Public(),
+    "/warnings": Public(),
+    "/warnings/{warning}": Public(),
 }
 """Paths that are no part of the API's document."""
 

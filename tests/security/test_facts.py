@@ -20,11 +20,14 @@ from tests.api.handlers.test_admission import (
 )
 from tests.api.handlers.test_quota import configure, put_quota, quota
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.kept_kinds import kept
 from tests.security.test_principals import bearer, close_the_door, issue, put
 
 Manifest = dict[str, Any]
 NDJSON = {"content-type": "application/x-ndjson"}
 RUNS = {"phase": "Running"}
+UID = "8c1a5e0e-1111-4222-8333-000000000001"
+KEPT_ROOM = {"nominatedNodeName": "n1"}
 SMALLER: Manifest = {
     "containerStatuses": [
         {
@@ -157,6 +160,9 @@ WAYS: Mapping[str, Way] = {
     "place replicas": way("place")(lambda a: a.place(template=a.pod(a.new), replicas=2)),
     "place a pod that is pending": way("place")(lambda a: a.place_new(a.new, {"phase": "Pending"})),
     "place a pod that runs": way("place", "observe")(lambda a: a.place_new(a.new, RUNS)),
+    "place a pod with room that is kept for it": way("place", "observe")(
+        lambda a: a.place_new(a.new, KEPT_ROOM)
+    ),
     "place a pod that has less than it asks for": way("place", "observe")(
         lambda a: a.place_new(a.new, SMALLER)
     ),
@@ -171,6 +177,12 @@ WAYS: Mapping[str, Way] = {
     ),
     "store a pod that has less than it asks for": way("observe")(
         lambda a: a.store(a.new, status=SMALLER)
+    ),
+    "store a pod with room that is kept for it": way("observe")(
+        lambda a: a.store(a.new, status=KEPT_ROOM)
+    ),
+    "keep room for a waiting pod": way("observe")(
+        lambda a: a.patch(a.waiting, {"status": KEPT_ROOM})
     ),
     "replace a waiting pod": way("edit")(
         lambda a: a.store(a.waiting, priorityClassName="system-node-critical")
@@ -345,6 +357,19 @@ async def test_a_refusal_names_the_object_who_asked_and_the_verb(
     )
 
 
+async def test_who_may_evict_nobody_has_nobody_evicted(
+    harness: Harness, acting_as: ActingAs
+) -> None:
+    headers = await acting_as("sam", "scheduler", namespace="shop")
+    asking, _ = await prepared(harness, headers, "shop")
+    answer = await asking.place(pods=[pod("a")], preemption="Evict")
+    assert problem(answer, 403) == "Forbidden"
+    told = "preemption: sam may evict in no namespace of the cluster default."
+    assert answer.json()["detail"] == told
+    allowed = await asking.place(pods=[pod("a")], preemption="Propose")
+    assert allowed.status_code == 200
+
+
 async def test_a_line_that_is_forbidden_stops_no_other(
     harness: Harness, acting_as: ActingAs
 ) -> None:
@@ -497,6 +522,29 @@ async def test_an_observer_is_believed(harness: Harness, acting_as: ActingAs, ro
     hog = await beset(harness, row)
     asking = Asking(harness, await acting_as("oz", "observer", namespace="shop"), "shop")
     assert (await asking.put("pods/hog", carrying(hog, nodeName="n1"))).status_code == 201
+
+
+async def test_a_uid_is_believed_of_observers_only(harness: Harness, acting_as: ActingAs) -> None:
+    """A pod that an API server has created was admitted there; anybody could invent its uid."""
+    sandboxed = kept("RuntimeClass", name="sandboxed")
+    assert (await harness.put("runtimeclasses/sandboxed", sandboxed)).is_success
+    for name, role, expected in (
+        ("ed", "editor", "RuntimeClassConflict"),
+        ("ops", "orchestrator", ""),
+    ):
+        asking = Asking(harness, await acting_as(name, role, namespace="shop"), "shop")
+        sent = asking.pod(name, runtimeClassName="sandboxed", overhead={"cpu": "1"})
+        sent["metadata"]["uid"] = UID
+        answer = await asking.put(f"pods/{name}", sent)
+        assert (problem(answer, 403) if expected else answer.status_code) == (expected or 201)
+    bounds = {"limits": [{"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}]}
+    limit_range = {"metadata": {"name": "small"}, "spec": bounds}
+    assert (await harness.put("namespaces/shop/limitranges/small", limit_range)).is_success
+    for name, role, status in (("ed", "editor", 403), ("ops", "orchestrator", 201)):
+        asking = Asking(harness, await acting_as(name, role, namespace="shop"), "shop")
+        claim = kept("PersistentVolumeClaim", name=name, uid=UID)
+        answer = await asking.put(f"persistentvolumeclaims/{name}", claim)
+        assert answer.status_code == status
 
 
 async def test_the_capability_is_the_namespaces(harness: Harness, acting_as: ActingAs) -> None:

@@ -517,9 +517,23 @@ EXAMPLES = {"cluster": "there", "namespace": "shop", "name": "web-0"}
 ASKED = {
     "place": "placePods simulate",
     "edit": """
-        putResourceQuota patchResourceQuota deleteResourceQuota putPodGroup patchPodGroup deletePodGroup""",
+        putLimitRange patchLimitRange deleteLimitRange putWorkload patchWorkload deleteWorkload
+        putDataSet patchDataSet deleteDataSet
+        putResourceQuota patchResourceQuota deleteResourceQuota putPodGroup patchPodGroup deletePodGroup
+        putService patchService deleteService
+        putReplicationController patchReplicationController deleteReplicationController
+        putReplicaSet patchReplicaSet deleteReplicaSet
+        putStatefulSet patchStatefulSet deleteStatefulSet
+        putPodDisruptionBudget patchPodDisruptionBudget deletePodDisruptionBudget
+        putPersistentVolumeClaim patchPersistentVolumeClaim deletePersistentVolumeClaim""",
     "edit or observe": "applyObjects putPod patchPod deletePod",
-    "observe": "putNode patchNode deleteNode putNamespace patchNamespace deleteNamespace",
+    "observe": """
+        putNode patchNode deleteNode putNamespace patchNamespace deleteNamespace
+        putPersistentVolume patchPersistentVolume deletePersistentVolume putStorageClass
+        patchStorageClass deleteStorageClass putCSINode patchCSINode deleteCSINode putCSIDriver
+        patchCSIDriver deleteCSIDriver putVolumeAttachment patchVolumeAttachment
+        deleteVolumeAttachment putCSIStorageCapacity patchCSIStorageCapacity
+        deleteCSIStorageCapacity putRuntimeClass patchRuntimeClass deleteRuntimeClass""",
     "bind": "bindPod",
     "evict": "evictPod",
     "configure": "patchCluster",
@@ -528,6 +542,9 @@ ASKED = {
         listGroups getGroup putGroup deleteGroup createToken deleteToken listAudit""",
 }
 """What an operation asks for; all others `read`, and those of the server nothing."""
+
+READ_WITH_ALL_OF_A_CLUSTER = {"getPersistentVolume", "getVolumeAttachment"}
+"""They name claims and nodes of whatever namespace."""
 
 
 def asked(operation_id: str) -> list[str]:
@@ -551,7 +568,9 @@ def lets_in(role: str, where: dict[str, str], operation_id: str, path: str) -> b
         return where.get("namespace", "shop") == "shop"
     if operation_id == "getNamespace":  # its name is the namespace that has to be read
         return where.get("namespace", EXAMPLES["name"]) == EXAMPLES["name"]
-    of_the_whole_cluster = verbs[0] in {"observe", "configure"}
+    of_the_whole_cluster = (
+        verbs[0] in {"observe", "configure"} or operation_id in READ_WITH_ALL_OF_A_CLUSTER
+    )
     return not of_the_whole_cluster or "namespace" not in where
 
 

@@ -84,10 +84,15 @@ def kind_of_part(part: ast.expr) -> str:
 
 OWN_NAMES = {
     "engine/placement.py": "the pod's own name, which is hashed",
+    "engine/plugins/volume_binding.py": "the pod's own name, and its claim's",
+    "engine/preemption/search.py": "the pod's own name, which is hashed",
+    "engine/state/importance.py": "a name that is compared, and told to nobody",
+    "engine/state/volumes.py": "the pod's own name, and a claim's, which is counted with others",
     "scheduler/decide/events.py": "the pod that the event is about",
     "scheduler/decide/placing/one_pod.py": "pods that the request itself names",
-    "scheduler/decide/evicting/anti_affinity_victims.py": "the owner of a rule in the victim's own namespace",
+    "scheduler/decide/evicting/conflicts.py": "the owner of a rule in the victim's own namespace",
     "scheduler/decide/message_references.py": "references, and names in one's own namespace",
+    "scheduler/decide/volume_bindings.py": "the pod's own name, and a pod's in the claim's namespace",
 }
 """Where names are put together but in references, and whose they are."""
 

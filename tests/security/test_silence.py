@@ -6,12 +6,15 @@ import socket
 from contextlib import suppress
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
+from types import SimpleNamespace
 
 import pytest
 
 from service.api.asgi.edge import Edge
-from service.api.openapi.access import identify
-from service.api.security.anonymous_turns import Turns, take_turns
+from service.api.openapi.access import Cluster, Public, declared
+from service.api.security.anonymous_turns import Turns
+from service.api.security.browsers import BrowserCheck
+from service.api.security.entrance import ARRIVAL, Arrival, Entrance, enter
 from service.api.security.rates import Rates
 from service.api.telemetry.heartbeat import Heartbeat, WorkerHealth
 from service.api.telemetry.metrics import Metrics
@@ -233,13 +236,25 @@ async def send(_message):
     """A client that takes all."""
 
 
-def asked_at_once(turns, app, times, scope=None):
-    """Requests to an application, of nobody known unless the scope says otherwise; two of those are answered at a time."""
-    answering = take_turns(app)
-    scopes = [scope or {"type": "http"} for _ in range(times)]
-    for each in scopes:
-        turns.attend(each)
-    return [asyncio.create_task(answering(scope, None, send)) for scope in scopes]
+class BootstrapAlone:
+    """What finds out who asks, where whoever is asked for a token has that of the settings."""
+
+    async def principal(self, _headers):
+        return BOOTSTRAP
+
+
+def entrance(authentication, turns):
+    return Entrance(authentication, BrowserCheck(""), Rates(Settings(), Clock()), turns)
+
+
+def asked_at_once(turns, app, times, access=None):
+    """Requests to an application, of nobody known unless the operation asks who makes them."""
+    entering = enter(app)
+    arrival = Arrival(entrance(BootstrapAlone(), turns), has_turn=False, seemed_open=False)
+    handler = SimpleNamespace(opt=declared(access or Public()))
+    scope = {"type": "http", "method": "GET", "headers": [], "path_params": {}}
+    scope |= {"route_handler": handler, ARRIVAL: arrival}
+    return [asyncio.create_task(entering(dict(scope), None, send)) for _ in range(times)]
 
 
 async def test_requests_of_nobody_known_take_turns(turns):
@@ -282,9 +297,7 @@ async def test_who_is_known_waits_for_nobody(turns):
     requests = asked_at_once(turns, door, 5)
     await turned()
 
-    known = {"type": "http"}
-    identify(known, BOOTSTRAP)
-    requests += asked_at_once(turns, door, 1, known)
+    requests += asked_at_once(turns, door, 1, Cluster("read"))
     await turned()
 
     assert door.inside == 3
@@ -304,11 +317,9 @@ async def test_who_brings_no_token_waits_before_anything_else_is_done_for_them(t
     edge = Edge(
         door,
         Settings(),
-        authentication=NobodyIsKnown(),
+        entrance=entrance(NobodyIsKnown(), turns),
         head_of=None,
         metrics=Metrics(),
-        rates=Rates(Settings(), Clock()),
-        turns=turns,
         refusals=None,
         monotonic=Clock(),
         new_id=lambda: "some-request",

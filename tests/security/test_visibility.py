@@ -17,20 +17,26 @@ from service.api.bodies.paging import Continue
 from service.api.routes import openapi_document
 from service.api.security.visibility import OTHER
 from service.model.events import Event as ToldEvent
+from service.model.kept_kinds import KEPT_KINDS
 from service.model.principals import EVERYBODY, Grant, Principal
 from tests.api.conftest import MakeHarness
 from tests.api.following import changes, stream, watched
 from tests.api.harness import CLUSTER, Harness, problem
 from tests.builders import (
+    HOST,
     REQUIRED_DURING_EXECUTION,
     Manifest,
     PodBuilder,
+    claim,
     matching,
     namespace,
     node,
     pod,
+    storage_class,
+    volume,
     where,
 )
+from tests.kept_kinds import KINDS, kept
 from tests.security.callers import Callers, by
 from tests.waiting import once
 
@@ -121,6 +127,10 @@ def objects() -> Iterator[Manifest]:
         ):
             metadata = {"name": prefix + name, "namespace": tenant, "labels": {"own": tenant}}
             yield of_kind(kind, {"metadata": metadata, "spec": spec})
+        for kind in (each for each in KINDS if KEPT_KINDS[each].namespaced):
+            yield kept(kind, tenant, f"{prefix}kept", labels={"own": tenant})
+    for kind in (each for each in KINDS if not KEPT_KINDS[each].namespaced):
+        yield kept(kind, name="kept" if KEPT_KINDS[kind].everybodys else f"{SECRET}-kept")
     for each in pods():
         yield of_kind("Pod", each)
 
@@ -322,6 +332,18 @@ async def test_a_violation_counts_the_pods_of_others_and_names_ones_own(harness:
     assert {each["reason"] for each in by_admin} == {plain}
 
 
+async def test_a_binding_that_is_not_confirmed_names_no_pods_of_others(harness: Harness) -> None:
+    await put_pod(harness, APART_FROM_BANK(shops("own")).on("n1"))
+    path = f"{CLUSTER}/namespaces/shop/pods/own"
+    metadata = (await harness.client.get(path, headers=SHOP)).json()["metadata"]
+    seen = {"uid": metadata["uid"], "revision": int(metadata["resourceVersion"])}
+    for caller, told in ((SHOP, f": {OTHER}"), (ADMIN, BANK)):
+        refused = await harness.client.post(f"{path}/binding:confirm", json=seen, headers=caller)
+        assert problem(refused, 409) == "BindingViolated"
+        assert told in refused.text
+        assert (SECRET in refused.text) == (caller is ADMIN)
+
+
 async def test_who_was_evicted_for_another_tenant_is_told_so_without_names(
     settled: Harness,
 ) -> None:
@@ -403,12 +425,95 @@ async def test_a_refusal_says_that_it_may_rest_on_another_tenant(
     assert f"{own} {MAY_BE}" in result["message"]
 
 
+async def test_victims_of_another_tenant_are_only_counted(harness: Harness) -> None:
+    """They would have to leave a node for a pod of this tenant."""
+    for each in (banks("large"), shops("small")):
+        await put_pod(harness, each.on("n1").request(cpu="4").priority(0))
+    wanted = shops("urgent").on("n1").request(cpu="8").priority(1000)
+    body = {"pods": [wanted], "dryRun": True, "preemption": "Propose", "explain": "Full"}
+    told, plain = [
+        (await harness.client.post(f"{CLUSTER}/placements", json=body, headers=each)).json()
+        for each in (SHOP, ADMIN)
+    ]
+    assert SECRET not in str(told)
+    seen, whole = (each["results"][0]["preemption"] for each in (told, plain))
+    named = [each for each in whole["victims"] if each["namespace"] == "shop"]
+    others = len(whole["victims"]) - len(named)
+    assert seen == whole | {
+        "victims": named,
+        "otherVictims": others,
+        "candidates": seen["candidates"],
+    }
+    assert others
+    assert seen["candidates"][whole["nodeName"]]["otherVictims"] == others
+
+
+async def test_pods_that_the_caller_may_not_evict_are_no_victims(harness: Harness) -> None:
+    await harness.put("nodes/n4", of_kind("Node", node("n4")))
+    for each in (banks("large"), shops("small")):
+        await put_pod(harness, each.on("n4").request(cpu="4").priority(0))
+    path = f"{CLUSTER}/placements"
+    wanted = shops("urgent").on("n4").priority(1000)
+    for cpu, victims in (("8", None), ("4", [{"namespace": "shop", "name": "small"}])):
+        body = {"pods": [wanted.request(cpu=cpu)], "preemption": "Evict", "dryRun": cpu == "8"}
+        answer = await harness.client.post(path, json=body, headers=SHOP)
+        [result] = answer.json()["results"]
+        assert (result["preemption"] and result["preemption"]["victims"]) == victims
+        assert SECRET not in answer.text
+    banked = await harness.client.get(
+        f"{CLUSTER}/namespaces/{BANK}/pods/{SECRET}-large", headers=ADMIN
+    )
+    assert "deletionTimestamp" not in banked.json()["metadata"]
+
+
 async def test_an_explanation_says_that_it_may_rest_on_another_tenant(harness: Harness) -> None:
     path = f"{CLUSTER}/namespaces/shop/pods/web/explanation"
     told, plain = [(await harness.client.get(path, headers=each)).json() for each in (SHOP, ADMIN)]
     existing = "node(s) didn't satisfy existing pods anti-affinity rules"
     assert plain["filters"]["InterPodAffinity"]["n1"] == [existing]
     assert told["filters"]["InterPodAffinity"]["n1"] == [f"{existing} {MAY_BE}"]
+
+
+async def test_rules_that_were_left_out_are_told_of_ones_own_pods(harness: Harness) -> None:
+    """The bank's pods are daemons, with a rule against all others; the shop has one against all."""
+    await harness.client.patch(CLUSTER, json={"config": {"daemonNamespaces": [BANK]}})
+    against_all = {"namespaceSelector": {}}
+    await put_pod(harness, banks("alone").require_anti_affinity("host", {}, **against_all).on("n1"))
+    body = {
+        "pods": [shops("new").require_anti_affinity("host", {}, **against_all)],
+        "dryRun": True,
+        "explain": "Full",
+    }
+    listed = []
+    for each in (SHOP, ADMIN):
+        answer = await harness.client.post(f"{CLUSTER}/placements", json=body, headers=each)
+        listed.append(answer.json()["results"][0]["explanation"]["exemptions"])
+    own, everything = [[rule["ownerNamespace"] for rule in rules] for rules in listed]
+    assert (own, everything) == ([None], [None, BANK, BANK])
+    assert listed[0] == listed[1][:1]
+
+
+async def test_what_a_claim_would_get_is_told_without_names_of_volumes(harness: Harness) -> None:
+    """Volumes are in no namespace, and named by whoever made them."""
+    claims = (
+        claim("data", namespace="shop"),
+        claim("new", namespace="shop", storageClassName="made"),
+    )
+    classes = storage_class(), storage_class("made", "csi.example.com")
+    disk = volume(f"{SECRET}-disk", node="n4")
+    items = [of_kind("Node", node("n4").label({HOST: "n4"})), *classes, disk, *claims]
+    await harness.client.post(f"{CLUSTER}/apply", json={"kind": "List", "items": items})
+    body = {
+        "pods": [pod("db", "shop").claim("data").claim("new")],
+        "dryRun": True,
+        "explain": "Full",
+    }
+    told = []
+    for each in (SHOP, ADMIN):
+        answer = await harness.client.post(f"{CLUSTER}/placements", json=body, headers=each)
+        told.append(answer.json()["results"][0]["explanation"]["bindings"])
+    assert told[0] == {"n4": {"data": "volume", "new": "provision"}}
+    assert told[1] == {"n4": {"data": f"{SECRET}-disk", "new": "provision"}}
 
 
 async def test_a_binding_that_is_refused_says_so_too(harness: Harness) -> None:
@@ -440,20 +545,20 @@ async def test_a_group_of_two_tenants_tells_neither_of_the_other(harness: Harnes
 # Watches
 
 
-async def test_a_watch_leaves_out_what_is_not_seen_and_goes_on(harness: Harness) -> None:
-    async with stream(harness, SHOP) as watch:
+async def test_a_watch_leaves_out_what_is_not_seen_and_goes_on(settled: Harness) -> None:
+    async with stream(settled, SHOP) as watch:
         await watch.until(1)
-        await put_pod(harness, banks("new").on("n2"))
-        await put_pod(harness, shops("new").on("n2"))
+        await put_pod(settled, banks("new").on("n2"))
+        await put_pod(settled, shops("new").on("n2"))
         await watch.until(2)
     assert changes(watch.events) == [("ADDED", "new")]
 
 
 @pytest.fixture
-def callers(harness: Harness) -> Callers:
+def callers(settled: Harness) -> Callers:
     """The tenant of the shop, whose grants change."""
     callers = Callers(Principal("shop", (READS_SHOP,)))
-    callers.call(harness)
+    callers.call(settled)
     return callers
 
 
@@ -467,15 +572,15 @@ def callers(harness: Harness) -> Callers:
     ],
 )
 async def test_a_watch_ends_before_the_first_change_that_comes_after_other_grants(
-    harness: Harness, callers: Callers, grants: tuple[Grant, ...], code: str, status: int
+    settled: Harness, callers: Callers, grants: tuple[Grant, ...], code: str, status: int
 ) -> None:
-    async with stream(harness, SHOP) as watch:
+    async with stream(settled, SHOP) as watch:
         await watch.until(1)
         if grants:
             callers.grant("shop", *grants)
         else:
             callers.revoke("shop")
-        await put_pod(harness, shops("new").on("n2"))
+        await put_pod(settled, shops("new").on("n2"))
         await watch.task
     [begin, end] = watch.events
     assert (begin.type, end.type) == ("BOOKMARK", "ERROR")
@@ -483,11 +588,11 @@ async def test_a_watch_ends_before_the_first_change_that_comes_after_other_grant
 
 
 async def test_a_watch_goes_on_when_grants_change_nothing_that_it_shows(
-    harness: Harness, callers: Callers
+    settled: Harness, callers: Callers
 ) -> None:
-    async with stream(harness, SHOP) as watch:
+    async with stream(settled, SHOP) as watch:
         await watch.until(1)
         callers.grant("shop", Grant("reader", "default", "shop"))
-        await put_pod(harness, shops("new").on("n2"))
+        await put_pod(settled, shops("new").on("n2"))
         await watch.until(2)
     assert changes(watch.events) == [("ADDED", "new")]

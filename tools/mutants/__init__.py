@@ -1,5 +1,5 @@
-"""Small bugs planted in the sources one by one, each with the tests that have to find it.
+"""Small bugs (mutants) that are planted in the sources, each with the tests that have to find it.
 
-A list of them is kept in `tests/mutants/*.toml`. A test that no bug can turn red proves nothing, and
-a bug that no test finds could be in the service now.
+`tests/mutants/*.toml` lists them. A test that no bug can turn red proves nothing, and a bug that no
+test finds could be in the service now.
 """

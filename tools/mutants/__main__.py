@@ -1,4 +1,4 @@
-"""Plant the listed mutants one by one, and tell which of them the tests kill: `python -m tools.mutants`."""
+"""Plant the listed mutants, and say which of them the tests kill: `python -m tools.mutants`."""
 
 import argparse
 import contextlib
@@ -23,7 +23,10 @@ WHOLE_SECONDS = 3600.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The exit status: 1 if a mutant is alive or could not be planted, 2 if there is nothing to go by."""
+    """Do what the command line says, and return the exit code.
+
+    It is 1 if a mutant survives or could not be planted, and 2 if the list or the tests are bad.
+    """
     asked = _parser().parse_args(arguments)
     mutants = catalogue.chosen(catalogue.read(), asked.names, asked.layer)
     if asked.list:
@@ -77,7 +80,7 @@ def _hunt(mutants: Sequence[Mutant], asked: argparse.Namespace) -> int:
 
 
 def _clean(mutants: Sequence[Mutant], tree: Tree) -> Outcome:
-    """What becomes of the tests before anything is planted."""
+    """Run all named tests before anything is planted."""
     tests = list(dict.fromkeys(test for each in mutants for test in each.tests))
     print(f"{len(tests)} tests on the sources as they are", flush=True)
     return tree.run(tests, seconds=3600)
@@ -86,7 +89,7 @@ def _clean(mutants: Sequence[Mutant], tree: Tree) -> Outcome:
 def _verdicts(
     mutants: Sequence[Mutant], trees: Sequence[Tree], clean: Outcome, asked: argparse.Namespace
 ) -> Iterator[Verdict]:
-    """Of all mutants as they are known, with a line for each."""
+    """Yield the verdicts of all mutants as soon as they are known, and print a line for each."""
     made = packs(mutants, Imports(), most=1 if asked.alone else 8)
     print(count(made), flush=True)
     free: SimpleQueue[Tree] = SimpleQueue()
@@ -118,7 +121,10 @@ def _run(
     tests: Sequence[str],
     options: Sequence[str],
 ) -> Outcome:
-    """Tests on these mutants. One that hangs is given up after a few times what it takes on the clean sources."""
+    """Run tests on planted mutants.
+
+    A run that hangs is ended after a few times the duration that it has on clean sources.
+    """
     with tree.planted(planted):
         if options:
             return tree.run(tests, WHOLE_SECONDS, options)

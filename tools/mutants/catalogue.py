@@ -25,26 +25,26 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     name: str
     title: str
-    """What goes wrong with it, as a sentence."""
+    """A sentence that says what goes wrong."""
     layer: Layer
     file: str
     old: str
-    """It stands once in the file."""
+    """The text to replace, which must occur exactly once in the file."""
     new: str
     tests: tuple[str, ...]
-    """Each of them fails with the mistake."""
+    """Tests which must all fail with the mistake."""
     was: Literal["missed"] | None = None
-    """`missed` if no test found it when it was planted first."""
+    """`missed` if no test found the mistake when it was first planted."""
 
     @property
     def test_files(self) -> frozenset[str]:
         return frozenset(test.partition("::")[0] for test in self.tests)
 
     def mutated(self, source: str) -> str:
-        """The source with the mistake in it.
+        """Return the source with the mistake in it.
 
         Raises:
-            ValueError: the place is not there, or not the only one.
+            ValueError: the text to replace is not there, or is there more than once.
         """
         if source.count(self.old) != 1:
             raise ValueError(f"what is replaced stands {source.count(self.old)} times")
@@ -56,10 +56,10 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read(folder: Path = FOLDER) -> list[Mutant]:
-    """All mutants of all files, in their order.
+    """Read all mutants of all files, in their order.
 
     Raises:
-        msgspec.ValidationError: an entry has not the shape of one.
+        msgspec.ValidationError: an entry has the wrong fields or types.
     """
     found: list[Mutant] = []
     for path in sorted(folder.glob("*.toml")):
@@ -71,7 +71,10 @@ def read(folder: Path = FOLDER) -> list[Mutant]:
 def chosen(
     mutants: Iterable[Mutant], patterns: Sequence[str] = (), layers: Sequence[str] = ()
 ) -> list[Mutant]:
-    """Those with one of these names (which may have wildcards) in one of these layers; without any: all."""
+    """Return the mutants with one of these names (wildcards are allowed) in one of these layers.
+
+    An empty list of names or layers allows all.
+    """
     return [
         each
         for each in mutants
@@ -81,7 +84,7 @@ def chosen(
 
 
 def problems(mutants: Sequence[Mutant], root: Path = ROOT) -> list[str]:
-    """What is wrong with the list itself: such an entry could prove nothing."""
+    """Return what is wrong with the list itself: such entries could prove nothing."""
     names = [each.name for each in mutants]
     found = [
         f"{name}: the name is taken" for name in sorted({n for n in names if names.count(n) > 1})
@@ -115,7 +118,7 @@ def _exists(test: str, root: Path) -> bool:
 
 @cache
 def _tests_of(path: Path) -> frozenset[str]:
-    """The test functions of a file, those of its classes as `Class::test`."""
+    """Return the names of a file's tests; those in classes are `Class::test`."""
     if not path.exists():
         return frozenset()
     return frozenset(_names(ast.parse(path.read_text(encoding="utf-8")).body))
@@ -127,7 +130,7 @@ def _names(body: Sequence[ast.stmt], prefix: str = "") -> Iterable[str]:
             yield prefix + statement.name
         elif isinstance(statement, ast.ClassDef):
             yield from _names(statement.body, f"{prefix}{statement.name}::")
-        elif isinstance(statement, ast.Assign):  # a state machine's `TestCase`
+        elif isinstance(statement, ast.Assign):  # such as a state machine's `TestCase`
             yield from (
                 prefix + each.id for each in statement.targets if isinstance(each, ast.Name)
             )

@@ -1,4 +1,4 @@
-"""Whether a mutant was killed: found by the tests that it names."""
+"""Whether a mutant was killed, which means that the tests it names found it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ WHOLE = ("-m", "not slow and not exploration")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant."""
+    """The verdict on a mutant."""
 
     mutant: Mutant
     told: Literal["killed", "killed by its time", "survived", "not applied"]
     slept: tuple[str, ...] = ()
-    """Tests named for it that passed all the same."""
+    """The named tests that passed in spite of the mutant."""
     note: str = ""
 
     @property
@@ -26,18 +26,21 @@ class Verdict:
 
     @property
     def is_well(self) -> bool:
-        """Whether it was killed, and by each test that it names."""
+        """Whether each of the named tests found the mutant."""
         return self.is_killed and not self.slept
 
 
 def not_passed(mutants: Iterable[Mutant], outcome: Outcome) -> list[str]:
-    """The named tests that do not pass where nothing is planted."""
+    """Return the named tests that do not pass when nothing is planted."""
     tests = dict.fromkeys(test for each in mutants for test in each.tests)
     return [test for test in tests if outcome.of(test) != "passed"]
 
 
 def settled(pack: Sequence[Mutant], outcome: Outcome) -> list[Verdict]:
-    """Those of a pack that are killed beyond doubt: all ran to their end, and each test named failed."""
+    """Return the verdicts on those mutants of a pack that were killed for certain.
+
+    This is so if all tests ran to their end, and each named test failed.
+    """
     if not outcome.is_complete or outcome.is_hung:
         return []
     verdicts = (alone(each, outcome) for each in pack)
@@ -45,7 +48,7 @@ def settled(pack: Sequence[Mutant], outcome: Outcome) -> list[Verdict]:
 
 
 def alone(mutant: Mutant, outcome: Outcome) -> Verdict:
-    """What a run with nothing else planted says."""
+    """Judge a mutant by a run in which nothing else was planted."""
     if outcome.is_hung:
         return Verdict(mutant, "killed by its time")
     by_collection = not outcome.is_complete and bool(outcome.failed())
@@ -58,11 +61,11 @@ def alone(mutant: Mutant, outcome: Outcome) -> Verdict:
 
 
 Run = Callable[[Sequence[Mutant], Sequence[str], Sequence[str]], Outcome]
-"""Plants these, and runs these tests with these options."""
+"""A function that plants mutants, and runs tests on them with options."""
 
 
 def judge(pack: Sequence[Mutant], run: Run, *, whole: bool = False) -> Iterator[Verdict]:
-    """Try a pack at once; whatever that does not settle once more, alone."""
+    """Try a whole pack at once, then each mutant that this did not settle alone."""
     left = list(pack)
     if len(pack) > 1:
         together = run(pack, [test for each in pack for test in each.tests], ())

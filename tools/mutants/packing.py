@@ -1,10 +1,10 @@
-"""Which mutants may be planted at the same time, so that a run of tests serves several of them.
+"""Which mutants can be planted at the same time, so that one run of tests serves several of them.
 
-The rule: no two of a pack change the same file or name tests of the same file, and what one changes is not
-reached by the other's tests. A test file reaches all that it imports, directly or not, and the `conftest.py` files around it that
-have a fixture which it uses. Two kinds of mutants are always alone, because imports do not tell who runs
-them: those of files that are not Python, and those whose tests start processes.
-So a failing test of one mutant cannot be the doing of another.
+No two mutants of a pack change the same file or name tests in the same file, and the tests of one
+do not reach the file that the other changes. Then a failing test of one mutant cannot be caused by
+another. A test file reaches all that it imports, directly or not, and the `conftest.py` files
+around it that have a fixture which it uses. Two kinds of mutants are always alone, as imports do
+not tell which code runs: those of files that are not Python, and those whose tests start processes.
 """
 
 import ast
@@ -15,11 +15,11 @@ from pathlib import Path
 from tools.mutants.catalogue import ROOT, Mutant
 
 STARTERS = frozenset({"subprocess", "multiprocessing", "psutil", "service.cli.local"})
-"""What tests import that start or look for processes of their own."""
+"""Modules that start processes or look for them; tests that use processes import one of these."""
 
 
 class Imports:
-    """Who imports whom in a tree of sources."""
+    """Knows which files import which in a tree of sources."""
 
     def __init__(self, root: Path = ROOT) -> None:
         self._root = root
@@ -27,7 +27,7 @@ class Imports:
         self.reached = cache(self._reached)
 
     def starts_processes(self, test_file: str) -> bool:
-        """Whether processes may be started that import whatever they like."""
+        """Whether a test file may start processes, which import other files."""
         return any(
             STARTERS & self._imported(path)[1]
             for path in self.reached(test_file)
@@ -45,7 +45,7 @@ class Imports:
         return frozenset(seen)
 
     def _conftests(self, test_file: str) -> Iterator[str]:
-        """Those above a test file that give it a fixture, be it by way of another's fixture."""
+        """Yield the conftest files above a test file of which it uses fixtures, even indirectly."""
         used = _used(self._tree(test_file))
         for folder in Path(test_file).parents:
             path = (folder / "conftest.py").as_posix()
@@ -56,13 +56,13 @@ class Imports:
                     yield path
 
     def _read(self, path: str) -> tuple[frozenset[str], frozenset[str]]:
-        """The files of the tree that a file imports, and the names of all modules."""
+        """Return the files of the tree that a file imports, and the names of all its imports."""
         names = frozenset(_imports(self._tree(path)))
         files = {file for name in names for file in self._files(name)}
         return frozenset(files), names
 
     def _files(self, name: str) -> Iterator[str]:
-        """A module, and the packages that it is in."""
+        """Yield the files of a module, and of the packages that it is in."""
         parts = name.split(".")
         for end in range(1, len(parts) + 1):
             stem = "/".join(parts[:end])
@@ -86,14 +86,17 @@ def _imports(tree: ast.Module) -> Iterator[str]:
 
 
 def _used(tree: ast.Module) -> set[str]:
-    """All that could be the name of a fixture: parameters, and the strings of `usefixtures`."""
+    """Return what may be names of fixtures: all parameters and strings.
+
+    Strings may be arguments of `usefixtures`.
+    """
     names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     strings = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return names | {each for each in strings if isinstance(each, str)}
 
 
 def _fixtures(tree: ast.Module) -> set[str]:
-    """What a conftest offers; of those that are used by themselves, everything is."""
+    """Return the decorated functions of a conftest, which may be fixtures."""
     functions = [
         each for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
@@ -101,7 +104,7 @@ def _fixtures(tree: ast.Module) -> set[str]:
 
 
 def packs(mutants: Iterable[Mutant], imports: Imports, most: int = 8) -> list[list[Mutant]]:
-    """Each mutant in the first pack that takes it."""
+    """Put each mutant into the first pack that takes it."""
     made: list[list[Mutant]] = []
     for mutant in mutants:
         open_packs = (
@@ -118,7 +121,7 @@ def packs(mutants: Iterable[Mutant], imports: Imports, most: int = 8) -> list[li
 
 
 def independent(one: Mutant, other: Mutant, imports: Imports) -> bool:
-    """Whether both can be planted at once without a test of one finding the other."""
+    """Whether both can be planted at once, and no test of one can find the other."""
     return (
         one.file != other.file
         and not one.test_files & other.test_files
@@ -140,5 +143,5 @@ def _reaches(mutant: Mutant, file: str, imports: Imports) -> bool:
 
 
 def count(made: Sequence[Sequence[Mutant]]) -> str:
-    """How many runs that is, for people."""
+    """Say how many mutants and runs there are."""
     return f"{sum(map(len, made))} mutants in {len(made)} runs"

@@ -1,4 +1,4 @@
-"""The table of what was killed, for people and for `docs/reliability.md`."""
+"""The table of killed mutants, for people and for `docs/reliability.md`."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ HEAD = "| layer | mutants | killed | rate | missed when first planted | survivor
 
 
 def table(verdicts: Sequence[Verdict]) -> str:
-    """By layer, and all."""
+    """Make the table: a row for each layer, and one for all."""
     lines = [HEAD]
     for layer in LAYERS:
         of_layer = [each for each in verdicts if each.mutant.layer == layer]
@@ -37,7 +37,7 @@ def publish(verdicts: Sequence[Verdict], page: Path = PAGE) -> None:
 
 
 def trouble(verdicts: Iterable[Verdict]) -> list[str]:
-    """What is to be done something about."""
+    """Describe the verdicts that somebody has to act on."""
     found = []
     for each in verdicts:
         if not each.is_killed:

@@ -1,4 +1,4 @@
-"""Running tests on a copy of the tracked files, and what became of each test."""
+"""Runs tests on a copy of the tracked files, and finds out what became of each test."""
 
 import contextlib
 import json
@@ -21,24 +21,24 @@ OPTIONS = (
     "--hypothesis-profile=mutants",
 )
 NOT_COLLECTED = (2, 4, 5)
-"""Exit codes of pytest where tests had no turn: interrupted by errors of imports, unknown, none."""
+"""The exit codes of pytest if no test ran: collection failed, wrong usage, or no tests found."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run said of each test, by name without parameters and with them."""
+    """The results of a run, by each test's name with its parameters."""
 
     by_test: dict[str, str] = field(default_factory=dict)
     """`passed`, `failed` or `skipped`."""
     is_complete: bool = True
-    """Whether all tests were collected and had their turn."""
+    """Whether all tests were collected and run."""
     is_hung: bool = False
     output: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
-    """What each test took, by name without parameters the longest of them."""
+    """The seconds that each test took, by its name without parameters: the longest of these."""
 
     def of(self, test: str) -> str | None:
-        """What became of a test; of one with parameters, the worst of them."""
+        """Return what became of a test; if it has parameters, the worst result."""
         found = {
             told
             for name, told in self.by_test.items()
@@ -53,8 +53,8 @@ class Outcome:
 class Tree:
     """A copy of the tracked files in which mutants are planted; the checkout is never touched.
 
-    The engine always runs from its sources: a compiled one would not have the mistake, and tests that look into it would be
-    left out.
+    The engine always runs from its sources: a compiled engine would not have the mistake, and tests
+    that look into it would be left out.
     """
 
     def __init__(self, folder: Path, names: Iterable[str], source: Path = ROOT) -> None:
@@ -70,16 +70,16 @@ class Tree:
             shutil.copy2(source / name, target)
 
     def copied(self, folder: Path) -> "Tree":
-        """Another like this one, with all bytecode that was made for this one."""
+        """Make another tree like this one, with all bytecode that was made for this one."""
         names = (path for path in self.folder.rglob("*") if path.is_file())
         return Tree(folder, (str(path.relative_to(self.folder)) for path in names), self.folder)
 
     @contextlib.contextmanager
     def planted(self, mutants: Sequence[Mutant]) -> Iterator[None]:
-        """The tree with these mistakes in it.
+        """Plant these mistakes in the tree for the duration of the context.
 
         Raises:
-            ValueError: a mistake has no place in its file.
+            ValueError: the text that a mistake replaces is not in its file exactly once.
         """
         before = {each.file: (self.folder / each.file).read_text("utf-8") for each in mutants}
         texts = {each.file: each.mutated(before[each.file]) for each in mutants}
@@ -113,14 +113,14 @@ class Tree:
         return Outcome(outcomes, is_complete, code is None, text, took)
 
     def close(self) -> None:
-        """Let go of the processes that run tests."""
+        """End the processes that run tests."""
         if self._runner is not None:
             self._runner.communicate()
         if self._postgres is not None:
             self._postgres.stop()
 
     def _ask(self, **request: object) -> int | None:
-        """The exit code of pytest; None if it had to be ended."""
+        """Return the exit code of pytest; None if the run had to be ended."""
         runner = self._runner = self._runner or _start_runner()
         assert runner.stdin is not None
         assert runner.stdout is not None
@@ -133,14 +133,14 @@ class Tree:
         return {
             "MOORAGE_ENGINE": "interpreted",
             "PYTHONPATH": str(self.folder),
-            # The bytecode of one mistake must not be taken for that of the next.
+            # Bytecode with one mistake must not be taken for that of the next.
             "PYTHONDONTWRITEBYTECODE": "1" if self._is_planted else "",
             "TMPDIR": str(self._temporary),
             OTHER_SERVER: self._database_url(),
         }
 
     def _database_url(self) -> str:
-        """One PostgreSQL for all runs, as starting one takes longer than most of them."""
+        """Return the URL of one PostgreSQL for all runs: starting one would take too long."""
         if self._postgres is None:
             folder = self._temporary / "postgres"
             self._postgres = EmbeddedPostgres(folder, settings=UNSAFE_BUT_QUICK)
@@ -148,7 +148,10 @@ class Tree:
         return self._postgres.url
 
     def _write(self, name: str, text: str, time: float) -> None:
-        """With a time of its own, so that Python does not take one source's bytecode for another's."""
+        """Write a file with its own modification time.
+
+        Python would otherwise take one source's bytecode for another's.
+        """
         path = self.folder / name
         path.write_text(text, encoding="utf-8")
         os.utime(path, (time, time))
@@ -167,14 +170,17 @@ def _start_runner() -> subprocess.Popen[str]:
 
 
 def tracked(checkout: Path = ROOT) -> list[str]:
-    """The files that git knows, or would if somebody added them."""
+    """Return the files that git tracks, or would if somebody added them."""
     command = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     listed = subprocess.run(command, cwd=checkout, check=True, capture_output=True, text=True)
     return [name for name in listed.stdout.split("\0") if name and (checkout / name).is_file()]
 
 
 def outcomes_in(report: Path) -> tuple[dict[str, str], dict[str, float]]:
-    """What a report says of each test, and how long each took; one that failed at its end, too, is told once."""
+    """Read from a report what became of each test, and how many seconds each took.
+
+    A test that failed and had an error at its end, too, counts once.
+    """
     found: dict[str, str] = {}
     took: dict[str, float] = {}
     for case in ET.parse(report).iter("testcase"):
@@ -194,7 +200,7 @@ def _told(tags: set[str]) -> str:
 
 
 def _node_id(class_name: str, name: str) -> str:
-    """`tests/a/test_b.py::test_c` of the dotted name of a module, and of a class within it perhaps."""
+    """Make `tests/a/test_b.py::test_c` from dotted names of a module and perhaps a class."""
     parts = class_name.split(".")
     modules = [part for part in parts if not part[:1].isupper()]
     return "::".join(["/".join(modules) + ".py", *parts[len(modules) :], name])

@@ -1,8 +1,9 @@
-"""Runs pytest again and again, each time in a fork of a process that has imported what never changes.
+"""Runs pytest again and again, each time in a fork of a process that has imported the libraries.
 
-Importing pytest with its plugins and the libraries takes seven seconds of CPU; most tests that find a mutant take a tenth of
-one. Run as a plain script, with the standard library's modules and theirs alone: what a fork imports of the project is that of
-the folder that it is told. A request is a line of JSON, and so is its answer: the exit code, null if the time was over.
+Importing pytest with its plugins and the libraries takes seven seconds of CPU; most tests that find
+a mutant take a tenth of a second. This is a plain script that imports nothing of the project: a
+fork imports that from the folder which the request names. A request is a line of JSON, and so is
+its answer: the exit code, or null if the time was over.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ POLL_SECONDS = 0.02
 
 def main() -> None:
     """Answer requests until there are no more."""
-    sys.path.pop(0)  # where this script is
+    sys.path.pop(0)  # the folder of this script
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     import pytest
@@ -48,7 +49,7 @@ def _answer(request: dict[str, Any]) -> int | None:
     deadline = time.monotonic() + request["seconds"]
     while (ended := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
-    with contextlib.suppress(ProcessLookupError):  # what it started and left behind ends, too
+    with contextlib.suppress(ProcessLookupError):  # also end what the run has started
         os.killpg(pid, signal.SIGKILL)
     if ended[0]:
         return os.waitstatus_to_exitcode(ended[1])
@@ -57,7 +58,7 @@ def _answer(request: dict[str, Any]) -> int | None:
 
 
 def _run(request: dict[str, Any]) -> None:
-    """In the fork: never returns."""
+    """Run pytest in the fork; never returns."""
     code = 70
     try:
         os.setsid()

@@ -7,12 +7,12 @@ import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from itertools import chain
+from typing import Any, cast
 
 from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from service.api.bodies.streams import HEAD_ONLY
-from service.api.openapi.access import identify_by, principal_of
 from service.api.problems import (
     PROBLEM_JSON,
     HeadersTooLarge,
@@ -20,21 +20,18 @@ from service.api.problems import (
     URLTooLong,
     encode_problem,
 )
-from service.api.security.anonymous_turns import Turns
-from service.api.security.authentication import Authentication, Headers
-from service.api.security.browsers import BrowserCheck
 from service.api.security.callers import (
     REQUEST_ID_HEADER,
     name_request,
+    operation_id_of,
+    principal_of,
     request_id_in,
-    request_id_of,
 )
+from service.api.security.entrance import ARRIVAL, Arrival, Entrance
 from service.api.security.proxies import Proxies
-from service.api.security.rates import Rates
 from service.api.security.refusals import Refusals
 from service.api.telemetry.metrics import Metrics
 from service.model.errors import MoorageError
-from service.model.principals import EVERYBODY, Principal
 from service.settings import Settings, proxy_networks
 
 _NORMAL_PATH = re.compile(
@@ -70,11 +67,9 @@ class Edge:
         app: ASGIApp,
         settings: Settings,
         *,
-        authentication: Authentication,
+        entrance: Entrance,
         head_of: HeadOf,
         metrics: Metrics,
-        rates: Rates,
-        turns: Turns,
         refusals: Refusals | None,
         monotonic: Callable[[], float],
         new_id: Callable[[], str],
@@ -83,14 +78,13 @@ class Edge:
         """The application that gets each request once it is checked."""
         self._url_bytes_max = settings.url_bytes_max
         self._header_bytes_max = settings.header_bytes_max
-        self.authentication = authentication
+        self.authentication = entrance.authentication
         """It finds out who makes a request."""
-        self._browsers = BrowserCheck(settings.allowed_hosts)
-        self._proxies = Proxies(proxy_networks(settings))
+        self._entrance = entrance
+        networks = proxy_networks(settings)
+        self._proxies = Proxies(networks) if networks else None
         self._head_of = head_of
         self._metrics = metrics
-        self._rates = rates
-        self._turns = turns
         self._refusals = refusals
         self._monotonic = monotonic
         self._new_id = new_id
@@ -100,31 +94,39 @@ class Edge:
         if scope["type"] != ScopeType.HTTP:
             await self.app(scope, receive, send)
             return
-        answer = partial(self._answer, self._monotonic())
-        if self.authentication.seems_open() or _has_credentials(scope):
-            self._turns.attend(scope)
-            await answer(scope, receive, send)
+        started, seems_open = self._monotonic(), self.authentication.seems_open()
+        if seems_open or _has_credentials(scope):
+            arrival = Arrival(self._entrance, has_turn=False, seemed_open=seems_open)
+            await self._answer(started, arrival, scope, receive, send)
         else:
-            await self._turns.give(answer, scope, receive, send)
+            answer = partial(
+                self._answer, started, Arrival(self._entrance, has_turn=True, seemed_open=False)
+            )
+            await self._entrance.turns.give(answer, scope, receive, send)
 
-    async def _answer(self, started: float, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(
+        self, started: float, arrival: Arrival, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         assert scope["type"] == ScopeType.HTTP
-        self._proxies.find_caller(scope)
-        name_request(scope, request_id_in(scope["headers"], self._new_id))
+        if self._proxies is not None:
+            self._proxies.find_caller(scope)
+        request_id = request_id_in(scope["headers"], self._new_id)
+        name_request(scope, request_id)
         if self._refusals is not None:
             self._refusals.attend(scope)
-        answering = _Answer(scope, send, self._head_of)
+        answering = _Answer(scope, send, self._head_of, request_id)
         try:
-            self._check(scope)
+            self._check(scope, arrival)
         except MoorageError as error:
             await _refuse(answering, scope, error)
         else:
             await self.app(scope, receive, answering)
-        self._metrics.request(scope, answering.status, self._monotonic() - started)
+        seconds = self._monotonic() - started
+        self._metrics.request(operation_id_of(scope), answering.status, seconds)
         if self._refusals is not None:
             self._refusals.note(scope, answering.status)
 
-    def _check(self, scope: HTTPScope) -> None:
+    def _check(self, scope: HTTPScope, arrival: Arrival) -> None:
         headers = list(scope["headers"])
         path = scope.get("raw_path") or scope["path"].encode()
         if len(path) + len(scope["query_string"]) > self._url_bytes_max:
@@ -133,17 +135,9 @@ class Edge:
             raise HeadersTooLarge(f"The headers are longer than {self._header_bytes_max} bytes.")
         _check_framing(headers)
         _check_path(scope["path"], path)
-        if self.authentication.seems_open():
-            self._browsers.check(scope)
-        identify_by(scope, partial(self._principal, headers))
-        self._rates.attend(scope)
-
-    async def _principal(self, headers: Headers, scope: Scope) -> Principal | None:
-        principal = await self.authentication.principal(headers)
-        if principal is EVERYBODY:  # no token is asked for now, even if one was a moment ago
-            assert scope["type"] == ScopeType.HTTP
-            self._browsers.check(scope)
-        return principal
+        if arrival.seemed_open:
+            self._entrance.browsers.check(scope)
+        cast("dict[str, Any]", scope)[ARRIVAL] = arrival
 
 
 def _has_credentials(scope: HTTPScope) -> bool:
@@ -192,8 +186,9 @@ class _Answer:
     handler failed before it knew one, it is the head at the time of answering.
     """
 
-    def __init__(self, scope: HTTPScope, send: Send, head_of: HeadOf) -> None:
+    def __init__(self, scope: HTTPScope, send: Send, head_of: HeadOf, request_id: str) -> None:
         self._scope = scope
+        self._request_id = request_id
         self._send = send
         self._head_of = head_of
         self._bodiless = scope["method"] == "HEAD"
@@ -213,7 +208,7 @@ class _Answer:
     async def _completed(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         given = list(headers)
         names = [name.lower() for name, _ in given]
-        given.append((REQUEST_ID_HEADER, request_id_of(self._scope).encode()))
+        given.append((REQUEST_ID_HEADER, self._request_id.encode()))
         given += [header for header in _SECURITY_HEADERS if header[0] not in names]
         if REVISION_HEADER not in names and (cluster := _cluster_of(self._scope)):
             revision = await self._head_of(cluster)

@@ -1,4 +1,4 @@
-"""Reads the bodies of bindings and evictions: which pod, which node, under which conditions.
+"""Reads the bodies of bindings, confirmations and evictions: which pod, which node, which conditions.
 
 No field is passed over: a misspelt `force`, or the name of another pod than the path's, would do
 something else than the client meant.
@@ -6,6 +6,7 @@ something else than the client meant.
 
 from collections.abc import Mapping
 
+from service.model.quantity import INT64_MAX
 from service.model.strict_json import decode_strict
 from service.model.validation import names
 from service.model.validation.rules import (
@@ -17,8 +18,9 @@ from service.model.validation.rules import (
     one_of,
     record,
     text,
+    whole_number,
 )
-from service.scheduler.protocol.intents import BindPod, EvictPod
+from service.scheduler.protocol.intents import BindPod, ConfirmBinding, EvictPod
 
 _META = {"name": text(), "namespace": text(), "uid": text()}
 _METADATA = record(_META, closed=False)
@@ -52,6 +54,16 @@ _EVICTION = record(
 )
 
 
+_CONFIRMATION = record(
+    {
+        "uid": text(),
+        "revision": whole_number(1, INT64_MAX),
+        "nodeName": text(names.dns_subdomain),
+    },
+    required=("uid", "revision"),
+)
+
+
 def parse_binding(body: bytes, namespace: str, name: str) -> BindPod:
     """The intent that the body of `bindPod` asks for; the path names the pod.
 
@@ -66,6 +78,25 @@ def parse_binding(body: bytes, namespace: str, name: str) -> BindPod:
         node_name=str(entries_of(fields["target"])["name"]),
         force=fields.get("force") is True,
         uid=_text(fields.get("metadata"), "uid"),
+    )
+
+
+def parse_confirmation(body: bytes, namespace: str, name: str) -> ConfirmBinding:
+    """The intent that the body of `confirmBinding` asks for; the path names the pod.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: a field is missing, wrong or unknown.
+    """
+    fields = _read(body, _CONFIRMATION)
+    revision = fields["revision"]
+    assert isinstance(revision, int)
+    return ConfirmBinding(
+        namespace=namespace,
+        name=name,
+        uid=str(fields["uid"]),
+        pod_revision=revision,
+        node_name=_text(fields, "nodeName"),
     )
 
 

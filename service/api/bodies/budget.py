@@ -10,17 +10,27 @@ half of a large body and then nothing keeps no one else out. A request that find
 at once and never waits, so that no two requests can wait for each other.
 """
 
+import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
+import msgspec
+from litestar import Request
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from service.api.bodies.streams import PIECE_BYTES, TooSlow, send_piece
 from service.api.openapi.operations import Operation
-from service.api.problems import PROBLEM_JSON, TooManyBytes, encode_problem
+from service.api.problems import (
+    PROBLEM_JSON,
+    BodyTimeout,
+    BodyTooLarge,
+    MalformedRequest,
+    TooManyBytes,
+    encode_problem,
+)
 
 _HOLDING = "moorage.holding"
 _log = logging.getLogger(__name__)
@@ -149,6 +159,119 @@ def holding_of(scope: Scope) -> Holding:
     holding = cast("Mapping[str, Any]", scope)[_HOLDING]
     assert isinstance(holding, Holding)
     return holding
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """How fast a body has to arrive at least."""
+
+    timeout_seconds: float
+    """How long a client may send nothing, and what the whole body may take beside its length."""
+    bytes_per_second_min: float
+    monotonic: Callable[[], float]
+
+
+class ArrivingBody:
+    """The body of one request, which takes room in the budget as it arrives.
+
+    Neither Litestar nor granian gives up on a client that stops sending, so each wait is bounded
+    here, and so is the time of the whole body: a client may send a byte now and then for ever.
+    """
+
+    def __init__(self, request: Request[Any, Any, Any], bytes_max: int, pace: Pace) -> None:
+        self._receive = request.receive
+        self._bytes_max = bytes_max
+        self._pace = pace
+        self._started = pace.monotonic()
+        self._holding = holding_of(request.scope)
+        self._received = 0
+        self._is_complete = False
+
+    async def whole(self) -> bytes:
+        """Wait for the whole body.
+
+        Raises:
+            BodyTooLarge: it is longer than it may be.
+            TooManyBytes: the process holds too many bytes already.
+            BodyTimeout: the client is too slow.
+            MalformedRequest: the client left in the middle.
+        """
+        pieces: list[bytes] = []
+        while not self._is_complete:
+            pieces.append(self._take(await self._within(self._seconds_left())))
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def pieces(self, waits: Callable[[], bool] | None = None) -> AsyncIterator[bytes]:
+        """Yield the pieces as they arrive; it raises what `whole` raises.
+
+        `waits` tells whether the client may be waiting for an answer to what it has sent so far:
+        then its time begins anew.
+        """
+        while not self._is_complete:
+            left = self._seconds_left()
+            message = await (self._within(left) if waits is None else self._patiently(left, waits))
+            if piece := self._take(message):
+                yield piece
+
+    def _seconds_left(self) -> float:
+        """Seconds until the next piece must have arrived."""
+        pace = self._pace
+        granted = pace.timeout_seconds + self._received / pace.bytes_per_second_min
+        return min(pace.timeout_seconds, self._started + granted - pace.monotonic())
+
+    def _take(self, message: Any) -> bytes:
+        """Take the next piece of the body from an ASGI message, and hold its bytes."""
+        if message["type"] != "http.request":
+            raise MalformedRequest("The client left before the body was complete.")
+        piece: bytes = message.get("body", b"")
+        self._received += len(piece)
+        if self._received > self._bytes_max:
+            raise BodyTooLarge(f"The body is longer than {self._bytes_max} bytes.")
+        self._holding.take(len(piece))
+        self._is_complete = not message.get("more_body", False)
+        return piece
+
+    async def _within(self, seconds: float) -> Any:
+        """Wait so many seconds at most, as with `asyncio.timeout`, which takes three times as much CPU.
+
+        Raises:
+            BodyTimeout: it took longer.
+            TooManyBytes: the request has to give way.
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        cancelled_before, rang = task.cancelling(), list[bool]()
+
+        def ring() -> None:
+            if not rang:
+                rang.append(task.cancel())
+
+        alarm = asyncio.get_running_loop().call_later(max(0.0, seconds), ring)
+        try:
+            with self._holding.waiting(ring):
+                return await self._receive()
+        except asyncio.CancelledError:
+            if rang and task.uncancel() <= cancelled_before:
+                raise self._too_late() from None
+            raise
+        finally:
+            alarm.cancel()
+
+    async def _patiently(self, seconds: float, waits: Callable[[], bool]) -> Any:
+        receiving = asyncio.ensure_future(self._receive())
+        try:
+            with self._holding.waiting(receiving.cancel):
+                await asyncio.wait({receiving}, timeout=seconds)
+                while not receiving.done() and waits():
+                    await asyncio.wait({receiving}, timeout=self._pace.timeout_seconds)
+            if receiving.cancelled() or not receiving.done():
+                raise self._too_late()
+            return receiving.result()
+        finally:
+            receiving.cancel()
+
+    def _too_late(self) -> BodyTimeout:
+        self._holding.require_room()
+        return BodyTimeout("The body did not arrive in time.")
 
 
 class CountBytes:

@@ -8,7 +8,9 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from service.api.bodies.requests import wrong_parameter
-from service.model.objects import Affinity, LabelSelector, LabelSelectorRequirement, PodAffinity
+from service.model.kept_kinds import KEPT_KINDS
+from service.model.namespace_selectors import uses_namespace_selector
+from service.model.objects import Affinity, LabelSelector, LabelSelectorRequirement
 from service.model.selectors import matches
 
 # Repetitions are possessive: spaces that could stand before or after each of many commas in
@@ -78,9 +80,14 @@ class Field(NamedTuple):
     kinds: frozenset[str]
 
 
-_ALL = frozenset({"Node", "Namespace", "Pod", "ResourceQuota", "PodGroup", "Event"})
+_ALL = frozenset({"Node", "Namespace", "Pod", "ResourceQuota", "PodGroup", "Event", *KEPT_KINDS})
 _POD = frozenset({"Pod"})
-_NAMESPACED = frozenset({"Pod", "ResourceQuota", "PodGroup", "Event"})
+_NAMESPACED = frozenset(
+    {
+        *("Pod", "ResourceQuota", "PodGroup", "Event"),
+        *(each.kind for each in KEPT_KINDS.values() if each.namespaced),
+    }
+)
 _EVENT = frozenset({"Event"})
 
 
@@ -206,24 +213,7 @@ def _uses_filter(text: str, _kind: str) -> Filter:
 
 
 def _uses_namespace_selector(listed: Listed) -> bool:
-    affinity = listed.spec.affinity if listed.spec else None
-    if affinity is None:
-        return False
-    return any(
-        term.namespace_selector is not None
-        for rules in (affinity.pod_affinity, affinity.pod_anti_affinity)
-        if rules is not None
-        for term in _terms(rules)
-    )
-
-
-def _terms(rules: PodAffinity) -> list[Any]:
-    preferred = rules.preferred_during_scheduling_ignored_during_execution or ()
-    return [
-        *(rules.required_during_scheduling_required_during_execution or ()),
-        *(rules.required_during_scheduling_ignored_during_execution or ()),
-        *(weighted.pod_affinity_term for weighted in preferred),
-    ]
+    return listed.spec is not None and uses_namespace_selector(listed.spec.affinity)
 
 
 _PARSERS: Mapping[str, Callable[[str, str], Filter | None]] = {

@@ -29,7 +29,7 @@ class Pause:
         self._end = self._time() + SLICE_SECONDS
 
     async def after_some(self) -> None:
-        """Pause if enough time has passed; it is called after each of many items."""
+        """Pause if enough time has passed; it is called between many items."""
         if self._time() >= self._end:
             await asyncio.sleep(0)
             self._end = self._time() + SLICE_SECONDS
@@ -64,13 +64,14 @@ async def parse_items(items: Sequence[bytes], field: str, parse: Callable[[bytes
     errors: list[FieldError] = []
     pause = Pause()
     for index, item in enumerate(items):
+        if index:
+            await pause.after_some()
         try:
             parsed.append(parse(item))
         except InvalidManifest as error:
             errors += error.under(f"{field}[{index}]").errors
             if len(errors) > FIELD_PROBLEMS_MAX:
                 break
-        await pause.after_some()
     if errors:
         raise InvalidManifest(errors)
     return parsed

@@ -45,6 +45,8 @@ async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) 
         errors.append(FieldError("", "must have exactly one of pods, podRefs, template"))
     if ("replicas" in members) != (subjects == ["template"]):
         errors.append(FieldError("replicas", "must be given with a template, and only with one"))
+    if options.preemption == "Evict" and options.policy == "AllOrNothing":
+        errors.append(FieldError("preemption", "evicts for single pods, not for a group", "Evict"))
     if errors:
         raise InvalidManifest(errors)
     return await _intent(subjects[0], members[subjects[0]], options, templates, items_max)
@@ -60,7 +62,8 @@ async def parse_pods(
     """
     parse = partial(parse_pod, templates=templates, to_place=True)
     pods = await parse_items(items_in(member, field, items_max), field, parse)
-    refuse_repeated(pods, field)
+    if len(pods) > 1:
+        refuse_repeated(pods, field)
     return tuple(pods)
 
 
@@ -87,6 +90,8 @@ async def _intent(
         queue=options.on_unschedulable == "Queue",
         dry_run=options.dry_run,
         explain=options.explain,
+        preemption=options.preemption,
+        preemption_scope=options.preemption_scope,
     )
 
 
@@ -159,7 +164,7 @@ def refuse_repeated(manifests: Sequence[AnyManifest], field: str) -> None:
 
 def _read_options(members: Mapping[str, Member]) -> tuple[PlacementRequest, list[FieldError]]:
     """The options that can be read, and what is wrong with the others."""
-    errors = unknown_fields(members, _FIELDS)
+    errors = [] if _FIELDS.keys() >= members.keys() else unknown_fields(members, _FIELDS)
     given: dict[str, object] = {}
     for name, field in _OPTIONS.items():
         if (sent := members.get(name)) is None:

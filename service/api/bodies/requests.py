@@ -1,25 +1,23 @@
 """Reads requests strictly: bodies within their limits, media types, queries, preconditions."""
 
-import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, TypeVar, cast
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
 from litestar import Request
 
-from service.api.bodies.budget import Holding, holding_of
+from service.api.bodies.budget import ArrivingBody, Pace
 from service.api.openapi.operations import JSON, Operation
 from service.api.problems import (
-    BodyTimeout,
     BodyTooLarge,
     MalformedRequest,
     UnsupportedMediaType,
 )
 from service.model.errors import FieldError, InvalidManifest
-from service.model.wording import worded
+from service.model.validation.wording import worded
 from service.settings import Settings
 
 T = TypeVar("T")
@@ -177,11 +175,7 @@ def converted(value: object, type_: type[T], prefix: str = "") -> T:
 
 
 class BodyReader:
-    """Reads bodies within their limits in bytes and time.
-
-    Neither Litestar nor granian gives up on a client that stops sending, so each wait is bounded
-    here, and so is the time of the whole body: a client may send a byte now and then for ever.
-    """
+    """Reads bodies within their limits in bytes and time."""
 
     def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
         self._limits = {
@@ -190,9 +184,9 @@ class BodyReader:
             "simulations": settings.simulations_bytes_max,
             "apply": settings.apply_bytes_max,
         }
-        self._timeout_seconds = settings.body_timeout_seconds
-        self._bytes_per_second_min = settings.body_bytes_per_second_min
-        self._monotonic = monotonic
+        self._pace = Pace(
+            settings.body_timeout_seconds, settings.body_bytes_per_second_min, monotonic
+        )
 
     async def read(self, request: AnyRequest) -> bytes:
         """Read the whole body, whose bytes are held until the request's end.
@@ -204,16 +198,15 @@ class BodyReader:
             MalformedRequest: the client left in the middle.
             UnsupportedMediaType: there is a body, and no Content-Type.
         """
-        receiving = self._receiving(request, self._limit_of(request))
-        chunks = []
-        while receiving.more:
-            message = await self._next(request, receiving, None)
-            chunks.append(receiving.take(message))
-        if receiving.received and not (header(request, "content-type") or "").strip():
+        limit = self._limits[operation_of(request).limit]
+        _refuse_announced(header(request, "content-length") or "0", limit)
+        is_typed = bool((header(request, "content-type") or "").strip())
+        body = await ArrivingBody(request, limit, self._pace).whole()
+        if body and not is_typed:
             raise _untyped(request)
-        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        return body
 
-    async def stream(
+    def stream(
         self, request: AnyRequest, waits: Callable[[], bool] | None = None
     ) -> AsyncIterator[bytes]:
         """Yield the body piece by piece, however long it is; it raises what `read` raises.
@@ -222,106 +215,7 @@ class BodyReader:
         client may be waiting for an answer to what it has sent so far: then its time begins anew.
         """
         _refuse_announced(header(request, "content-length") or "0", sys.maxsize)
-        receiving = self._receiving(request, sys.maxsize)
-        while receiving.more:
-            message = await self._next(request, receiving, waits)
-            if chunk := receiving.take(message):
-                yield chunk
-
-    def _limit_of(self, request: AnyRequest) -> int:
-        limit = self._limits[operation_of(request).limit]
-        _refuse_announced(header(request, "content-length") or "0", limit)
-        return limit
-
-    def _receiving(self, request: AnyRequest, limit: int) -> "_Receiving":
-        return _Receiving(limit, self._monotonic(), holding_of(request.scope))
-
-    def _left(self, receiving: "_Receiving") -> float:
-        """Seconds until the next piece must have arrived."""
-        granted = self._timeout_seconds + receiving.received / self._bytes_per_second_min
-        return min(self._timeout_seconds, receiving.started + granted - self._monotonic())
-
-    async def _next(
-        self, request: AnyRequest, receiving: "_Receiving", waits: Callable[[], bool] | None
-    ) -> Mapping[str, Any]:
-        left, holding = self._left(receiving), receiving.holding
-        try:
-            if waits is not None:
-                return await self._patiently(request, left, waits, holding)
-            return cast("Mapping[str, Any]", await _within(left, request.receive(), holding))
-        except TimeoutError:
-            holding.require_room()
-            raise BodyTimeout("The body did not arrive in time.") from None
-
-    async def _patiently(
-        self, request: AnyRequest, left: float, waits: Callable[[], bool], holding: Holding
-    ) -> Mapping[str, Any]:
-        receiving = asyncio.ensure_future(request.receive())
-        try:
-            with holding.waiting(receiving.cancel):
-                await asyncio.wait({receiving}, timeout=left)
-                while not receiving.done() and waits():
-                    await asyncio.wait({receiving}, timeout=self._timeout_seconds)
-            if receiving.cancelled() or not receiving.done():
-                raise TimeoutError
-            return cast("Mapping[str, Any]", receiving.result())
-        finally:
-            receiving.cancel()
-
-
-async def _within(seconds: float, awaited: Awaitable[T], holding: Holding) -> T:
-    """Wait so many seconds at most, as with `asyncio.timeout`, which takes three times as much CPU.
-
-    Raises:
-        TimeoutError: it took longer, or the request has to give way.
-    """
-    task = asyncio.current_task()
-    assert task is not None
-    cancelled_before, rang = task.cancelling(), list[bool]()
-
-    def ring() -> None:
-        if not rang:
-            rang.append(task.cancel())
-
-    alarm = asyncio.get_running_loop().call_later(max(0.0, seconds), ring)
-    try:
-        with holding.waiting(ring):
-            return await awaited
-    except asyncio.CancelledError:
-        if rang and task.uncancel() <= cancelled_before:
-            raise TimeoutError from None
-        raise
-    finally:
-        alarm.cancel()
-
-
-class _Receiving:
-    """How much of a request's body has arrived."""
-
-    __slots__ = ("_limit", "holding", "more", "received", "started")
-
-    def __init__(self, limit: int, started: float, holding: Holding) -> None:
-        self._limit = limit
-        self.holding = holding
-        self.started = started
-        self.received = 0
-        self.more = True
-
-    def take(self, message: Mapping[str, Any]) -> bytes:
-        """Take the next piece of the body from an ASGI message.
-
-        Raises:
-            BodyTooLarge, MalformedRequest, TooManyBytes: as `BodyReader.read` does.
-        """
-        if message["type"] != "http.request":
-            raise MalformedRequest("The client left before the body was complete.")
-        chunk: bytes = message.get("body", b"")
-        self.received += len(chunk)
-        if self.received > self._limit:
-            raise BodyTooLarge(f"The body is longer than {self._limit} bytes.")
-        self.holding.take(len(chunk))
-        self.more = message.get("more_body", False)
-        return chunk
+        return ArrivingBody(request, sys.maxsize, self._pace).pieces(waits)
 
 
 def _refuse_announced(content_length: str, limit: int) -> None:

@@ -1,14 +1,27 @@
 """Makes answers: their headers, entity tags, and manifests and lists put together from bytes."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from litestar import Response
 
 from service.api.bodies.requests import AnyRequest, entity_tags, header
 from service.api.openapi.operations import JSON
+from service.model.field_warnings import FieldWarning
 from service.model.log import ObjectRow
 from service.model.manifest import with_resource_version
+from service.model.manifest_base import WARNINGS
+
+WARNING_LENGTH_MAX = 256
+"""How many characters of one warning a header has; the body has them all."""
+WARNINGS_LENGTH_MAX = 4 * 1024
+"""How long the header with all warnings may be; those beyond it are in the body only."""
+
+_UNQUOTABLE = re.compile(r"[^ !#-\[\]-~]")
+
+Warnings = Sequence[FieldWarning] | msgspec.UnsetType
+"""The warnings of an answer; `UNSET` if there are none."""
 
 
 def revision_headers(revision: int, etag: str | None = None) -> dict[str, str]:
@@ -17,11 +30,38 @@ def revision_headers(revision: int, etag: str | None = None) -> dict[str, str]:
     return headers if etag is None else {**headers, "etag": etag}
 
 
+def warning_header(warnings: Warnings) -> str | None:
+    """The header `Warning` as Kubernetes writes it, with the warnings separated by commas; None without any."""
+    told, length = list[str](), 0
+    for each in warnings or ():
+        text = _UNQUOTABLE.sub("?", f"{each.field} {each.message}".strip())[:WARNING_LENGTH_MAX]
+        written = f'299 - "{text}"'
+        length += len(written) + 2
+        if length > WARNINGS_LENGTH_MAX:
+            break
+        told.append(written)
+    return ", ".join(told) or None
+
+
+def with_warnings(body: bytes, warnings: Warnings) -> bytes:
+    """An object as JSON, with the field `warnings` if there are any."""
+    if not warnings:
+        return body
+    return b'%b,"%b":%b}' % (body[:-1], WARNINGS.encode(), msgspec.json.encode(warnings))
+
+
 def json_response(
-    body: bytes, revision: int, *, status: int = 200, etag: str | None = None
+    body: bytes,
+    revision: int,
+    *,
+    status: int = 200,
+    etag: str | None = None,
+    warning: str | None = None,
 ) -> Response[bytes]:
     """An answer about a cluster whose body is JSON already."""
     headers = revision_headers(revision, etag)
+    if warning is not None:
+        headers["warning"] = warning
     return Response(body, status_code=status, headers=headers, media_type=JSON)
 
 
@@ -31,14 +71,20 @@ def encoded_response(value: object, revision: int, *, status: int = 200) -> Resp
 
 
 def object_response(
-    body: bytes, resource_version: int, revision: int, *, status: int = 200
+    body: bytes,
+    resource_version: int,
+    revision: int,
+    *,
+    status: int = 200,
+    warnings: Warnings = msgspec.UNSET,
 ) -> Response[bytes]:
     """One object as stored: `body` is its manifest without the resourceVersion."""
     return json_response(
-        with_resource_version(body, resource_version),
+        with_warnings(with_resource_version(body, resource_version), warnings),
         revision,
         status=status,
         etag=tag_of(resource_version),
+        warning=warning_header(warnings),
     )
 
 

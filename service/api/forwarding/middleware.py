@@ -14,9 +14,14 @@ from service.api.bodies.streams import is_head
 from service.api.forwarding.policy import AnswerLost, Repeat, Unreachable, forward
 from service.api.forwarding.sockets import ForwardedAnswer, ForwardedRequest, SocketPeers
 from service.api.idempotency import IDEMPOTENCY_KEY
-from service.api.openapi.access import identify, principal_of
 from service.api.openapi.operations import NDJSON, Operation
-from service.api.security.callers import address_of, name_request, request_id_of
+from service.api.security.callers import (
+    address_of,
+    identify,
+    name_request,
+    principal_of,
+    request_id_of,
+)
 from service.api.telemetry.metrics import Metrics
 from service.scheduler.controllers.cluster_owners import ClusterOwners
 
@@ -24,7 +29,7 @@ HANDED_BYTES_MAX = 16 * 1024 * 1024
 """A request with a larger body is decided by the worker where it arrives."""
 _SECRETS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
 """These headers are not forwarded; the principal that they proved is sent in their place."""
-_HANDED = "moorage_handed_over"
+_FORWARDED = "moorage_forwarded"
 """This is set in the state of a request that came from another worker, so it is not forwarded again."""
 
 
@@ -46,9 +51,9 @@ class ForwardingMiddleware:
     def __call__(self, app: ASGIApp) -> ASGIApp:
         """Wrap the application, so that each request is decided here or by another worker."""
 
-        async def handing_over(scope: Scope, receive: Receive, send: Send) -> None:
+        async def forwarding(scope: Scope, receive: Receive, send: Send) -> None:
             holder = None
-            if scope["type"] == ScopeType.HTTP and _may_be_handed_over(scope):
+            if scope["type"] == ScopeType.HTTP and _may_be_forwarded(scope):
                 holder = await self._cluster_owners.elsewhere(scope["path_params"]["cluster"])
             if holder is None:
                 await app(scope, receive, send)
@@ -58,7 +63,7 @@ class ForwardingMiddleware:
             holding_of(scope).changes_nothing |= answer.changes_nothing
             await _send(send, answer)
 
-        return handing_over
+        return forwarding
 
     async def _ask(
         self, app: ASGIApp, scope: HTTPScope, receive: Receive, holder: str
@@ -109,7 +114,7 @@ async def decide_forwarded(app: ASGIApp, request: ForwardedRequest) -> Forwarded
         "client": (request.address, 0) if request.address else None,
         "server": None,
         "extensions": {},
-        "state": {_HANDED: True},
+        "state": {_FORWARDED: True},
     }
     identify(scope, request.principal)
     name_request(scope, request.request_id)
@@ -148,11 +153,11 @@ async def _send(send: Send, answer: ForwardedAnswer) -> None:
     await send({"type": "http.response.body", "body": answer.body, "more_body": False})
 
 
-def _may_be_handed_over(scope: HTTPScope) -> bool:
+def _may_be_forwarded(scope: HTTPScope) -> bool:
     operation = scope["route_handler"].opt.get("operation")
     if not isinstance(operation, Operation) or not operation.decided:
         return False
-    if is_head(scope) or scope.get("state", {}).get(_HANDED):
+    if is_head(scope) or scope.get("state", {}).get(_FORWARDED):
         return False
     headers = dict(scope["headers"])
     if headers.get(b"content-type", b"").startswith(NDJSON.encode()):

@@ -20,7 +20,7 @@ from service.api.bodies.requests import (
     query,
     wrong_parameter,
 )
-from service.api.bodies.responses import revision_headers
+from service.api.bodies.responses import revision_headers, warning_header
 from service.api.bodies.streams import Pieces, Streamed
 from service.api.idempotency import (
     IDEMPOTENCY_KEY,
@@ -59,6 +59,7 @@ _FORBIDDEN = b'"result":"Forbidden"'
 
 _OPERATION = Operation(
     id="applyObjects",
+    warns=True,
     access=Namespaced("edit", or_verb="observe"),
     decided=True,
     tag="bulk",
@@ -127,7 +128,7 @@ async def apply_objects(
 
 
 def _rendered(answer: ApplyAnswer) -> Rendered:
-    return Rendered(_encoder.encode(answer))
+    return Rendered(_encoder.encode(answer), warning=warning_header(answer.warnings))
 
 
 async def parse_list(raw: bytes, services: Services) -> tuple[Applicable, ...]:
@@ -140,7 +141,7 @@ async def parse_list(raw: bytes, services: Services) -> tuple[Applicable, ...]:
     members = await read_members(raw, read=_READ, lists=_READ, items_max=most)
     _refuse_other_kind(members.get("kind"))
     items = items_in(members.get("items", b"null"), "items", most)
-    parse = partial(parse_any, templates=services.templates)
+    parse = partial(parse_any, templates=services.scheduler.templates)
     return tuple(await parse_items(items, "items", parse))
 
 
@@ -392,7 +393,7 @@ def _refused_or_not(caller: Caller, line: ApplyLine) -> ApplyLine:
 
 def _parse_line(number_of_line: int, line: bytes, services: Services) -> ApplyLine:
     try:
-        return ApplyLine(line=number_of_line, object=parse_any(line, services.templates))
+        return ApplyLine(line=number_of_line, object=parse_any(line, services.scheduler.templates))
     except MalformedJSON as error:
         invalid = InvalidManifest([FieldError("", error.detail)])
         return ApplyLine(line=number_of_line, object=invalid)

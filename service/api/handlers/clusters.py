@@ -12,7 +12,7 @@ from service.api.bodies.requests import AnyRequest, converted, if_match, media_t
 from service.api.bodies.responses import json_response, tag_of
 from service.api.handlers.objects import patch_type_of
 from service.api.openapi import wire
-from service.api.openapi.access import Admin, Cluster, Namespaced, caller_of
+from service.api.openapi.access import Admin, Cluster, Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH
 from service.api.openapi.operations import (
     JSON,
@@ -24,7 +24,7 @@ from service.api.openapi.operations import (
     described,
 )
 from service.api.reading.reads import Reads
-from service.api.security.callers import told_caller
+from service.api.security.callers import caller_of, told_caller
 from service.api.security.visibility import Visibility, seen_config, visibility_of
 from service.api.services import Services
 from service.model.config import ClusterConfig, stored_config

@@ -54,6 +54,7 @@ from service.api.security.visibility import require_sight, seen_batches, seen_bo
 from service.api.services import Services
 from service.model.errors import NotFound
 from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
+from service.model.manifest import parse_as
 from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
 from service.scheduler.protocol.answers import ObjectAnswer
@@ -106,7 +107,7 @@ async def get_object(
 ) -> Response[bytes]:
     """One object as committed."""
     namespace, name = _place(request)
-    require_sight(request, resource.kind, name)
+    require_sight(request, resource.kind, namespace, name)
     read = await services.reads_of(resource.kind).get_object(
         request.path_params["cluster"],
         resource.kind,
@@ -179,7 +180,7 @@ async def put_object(
     query(request)
     namespace, name = _place(request)
     body = await services.bodies.read(request)
-    manifest = resource.parse(body, services.templates, namespace, name)
+    manifest = parse_as(resource.kind, body, services.scheduler.templates, namespace, name)
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
         PutObject(
@@ -193,6 +194,7 @@ async def put_object(
         ),
         caller=told_caller(request),
     )
+    services.metrics.warned(answer.warnings)
     return _changed(request, resource, answer, 201 if answer.created else 200)
 
 
@@ -216,6 +218,7 @@ async def patch_object(
         ),
         caller=told_caller(request),
     )
+    services.metrics.warned(answer.warnings)
     return _changed(request, resource, answer)
 
 
@@ -249,7 +252,13 @@ def _changed(
 ) -> Response[bytes]:
     """The object as it is, or was, after a write."""
     body = seen_body(visibility_of(request), resource.kind, answer.body)
-    return object_response(body, answer.resource_version, answer.revision, status=status)
+    return object_response(
+        body,
+        answer.resource_version,
+        answer.revision,
+        status=status,
+        warnings=answer.warnings,
+    )
 
 
 def patch_type_of(request: AnyRequest) -> PatchType:

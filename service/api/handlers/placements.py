@@ -1,4 +1,4 @@
-"""Places pods, binds and evicts them by name, and explains where they can go."""
+"""Places pods, binds, confirms and evicts them by name, and explains where they can go."""
 
 from functools import partial
 
@@ -6,11 +6,11 @@ import msgspec
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.bindings import parse_binding, parse_eviction
+from service.api.bodies.bindings import parse_binding, parse_confirmation, parse_eviction
 from service.api.bodies.budget import holding_of
 from service.api.bodies.placement_requests import parse_placement
 from service.api.bodies.requests import AnyRequest, media_type, query
-from service.api.bodies.responses import json_response, tag_of
+from service.api.bodies.responses import json_response, tag_of, warning_header, with_warnings
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
 from service.api.openapi import wire
 from service.api.openapi.access import Namespaced
@@ -24,13 +24,15 @@ from service.api.security.visibility import (
     seen_explanation,
     seen_placement,
     seen_refusal,
+    seen_violation,
+    visibility_for,
     visibility_of,
 )
 from service.api.services import Services
 from service.engine.questions.explanation import Explanation
-from service.model.errors import BindingRefused
+from service.model.errors import BindingRefused, BindingViolated, FieldError
 from service.model.manifest_base import with_resource_version
-from service.scheduler.protocol.answers import ObjectAnswer
+from service.scheduler.protocol.answers import ObjectAnswer, ViolationItem
 from service.scheduler.protocol.intents import ExplainPod
 from service.scheduler.protocol.placements import PlacementAnswer
 
@@ -38,6 +40,7 @@ _encode = msgspec.json.Encoder().encode
 
 _PLACE = Operation(
     id="placePods",
+    warns=True,
     access=Namespaced("place"),
     decided=True,
     tag="placements",
@@ -90,20 +93,27 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
     query(request)
     body = await services.bodies.read(request)
     caller = deciding_for(request)
-    parsed = await parse_placement(body, services.templates, services.settings.request_items_max)
+    parsed = await parse_placement(
+        body, services.scheduler.templates, services.settings.request_items_max
+    )
     require_placing(caller, parsed)
-    holding_of(request.scope).changes_nothing = parsed.dry_run
+    if parsed.dry_run:
+        holding_of(request.scope).changes_nothing = True
     intent = msgspec.structs.replace(parsed, caller=caller)
-    render = partial(_rendered, visibility_of(request))
+    render = partial(_rendered, visibility_for(caller.principal, caller.cluster))
     return await submit_once(request, services, intent, body, render)
 
 
 def _rendered(visibility: Visibility, answer: PlacementAnswer) -> Rendered:
-    return Rendered(_encode(seen_placement(visibility, answer)))
+    body = _encode(seen_placement(visibility, answer))
+    if not answer.warnings:
+        return Rendered(body)
+    return Rendered(body, warning=warning_header(answer.warnings))
 
 
 _BIND = Operation(
     id="bindPod",
+    warns=True,
     access=Namespaced("bind"),
     decided=True,
     tag="placements",
@@ -149,7 +159,78 @@ def _bound(visibility: Visibility, answer: ObjectAnswer) -> Rendered:
     """The answer of an operation that changed a pod: the pod as the caller may see it."""
     body = seen_body(visibility, PODS.kind, answer.body)
     body = with_resource_version(body, answer.resource_version)
-    return Rendered(body, etag=tag_of(answer.resource_version))
+    return Rendered(
+        with_warnings(body, answer.warnings),
+        etag=tag_of(answer.resource_version),
+        warning=warning_header(answer.warnings),
+    )
+
+
+_CONFIRM = Operation(
+    id="confirmBinding",
+    access=Namespaced("read"),
+    reads=True,
+    decided=True,
+    tag="placements",
+    summary="Whether a pod may still be started on its node",
+    description="A node asks this before it starts a pod. The binding is confirmed if the pod is the one that the node "
+    "saw and is on the same node, and if none of its required rules is violated now. These are the rules of "
+    "`listViolations`: node affinity and selector, pod affinity and anti-affinity, hard topology spread. Resources, "
+    "ports, taints and rules of other pods are not judged. Nothing is written.",
+    request=Body(
+        types={JSON: wire.BindingSeen},
+        description="The pod as the node saw it.",
+        example={
+            "uid": "7e4f9a1c-2f0b-4b59-9a57-0d2b6f6f3c11",
+            "revision": 1042,
+            "nodeName": "node-7",
+        },
+    ),
+    answers={
+        200: Body(
+            types={JSON: wire.BindingConfirmed},
+            description="What is confirmed, and at which revision.",
+            example={
+                "revision": 1057,
+                "namespace": "shop",
+                "name": "web-0",
+                "uid": "7e4f9a1c-2f0b-4b59-9a57-0d2b6f6f3c11",
+                "nodeName": "node-7",
+            },
+        )
+    },
+    problems=("BindingViolated", "Conflict", "InvalidManifest", "RevisionConflict"),
+)
+
+
+@post(PODS.item + "/binding:confirm", status_code=200, opt=described(_CONFIRM))
+async def confirm_binding(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """Judge the required rules of a placed pod now."""
+    media_type(request)
+    query(request)
+    body = await services.bodies.read(request)
+    namespace, name = request.path_params["namespace"], request.path_params["name"]
+    intent = parse_confirmation(body, namespace, name)
+    answer = await services.scheduler.submit(request.path_params["cluster"], intent)
+    broken = [seen_violation(visibility_of(request), each) for each in answer.violations]
+    if broken:
+        raise BindingViolated([FieldError(each.rule, _told(each)) for each in broken])
+    confirmed = wire.BindingConfirmed(
+        revision=answer.revision,
+        namespace=answer.namespace,
+        name=answer.name,
+        uid=answer.uid,
+        node_name=answer.node_name,
+    )
+    return json_response(_encode(confirmed), answer.revision)
+
+
+def _told(violation: ViolationItem) -> str:
+    """Why a rule does not hold, with the pods that stand against it."""
+    pods = ", ".join(f"{each.namespace}/{each.name}" for each in violation.conflicts_with)
+    return f"{violation.reason} (in conflict with {pods})" if pods else violation.reason
 
 
 _EVICT = Operation(
@@ -211,4 +292,4 @@ async def explain_pod(request: AnyRequest, services: NamedDependency[Services]) 
     return json_response(msgspec.json.encode(explanation), answer.revision)
 
 
-PLACEMENT_HANDLERS = (place_pods, bind_pod, evict_pod, explain_pod)
+PLACEMENT_HANDLERS = (place_pods, bind_pod, confirm_binding, evict_pod, explain_pod)

@@ -20,12 +20,12 @@ from service.api.bodies.requests import (
     query,
 )
 from service.api.openapi import wire
-from service.api.openapi.access import Admin, Cluster, caller_of
+from service.api.openapi.access import Admin, Cluster
 from service.api.openapi.object_operations import IF_MATCH, IF_NONE_MATCH
 from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
 from service.api.problems import MalformedRequest
 from service.api.security.authentication import NewToken, new_token
-from service.api.security.callers import told_caller
+from service.api.security.callers import caller_of, told_caller
 from service.api.services import Services
 from service.model.audit import ITSELF
 from service.model.errors import (

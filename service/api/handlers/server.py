@@ -9,13 +9,19 @@ from litestar.di import NamedDependency
 from service.api.bodies.requests import AnyRequest
 from service.api.openapi import wire
 from service.api.openapi.access import Admin, Public, declared
-from service.api.openapi.html_pages import problem_page, problems_page
+from service.api.openapi.html_pages import (
+    problem_page,
+    problems_page,
+    warning_page,
+    warnings_page,
+)
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
 from service.api.reading.reads import ClusterReads
 from service.api.services import Services
 from service.api.telemetry.exposition import CONTENT_TYPE
 from service.model.errors import StorageUnavailable
+from service.model.field_warnings import WARNINGS
 from service.scheduler.service import Scheduler
 
 _READY_SECONDS_MAX = 3.0
@@ -141,6 +147,21 @@ async def error(request: AnyRequest) -> Response[str]:
     return _page(problem_page(code))
 
 
+@get("/warnings", opt=declared(Public()))
+async def warnings() -> Response[str]:
+    """A page with all codes of warnings."""
+    return _page(warnings_page())
+
+
+@get("/warnings/{warning:str}", opt=declared(Public()))
+async def warning(request: AnyRequest) -> Response[str]:
+    """A page that says what one code of warnings means."""
+    code = request.path_params["warning"]
+    if code not in WARNINGS:
+        raise NoSuchPath(f"There is no warning with the code {code[:100]}.")
+    return _page(warning_page(code))
+
+
 def _page(html: str) -> Response[str]:
     return Response(html, media_type=MediaType.HTML, headers=_PAGE_POLICY)
 
@@ -154,4 +175,6 @@ SERVER_HANDLERS = (
     docs,
     errors,
     error,
+    warnings,
+    warning,
 )

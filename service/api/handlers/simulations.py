@@ -11,6 +11,7 @@ from litestar.di import NamedDependency
 from service.api.bodies.manifests import items_in, parse_items, read_members, unknown_fields
 from service.api.bodies.placement_requests import parse_pods, refuse_repeated
 from service.api.bodies.requests import AnyRequest, converted, media_type, query
+from service.api.bodies.responses import warning_header
 from service.api.openapi import wire
 from service.api.openapi.access import Namespaced
 from service.api.openapi.operations import JSON, Body, Operation, described
@@ -19,7 +20,14 @@ from service.api.services import Services
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_pieces import Member, whole
-from service.model.manifest import AnyManifest, PodManifest, parse_namespace, parse_node, parse_pod
+from service.model.manifest import (
+    AnyManifest,
+    PodManifest,
+    parse_any_kept,
+    parse_namespace,
+    parse_node,
+    parse_pod,
+)
 from service.model.strict_json import decode_strict
 from service.model.templates import TemplateCache
 from service.scheduler.decide.simulation import Simulation
@@ -29,10 +37,12 @@ T = TypeVar("T", bound=AnyManifest)
 P = TypeVar("P")
 
 _KNOWN = tuple(field.encode_name for field in msgspec.structs.fields(wire.SimulationRequest))
-_LISTS = ("namespaces", "nodes", "pods", "place")
+_WORDS = ("policy", "preemption", "preemptionScope")
+_LISTS = ("namespaces", "nodes", "objects", "pods", "place")
 
 _SIMULATE = Operation(
     id="simulate",
+    warns=True,
     access=Namespaced("place"),
     reads=True,
     tag="placements",
@@ -58,10 +68,13 @@ async def simulate(request: AnyRequest, services: NamedDependency[Services]) -> 
     query(request)
     body = await services.bodies.read(request)
     simulation = await parse_simulation(
-        body, services.templates, services.settings.request_items_max
+        body, services.scheduler.templates, services.settings.request_items_max
     )
     answer = await services.scheduler.simulate(simulation)
-    return Response(msgspec.json.encode(answer), media_type=JSON)
+    services.metrics.warned(answer.warnings)
+    warning = warning_header(answer.warnings)
+    headers = {} if warning is None else {"warning": warning}
+    return Response(msgspec.json.encode(answer), headers=headers, media_type=JSON)
 
 
 async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int) -> Simulation:
@@ -76,21 +89,26 @@ async def parse_simulation(raw: bytes, templates: TemplateCache, items_max: int)
     _refuse_shape(members)
     objects = partial(_objects, members, items_max)
     pod = partial(parse_pod, templates=templates)
+    kept = partial(parse_any_kept, templates=templates)
     errors: list[FieldError] = []
     simulation = Simulation(
         config=await _noting(errors, _config(members.get("config")), ClusterConfig()),
         namespaces=await _noting(errors, objects("namespaces", parse_namespace), ()),
         nodes=await _noting(errors, objects("nodes", parse_node), ()),
+        objects=await _noting(errors, objects("objects", kept), ()),
         pods=await _noting(errors, objects("pods", pod), ()),
         place=await _noting(errors, _to_place(members, templates, items_max), ()),
         path="place" if "place" in members else "pod",
-        all_or_nothing=await _noting(
-            errors, _all_or_nothing(members.get("policy")), otherwise=False
-        ),
     )
+    options = await _noting(errors, _options(members), wire.SimulationRequest())
     if errors:
         raise InvalidManifest(errors)
-    return simulation
+    return msgspec.structs.replace(
+        simulation,
+        all_or_nothing=options.policy == "AllOrNothing",
+        preemption=options.preemption,
+        preemption_scope=options.preemption_scope,
+    )
 
 
 async def _noting(errors: list[FieldError], part: Awaitable[P], otherwise: P) -> P:
@@ -119,9 +137,10 @@ async def _config(raw: Member | None) -> ClusterConfig:
         raise error.under("config") from None
 
 
-async def _all_or_nothing(raw: Member | None) -> bool:
-    given = {} if raw is None else {"policy": decode_strict(whole(raw))}
-    return converted(given, wire.SimulationRequest).policy == "AllOrNothing"
+async def _options(members: Mapping[str, Member]) -> wire.SimulationRequest:
+    """The request with nothing but the fields that are words."""
+    given = {name: decode_strict(whole(members[name])) for name in _WORDS if name in members}
+    return converted(given, wire.SimulationRequest)
 
 
 async def _objects(

@@ -19,11 +19,12 @@ from service.api.bodies.requests import (
 from service.api.bodies.responses import revision_headers
 from service.api.bodies.streams import Streamed
 from service.api.openapi import wire
-from service.api.openapi.access import Namespaced, caller_of, require
+from service.api.openapi.access import Namespaced, require
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import Body, Operation, Parameter, described
 from service.api.openapi.resources import RESOURCES
 from service.api.problems import RevisionNotReached
+from service.api.security.callers import caller_of
 from service.api.security.refusals import note_refused
 from service.api.security.visibility import sight_of
 from service.api.services import Services

@@ -1,28 +1,21 @@
-"""Each operation declares who may call it, and each request is checked against its operation.
+"""Each operation declares who may call it, and each request is checked against its operation."""
 
-The check is the first thing after routing: it comes before a body is read, before a request is
-forwarded to another worker, and before `fast_path.py`. A request that leads to no operation (404,
-405) is not checked, since the document that lists all paths and methods is public.
-"""
-
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from litestar.exceptions import ImproperlyConfiguredException
 from litestar.handlers import BaseRouteHandler
 from litestar.routes import ASGIRoute, BaseRoute, HTTPRoute
-from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service.api.problems import Unauthorized
 from service.model.errors import Forbidden
 from service.model.principals import Principal, Verb
 
 _ACCESS = "access"
-_PRINCIPAL = "moorage.principal"
-_AUTHENTICATE = "moorage.authenticate"
 
-Authenticate = Callable[[Scope], Awaitable[Principal | None]]
+NOT_KNOWN = "Send `Authorization: Bearer <token>` with a token of this server."
+"""What a caller is told who is not known and should be."""
 
 
 class Public(msgspec.Struct, frozen=True):
@@ -89,61 +82,6 @@ def require_declarations(routes: Iterable[BaseRoute]) -> None:
             )
 
 
-def identify(scope: Scope, principal: Principal | None) -> None:
-    """Store in the scope who makes the request; None means that the caller is not known."""
-    cast("dict[str, Any]", scope)[_PRINCIPAL] = principal
-
-
-def identify_by(scope: Scope, authenticate: Authenticate) -> None:
-    """Store in the scope a function that finds out who makes the request; public requests never call it.
-
-    The function must not refer to the scope: the reference cycle would keep the scope in memory
-    until the garbage collector runs.
-    """
-    cast("dict[str, Any]", scope)[_AUTHENTICATE] = authenticate
-
-
-def principal_of(scope: Scope) -> Principal | None:
-    """The principal that makes a request; None if it is unknown or, as in public requests, was not asked."""
-    principal = cast("Mapping[str, Any]", scope).get(_PRINCIPAL)
-    return principal if isinstance(principal, Principal) else None
-
-
-def authenticate(app: ASGIApp) -> ASGIApp:
-    """Litestar middleware that finds out who makes a request, unless its operation is public."""
-
-    async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:
-        if _AUTHENTICATE in scope and access_of(scope["route_handler"]) != Public():
-            identify(scope, await cast("dict[str, Any]", scope)[_AUTHENTICATE](scope))
-        await app(scope, receive, send)
-
-    return authenticated
-
-
-def check_access(app: ASGIApp) -> ASGIApp:
-    """Litestar middleware that passes a request on only if its caller may call its operation."""
-
-    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        access = access_of(scope["route_handler"])
-        if not isinstance(access, Public):
-            _check(access, scope)
-        await app(scope, receive, send)
-
-    return checked
-
-
-def caller_of(scope: Scope) -> Principal:
-    """The principal that makes a request which passed the check.
-
-    Raises:
-        Unauthorized: the principal is not known, as in requests for public operations.
-    """
-    principal = principal_of(scope)
-    if principal is None:
-        raise Unauthorized("Send `Authorization: Bearer <token>` with a token of this server.")
-    return principal
-
-
 def require(principal: Principal, verb: Verb, cluster: str, namespace: str | None) -> None:
     """Check that a principal has a verb in a namespace of a cluster.
 
@@ -167,8 +105,17 @@ def require_any(
         raise Forbidden(_told(principal, verbs, cluster, namespace))
 
 
-def _check(access: Cluster | Namespaced | Admin, scope: Scope) -> None:
-    principal, path = caller_of(scope), scope["path_params"]
+def check_access(access: Access, principal: Principal | None, path: Mapping[str, Any]) -> None:
+    """Check that a caller may call an operation; `path` has the parameters of the request's path.
+
+    Raises:
+        Unauthorized: the caller is not known.
+        Forbidden: it may not call the operation there.
+    """
+    if isinstance(access, Public):
+        return
+    if principal is None:
+        raise Unauthorized(NOT_KNOWN)
     if isinstance(access, Admin):
         if not principal.is_admin:
             raise Forbidden(f"{principal.name} is not an admin of this server.")
@@ -178,10 +125,10 @@ def _check(access: Cluster | Namespaced | Admin, scope: Scope) -> None:
         verbs.append(access.or_verb)
     cluster, namespace = path.get("cluster"), path.get("namespace")
     if cluster is None or (namespace is None and isinstance(access, Namespaced)):
-        allowed = any(principal.may_somewhere(each, cluster) for each in verbs)
+        held = [each for each in verbs if principal.may_somewhere(each, cluster)]
     else:
-        allowed = any(principal.may(each, cluster, namespace) for each in verbs)
-    if not allowed:
+        held = [each for each in verbs if principal.may(each, cluster, namespace)]
+    if not held:
         raise Forbidden(_told(principal, verbs, cluster, namespace))
 
 

@@ -15,6 +15,7 @@ from service.api.openapi.schemas import Document, reference_to, schemas_of
 from service.api.openapi.wire import PriorityClass
 from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem
 from service.engine.questions.explanation import Explanation, Summary
+from service.model.kept_kinds import KEPT_KINDS
 
 VERSION = "v1"
 
@@ -48,6 +49,7 @@ _TAGS = {
     "bulk": "Many objects at once, in and out.",
     "access": "Who may make requests, and which.",
     "server": "The server itself.",
+    **{each.plural: each.description for each in KEPT_KINDS.values()},
 }
 
 _INFO = {
@@ -60,6 +62,7 @@ _INFO = {
     "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
 }
 
+_WARNING = "Warning"
 _HEADERS = {
     "Moorage-Revision": {
         "description": "The cluster's revision that the answer was made from.",
@@ -69,7 +72,13 @@ _HEADERS = {
         "description": "Changes whenever what was answered changes; for `If-Match`.",
         "schema": {"type": "string"},
     },
+    _WARNING: {
+        "description": 'Fields that are passed over, as Kubernetes tells of them: `299 - "…"`, separated by '
+        "commas. `warnings` in the body has all of them.",
+        "schema": {"type": "string"},
+    },
 }
+_OF_CLUSTERS = ("Moorage-Revision", "ETag")
 
 
 def build_document(handlers: Iterable[HTTPRouteHandler]) -> Document:
@@ -157,7 +166,9 @@ def _responses(operation: Operation, *, in_cluster: bool) -> Document:
     responses: dict[str, Document] = {}
     for status, body in operation.answers.items():
         responses[str(status)] = _content(body)
-        headers = list(_HEADERS) if in_cluster else ["ETag"] if operation.tagged else []
+        headers = [*_OF_CLUSTERS] if in_cluster else ["ETag"] if operation.tagged else []
+        if operation.warns:
+            headers.append(_WARNING)
         if headers:
             responses[str(status)]["headers"] = {
                 name: {"$ref": f"#/components/headers/{name}"} for name in headers

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from service.api.problems import PROBLEMS, ProblemKind
+from service.model.field_warnings import WARNINGS, WarningKind
 
 Document = dict[str, Any]
 
@@ -50,6 +51,30 @@ def problems_page() -> str:
     return _page("Problems", f"<h1>Problems</h1><table>{head}{rows}</table>")
 
 
+@cache
+def warning_page(code: str) -> str:
+    """A page that says what a warning means; raises KeyError if the code is unknown."""
+    kind = WARNINGS[code]
+    body = (
+        f"<h1>{escape(code)}</h1><p>The field {escape(kind.message)}.</p>"
+        f"<p>{_text(kind.meaning)}</p><p><a href='/warnings'>All codes</a></p>"
+    )
+    return _page(code, body)
+
+
+@cache
+def warnings_page() -> str:
+    """A page with all warnings in one table."""
+    rows = "".join(_warning_row(code, kind) for code, kind in WARNINGS.items())
+    head = "<tr><th>Code</th><th>The field …</th></tr>"
+    return _page("Warnings", f"<h1>Warnings</h1><table>{head}{rows}</table>")
+
+
+def _warning_row(code: str, kind: WarningKind) -> str:
+    link = f"<a href='/warnings/{code}'><code>{code}</code></a>"
+    return f"<tr><td>{link}</td><td>{escape(kind.message)}</td></tr>"
+
+
 def _problem_row(code: str, kind: ProblemKind) -> str:
     link = f"<a href='/errors/{code}'><code>{code}</code></a>"
     return f"<tr><td>{kind.status}</td><td>{link}</td><td>{escape(kind.title)}</td></tr>"
@@ -67,7 +92,8 @@ def _docs(document: Document) -> Iterator[str]:
     info = document["info"]
     yield f"<h1>{escape(info['title'])} {escape(info['version'])}</h1>"
     yield f"<p>{_text(info['description'])}</p>"
-    yield "<p><a href='/openapi.json'>OpenAPI document</a> · <a href='/errors'>Problems</a></p>"
+    yield "<p><a href='/openapi.json'>OpenAPI document</a> · <a href='/errors'>Problems</a>"
+    yield " · <a href='/warnings'>Warnings</a></p>"
     for tag in document["tags"]:
         yield f"<h2>{escape(tag['name'])}</h2><p>{_text(tag['description'])}</p>"
         yield from _operations(document, tag["name"])

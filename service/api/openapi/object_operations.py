@@ -1,6 +1,6 @@
 """Declares the operations of each kind of stored object."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,9 +16,7 @@ from service.api.openapi.operations import (
     Operation,
     Parameter,
 )
-from service.model.manifest import AnyManifest
 from service.model.principals import Verb
-from service.model.templates import TemplateCache
 
 CLUSTER_PATH = "/v1/clusters/{cluster:str}"
 
@@ -31,8 +29,6 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     namespaced: bool
     wire_type: type[msgspec.Struct]
     list_type: type[msgspec.Struct]
-    parse: Callable[[bytes, TemplateCache, str, str], AnyManifest]
-    """Reads a manifest, which must have the given namespace and name."""
     example: Mapping[str, Any]
     list_parameters: Sequence[Parameter] = ()
     computed: bool = False
@@ -41,6 +37,12 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     """The verb that lets a caller change objects of this kind."""
     stated_by: Verb | None = None
     """Another verb that lets a caller change them, if an object can state a fact instead of a wish."""
+
+    @property
+    def kinds(self) -> str:
+        """The plural of the kind, in capitals as the kind itself: `StorageClasses`."""
+        same = len(self.kind) - 1  # only the last letter may be another in the plural
+        return self.kind[:same] + self.plural[same:]
 
     @property
     def reading(self) -> Access:
@@ -149,7 +151,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
     scope = "a namespace" if scoped else "the cluster"
     infix = "Namespaced" if scoped else ""
     return Operation(
-        id=f"list{infix}{resource.kind}s",
+        id=f"list{infix}{resource.kinds}",
         access=resource.reading,
         reads=True,
         decided=resource.computed,
@@ -193,6 +195,7 @@ def put_operation(resource: Resource) -> Operation:
     """Declare how one object is created or replaced."""
     return Operation(
         id=f"put{resource.kind}",
+        warns=True,
         access=resource.changing,
         decided=True,
         tag=resource.tag,
@@ -218,6 +221,7 @@ def patch_operation(resource: Resource) -> Operation:
     }
     return Operation(
         id=f"patch{resource.kind}",
+        warns=True,
         access=resource.changing,
         decided=True,
         tag=resource.tag,
@@ -244,7 +248,8 @@ def delete_operation(resource: Resource) -> Operation:
     effects = {
         "Node": "Its pods stay stored, with their `nodeName`.",
         "PodGroup": "Its members stay; those without a node wait until it is there again.",
-        "Namespace": "Its pods, quotas and pod groups are deleted in the same commit; `default` is only emptied.",
+        "Namespace": "All that is in it is deleted in the same commit; `default` is only emptied.",
+        "PersistentVolumeClaim": "Refused while a pod on a node uses it, if Moorage has bound it to its volume.",
     }
     return Operation(
         id=f"delete{resource.kind}",

@@ -2,40 +2,8 @@
 
 from service.api.openapi import wire
 from service.api.openapi.object_operations import POD_LIST_PARAMETERS, Resource
-from service.model.manifest import (
-    NamespaceManifest,
-    NodeManifest,
-    PodGroupManifest,
-    PodManifest,
-    QuotaManifest,
-    parse_namespace,
-    parse_node,
-    parse_pod,
-    parse_pod_group,
-    parse_quota,
-)
-from service.model.templates import TemplateCache
-
-
-def _node(body: bytes, _: TemplateCache, _namespace: str, name: str) -> NodeManifest:
-    return parse_node(body, name=name)
-
-
-def _namespace(body: bytes, _: TemplateCache, _namespace: str, name: str) -> NamespaceManifest:
-    return parse_namespace(body, name=name)
-
-
-def _pod(body: bytes, templates: TemplateCache, namespace: str, name: str) -> PodManifest:
-    return parse_pod(body, templates, name=name, namespace=namespace)
-
-
-def _quota(body: bytes, _: TemplateCache, namespace: str, name: str) -> QuotaManifest:
-    return parse_quota(body, name=name, namespace=namespace)
-
-
-def _pod_group(body: bytes, _: TemplateCache, namespace: str, name: str) -> PodGroupManifest:
-    return parse_pod_group(body, name=name, namespace=namespace)
-
+from service.model.kept_kinds import KEPT_KINDS
+from service.model.kept_object import KeptKind
 
 NODES = Resource(
     kind="Node",
@@ -43,7 +11,6 @@ NODES = Resource(
     namespaced=False,
     changed_by="observe",
     wire_type=wire.Node,
-    parse=_node,
     list_type=wire.NodeList,
     example={
         "apiVersion": "v1",
@@ -65,7 +32,6 @@ NAMESPACES = Resource(
     namespaced=False,
     changed_by="observe",
     wire_type=wire.Namespace,
-    parse=_namespace,
     list_type=wire.NamespaceList,
     example={
         "apiVersion": "v1",
@@ -102,7 +68,6 @@ PODS = Resource(
     changed_by="edit",
     stated_by="observe",
     wire_type=wire.Pod,
-    parse=_pod,
     list_type=wire.PodList,
     example=POD_EXAMPLE,
     list_parameters=POD_LIST_PARAMETERS,
@@ -114,7 +79,6 @@ QUOTAS = Resource(
     namespaced=True,
     changed_by="edit",
     wire_type=wire.ResourceQuota,
-    parse=_quota,
     list_type=wire.ResourceQuotaList,
     computed=True,
     example={
@@ -135,7 +99,6 @@ POD_GROUPS = Resource(
     namespaced=True,
     changed_by="edit",
     wire_type=wire.PodGroup,
-    parse=_pod_group,
     list_type=wire.PodGroupList,
     computed=True,
     example={
@@ -155,4 +118,18 @@ POD_GROUPS = Resource(
     },
 )
 
-RESOURCES = (NODES, NAMESPACES, PODS, QUOTAS, POD_GROUPS)
+
+def _kept(declared: KeptKind) -> Resource:
+    return Resource(
+        kind=declared.kind,
+        plural=declared.plural,
+        namespaced=declared.namespaced,
+        changed_by=declared.changed_by,
+        wire_type=wire.KEPT_TYPES[declared.kind],
+        list_type=wire.KEPT_LISTS[declared.kind],
+        computed=declared.computed,
+        example={"apiVersion": declared.api_version, "kind": declared.kind, **declared.example},
+    )
+
+
+RESOURCES = (NODES, NAMESPACES, PODS, QUOTAS, POD_GROUPS, *map(_kept, KEPT_KINDS.values()))

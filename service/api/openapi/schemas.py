@@ -1,11 +1,11 @@
 """Makes the JSON schemas of the API's types, with a description of each field.
 
-The description is the docstring below the field in the code, or for Kubernetes' own fields an entry
-of `service.api.openapi.descriptions`.
+The description is that of the field's type, or the docstring below the field in the code.
 """
 
 import ast
 import inspect
+import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -13,11 +13,19 @@ from typing import Any
 
 import msgspec
 
-from service.api.openapi.descriptions import DESCRIPTIONS, SCHEMAS
+from service.model.objects import Partial
 
 Document = dict[str, Any]
 
 _PREFIX = "#/components/schemas/"
+
+_OF_EVERY_OBJECT: Mapping[str, str] = {
+    "apiVersion": "Kubernetes API version of the object.",
+    "kind": "Kubernetes kind of the object.",
+    "metadata": "Name, labels and identity.",
+    "items": "The objects themselves.",
+}
+"""Descriptions of the fields that all kinds of objects have, each in a type of its own."""
 
 _SHAPES: Mapping[str, Document] = {
     "PlacementResult.explanation": {
@@ -77,20 +85,16 @@ def _without_empty_defaults(value: Any) -> Any:
 def _described(cls: type[msgspec.Struct], schema: Document) -> Document:
     schema = unwrapped(schema)
     schema.pop("title", None)
-    if cls.__name__ in SCHEMAS:
-        schema["description"] = SCHEMAS[cls.__name__]
+    if issubclass(cls, Partial):
+        schema["additionalProperties"] = True
     texts = _field_docstrings(cls)
     for field in msgspec.structs.fields(cls):
         described = schema["properties"][field.encode_name]
         described |= _SHAPES.get(f"{cls.__name__}.{field.encode_name}", {})
-        text = texts.get(field.name) or _looked_up(cls.__name__, field.encode_name)
+        text = texts.get(field.name) or _OF_EVERY_OBJECT.get(field.encode_name)
         if text and "description" not in described:
             described["description"] = text
     return schema
-
-
-def _looked_up(schema: str, field: str) -> str | None:
-    return DESCRIPTIONS.get(f"{schema}.{field}") or DESCRIPTIONS.get(f"*.{field}")
 
 
 @cache
@@ -98,16 +102,21 @@ def _field_docstrings(cls: type) -> dict[str, str]:
     """The docstrings below the fields of a class and of the structs that it extends."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        if issubclass(base, msgspec.Struct) and base is not msgspec.Struct:
+        if issubclass(base, msgspec.Struct) and base is not msgspec.Struct and _has_source(base):
             found |= _docstrings_below(base)
     return found
+
+
+def _has_source(cls: type) -> bool:
+    """Whether a class was written and not made by `msgspec.defstruct`, whose fields have no docstrings."""
+    return hasattr(sys.modules[cls.__module__], cls.__name__)
 
 
 def _docstrings_below(cls: type) -> dict[str, str]:
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
     assert isinstance(tree, ast.ClassDef)
     return {
-        statement.target.id: inspect.cleandoc(below.value.value)
+        statement.target.id: " ".join(below.value.value.split())
         for statement, below in zip(tree.body, tree.body[1:], strict=False)
         if isinstance(statement, ast.AnnAssign)
         and isinstance(statement.target, ast.Name)

@@ -2,21 +2,29 @@
 
 Handlers read manifests as bytes through `service.model.manifest`, which checks all of what is
 written here and more; these types are for readers and for generated clients. What scheduling
-reads is taken from `service.model.objects`, not written a second time. Each field is described
-in `service.api.openapi.descriptions`.
+reads is taken from `service.model.objects` and `service.model.manifest_types`, not written a second time.
 """
 
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from service.model import objects
+from service.model import manifest_types, objects
 from service.model.audit import AuditRow
-from service.model.config import ClusterConfig, MatchScope
+from service.model.config import ClusterConfig, MatchScope, PreemptionScope
 from service.model.events import EventReason, EventType
+from service.model.field_warnings import FieldWarning
+from service.model.kept_kinds import KEPT_KINDS
+from service.model.kept_object import KeptKind
+from service.model.manifest_types import NodeSpec, NodeStatus, ObjectMeta, PodSpec
 from service.model.objects import Quantities, Strict, Value
 from service.model.principals import Role
-from service.scheduler.protocol.placements import Explain, PodRef, Policy
+from service.model.priority_classes import PriorityClassFields
+from service.model.scheduling_groups import (
+    PodGroupSchedulingConstraints,
+    PodGroupSchedulingPolicy,
+)
+from service.scheduler.protocol.placements import Explain, PodRef, Policy, Preemption
 
 GRANTS_MAX = 1000
 """How many grants a principal or a group may have."""
@@ -27,32 +35,18 @@ ScopeName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0
 """A name that a cluster or a namespace can have."""
 
 
-class ObjectMeta(Value, frozen=True, kw_only=True):
-    """What every object says of itself. Other fields are kept and returned as they are."""
-
-    name: str
-    """Name, unique among the objects of its kind and namespace."""
-    namespace: str | None = None
-    """Namespace; `default` where absent, none for nodes and namespaces."""
-    labels: dict[str, str] | None = None
-    """What selectors read."""
-    annotations: dict[str, str] | None = None
-    """Kept and returned; not read by scheduling."""
-    uid: str | None = None
-    """Identity of this one object among all that ever had its name."""
-    resource_version: str | None = None
-    """Revision that last changed the object; in PUT a precondition."""
-    creation_timestamp: str | None = None
-    """When Moorage first stored the object, RFC 3339 in UTC."""
-    deletion_timestamp: str | None = None
-    """Set while the object is being terminated, RFC 3339 in UTC."""
+_WARNINGS = Annotated[
+    list[FieldWarning] | msgspec.UnsetType,
+    msgspec.Meta(
+        description="In the answer to a write: fields that are passed over. Ignored where it is sent."
+    ),
+]
 
 
-class PodSpec(objects.PodSpec, frozen=True, kw_only=True):
-    """What scheduling reads of a pod. Other fields are kept and returned as they are."""
+class Written(Value, frozen=True, kw_only=True):
+    """What every object has in the answer to a write."""
 
-    node_name: str | None = None
-    """The node that the pod is bound to; absent while it is pending."""
+    warnings: _WARNINGS = msgspec.UNSET
 
 
 class PodCondition(Value, frozen=True, kw_only=True):
@@ -75,6 +69,10 @@ class PodStatus(Value, frozen=True, kw_only=True):
 
     phase: str | None = None
     """Pending, Running, Succeeded, Failed or Unknown; finished pods hold nothing."""
+    start_time: str | None = None
+    """Since when it runs; of pods of one priority, preemption evicts the youngest first."""
+    nominated_node_name: str | None = None
+    """The node on which preemption makes room for the pod."""
     conditions: list[PodCondition] | None = None
     """What is known of the pod, one condition for each type."""
     container_statuses: list[objects.ContainerStatus] | None = None
@@ -83,7 +81,7 @@ class PodStatus(Value, frozen=True, kw_only=True):
     """Resources granted to running init containers."""
 
 
-class Pod(Value, frozen=True, kw_only=True):
+class Pod(Written, frozen=True, kw_only=True):
     """A Kubernetes Pod. Without `spec.nodeName` it is pending."""
 
     metadata: ObjectMeta
@@ -103,27 +101,7 @@ class PodTemplate(Value, frozen=True, kw_only=True):
     """The spec that all pods of the template share."""
 
 
-class NodeSpec(Value, frozen=True, kw_only=True):
-    """What keeps pods off a node."""
-
-    unschedulable: bool | None = None
-    """Takes no new pods that do not tolerate it."""
-    taints: list[objects.Taint] | None = None
-    """What keeps pods off that do not tolerate it."""
-
-
-class NodeStatus(Value, frozen=True, kw_only=True):
-    """What a node has to give, and the images that it already holds."""
-
-    allocatable: Quantities | None = None
-    """What pods may use, by resource name."""
-    capacity: Quantities | None = None
-    """Taken as allocatable where that is absent."""
-    images: list[objects.ContainerImage] | None = None
-    """Images on the node."""
-
-
-class Node(Value, frozen=True, kw_only=True):
+class Node(Written, frozen=True, kw_only=True):
     """A Kubernetes Node."""
 
     metadata: ObjectMeta
@@ -140,7 +118,9 @@ class EventObject(Value, frozen=True, kw_only=True):
 
     kind: Literal["Pod"] = "Pod"
     namespace: str
+    """Namespace of the pod."""
     name: str
+    """Name of the pod."""
     uid: str
     """Identity of the one pod that is meant."""
     api_version: str = "v1"
@@ -177,7 +157,7 @@ class Event(Value, frozen=True, kw_only=True):
     """Who tells of it."""
 
 
-class Namespace(Value, frozen=True, kw_only=True):
+class Namespace(Written, frozen=True, kw_only=True):
     """A Kubernetes Namespace; its labels are what namespace selectors read."""
 
     metadata: ObjectMeta
@@ -185,14 +165,14 @@ class Namespace(Value, frozen=True, kw_only=True):
     kind: Literal["Namespace"] = "Namespace"
 
 
-class QuotaScopeSelector(Value, frozen=True, kw_only=True):
+class QuotaScopeSelector(Strict, frozen=True, kw_only=True):
     """Scopes with operators; a pod has to be in all of them."""
 
     match_expressions: list[MatchScope] | None = None
     """The scopes; PriorityClass compares the pod's class with `values`."""
 
 
-class ResourceQuotaSpec(Value, frozen=True, kw_only=True):
+class ResourceQuotaSpec(Strict, frozen=True, kw_only=True):
     """How much the pods of a namespace may use, and which pods are meant."""
 
     hard: Quantities | None = None
@@ -212,7 +192,7 @@ class ResourceQuotaStatus(Value, frozen=True, kw_only=True):
     """What the pods that are covered are charged, by resource."""
 
 
-class ResourceQuota(Value, frozen=True, kw_only=True):
+class ResourceQuota(Written, frozen=True, kw_only=True):
     """A Kubernetes ResourceQuota."""
 
     metadata: ObjectMeta
@@ -222,18 +202,6 @@ class ResourceQuota(Value, frozen=True, kw_only=True):
     """What is limited."""
     status: ResourceQuotaStatus | None = None
     """What is used. Watches and exports leave it out: it changes with every pod."""
-
-
-class PodGroupSpec(Value, frozen=True, kw_only=True):
-    """How many pods get nodes together, or not at all."""
-
-    min_member: int | None = None
-    """So many members have to be there, and to have a place, before any of them gets a node; 1 if
-    absent."""
-    min_resources: Quantities | None = None
-    """Kept, but not read: the search for places knows what each member needs."""
-    schedule_timeout_seconds: int | None = None
-    """Members that have waited so long are told so; they go on waiting."""
 
 
 class PodGroupStatus(Value, frozen=True, kw_only=True):
@@ -257,8 +225,27 @@ class PodGroupStatus(Value, frozen=True, kw_only=True):
     """Since when the group waits: the time of `scheduleTimeoutSeconds` counts from here."""
 
 
-class PodGroup(Value, frozen=True, kw_only=True):
-    """A PodGroup as the coscheduling plugin of kubernetes-sigs/scheduler-plugins has it."""
+class PodGroupSpec(
+    manifest_types.PodGroupSpec, frozen=True, kw_only=True, forbid_unknown_fields=False
+):
+    """What a group needs.
+
+    Groups of `scheduling.x-k8s.io` have no other fields than the first three. Those of
+    `scheduling.k8s.io` have the last two, and other fields are kept as they are.
+    """
+
+    scheduling_policy: PodGroupSchedulingPolicy | None = None
+    """How the members are placed; required in `scheduling.k8s.io`."""
+    scheduling_constraints: PodGroupSchedulingConstraints | None = None
+    """Where the members may go."""
+
+
+class PodGroup(Written, frozen=True, kw_only=True):
+    """A PodGroup as kubernetes-sigs/scheduler-plugins or Kubernetes itself has it.
+
+    That of the coscheduling plugin is of `scheduling.x-k8s.io`, that of Kubernetes v1.36 and later of
+    `scheduling.k8s.io`.
+    """
 
     metadata: ObjectMeta
     api_version: str = "scheduling.x-k8s.io/v1alpha1"
@@ -266,15 +253,14 @@ class PodGroup(Value, frozen=True, kw_only=True):
     spec: PodGroupSpec | None = None
     """What the group needs."""
     status: PodGroupStatus | None = None
-    """How its members fare. Watches and exports leave it out: it changes with every member."""
+    """How its members fare. Watches and exports leave it out: it changes with every member. That of a
+    group of `scheduling.k8s.io` is kept as it was sent."""
 
 
-class PriorityClass(Value, frozen=True, kw_only=True):
+class PriorityClass(PriorityClassFields, frozen=True, kw_only=True):
     """A Kubernetes PriorityClass, which `apply` takes as an entry of `priorityClasses`."""
 
     metadata: ObjectMeta
-    value: int
-    """The priority of pods of this class."""
     api_version: str = "scheduling.k8s.io/v1"
     kind: Literal["PriorityClass"] = "PriorityClass"
 
@@ -342,37 +328,60 @@ class PodGroupList(Value, frozen=True, kw_only=True):
     kind: Literal["PodGroupList"] = "PodGroupList"
 
 
-AnyObject = Annotated[
-    Any,
-    msgspec.Meta(
-        extra_json_schema={
-            "anyOf": [
-                {"$ref": f"#/components/schemas/{kind}"}
-                for kind in ("Node", "Namespace", "Pod", "ResourceQuota", "PodGroup")
-            ]
-        }
-    ),
-]
+def _kept_type(declared: KeptKind) -> type[msgspec.Struct]:
+    """The type of the objects of a kind: what it declares, and what all objects have."""
+    return msgspec.defstruct(
+        declared.kind,
+        [
+            ("metadata", ObjectMeta),
+            ("api_version", str, declared.api_version),
+            ("kind", Literal[declared.kind], declared.kind),
+            ("warnings", _WARNINGS, msgspec.UNSET),
+        ],
+        bases=(declared.body,),
+        namespace={"__doc__": f"A Kubernetes {declared.kind}. {_OPEN}"},
+        frozen=True,
+        kw_only=True,
+    )
+
+
+def _kept_list(declared: KeptKind) -> type[msgspec.Struct]:
+    kind = f"{declared.kind}List"
+    item = KEPT_TYPES[declared.kind]
+    return msgspec.defstruct(
+        kind,
+        [
+            ("metadata", ListMeta),
+            ("items", list[item]),  # type: ignore[valid-type]
+            ("api_version", str, "v1"),
+            ("kind", Literal[kind], kind),
+        ],
+        bases=(Value,),
+        namespace={"__doc__": f"Objects of the kind {declared.kind}, by namespace and name."},
+        frozen=True,
+        kw_only=True,
+    )
+
+
+_OPEN = "Fields that scheduling does not read are kept and returned as they are."
+KEPT_TYPES = {kind: _kept_type(declared) for kind, declared in KEPT_KINDS.items()}
+KEPT_LISTS = {kind: _kept_list(declared) for kind, declared in KEPT_KINDS.items()}
+
+_STORED = ("Node", "Namespace", "Pod", "ResourceQuota", "PodGroup", *KEPT_KINDS)
+
+
+def _any_of(*kinds: str) -> msgspec.Meta:
+    references = [{"$ref": f"#/components/schemas/{kind}"} for kind in kinds]
+    return msgspec.Meta(extra_json_schema={"anyOf": references})
+
+
+AnyObject = Annotated[Any, _any_of(*_STORED)]
 """One of several kinds; msgspec has no untagged unions of structs."""
 
-Applicable = Annotated[
-    Any,
-    msgspec.Meta(
-        extra_json_schema={
-            "anyOf": [
-                {"$ref": f"#/components/schemas/{kind}"}
-                for kind in (
-                    "Node",
-                    "Namespace",
-                    "Pod",
-                    "ResourceQuota",
-                    "PodGroup",
-                    "PriorityClass",
-                )
-            ]
-        }
-    ),
-]
+AnyKept = Annotated[Any, _any_of(*KEPT_KINDS)]
+"""One of the kinds that are kept for rules."""
+
+Applicable = Annotated[Any, _any_of(*_STORED, "PriorityClass")]
 """What `apply` takes."""
 
 
@@ -631,6 +640,32 @@ class Binding(Value, frozen=True, kw_only=True):
     """Whether to bind the pod even if a filter refuses the node."""
 
 
+class BindingSeen(Value, frozen=True, kw_only=True):
+    """The binding of a pod as a node saw it."""
+
+    uid: str
+    """The pod's `metadata.uid`."""
+    revision: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+    """The revision that last changed the pod, its `metadata.resourceVersion` as a number."""
+    node_name: str | None = None
+    """The node that asks; if the pod is bound to another one, the binding is not confirmed."""
+
+
+class BindingConfirmed(Value, frozen=True, kw_only=True):
+    """A binding whose pod may be started."""
+
+    revision: int
+    """The cluster's revision at which all required rules of the pod hold."""
+    namespace: str
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    uid: str
+    """The pod's `metadata.uid`."""
+    node_name: str
+    """The node that the pod is bound to."""
+
+
 class PlacementRequest(Value, frozen=True, kw_only=True):
     """What to place: exactly one of `pods`, `podRefs`, or `template` with `replicas`."""
 
@@ -650,6 +685,13 @@ class PlacementRequest(Value, frozen=True, kw_only=True):
     """Whether to answer as if the pods were placed, but change nothing."""
     explain: Explain = "None"
     """How much to explain."""
+    preemption: Preemption = "Never"
+    """Propose says of each pod that fits nowhere which pods of lower priority would have to leave
+    which node. Evict marks them as to be stopped, of the namespaces where the caller may evict, and
+    the pod waits for their room (`status.nominatedNodeName`). Not for members of groups."""
+    preemption_scope: PreemptionScope = "Node"
+    """Node: only pods of that node would have to leave, as in Kubernetes. Domains: also pods on other
+    nodes because of which a rule of anti-affinity or a hard spread constraint refuses the node."""
 
 
 class SimulationRequest(Value, frozen=True, kw_only=True):
@@ -661,6 +703,8 @@ class SimulationRequest(Value, frozen=True, kw_only=True):
     """Its namespaces."""
     nodes: list[Node] | None = None
     """Its nodes."""
+    objects: list[AnyKept] | None = None
+    """What rules read besides, such as services; each has its own `apiVersion` and `kind`."""
     pods: list[Pod] | None = None
     """What is there already; those without `nodeName` are pending and not tried."""
     pod: Pod | None = None
@@ -669,6 +713,12 @@ class SimulationRequest(Value, frozen=True, kw_only=True):
     """The pods to place in order, each seeing those before it."""
     policy: Policy = "BestEffort"
     """AllOrNothing places all of `place`, or none."""
+    preemption: Literal["Never", "Propose"] = "Never"
+    """Propose says of each pod that fits nowhere which pods of lower priority would have to leave
+    which node. Members of groups get no proposals."""
+    preemption_scope: PreemptionScope = "Node"
+    """Node: only pods of that node would have to leave, as in Kubernetes. Domains: also pods on other
+    nodes because of which a rule of anti-affinity or a hard spread constraint refuses the node."""
 
 
 class Readiness(Value, frozen=True, kw_only=True):

@@ -1,12 +1,8 @@
 """Requests of unknown callers take turns, so that any number of them leaves time for known callers."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, cast
 
-from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
-
-from service.api.openapi.access import principal_of
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 AT_A_TIME = 8
 """How many requests of unknown callers are worked on at once.
@@ -17,8 +13,6 @@ before other requests.
 
 TURN_SECONDS = 0.005
 """The least time that a turn lasts, so that the process has time for known callers in between."""
-
-_TURNS = "moorage.turns"
 
 
 class Turns:
@@ -31,10 +25,6 @@ class Turns:
     def __init__(self, at_a_time: int = AT_A_TIME, seconds: float = TURN_SECONDS) -> None:
         self._turns = asyncio.Semaphore(at_a_time)
         self._seconds = seconds
-
-    def attend(self, scope: HTTPScope) -> None:
-        """Have `take_turns` let this request wait for its turn after routing, if its caller is not known."""
-        cast("dict[str, Any]", scope)[_TURNS] = self
 
     async def give(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on in its turn.
@@ -67,16 +57,3 @@ class _Turn:
         if not self._is_over:
             self._is_over = True
             self._loop.call_at(self._until, self._turns.release)
-
-
-def take_turns(app: ASGIApp) -> ASGIApp:
-    """Litestar middleware that has requests without a principal wait for a turn, but no others."""
-
-    async def taking(scope: Scope, receive: Receive, send: Send) -> None:
-        turns = cast("Mapping[str, Any]", scope).get(_TURNS)
-        if turns is None or principal_of(scope) is not None:
-            await app(scope, receive, send)
-        else:
-            await turns.give(app, scope, receive, send)
-
-    return taking

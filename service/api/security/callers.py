@@ -1,4 +1,4 @@
-"""Describes callers for the audit: the principal, its address, the operation and the request's id."""
+"""Knows of a request who makes it, and describes that caller for the audit."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -8,18 +8,44 @@ from typing import Any, cast
 from litestar.types import Scope
 
 from service.api.bodies.requests import AnyRequest
-from service.api.openapi.access import principal_of
+from service.api.openapi.access import NOT_KNOWN
 from service.api.openapi.operations import Operation
+from service.api.problems import Unauthorized
 from service.model.audit import AuditedCaller
+from service.model.principals import Principal
 from service.settings import IPAddress
 
 REQUEST_ID_HEADER = b"x-request-id"
 TOLD_MAX = 200
 """How many characters of a name or an address the audit keeps."""
 
+_PRINCIPAL = "moorage.principal"
 _REQUEST_ID = "moorage.request_id"
 _GIVEN = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
 _TRACE = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}.*")
+
+
+def identify(scope: Scope, principal: Principal | None) -> None:
+    """Store in the scope who makes the request; None means that the caller is not known."""
+    cast("dict[str, Any]", scope)[_PRINCIPAL] = principal
+
+
+def principal_of(scope: Scope) -> Principal | None:
+    """The principal that makes a request; None if it is unknown or, as in public requests, was not asked."""
+    principal = cast("Mapping[str, Any]", scope).get(_PRINCIPAL)
+    return principal if isinstance(principal, Principal) else None
+
+
+def caller_of(scope: Scope) -> Principal:
+    """The principal that makes a request which was let in.
+
+    Raises:
+        Unauthorized: the principal is not known, as in requests for public operations.
+    """
+    principal = principal_of(scope)
+    if principal is None:
+        raise Unauthorized(NOT_KNOWN)
+    return principal
 
 
 def told_caller(request: AnyRequest) -> AuditedCaller:

@@ -1,25 +1,24 @@
 """Limits how often callers may ask: a principal's requests and writes, an address's failed authentications.
 
 A request is counted after routing, since requests for public operations are not counted. It is
-counted by the worker where it arrived: there the edge sets the counter in the scope, which is
-missing in a request that another worker forwarded.
+counted by the worker where it arrived, and not once more by one to which it is forwarded.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from ipaddress import IPv6Address
-from typing import Any, cast
 
 from limits import RateLimitItem, RateLimitItemPerSecond
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
-from litestar.enums import HttpMethod, ScopeType
-from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+from litestar.enums import HttpMethod
+from litestar.types import HTTPScope
 from typing_extensions import override
 
-from service.api.openapi.access import Public, access_of, principal_of
+from service.api.openapi.access import Public, access_of
 from service.api.problems import TooManyFailures, TooManyRequests
 from service.api.security.callers import address_of, parsed_address
+from service.model.principals import Principal
 from service.settings import Settings
 
 KEYS_MAX = 10_000
@@ -29,7 +28,6 @@ TOLD_SECONDS = 60.0
 SUBSCRIBER_PREFIX = 64
 """The bits of an IPv6 address that belong to one subscriber, who can choose the others freely."""
 
-_RATES = "moorage.rates"
 _READS = frozenset({HttpMethod.GET, HttpMethod.HEAD, HttpMethod.OPTIONS})
 _log = logging.getLogger(__name__)
 
@@ -85,19 +83,14 @@ class Rates:
         self._told: dict[str, float] = {}
         """By address, the time when it was last logged that it fails too often."""
 
-    def attend(self, scope: HTTPScope) -> None:
-        """Have `check_rates` count this request after routing."""
-        cast("dict[str, Any]", scope)[_RATES] = self
-
-    def count(self, scope: HTTPScope) -> None:
-        """Count a routed request.
+    def count(self, scope: HTTPScope, principal: Principal | None) -> None:
+        """Count a routed request of a principal, which is None if it is not known.
 
         Raises:
             TooManyFailures: the caller is not known, and its address has failed too often. Known
                 callers from there pass, since many may share an address.
             TooManyRequests: the principal asks, or writes, too often.
         """
-        principal = principal_of(scope)
         if principal is None:
             if _tries_to_authenticate(scope):
                 self._count_failure(address_of(scope))
@@ -138,18 +131,6 @@ class Rates:
         if len(self._told) > KEYS_MAX:
             del self._told[next(iter(self._told))]
         _log.warning("Wrong tokens from %s, more often than is answered.", source or "somewhere")
-
-
-def check_rates(app: ASGIApp) -> ASGIApp:
-    """Litestar middleware that passes a request on only if its caller does not ask too often."""
-
-    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        rates = cast("Mapping[str, Any]", scope).get(_RATES)
-        if scope["type"] == ScopeType.HTTP and isinstance(rates, Rates):
-            rates.count(scope)
-        await app(scope, receive, send)
-
-    return checked
 
 
 def _a_second(times: int, what: str) -> RateLimitItem | None:

@@ -7,8 +7,9 @@ node already) are made when the request is decided: see `service.scheduler.decid
 from collections.abc import Iterable, Mapping
 
 from service.api.bodies.requests import AnyRequest
-from service.api.openapi.access import caller_of, require, require_any
+from service.api.openapi.access import require, require_any
 from service.api.openapi.resources import RESOURCES
+from service.api.security.callers import caller_of
 from service.model.errors import Forbidden
 from service.model.manifest import Applicable, PriorityClassManifest
 from service.model.principals import Verb
@@ -35,9 +36,14 @@ def deciding_for(request: AnyRequest) -> Caller:
 def require_placing(caller: Caller, intent: PlacePods) -> None:
     """Check that the caller may place pods in the namespaces of all pods that the request names.
 
+    If others are to be evicted for them, it has to have that right anywhere on the cluster; pods in
+    other namespaces are then no victims.
+
     Raises:
-        Forbidden: it may not in some namespace; the first such pod is named.
+        Forbidden: it may not in some namespace; the first such pod is named. Or it may evict nobody.
     """
+    if intent.preemption == "Evict":
+        _require_evicting(caller)
     where = caller.principal.namespaces("place", caller.cluster)
     if where is None:
         return
@@ -45,6 +51,14 @@ def require_placing(caller: Caller, intent: PlacePods) -> None:
     for index, namespace in enumerate(named):
         if namespace not in where:
             _require(caller, ("place",), namespace, intent.place_of(index))
+
+
+def _require_evicting(caller: Caller) -> None:
+    who, cluster = caller.principal, caller.cluster
+    if not who.may_somewhere("evict", cluster):
+        raise Forbidden(
+            f"preemption: {who.name} may evict in no namespace of the cluster {cluster}."
+        )
 
 
 def require_writing(caller: Caller, objects: Iterable[Applicable]) -> None:

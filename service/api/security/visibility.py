@@ -7,24 +7,36 @@ a cluster gets its answers unchanged.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from service.api.bodies.requests import AnyRequest
-from service.api.openapi.access import caller_of, require
+from service.api.openapi.access import require
 from service.api.problems import GrantsChanged
 from service.api.reading.reads import Wanted
+from service.api.security.callers import caller_of
+from service.engine import PROVISION
 from service.engine.plugins import inter_pod_affinity, node_ports
+from service.engine.questions.exemptions import Exemption
 from service.engine.questions.explanation import Explanation, Summary
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import BindingRefused, Forbidden
+from service.model.kept_kinds import KEPT_KINDS
 from service.model.log import CLUSTER_KIND, ObjectPage, ObjectRow
 from service.model.principals import Principal
 from service.scheduler.decide.message_references import without_references
 from service.scheduler.protocol.answers import ViolationItem, ViolationsAnswer
-from service.scheduler.protocol.placements import GroupFailure, PlacementAnswer, PlacementResult
+from service.scheduler.protocol.placements import (
+    GroupFailure,
+    PlacementAnswer,
+    PlacementResult,
+    Proposal,
+    ProposedVictims,
+)
+
+V = TypeVar("V", bound=ProposedVictims)
 
 Visibility = frozenset[str] | None
 """The namespaces of a cluster that a caller may read; None means that it may read everything."""
@@ -41,12 +53,23 @@ OTHER = "a pod of another tenant"
 `service.scheduler.decide.message_references` says how messages refer to objects.
 """
 
-_EVERYBODYS = frozenset({"Node", CLUSTER_KIND})
+A_VOLUME = "volume"
+"""The word that replaces the name of a PersistentVolume, which only those see who see everything."""
+
+_EVERYBODYS = frozenset(
+    {"Node", CLUSTER_KIND, *(each.kind for each in KEPT_KINDS.values() if each.everybodys)}
+)
 _NAMESPACE = "Namespace"
 
 _MAY_REFER = (b"<", b"\\u003c", b"\\u003C")
 """JSON with a reference has one of these, whichever client wrote it; other JSON is not decoded."""
-_SHARED = (inter_pod_affinity.EXISTING, inter_pod_affinity.ANTI_AFFINITY, node_ports.REASON)
+_SHARED = (
+    inter_pod_affinity.EXISTING,
+    inter_pod_affinity.EXISTING_FULL,
+    inter_pod_affinity.ANTI_AFFINITY,
+    inter_pod_affinity.FULL,
+    node_ports.REASON,
+)
 """Reasons that may be due to pods which the caller may not see."""
 _PERHAPS = f" (it may be {OTHER})"
 
@@ -61,7 +84,12 @@ class Lists(Protocol):
 
 def visibility_of(request: AnyRequest) -> Visibility:
     """What the caller of a request may see of the cluster in its path."""
-    return caller_of(request.scope).namespaces("read", request.path_params["cluster"])
+    return visibility_for(caller_of(request.scope), request.path_params["cluster"])
+
+
+def visibility_for(principal: Principal, cluster: str) -> Visibility:
+    """What a principal may see of a cluster."""
+    return principal.namespaces("read", cluster)
 
 
 def sight_of(request: AnyRequest, current: Current) -> Visible:
@@ -89,14 +117,16 @@ def sight_of(request: AnyRequest, current: Current) -> Visible:
     return visible
 
 
-def require_sight(request: AnyRequest, kind: str, name: str) -> None:
-    """Check that the caller may read an object whose path names no namespace.
+def require_sight(request: AnyRequest, kind: str, namespace: str, name: str) -> None:
+    """Check that the caller may read an object; the namespace is "" if its path names none.
 
     Raises:
-        Forbidden: the object is a namespace that the caller may not read, whether it exists or not.
+        Forbidden: the object is, or is in, a namespace that the caller may not read, or only those
+            see it who may read all of the cluster; whether it exists or not.
     """
-    if kind == _NAMESPACE:
-        require(caller_of(request.scope), "read", request.path_params["cluster"], name)
+    if kind not in _EVERYBODYS:
+        where = name if kind == _NAMESPACE else namespace or None
+        require(caller_of(request.scope), "read", request.path_params["cluster"], where)
 
 
 def sees(visibility: Visibility, kind: str, namespace: str, name: str) -> bool:
@@ -168,7 +198,19 @@ def seen_violations(visibility: Visibility, answer: ViolationsAnswer) -> Violati
     if visibility is None:
         return answer
     shown = [each for each in answer.items if each.namespace in visibility]
-    return replace(answer, items=[_seen_violation(visibility, each) for each in shown])
+    return replace(answer, items=[seen_violation(visibility, each) for each in shown])
+
+
+def seen_violation(visibility: Visibility, item: ViolationItem) -> ViolationItem:
+    """A violation whose conflicting pods are named only if they are shown, and counted otherwise."""
+    if visibility is None:
+        return item
+    named = [each for each in item.conflicts_with if each.namespace in visibility]
+    others = len(item.conflicts_with) - len(named)
+    if not others:
+        return item
+    more = f", and {others - 1} more" if others > 1 else ""
+    return replace(item, conflicts_with=named, reason=f"{item.reason}: {OTHER}{more}")
 
 
 def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> PlacementAnswer:
@@ -242,15 +284,6 @@ def _seen_words(visibility: frozenset[str], message: str) -> str:
     return _hedged(_nameless(message, visibility))
 
 
-def _seen_violation(visibility: frozenset[str], item: ViolationItem) -> ViolationItem:
-    named = [each for each in item.conflicts_with if each.namespace in visibility]
-    others = len(item.conflicts_with) - len(named)
-    if not others:
-        return item
-    more = f", and {others - 1} more" if others > 1 else ""
-    return replace(item, conflicts_with=named, reason=f"{item.reason}: {OTHER}{more}")
-
-
 def _seen_result(visibility: frozenset[str], result: PlacementResult) -> PlacementResult:
     if result.message is None and result.explanation is None:
         return result
@@ -258,7 +291,27 @@ def _seen_result(visibility: frozenset[str], result: PlacementResult) -> Placeme
         result,
         message=result.message and _seen_words(visibility, result.message),
         explanation=_seen_explanation(visibility, result.explanation),
+        preemption=_seen_proposal(visibility, result.preemption)
+        if isinstance(result.preemption, Proposal)
+        else result.preemption,
     )
+
+
+def _seen_proposal(visibility: frozenset[str], proposal: Proposal) -> Proposal:
+    """A proposal in which victims that are not shown are only counted."""
+    seen = _seen_victims(visibility, proposal)
+    if not isinstance(proposal.candidates, dict):
+        return seen
+    candidates = {
+        name: _seen_victims(visibility, each) for name, each in proposal.candidates.items()
+    }
+    return replace(seen, candidates=candidates)
+
+
+def _seen_victims(visibility: frozenset[str], proposed: V) -> V:
+    shown = [each for each in proposed.victims if each.namespace in visibility]
+    others = len(proposed.victims) - len(shown)
+    return replace(proposed, victims=shown, other_victims=others) if others else proposed
 
 
 def _seen_group(visibility: frozenset[str], group: GroupFailure) -> GroupFailure:
@@ -270,11 +323,13 @@ def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
         case Explanation():
             return replace(
                 explanation,
+                bindings=_seen_bindings(explanation.bindings),
                 filters={
                     plugin: {node: [_hedged(each) for each in told] for node, told in nodes.items()}
                     for plugin, nodes in explanation.filters.items()
                 },
                 message=explanation.message and _seen_words(visibility, explanation.message),
+                exemptions=_seen_exemptions(visibility, explanation.exemptions),
             )
         case Summary():
             return replace(
@@ -284,9 +339,32 @@ def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
                     for plugin, counts in explanation.reasons.items()
                 },
                 message=explanation.message and _seen_words(visibility, explanation.message),
+                exemptions=_seen_exemptions(visibility, explanation.exemptions),
             )
         case _:
             return explanation
+
+
+def _seen_bindings(
+    bindings: dict[str, dict[str, str]] | msgspec.UnsetType,
+) -> dict[str, dict[str, str]] | msgspec.UnsetType:
+    """What claims would get on each node; volumes, which are in no namespace, are not named."""
+    if bindings is msgspec.UNSET:
+        return bindings
+    return {
+        node: {claim: name if name == PROVISION else A_VOLUME for claim, name in claims.items()}
+        for node, claims in bindings.items()
+    }
+
+
+def _seen_exemptions(
+    visibility: frozenset[str], listed: list[Exemption] | msgspec.UnsetType
+) -> list[Exemption] | msgspec.UnsetType:
+    """The rules of the pod itself, and those of pods that are shown."""
+    if listed is msgspec.UNSET:
+        return listed
+    shown = [each for each in listed if each.owner_namespace in (None, *visibility)]
+    return shown or msgspec.UNSET
 
 
 def _hedged(text: str) -> str:

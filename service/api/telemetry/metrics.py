@@ -11,13 +11,13 @@ from collections import Counter as Tally, defaultdict
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from litestar.types import HTTPScope
+from msgspec import UnsetType
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.registry import CollectorRegistry
 
-from service.api.security.callers import operation_id_of
 from service.api.telemetry.exposition import exposition, registry_of
 from service.engine import Execution
+from service.model.field_warnings import FieldWarning
 from service.scheduler.commit.metrics import Attempts, ProcessState
 
 PROFILES_MAX = 50
@@ -93,6 +93,12 @@ class Metrics:
             ("rule",),
             registry=registry,
         )
+        self._warnings = Counter(
+            "moorage_manifest_warnings_total",
+            "Warnings that answers have, by code.",
+            ("code",),
+            registry=registry,
+        )
         self._events_dropped = Counter(
             "moorage_events_dropped_total",
             "Events that were not stored: too many, or no database for long.",
@@ -135,7 +141,7 @@ class Metrics:
         )
         self._log = gauge("moorage_log_changes", "Changes kept in the logs.", "livesum")
 
-        self._handed = Counter(
+        self._forwarded = Counter(
             "moorage_forwarded_total",
             "Requests forwarded to the worker that decides their cluster, by what came of it.",
             ("outcome",),
@@ -146,11 +152,11 @@ class Metrics:
 
     def forwarded(self, outcome: Literal["answered", "unreachable", "lost"]) -> None:
         """Count a request that was forwarded to another worker."""
-        self._handed.labels(outcome).inc()
+        self._forwarded.labels(outcome).inc()
 
-    def request(self, scope: HTTPScope, status: int, seconds: float) -> None:
-        """Count one answered request."""
-        self._answered[operation_id_of(scope), status].append(seconds)
+    def request(self, operation: str, status: int, seconds: float) -> None:
+        """Count one answered request; `operation` is the id of the operation that it was for."""
+        self._answered[operation, status].append(seconds)
         self._tell_soon()
 
     # The scheduler's meter
@@ -187,6 +193,11 @@ class Metrics:
         for each in executions:
             series = self._plugins.labels(each.plugin, each.extension_point, each.status)
             series.observe(each.seconds)
+
+    def warned(self, warnings: Sequence[FieldWarning] | UnsetType) -> None:
+        """Count the warnings of an answer."""
+        for each in warnings or ():
+            self._warnings.labels(each.code).inc()
 
     def evicted(self, rule: str) -> None:
         """Count a pod that was marked to be stopped."""

@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: the closer the fractions of the resources, the better."""
+"""NodeResourcesBalancedAllocation: the closer the used fractions of the resources, the better."""
 
 from math import sqrt
 from typing import ClassVar, Self
@@ -7,11 +7,19 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from service.engine.plugin import DEFAULT_RESOURCES, MAX_NODE_SCORE, NodePlugin, Resources
+from service.engine.plugin import (
+    DEFAULT_RESOURCES,
+    MAX_NODE_SCORE,
+    NodePlugin,
+    Resources,
+    resources_of,
+)
 from service.engine.state.columns import Ints, Rows, at
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules
 from service.model.config import ClusterConfig, SchedulerProfile
+from service.model.plugin_arguments import BalancedAllocationArgs
+from service.model.validation.plugins import Arguments
 
 NAME = "NodeResourcesBalancedAllocation"
 Floats = npt.NDArray[np.float64]
@@ -21,6 +29,7 @@ class BalancedAllocation(NodePlugin):
     name: ClassVar[str] = NAME
     weight: ClassVar[int] = 1
     reads_usage: ClassVar[bool] = True
+    arguments: ClassVar[type[Arguments] | None] = BalancedAllocationArgs
 
     def __init__(self, resources: Resources = DEFAULT_RESOURCES) -> None:
         self._resources = tuple(name for name, _ in resources)
@@ -29,11 +38,12 @@ class BalancedAllocation(NodePlugin):
     @classmethod
     @override
     def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
-        return cls(tuple((each.name, each.weight) for each in profile.balanced_resources))
+        arguments = profile.arguments_of(cls.name, BalancedAllocationArgs)
+        return cls(resources_of(arguments.resources))
 
     @override
     def scores_for(self, rules: NodeRules) -> bool:
-        """Skipped for a pod that requests none of the resources."""
+        """Whether the pod requests any of the resources; if not, Kubernetes skips the score."""
         if self._plain:
             return rules.needs.requests_cpu_or_memory
         asked = dict(rules.needs.amounts)
@@ -53,7 +63,7 @@ class BalancedAllocation(NodePlugin):
         return ((1 - _deviation(np.array(fractions))) * MAX_NODE_SCORE).astype(np.int64)
 
     def _plain_scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
-        """The same where every node has cpu and memory, and nothing else counts."""
+        """Do what `scores` does if only cpu and memory count, and every node has both."""
         scores = _fraction(nodes, "cpu", rules.needs.cpu, rows)
         scores -= _fraction(nodes, "memory", rules.needs.memory, rows)
         scores /= 2
@@ -76,14 +86,18 @@ class BalancedAllocation(NodePlugin):
 
 
 def _fraction(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Floats:
-    """Shape (rows,): how much of cpu or memory would be requested; at most 1."""
+    """Return the fraction of cpu or memory that would be requested, shape (rows,); at most 1."""
     wanted = at(nodes.requested(resource), rows) + amount
     fraction: Floats = wanted / at(nodes.divisor(resource), rows)
     return np.minimum(fraction, 1.0, out=fraction)
 
 
 def _deviation(fractions: Floats) -> Floats:
-    """The standard deviation over resources, shape (resources, rows); NaN is left out."""
+    """Return the standard deviation over resources, shape (rows,), without NaN values.
+
+    `fractions` has the shape (resources, rows); NaN stands for a resource that a node does not
+    have.
+    """
     known = ~np.isnan(fractions)
     count = known.sum(axis=0)
     filled = np.where(known, fractions, 0.0)
@@ -98,7 +112,7 @@ def _deviation(fractions: Floats) -> Floats:
 
 
 def _deviation_of(fractions: list[float]) -> float:
-    """Kubernetes' own order of operations, which decides the last bit."""
+    """Compute as Kubernetes does, in the same order of operations, which decides the last bit."""
     if len(fractions) < 2:  # noqa: PLR2004
         return 0.0
     if len(fractions) == 2:  # noqa: PLR2004

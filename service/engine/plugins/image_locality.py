@@ -1,4 +1,4 @@
-"""ImageLocality: nodes that hold the pod's images, the larger and the wider spread the better."""
+"""ImageLocality: nodes that hold the pod's images score; large and widespread images count more."""
 
 from typing import ClassVar
 

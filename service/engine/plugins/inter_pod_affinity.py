@@ -1,10 +1,11 @@
-"""InterPodAffinity: required terms exclude nodes by domain, preferred ones score, both symmetric.
+"""InterPodAffinity: required terms exclude nodes by domain, preferred terms score.
 
-Every question is a read of counters: how many matching pods, or owners of a matching term, the
-node's domain holds.
+Both work in both directions: terms of placed pods are applied to the incoming pod, too. Every
+question is answered from counters: how many matching pods, or owners of a matching term, the node's
+domain holds.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Self
@@ -12,39 +13,47 @@ from typing import ClassVar, Self
 import numpy as np
 from typing_extensions import override
 
-from service.engine.cluster_events import Change, ClusterEvent, Pair, selected_pairs
+from service.engine.cluster_events import DOMAINS_CHANGE, Change, ClusterEvent, Pair, selected_pairs
 from service.engine.plugin import (
     MAX_NODE_SCORE,
+    Blame,
     DomainScores,
     Failure,
+    Headroom,
+    Headrooms,
     RelationPlugin,
     RelativeScore,
     Vacant,
     bounds_of,
 )
-from service.engine.state.classes import OwnedTerm, PodClass, Role
-from service.engine.state.columns import Ints
-from service.engine.state.counters import DomainCounter
+from service.engine.state.classes import AffinityTerm, MatcherEntry, OwnedTerm, PodClass, Role
+from service.engine.state.columns import Ints, Mask
+from service.engine.state.counters import DomainCounter, Held
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rank_bits import VETO
-from service.engine.state.topology import TopologyKey
+from service.engine.state.siblings import are_siblings, mark_of
+from service.engine.state.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.vetoes import Vetoes, label_vetoes
 from service.engine.state.views import Weighed
 from service.model.config import ClusterConfig, SchedulerProfile
 from service.model.objects import Pod, PodAffinity, PodAffinityTerm
+from service.model.plugin_arguments import InterPodAffinityArgs
 from service.model.selectors import matches
+from service.model.validation.plugins import Arguments
 
 NAME = "InterPodAffinity"
 TABLE_MAX = 1024
-"""Up to such a span between the raw scores their scale is looked up."""
+"""Up to this span between the raw scores, the scale of the scores is a table."""
 AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
+FULL = "node(s) would exceed maxPerDomain of pod anti-affinity rules"
+EXISTING_FULL = "node(s) would exceed maxPerDomain of existing pods anti-affinity rules"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AffinityArguments:
-    """How InterPodAffinity scores."""
+    """The configuration of InterPodAffinity's score."""
 
     hard_weight: int = 1
     symmetric_affinity: bool = True
@@ -57,17 +66,8 @@ class InterPodAffinity(RelationPlugin):
     name: ClassVar[str] = NAME
     filters: ClassVar[bool] = True
     weight: ClassVar[int] = 2
-    events: ClassVar[frozenset[Change]] = frozenset(
-        {
-            Change.NODE_ADDED,
-            Change.NODE_REMOVED,
-            Change.NODE_RELABELLED,
-            Change.POD_CAME,
-            Change.POD_LEFT,
-            Change.POD_RELABELLED,
-            Change.NAMESPACE_RELABELLED,
-        }
-    )
+    arguments: ClassVar[type[Arguments] | None] = InterPodAffinityArgs
+    events: ClassVar[frozenset[Change]] = DOMAINS_CHANGE | {Change.NAMESPACE_RELABELLED}
 
     def __init__(self, arguments: AffinityArguments) -> None:
         self._arguments = arguments
@@ -75,19 +75,21 @@ class InterPodAffinity(RelationPlugin):
     @classmethod
     @override
     def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
+        arguments = profile.arguments_of(cls.name, InterPodAffinityArgs)
+        hard_weight = arguments.hard_pod_affinity_weight
         return cls(
             AffinityArguments(
-                hard_weight=profile.hard_pod_affinity_weight,
+                hard_weight=config.hard_pod_affinity_weight if hard_weight is None else hard_weight,
                 symmetric_affinity=config.symmetric_preferred_affinity,
                 symmetric_anti_affinity=config.symmetric_preferred_anti_affinity,
-                ignore_preferred_of_existing=profile.ignore_preferred_terms_of_existing_pods,
+                ignore_preferred_of_existing=arguments.ignore_preferred_terms_of_existing_pods,
                 weight_per_term=config.weight_per_term,
             )
         )
 
     @override
     def concerns(self, pod_class: PodClass) -> bool:
-        """False where the filter passes every node, so that it costs nothing."""
+        """Whether any term may reject a node; if not, the filter costs nothing."""
         template = pod_class.template
         return bool(template.affinity or template.anti_affinity or forbidding_terms(pod_class))
 
@@ -95,46 +97,78 @@ class InterPodAffinity(RelationPlugin):
     def vetoes(
         self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
     ) -> list[Vetoes]:
-        """What each term excludes.
+        """Return what each term excludes.
 
         Required affinity to pods of an `expected` class only asks for the topology key.
         """
-        vetoes = _lacking(nodes, pod_class, expected)
-        for counter in _repelling(pod_class):
-            if counter.key.has_few_domains:
-                vetoes.append(Vetoes(counter.key, counter.held_domains()))
+        terms = pod_class.template.affinity
+        if pod_class.template.siblings is not None:
+            terms = pod_class.affinity
+        vetoes = lacking(nodes, pod_class, terms, expected)
+        for held in _repelling(pod_class):
+            if held.key.has_few_domains:
+                vetoes.append(Vetoes(held.key, held.held_domains()))
             else:
-                vetoes.append(Vetoes(counter.key, nodes=nodes.views.held(counter)))
+                vetoes.append(Vetoes(held.key, nodes=nodes.views.held(held)))
         return vetoes
 
     @override
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
-        """One reason a node: affinity before anti-affinity before others' anti-affinity."""
+        """Return one reason per node: affinity, else anti-affinity, else that of placed pods."""
         open_nodes = np.ones(nodes.size, dtype=np.bool_)
         failures = []
         if pod_class.template.affinity:
             passing = np.ones(nodes.size, dtype=np.bool_)
-            for vetoes in _lacking(nodes, pod_class):
+            for vetoes in lacking(nodes, pod_class, pod_class.affinity):
                 passing &= vetoes.nodes == 0
             failures.append(Failure(AFFINITY, ~passing, unresolvable=True))
             open_nodes &= passing
-        own = [term.counter for term in pod_class.template.anti_affinity]
-        others = [term.counter for term in forbidding_terms(pod_class)]
-        for reason, counters in ((ANTI_AFFINITY, own), (EXISTING, others)):
-            held = np.zeros(nodes.size, dtype=np.bool_)
-            for counter in counters:
-                held |= counter.key.on_nodes(counter.counts) > 0
+        for reason, rules in _by_reason(pod_class).items():
+            held = _held_by_any(nodes, rules)
             failures.append(Failure(reason, held & open_nodes, unresolvable=False))
             open_nodes &= ~held
         return failures
 
     @override
+    def headrooms(self, nodes: NodeTable, pod_class: PodClass) -> Headrooms:
+        template = pod_class.template
+        wanted = pod_class.affinity
+        rooms = [
+            _wanted(term, first=first)
+            for term, first in zip(wanted, pod_class.first_for(wanted), strict=True)
+        ]
+        # The order is that of the reasons, of which the filter tells the first.
+        own = sorted(template.anti_affinity, key=_is_limited)
+        rooms += [_spared(term, pod_class) for term in own]
+        others = forbidding_terms(pod_class)
+        rooms += [
+            Headroom(EXISTING, _held(owned.counter), taken=_owning(owned))
+            for owned in others
+            if owned.limit is None
+        ]
+        unsure = _last_of_groups(nodes, pod_class)
+        limits = [owned.limit for owned in others if owned.limit is not None]
+        if limits:
+            # There is room when the owners leave, and also when pods that the term matches do.
+            full = _held_by_any(nodes, limits)
+            unsure = full if unsure is None else unsure | full
+        return Headrooms(tuple(rooms), unsure, first_only=True)
+
+    @override
+    def blames(self, nodes: NodeTable, pod_class: PodClass, slot: int) -> list[Blame]:
+        return [
+            *_companions(pod_class, slot),
+            *_repelled(pod_class, slot),
+            *_repelling_owners(pod_class, slot),
+        ]
+
+    @override
     def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:
         terms = self._scoring_terms(pod_class)
-        return AffinityScore(self, nodes, terms) if terms else None
+        return AffinityScore(nodes, terms) if terms else None
 
     def _scoring_terms(self, pod_class: PodClass) -> tuple[Weighed, ...]:
-        """Every term that scores; none where nothing matched at all, and the score is skipped."""
+        """Return every term that scores; empty if nothing matches, which skips the score."""
         arguments = self._arguments
         if arguments.ignore_preferred_of_existing and not pod_class.template.preferred:
             return ()
@@ -172,37 +206,43 @@ class InterPodAffinity(RelationPlugin):
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
         if event.relabelled is not None:
             keys = {term.topology_key for term in _required_terms(pod)}
-            # Where other pods' terms reject, nothing is known of their topology keys.
-            return EXISTING in reasons or not keys.isdisjoint(event.relabelled)
-        return not event.pods or any(_are_related(pod, other) for other in event.pods)
+            return _depends_on_placed(reasons) or not keys.isdisjoint(event.relabelled)
+        # Any pod that leaves may have been one of those that filled a domain.
+        made_room = EXISTING_FULL in reasons and event.change is not Change.POD_CAME
+        if not event.pods or made_room:
+            return True
+        return any(_are_related(pod, other) for other in event.pods)
 
     @classmethod
     @override
     def topics(cls, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] | None:
+        if EXISTING_FULL in reasons or mark_of(pod) is not None:
+            return None
         return selected_pairs(term.label_selector for term in _required_terms(pod))
 
     @classmethod
     @override
     def labels_of(cls, event: ClusterEvent) -> frozenset[Pair] | None:
-        """Whom a pod kept out that is gone, its labels do not tell."""
+        """Return the labels of the event's pods.
+
+        Returns None if a pod with required anti-affinity has left: its labels do not tell which
+        pods it kept away.
+        """
         if event.freed is not None and any(map(_forbids, event.pods)):
             return None
         return event.pod_labels
 
 
 class AffinityScore(RelativeScore):
-    """Between the least and the greatest sum of the weights of terms."""
+    """The score by where a node's sum of weights lies between the least and the greatest sum."""
 
-    def __init__(
-        self, plugin: InterPodAffinity, nodes: NodeTable, terms: tuple[Weighed, ...]
-    ) -> None:
+    def __init__(self, nodes: NodeTable, terms: tuple[Weighed, ...]) -> None:
         self.terms = terms
-        self._plugin = plugin
         self._nodes = nodes
 
     @override
     def by_domain(self, vacant: Vacant) -> DomainScores | None:
-        """The scores where all terms share a key of few domains; None where they do not."""
+        """Return the scores if all terms share a key with few domains, else None."""
         terms = self.terms
         key = terms[0].counter.key
         if not key.has_few_domains or any(each.counter.key is not key for each in terms):
@@ -225,7 +265,7 @@ class AffinityScore(RelativeScore):
 
     @override
     def on_nodes(self, ranks: Ints, weight: int) -> Ints | None:
-        """0 for the least sum, 100 for the greatest; None if they are equal."""
+        """Return 0 for the least sum and 100 for the greatest; None if they are equal."""
         raw = self._raw()
         bounds = bounds_of(raw, ranks)
         if bounds is None or bounds.least == bounds.greatest:
@@ -236,7 +276,10 @@ class AffinityScore(RelativeScore):
         return _scale(span, weight).take(above)
 
     def _raw(self) -> Ints:
-        """Shape (nodes,), read-only: the weights of pods that attract less of those that repel."""
+        """Return the sum of weights for each node, shape (nodes,), int64, read-only.
+
+        Terms that repel are negative.
+        """
         by_key: dict[TopologyKey, tuple[Weighed, ...]] = {}
         for each in self.terms:
             by_key[each.counter.key] = (*by_key.get(each.counter.key, ()), each)
@@ -245,35 +288,36 @@ class AffinityScore(RelativeScore):
 
 
 def scaled(above: int, span: int) -> int:
-    """0 to 100 for so much of the span, in floating point and cut off, as Kubernetes does."""
+    """Return 0 to 100 for a share of the span, cut off after floating point, as Kubernetes does."""
     return int(MAX_NODE_SCORE * (above / span)) if span else 0
 
 
 def _scaled(above: Ints, span: int) -> Ints:
-    """The same of many; the span is not 0."""
+    """Do what `scaled` does for many nodes; the span must not be 0."""
     scores: Ints = (MAX_NODE_SCORE * (above / span)).astype(np.int64)
     return scores
 
 
 @lru_cache(maxsize=128)
 def _scale(span: int, weight: int) -> Ints:
-    """Shape (span + 1,), read-only: the weighed score of each distance from the least; the span is not 0."""
+    """Return the weighed score of each distance from the least, shape (span + 1,), read-only.
+
+    The span must not be 0.
+    """
     return weight * _scaled(np.arange(span + 1), span)
 
 
-def _lacking(
-    nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
+def lacking(
+    nodes: NodeTable,
+    pod_class: PodClass,
+    terms: Sequence[AffinityTerm],
+    expected: Sequence[PodClass] = (),
 ) -> list[Vetoes]:
-    """Where terms are not met; by the first-pod rule they are where nobody matches any yet.
-
-    That rule is for pods that match themselves, on nodes with the keys.
-    """
+    """Return vetoes of the nodes where a term of required affinity is not satisfied."""
     vetoes: list[Vetoes] = []
-    terms = pod_class.template.affinity
     if not terms:
         return vetoes
-    first = not any(term.counter.total for term in terms) and pod_class.matches_all(terms)
-    for term in terms:
+    for term, first in zip(terms, pod_class.first_for(terms), strict=True):
         key = term.counter.key
         if first or any(each in term.matcher.classes for each in expected):
             vetoes.append(label_vetoes(key))
@@ -285,7 +329,7 @@ def _lacking(
 
 
 def forbidding_terms(pod_class: PodClass) -> list[OwnedTerm]:
-    """Required anti-affinity terms of placed pods that match this class."""
+    """Return the required anti-affinity terms of placed pods that match this class."""
     return [
         term
         for entry in pod_class.matched
@@ -294,9 +338,146 @@ def forbidding_terms(pod_class: PodClass) -> list[OwnedTerm]:
     ]
 
 
-def _repelling(pod_class: PodClass) -> list[DomainCounter]:
-    own = [term.counter for term in pod_class.template.anti_affinity if term.counter.total]
-    return own + [term.counter for term in forbidding_terms(pod_class)]
+def _wanted(term: AffinityTerm, *, first: bool) -> Headroom:
+    """How many of the pods that a term asks for a node can do without."""
+    key = term.counter.key
+    pods = key.keyed.astype(np.int64) if first else key.on_nodes(term.counter.counts)
+    return Headroom(AFFINITY, pods - 1, taken=_matching(term.matcher), is_given=True)
+
+
+def _spared(term: AffinityTerm, pod_class: PodClass) -> Headroom:
+    """How many pods more that the pod's own anti-affinity matches a node can do with."""
+    limit, taken = term.limit_for(pod_class), _matching(term.matcher)
+    if limit is None:
+        return Headroom(ANTI_AFFINITY, _held(term.counter), taken=taken)
+    return Headroom(FULL, _held(term.counter) + limit.full_at - 1, taken=taken)
+
+
+def _is_limited(term: AffinityTerm) -> bool:
+    return term.max_per_domain is not None
+
+
+def _held(counter: DomainCounter) -> Ints:
+    """Shape (nodes,): less than nothing is left where a domain holds any pod that is counted."""
+    return -counter.key.on_nodes(counter.counts)
+
+
+def _matching(entry: MatcherEntry) -> Callable[[PodClass], int]:
+    return lambda pod_class: int(pod_class in entry.classes)
+
+
+def _owning(term: OwnedTerm) -> Callable[[PodClass], int]:
+    return lambda pod_class: sum(each is term for each in pod_class.template.owned)
+
+
+def _companions(pod_class: PodClass, slot: int) -> Iterator[Blame]:
+    """All pods that the pod's affinity asks for, where its domain has none: without them it may be the first."""
+    wanted = pod_class.affinity
+    each_alone = [(term,) for term in wanted]
+    for terms in each_alone if pod_class.template.affinity_per_term else (wanted,):
+        if all(term.counter.in_domain(term.counter.key.cells[slot]) for term in terms):
+            continue
+        may_stay = 0 if pod_class.matches_all(terms) else -1
+        for term in terms:
+            if term.counter.total or may_stay < 0:
+                yield Blame(term, term.counter.key, None, _matching(term.matcher), may_stay)
+
+
+def _repelled(pod_class: PodClass, slot: int) -> Iterator[Blame]:
+    """The pods that the pod's own anti-affinity is about."""
+    for term in pod_class.template.anti_affinity:
+        domain, limit = term.counter.key.cells[slot], term.limit_for(pod_class)
+        held: Held = term.counter if limit is None else limit
+        if domain != NO_DOMAIN and held.in_domain(domain):
+            may_stay = 0 if limit is None else limit.full_at - 1
+            yield Blame(term, held.key, domain, _matching(term.matcher), may_stay)
+
+
+def _repelling_owners(pod_class: PodClass, slot: int) -> Iterator[Blame]:
+    """The pods whose anti-affinity is about the pod, and with a limit also those that fill their domain."""
+    for owned in forbidding_terms(pod_class):
+        domain = owned.counter.key.cells[slot]
+        held: Held = owned.limit or owned.counter
+        if domain == NO_DOMAIN or not held.in_domain(domain):
+            continue
+        if owned.limit is None:
+            yield Blame(owned, held.key, domain, _owning(owned))
+        else:
+            yield Blame(owned, held.key, domain, _owning_or_filling(owned), None)
+
+
+def _owning_or_filling(term: OwnedTerm) -> Callable[[PodClass], int]:
+    owning, matching = _owning(term), _matching(term.matcher)
+    return lambda pod_class: owning(pod_class) or matching(pod_class)
+
+
+def _last_of_groups(nodes: NodeTable, pod_class: PodClass) -> Mask | None:
+    """The nodes that have all pods which a requirement of affinity asks for, or all siblings, if there are such.
+
+    When they leave it, the first-pod rule may hold, or a term may be left out.
+    """
+    terms, siblings = pod_class.affinity, pod_class.template.siblings
+    if pod_class.template.affinity_per_term:
+        found = [_last_of_group(nodes, pod_class, (term,)) for term in terms]
+    else:
+        found = [_last_of_group(nodes, pod_class, terms)]
+    if siblings is not None:
+        found.append(_last_of_group(nodes, pod_class, (siblings,)))
+    masks = [each for each in found if each is not None]
+    return np.logical_or.reduce(masks) if masks else None
+
+
+def _last_of_group(
+    nodes: NodeTable, pod_class: PodClass, terms: Sequence[AffinityTerm]
+) -> Mask | None:
+    """The node that has all pods which these terms ask for together, if there is one."""
+    if not terms or not pod_class.matches_all(terms):
+        return None
+    slots: set[int] = set()
+    for term in terms:
+        cells = term.counter.key.cells
+        for each in term.matcher.classes:
+            slots.update(slot for slot in each.nodes if cells[slot] != NO_DOMAIN)
+            if len(slots) > 1:
+                return None
+    mask = np.zeros(nodes.size, dtype=np.bool_)
+    mask[list(slots)] = True
+    return mask
+
+
+def _repelling(pod_class: PodClass) -> list[Held]:
+    """Return what closes domains to pods of the class: their own terms, and those of placed pods."""
+    own = [
+        term.limit_for(pod_class) or term.counter
+        for term in pod_class.template.anti_affinity
+        if term.counter.total
+    ]
+    return own + [term.limit or term.counter for term in forbidding_terms(pod_class)]
+
+
+def _by_reason(pod_class: PodClass) -> dict[str, list[Held]]:
+    """Return what closes domains, by the reasons in their order; the reasons of limits only if any."""
+    own = [(term.limit_for(pod_class), term.counter) for term in pod_class.template.anti_affinity]
+    others = [(term.limit, term.counter) for term in forbidding_terms(pod_class)]
+    found: dict[str, list[Held]] = {}
+    for reason, full, terms in ((ANTI_AFFINITY, FULL, own), (EXISTING, EXISTING_FULL, others)):
+        found[reason] = [counter for limit, counter in terms if limit is None]
+        limits = [limit for limit, _ in terms if limit is not None]
+        if limits:
+            found[full] = [*limits]
+    return found
+
+
+def _held_by_any(nodes: NodeTable, rules: Iterable[Held]) -> Mask:
+    held = np.zeros(nodes.size, dtype=np.bool_)
+    for each in rules:
+        held |= each.key.on_nodes(each.counts) > 0
+    return held
+
+
+def _depends_on_placed(reasons: Collection[str]) -> bool:
+    """Whether terms of placed pods, whose topology keys are not known, refused the pod."""
+    return EXISTING in reasons or EXISTING_FULL in reasons
 
 
 def _required_terms(pod: Pod) -> Iterator[PodAffinityTerm]:
@@ -305,7 +486,7 @@ def _required_terms(pod: Pod) -> Iterator[PodAffinityTerm]:
 
 
 def _forbids(pod: Pod) -> bool:
-    """Whether a pod keeps others out by required anti-affinity."""
+    """Whether a pod keeps others away by required anti-affinity."""
     return any(True for _ in _terms(pod, "pod_anti_affinity"))
 
 
@@ -317,8 +498,9 @@ def _terms(pod: Pod, name: str) -> Iterator[PodAffinityTerm]:
 
 
 def _are_related(waiting: Pod, other: Pod) -> bool:
-    """Whether a term of the one may be about the other; namespace labels are not looked up."""
+    """Whether a term of one pod may be about the other; labels of namespaces are not looked up."""
     own = any(_may_match(term, waiting, other) for term in _required_terms(waiting))
+    own = own or are_siblings(waiting, other)
     return own or any(
         _may_match(term, other, waiting) for term in _terms(other, "pod_anti_affinity")
     )

@@ -1,30 +1,33 @@
-"""NodeAffinity: nodeSelector and required node affinity exclude, preferred terms score."""
+"""NodeAffinity: nodeSelector and required node affinity exclude nodes, preferred terms score."""
 
 from collections.abc import Collection, Iterator
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
 
 from service.engine.cluster_events import Change, ClusterEvent, Pair, differing
-from service.engine.plugin import MAX_NODE_SCORE, Failure, NodePlugin, bounds_of
+from service.engine.plugin import MAX_NODE_SCORE, Failure, NodePlugin, PreFilter, bounds_of
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask, Rows, at
 from service.engine.state.nodes import NodeTable
-from service.engine.state.rules import NodeRules
+from service.engine.state.rules import NodeRules, ProfileRules
 from service.engine.state.selectors import named_nodes, required_mask, term_mask
+from service.model.config import ClusterConfig, SchedulerProfile
 from service.model.objects import Node, NodeSelectorRequirement, Pod
+from service.model.plugin_arguments import NodeAffinityArgs
 from service.model.selectors import required_node_affinity_matches, required_node_selectors
+from service.model.validation.plugins import Arguments
 
 NAME = "NodeAffinity"
 REASON = "node(s) didn't match Pod's node affinity/selector"
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 CONFLICT = "pod affinity terms conflict"
-"""PreFilter's reason where the terms' node names exclude each other."""
+"""PreFilter's reason if the terms' node names exclude each other."""
 
 
 ANY_VALUE = "*"
-"""As a pair's value: whatever value the key has, or none; no label has this one."""
+"""The value of a pair that stands for any value of the key, or for no value. No label has it."""
 _NEGATIVE = frozenset({"NotIn", "DoesNotExist"})
 
 
@@ -34,8 +37,21 @@ class NodeAffinity(NodePlugin):
     weight: ClassVar[int] = 2
     normalizes: ClassVar[bool] = True
     narrows: ClassVar[bool] = True
-    conflict: ClassVar[str] = CONFLICT
+    prefilters: ClassVar[bool] = True
     events: ClassVar[frozenset[Change]] = frozenset({Change.NODE_DESCRIBED})
+    arguments: ClassVar[type[Arguments] | None] = NodeAffinityArgs
+
+    def __init__(self, arguments: NodeAffinityArgs) -> None:
+        self._added = arguments.added_affinity
+
+    @classmethod
+    @override
+    def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
+        return cls(profile.arguments_of(cls.name, NodeAffinityArgs))
+
+    @override
+    def added_to(self, rules: ProfileRules) -> ProfileRules:
+        return rules._replace(affinity=self._added)
 
     @override
     def applies(self, rules: NodeRules) -> bool:
@@ -61,7 +77,7 @@ class NodeAffinity(NodePlugin):
 
     @override
     def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints | None:
-        """The weights of the preferred terms that match; an empty term matches nothing."""
+        """Return the sum of the weights of matching preferred terms; empty terms match nothing."""
         if rules.preferred is None:
             return None
         total = np.zeros(len(at(nodes.alive, rows)), dtype=np.int64)
@@ -77,13 +93,16 @@ class NodeAffinity(NodePlugin):
         return bounds.capped(raw) * MAX_NODE_SCORE // bounds.greatest
 
     @override
-    def narrowed(self, pod_class: PodClass) -> frozenset[str] | None:
-        return named_nodes(pod_class.template.rules.required)
+    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
+        names = named_nodes(pod_class.template.rules.required)
+        if names is None:
+            return None
+        return PreFilter(names) if names else PreFilter(reason=CONFLICT)
 
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """Of the profile's own rule nothing is known here."""
+        """Whether the node begins to match; True for a profile's rule, which is unknown here."""
         return event.node is None or ENFORCED in reasons or _begins_to_match(pod, *event.node)
 
     @classmethod
@@ -98,7 +117,7 @@ class NodeAffinity(NodePlugin):
 
 
 def _turned(before: Node | None, after: Node) -> frozenset[Pair]:
-    """The labels that a node has now and had not before, and whose values were others."""
+    """Return the labels that a node got, and for each key that changed the pair with ANY_VALUE."""
     old = before.labels if before else {}
     keys = differing(old, after.labels)
     given = {(key, after.labels[key]) for key in keys if key in after.labels}
@@ -108,7 +127,8 @@ def _turned(before: Node | None, after: Node) -> frozenset[Pair]:
 def _begins_to_match(pod: Pod, before: Node | None, after: Node) -> bool:
     """Whether a node matches a pod's node affinity now, and did not before.
 
-    Terms that are empty count as what wakes the pod, for they mean what the configuration says.
+    An empty term counts as if it could help the pod, since its meaning depends on the
+    configuration.
     """
     if not required_node_affinity_matches(
         pod.spec, after.name, after.labels, empty_matches_all=True
@@ -120,10 +140,10 @@ def _begins_to_match(pod: Pod, before: Node | None, after: Node) -> bool:
 
 
 def _node_pairs(pod: Pod) -> frozenset[Pair] | None:
-    """Labels of which a node gets or loses one when it begins to match; None: perhaps of none.
+    """Return labels of which a node gets or loses one when it begins to match the pod.
 
-    A node that comes gets all its labels; so it is any of them, unless what is asked for holds of
-    a node without labels.
+    A new node gets all its labels, so it gets one of these, unless a node without labels would
+    match. Then None is returned: any node may match.
     """
     pairs = set((pod.spec.node_selector or {}).items())
     needs_label = bool(pairs)

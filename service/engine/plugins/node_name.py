@@ -1,4 +1,4 @@
-"""NodeName: a pod that names its node fits nowhere else."""
+"""NodeName: a pod that names its node fits on no other."""
 
 from typing import ClassVar
 

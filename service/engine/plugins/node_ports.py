@@ -1,5 +1,6 @@
-"""NodePorts: a host port is held once per node, protocol and IP; 0.0.0.0 stands for all IPs."""
+"""NodePorts: a host port is used once per node, protocol and IP; 0.0.0.0 stands for all IPs."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -7,7 +8,8 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.cluster_events import Change
-from service.engine.plugin import NodePlugin
+from service.engine.plugin import Headroom, Headrooms, NodePlugin
+from service.engine.state.classes import PodClass
 from service.engine.state.columns import Mask, Rows
 from service.engine.state.nodes import HostPort, NodeTable
 from service.engine.state.rules import NodeRules
@@ -39,13 +41,34 @@ class NodePorts(NodePlugin):
 
     @override
     def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
-        """`admits` for one node."""
+        """Do what `admits` does for one node."""
         return not any(_conflicts(nodes, slot, port) for port in rules.needs.ports)
+
+    @override
+    def headrooms(self, nodes: NodeTable, pod_class: PodClass) -> Headrooms:
+        wanted = pod_class.template.rules.needs.ports
+        if not wanted:
+            return Headrooms()
+        spare = np.zeros(nodes.size, dtype=np.int64)
+        for _, protocol, number in wanted:
+            for slot in nodes.port_users.get((protocol, number), ()):
+                held = nodes.ports[slot] or Counter[HostPort]()
+                spare[slot] = -sum(pods * _clashes(port, wanted) for port, pods in held.items())
+
+        def taken(other: PodClass) -> int:
+            return sum(_clashes(port, wanted) for port in other.template.rules.needs.ports)
+
+        return Headrooms((Headroom(REASON, spare, taken=taken),))
+
+
+def _clashes(held: HostPort, wanted: Iterable[HostPort]) -> bool:
+    return any(_clash(held, port) for port in wanted)
+
+
+def _clash(one: HostPort, other: HostPort) -> bool:
+    return one[1:] == other[1:] and (one[0] == other[0] or WILDCARD in (one[0], other[0]))
 
 
 def _conflicts(nodes: NodeTable, slot: int, wanted: HostPort) -> bool:
     held: Iterable[HostPort] = nodes.ports[slot] or ()
-    return any(
-        (protocol, port) == wanted[1:] and (ip == wanted[0] or WILDCARD in (ip, wanted[0]))
-        for ip, protocol, port in held
-    )
+    return any(_clash(port, wanted) for port in held)

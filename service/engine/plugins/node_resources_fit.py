@@ -1,4 +1,4 @@
-"""NodeResourcesFit: requests must fit into what is allocatable; the score says how well."""
+"""NodeResourcesFit: requests must fit into the allocatable amounts; the score says how well."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -9,30 +9,42 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.cluster_events import Change, ClusterEvent
-from service.engine.plugin import DEFAULT_RESOURCES, MAX_NODE_SCORE, Failure, NodePlugin, Resources
+from service.engine.plugin import (
+    DEFAULT_RESOURCES,
+    MAX_NODE_SCORE,
+    Failure,
+    Headroom,
+    Headrooms,
+    NodePlugin,
+    Resources,
+    resources_of,
+)
+from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints, Mask, Rows, at
+from service.engine.state.importance import PODS
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules
 from service.model.config import ClusterConfig, SchedulerProfile
 from service.model.objects import Pod
-from service.model.profiles import ScoringStrategy
+from service.model.plugin_arguments import NodeResourcesFitArgs, ScoringStrategy
+from service.model.validation.plugins import Arguments
 
 NAME = "NodeResourcesFit"
 TOO_MANY_PODS = "Too many pods"
 INSUFFICIENT = "Insufficient "
 NATIVE_ORDER = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
 SHAPE_SCALE = 10
-"""Shape points score 0 to 10, nodes 0 to 100."""
+"""The points of a shape score 0 to 10, but nodes score 0 to 100."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitArguments:
-    """How NodeResourcesFit scores."""
+    """The configuration of NodeResourcesFit's score."""
 
     strategy: str = "LeastAllocated"
     resources: Resources = DEFAULT_RESOURCES
     shape: tuple[tuple[int, int], ...] = ()
-    """(utilization 0 to 100, score 0 to 10), by rising utilization."""
+    """Pairs of utilization (0 to 100) and score (0 to 10), by rising utilization."""
 
     @cached_property
     def plain(self) -> bool:
@@ -40,7 +52,7 @@ class FitArguments:
 
     @cached_property
     def line(self) -> Ints:
-        """Shape (101,): the score at each whole percentage of utilisation."""
+        """The score at each whole percentage of utilization, shape (101,), int64."""
         return np.array([self._at(percent) for percent in range(101)], dtype=np.int64)
 
     def _at(self, percent: int) -> int:
@@ -61,6 +73,7 @@ class NodeResourcesFit(NodePlugin):
     filters: ClassVar[bool] = True
     weight: ClassVar[int] = 1
     reads_usage: ClassVar[bool] = True
+    arguments: ClassVar[type[Arguments] | None] = NodeResourcesFitArgs
     events: ClassVar[frozenset[Change]] = frozenset(
         {Change.NODE_ADDED, Change.NODE_RESIZED, Change.POD_LEFT, Change.POD_RESIZED}
     )
@@ -72,7 +85,8 @@ class NodeResourcesFit(NodePlugin):
     @classmethod
     @override
     def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
-        return cls(_arguments(profile.scoring))
+        arguments = profile.arguments_of(cls.name, NodeResourcesFitArgs)
+        return cls(_arguments(arguments.scoring_strategy or config.scoring))
 
     @override
     def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
@@ -84,7 +98,7 @@ class NodeResourcesFit(NodePlugin):
 
     @override
     def admits_one(self, nodes: NodeTable, rules: NodeRules, slot: int) -> bool:
-        """`admits` for one node, in plain integers."""
+        """Do what `admits` does for one node, in plain integers."""
         if not nodes.has_room_for_pod(slot):
             return False
         for resource, amount in rules.needs.amounts:
@@ -95,9 +109,9 @@ class NodeResourcesFit(NodePlugin):
 
     @override
     def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
-        """A node may fail for several resources.
+        """Return a reason for each resource that is short.
 
-        It is unresolvable as soon as one request exceeds all that the node has.
+        A node is unresolvable as soon as one request exceeds all that the node has.
         """
         amounts = sorted(
             rules.needs.amounts, key=lambda each: (NATIVE_ORDER.get(each[0], 3), each[0])
@@ -111,10 +125,19 @@ class NodeResourcesFit(NodePlugin):
             failures.append(Failure(INSUFFICIENT + resource, short, never))
         return failures
 
+    @override
+    def headrooms(self, nodes: NodeTable, pod_class: PodClass) -> Headrooms:
+        left = nodes.allowed_pods - nodes.pods - 1
+        rooms = [Headroom(TOO_MANY_PODS, left, PODS)]
+        for resource, amount in pod_class.template.rules.needs.amounts:
+            left = nodes.allocatable(resource) - nodes.requested(resource) - amount
+            rooms.append(Headroom(INSUFFICIENT + resource, left, resource))
+        return Headrooms(tuple(rooms))
+
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
-        """A pod that left has to have used what is short."""
+        """Whether a pod that left used a resource that is short."""
         freed = event.freed
         return freed is None or any(
             reason == TOO_MANY_PODS or reason.removeprefix(INSUFFICIENT) in freed
@@ -139,7 +162,10 @@ class NodeResourcesFit(NodePlugin):
         if not self._plain:
             return int(self.scores(nodes, rules, np.array([slot]))[0])
         cpu, memory = rules.needs.scored
-        one, other = _unused_at(nodes, "cpu", cpu, slot), _unused_at(nodes, "memory", memory, slot)
+        of_cpu, of_memory = nodes.allocatable_at("cpu", slot), nodes.allocatable_at("memory", slot)
+        cpu += nodes.scored_at("cpu", slot)
+        memory += nodes.scored_at("memory", slot)
+        one, other = _unused_of(of_cpu, cpu), _unused_of(of_memory, memory)
         if one is None or other is None:
             return one or other or 0
         return (one + other) // 2
@@ -154,7 +180,7 @@ class NodeResourcesFit(NodePlugin):
         return total // np.maximum(weights, 1)
 
     def _ratio(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints:
-        """RequestedToCapacityRatio: a broken line over utilisation; zero scores don't weigh."""
+        """Score by RequestedToCapacityRatio: interpolate utilization; scores of 0 do not weigh."""
         total = np.zeros(len(at(nodes.alive, rows)), dtype=np.int64)
         weights = np.zeros_like(total)
         for capacity, wanted, weight in self._resources(nodes, rules, rows):
@@ -168,7 +194,7 @@ class NodeResourcesFit(NodePlugin):
     def _resources(
         self, nodes: NodeTable, rules: NodeRules, rows: Rows
     ) -> Iterator[tuple[Ints, Ints, int]]:
-        """(allocatable, requested with this pod, weight) of each resource that is scored.
+        """Yield (allocatable, requested with this pod, weight) of each resource that is scored.
 
         An extended resource that the pod does not request is left out, as in Kubernetes.
         """
@@ -189,13 +215,13 @@ def _arguments(scoring: ScoringStrategy) -> FitArguments:
     points = () if ratio is None else ratio.shape
     return FitArguments(
         strategy=scoring.type,
-        resources=tuple((each.name, each.weight) for each in scoring.resources),
+        resources=resources_of(scoring.resources),
         shape=tuple((point.utilization, point.score) for point in points),
     )
 
 
 def _unused(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Ints:
-    """Shape (rows,): `_least_allocated` of cpu or memory where nodes divide evenly."""
+    """Do what `_least_allocated` does for cpu or memory if nodes divide evenly; shape (rows,)."""
     unused = at(nodes.allocatable(resource), rows) - at(nodes.scored(resource), rows)
     unused -= amount
     np.maximum(unused, 0, out=unused)
@@ -204,13 +230,11 @@ def _unused(nodes: NodeTable, resource: str, amount: int, rows: Rows) -> Ints:
     return shares.astype(np.int64)
 
 
-def _unused_at(nodes: NodeTable, resource: str, amount: int, slot: int) -> int | None:
-    """`_least_allocated` of cpu or memory on one node; None where there is none of it."""
-    capacity = nodes.allocatable_at(resource, slot)
+def _unused_of(capacity: int, wanted: int) -> int | None:
+    """Do what `_least_allocated` does for one node; None if the node has none of the resource."""
     if capacity == 0:
         return None
-    unused = capacity - nodes.scored_at(resource, slot) - amount
-    return unused * MAX_NODE_SCORE // capacity if unused > 0 else 0
+    return (capacity - wanted) * MAX_NODE_SCORE // capacity if wanted < capacity else 0
 
 
 def _least_allocated(capacity: Ints, wanted: Ints) -> Ints:

@@ -1,65 +1,100 @@
 """PodTopologySpread: hard constraints bound the skew between domains, soft ones score it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import log
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
-from service.engine.cluster_events import Change, ClusterEvent, Pair, selected_pairs
+from service.engine.cluster_events import DOMAINS_CHANGE, Change, ClusterEvent, Pair, selected_pairs
 from service.engine.plugin import (
     MAX_NODE_SCORE,
+    Blame,
     DomainScores,
     Failure,
+    Headroom,
+    Headrooms,
     RelationPlugin,
     RelativeScore,
     Vacant,
     bounds_of,
 )
 from service.engine.state.classes import PodClass
-from service.engine.state.columns import Ints, Mask
+from service.engine.state.columns import Ints, Mask, Slots
+from service.engine.state.default_spread import decides
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rank_bits import SIGN_BIT, VETO
+from service.engine.state.rules import ProfileRules
 from service.engine.state.spread import SpreadRule
-from service.engine.state.topology import TopologyKey
+from service.engine.state.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.vetoes import Vetoes, label_vetoes
-from service.model.objects import Pod
+from service.model.config import ClusterConfig, SchedulerProfile
+from service.model.kept_object import KeptObject
+from service.model.objects import Partial, Pod, TopologySpreadConstraint
+from service.model.plugin_arguments import PodTopologySpreadArgs
 from service.model.selectors import matches
+from service.model.validation.plugins import Arguments
 
 Floats = npt.NDArray[np.float64]
 NAME = "PodTopologySpread"
 SKEW = "node(s) didn't match pod topology spread constraints"
 MISSING = f"{SKEW} (missing required label)"
+SYSTEM_CONSTRAINTS = (
+    TopologySpreadConstraint(
+        topology_key="kubernetes.io/hostname", when_unsatisfiable="ScheduleAnyway", max_skew=3
+    ),
+    TopologySpreadConstraint(
+        topology_key="topology.kubernetes.io/zone", when_unsatisfiable="ScheduleAnyway", max_skew=5
+    ),
+)
+"""Kubernetes' built-in default constraints (`defaultingType: System`)."""
+UNBOUNDED = 2**40
+"""More pods than there may be."""
 
 
 class PodTopologySpread(RelationPlugin):
     name: ClassVar[str] = NAME
     filters: ClassVar[bool] = True
     weight: ClassVar[int] = 2
-    events: ClassVar[frozenset[Change]] = frozenset(
-        {
-            Change.NODE_ADDED,
-            Change.NODE_REMOVED,
-            Change.NODE_RELABELLED,
-            Change.NODE_TAINTED,
-            Change.POD_CAME,
-            Change.POD_LEFT,
-            Change.POD_RELABELLED,
-        }
-    )
+    arguments: ClassVar[type[Arguments] | None] = PodTopologySpreadArgs
+    events: ClassVar[frozenset[Change]] = DOMAINS_CHANGE | {
+        Change.NODE_TAINTED,
+        Change.OBJECT_CHANGED,
+        Change.NAMESPACE_RELABELLED,
+    }
+
+    def __init__(
+        self, constraints: tuple[TopologySpreadConstraint, ...] = (), *, need_keys: bool = True
+    ) -> None:
+        self._constraints = constraints
+        self._need_keys = need_keys
+
+    @classmethod
+    @override
+    def of(cls, profile: SchedulerProfile, config: ClusterConfig) -> Self:
+        arguments = profile.arguments_of(cls.name, PodTopologySpreadArgs)
+        own = arguments.default_constraints
+        otherwise = config.default_topology_spread if own is None else "List"
+        if (arguments.defaulting_type or otherwise) == "System":
+            return cls(SYSTEM_CONSTRAINTS, need_keys=False)
+        return cls(config.default_topology_spread_constraints if own is None else own)
+
+    @override
+    def added_to(self, rules: ProfileRules) -> ProfileRules:
+        return rules._replace(constraints=self._constraints, constraints_need_keys=self._need_keys)
 
     @override
     def concerns(self, pod_class: PodClass) -> bool:
-        """False where the filter passes every node."""
+        """Whether there are hard constraints; if not, the filter passes every node."""
         return bool(pod_class.template.hard_spread)
 
     @override
     def vetoes(
         self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
     ) -> list[Vetoes]:
-        """What each hard constraint excludes.
+        """Return what each hard constraint excludes.
 
         A constraint that counts pods of an `expected` class only asks for the topology key.
         """
@@ -77,7 +112,7 @@ class PodTopologySpread(RelationPlugin):
 
     @override
     def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
-        """Constraints in order; the first that a node fails gives its reason."""
+        """Return the reasons; that of a node is given by the first constraint that it fails."""
         open_nodes = np.ones(nodes.size, dtype=np.bool_)
         missing = np.zeros(nodes.size, dtype=np.bool_)
         skewed = np.zeros(nodes.size, dtype=np.bool_)
@@ -94,6 +129,29 @@ class PodTopologySpread(RelationPlugin):
         ]
 
     @override
+    def headrooms(self, nodes: NodeTable, pod_class: PodClass) -> Headrooms:
+        rooms = []
+        for rule, self_matches in _hard(pod_class):
+            rooms.append(Headroom(MISSING, rule.key.keyed.astype(np.int64) - 1))
+            spare = rule.key.on_nodes(_spare(rule, self_matches=self_matches))
+            room = Headroom(SKEW, spare, taken=_taken(rule), counted=rule.eligibility.mask)
+            rooms.append(room)
+        return Headrooms(tuple(rooms), first_only=True)
+
+    @override
+    def blames(self, nodes: NodeTable, pod_class: PodClass, slot: int) -> list[Blame]:
+        found = []
+        for rule, self_matches in _hard(pod_class):
+            domain, taken = rule.key.cells[slot], _taken(rule)
+            if taken is None or domain == NO_DOMAIN:
+                continue
+            spare = int(_spare(rule, self_matches=self_matches)[domain])
+            if spare < 0:
+                may_stay, mask = spare + int(_counts(rule)[domain]), rule.eligibility.mask
+                found.append(Blame(rule, rule.key, domain, taken, may_stay, mask))
+        return found
+
+    @override
     def has_score_for(self, pod_class: PodClass) -> bool:
         return bool(pod_class.template.soft_spread)
 
@@ -105,13 +163,17 @@ class PodTopologySpread(RelationPlugin):
     @classmethod
     @override
     def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
+        if event.objects:
+            return _selects_otherwise(event.objects, pod)
+        if event.change is Change.NAMESPACE_RELABELLED:
+            return any(map(_selects_namespaces, pod.spec.topology_spread_constraints))
         return not event.pods or any(_may_be_counted(pod, other) for other in event.pods)
 
     @classmethod
     @override
     def topics(cls, pod: Pod, reasons: Collection[str]) -> frozenset[Pair] | None:
         constraints = pod.spec.topology_spread_constraints
-        # Without any of its own it was the cluster's default constraints that rejected.
+        # A pod without constraints of its own was rejected by the cluster's default constraints.
         return selected_pairs(each.label_selector for each in constraints) if constraints else None
 
     @classmethod
@@ -121,7 +183,7 @@ class PodTopologySpread(RelationPlugin):
 
 
 class SpreadScore(RelativeScore):
-    """By the pods in each domain of the soft constraints."""
+    """The score by the number of pods in each domain of the soft constraints."""
 
     def __init__(self, nodes: NodeTable, rules: Sequence[SpreadRule]) -> None:
         self._nodes = nodes
@@ -129,9 +191,11 @@ class SpreadScore(RelativeScore):
 
     @override
     def by_domain(self, vacant: Vacant) -> DomainScores | None:
-        """The scores of a single soft constraint on a key of few domains; None for others."""
+        """Return the scores of a single soft constraint on a key with few domains, else None."""
         rules = self._rules
         if len(rules) != 1 or rules[0].per_node or not rules[0].key.has_few_domains:
+            return None
+        if not rules[0].needs_key:
             return None
         rule = rules[0]
         vacancies = vacant(rule.key)
@@ -148,26 +212,32 @@ class SpreadScore(RelativeScore):
 
     @override
     def on_nodes(self, ranks: Ints, weight: int) -> Ints | None:
-        """Reversed: the fewer pods, the better; 0 for nodes that lack a key."""
+        """Return the scores: the fewer pods, the higher; 0 for nodes that lack a key."""
         ignored = ranks >> SIGN_BIT
         for rule in self._rules:
-            ignored = ignored | (rule.key.keyed.astype(np.int64) - 1)
+            if rule.needs_key:
+                ignored = ignored | (rule.key.keyed.astype(np.int64) - 1)
         return weight * _normalized(self._raw(ignored), ignored)
 
     def _raw(self, ignored: Ints) -> Ints:
-        """Shape (nodes,): the more pods, the more; those of `ignored`, -1 and else 0, make no domains."""
-        if len(self._rules) == 1:
+        """Return raw scores, shape (nodes,), int64: the more pods, the higher.
+
+        Nodes for which `ignored` is -1 and not 0 make no domains.
+        """
+        if len(self._rules) == 1 and self._rules[0].needs_key:
             per_domain, key = _weighed(self._rules[0], ignored)
             return _rounded(per_domain).take(key.domain_of)
         total = np.zeros(self._nodes.size, dtype=np.float64)
         for rule in self._rules:
             per_domain, key = _weighed(rule, ignored)
-            total += per_domain.take(key.domain_of)
+            added = per_domain.take(key.domain_of)
+            counts_everywhere = rule.needs_key or rule.key.on_every_slot
+            total += added if counts_everywhere else added * rule.key.keyed
         return _rounded(total)
 
 
 def _normalized(raw: Ints, ignored: Ints) -> Ints:
-    """Shape (nodes,), reversed: 0 to 100; 0 where `ignored` is -1."""
+    """Return the reverse of raw scores, shape (nodes,), 0 to 100; 0 where `ignored` is -1."""
     bounds = bounds_of(raw, ignored)
     if bounds is None:
         return np.zeros_like(raw)
@@ -188,7 +258,10 @@ def _hard(pod_class: PodClass) -> list[tuple[SpreadRule, bool]]:
 
 
 def allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
-    """Shape (capacity + 1,): domains where one more pod keeps the skew; False for "no label"."""
+    """Return the domains where one more pod keeps the skew, shape (capacity + 1,), bool.
+
+    The last entry, for nodes without the key, is False.
+    """
     existing = rule.eligibility.nodes_of[rule.key.name].counts[:-1] > 0
     counts = _counts(rule)[:-1]
     eligible = counts[existing]
@@ -198,8 +271,40 @@ def allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:
     return allowed
 
 
+def _spare(rule: SpreadRule, *, self_matches: bool) -> Ints:
+    """Shape (capacity + 1,): how many more pods a domain may have, given those in all others.
+
+    A domain of its own does not hold itself back: as its pods leave, it may become the least filled.
+    """
+    existing = rule.eligibility.nodes_of[rule.key.name].counts[:-1] > 0
+    counts = _counts(rule)
+    others = np.zeros(rule.key.capacity + 1, dtype=np.int64)
+    least = np.sort(counts[:-1][existing])
+    if 0 < len(least) >= rule.min_domains:
+        others[:] = least[0]
+        alone = existing & (counts[:-1] == least[0])
+        if int(alone.sum()) == 1:
+            others[:-1][alone] = least[1] if len(least) > 1 else UNBOUNDED
+    spare: Ints = others + rule.max_skew - int(self_matches) - counts
+    spare[-1] = 0
+    return spare
+
+
+def _taken(rule: SpreadRule) -> Callable[[PodClass], int] | None:
+    """How many pods of those that a rule counts a pod of some class is."""
+    counter = rule.counter
+    if counter is None:
+        return None
+
+    def taken(pod_class: PodClass) -> int:
+        entries = pod_class.matched
+        return sum(each is counter for entry in entries for each in entry.counters.values())
+
+    return taken
+
+
 def _vetoed_domains(rule: SpreadRule, *, self_matches: bool) -> list[int]:
-    """`allowed_domains` in plain integers, as vetoes."""
+    """Do what `allowed_domains` does in plain integers, and return vetoes."""
     existing = rule.eligibility.nodes_of[rule.key.name].counts.tolist()
     counts = _counts(rule).tolist()
     eligible = [count for domain, count in enumerate(counts) if existing[domain]]
@@ -211,41 +316,87 @@ def _vetoed_domains(rule: SpreadRule, *, self_matches: bool) -> list[int]:
 
 
 def _counts(rule: SpreadRule) -> Ints:
-    """Shape (capacity + 1,): pods that count, per domain."""
+    """Return the number of pods that count in each domain, shape (capacity + 1,), int64."""
     if rule.counter is None:
         return np.zeros(rule.key.capacity + 1, dtype=np.int64)
     return rule.counter.counts
 
 
 def _weighed(rule: SpreadRule, ignored: Ints) -> tuple[Floats, TopologyKey]:
-    """What each domain adds to the score, shape (capacity + 1,), and the key of the domains."""
+    """Return what each domain adds to the score, shape (capacity + 1,), and the domains' key."""
     weight = log(_size(rule, ignored) + 2)
-    weighed: Floats = _counts(rule).astype(np.float64) * weight + (rule.max_skew - 1)
+    counts = _counts(rule) if rule.needs_key else _counts_of_any(rule)
+    weighed: Floats = counts.astype(np.float64) * weight + (rule.max_skew - 1)
     return weighed, rule.key if rule.counter is None else rule.counter.key
 
 
 def _rounded(scores: Floats) -> Ints:
-    """Half away from zero, as Go rounds; scores are not negative."""
+    """Round half away from zero, as Go does; scores are not negative."""
     return np.floor(scores + 0.5).astype(np.int64)
 
 
 def _size(rule: SpreadRule, ignored: Ints) -> int:
-    """Distinct domains among the scored nodes; for the hostname key the nodes themselves."""
+    """Count the domains of the scored nodes; for the hostname key, count the nodes themselves."""
     if rule.per_node:
         return len(ignored) + int(ignored.sum())
     nodes_in = np.bincount((rule.key.domain_of | ignored) + 1, minlength=1)
-    return int(np.count_nonzero(nodes_in[1:]))
+    size = int(np.count_nonzero(nodes_in[1:]))
+    if rule.needs_key or rule.key.on_every_slot:
+        return size
+    return size + _has_domain_without_label(rule, ignored, nodes_in)
+
+
+def _has_domain_without_label(rule: SpreadRule, ignored: Ints, nodes_in: Slots) -> bool:
+    """Whether scored nodes without the label add a domain: else they share that of the value ""."""
+    domain = rule.key.values.ids.get("")
+    if domain is not None and domain + 1 < len(nodes_in) and nodes_in[domain + 1]:
+        return False
+    return bool((~rule.key.keyed & (ignored == 0)).any())
+
+
+def _counts_of_any(rule: SpreadRule) -> Ints:
+    """Do what `_counts` does, with nodes that lack the label in the domain of an empty value.
+
+    If no node has an empty value, this makes no difference.
+    """
+    domain = None if rule.per_node else rule.key.values.ids.get("")
+    if domain is None or rule.on_nodes is None:
+        return _counts(rule)
+    without = rule.eligibility.mask & ~rule.key.keyed
+    counts = _counts(rule).copy()
+    counts[domain] += int(rule.on_nodes.counts[: len(without)][without].sum())
+    return counts
 
 
 def _counts_any(rule: SpreadRule, pod_class: PodClass, others: Sequence[PodClass]) -> bool:
+    if rule.namespaces is not None:
+        taken = _taken(rule)
+        return taken is not None and any(map(taken, others))
     return any(
         other.namespace == pod_class.namespace and rule.counts(other.labels) for other in others
     )
 
 
+def _selects_otherwise(objects: Sequence[KeptObject[Partial]], pod: Pod) -> bool:
+    """Whether the pod may have default constraints that select other pods after such a change."""
+    if pod.spec.topology_spread_constraints:
+        return False
+    if len(objects) > 1 and objects[0].body == objects[1].body:
+        return False
+    return any(decides(each, pod) for each in objects)
+
+
 def _may_be_counted(waiting: Pod, other: Pod) -> bool:
-    """Whether a constraint may count the other pod; label keys only narrow it further."""
+    """Whether a constraint may count the other pod; `matchLabelKeys` may restrict it more."""
     constraints = waiting.spec.topology_spread_constraints
-    return waiting.namespace == other.namespace and (
-        not constraints or any(matches(each.label_selector, other.labels) for each in constraints)
+    same = waiting.namespace == other.namespace
+    if not constraints:
+        return same
+    return any(
+        (same or _selects_namespaces(each)) and matches(each.label_selector, other.labels)
+        for each in constraints
     )
+
+
+def _selects_namespaces(constraint: TopologySpreadConstraint) -> bool:
+    return constraint.namespace_selector is not None

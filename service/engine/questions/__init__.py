@@ -1,1 +1,1 @@
-"""Questions that change nothing: why a pod is refused, which rules are violated, what a pod costs others."""
+"""Questions that change nothing: why a pod is refused, which rules are broken, what a pod costs."""

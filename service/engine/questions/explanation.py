@@ -1,68 +1,109 @@
-"""Every plugin's own verdict on every node, for people and for the conformance vectors."""
+"""Explanations: what every plugin says of every node, for people and for the vectors."""
 
 import msgspec
 import numpy as np
 
 from service.engine.cluster import Cluster
 from service.engine.pipeline import Pipeline
-from service.engine.placement import pipeline_of
+from service.engine.placement import pipeline_of, settled
 from service.engine.plugin import Failure
-from service.engine.refusal import Narrowing, failures_of, narrowing_of, refuse
+from service.engine.plugins import pod_topology_spread as spreading
+from service.engine.plugins.volume_binding import NAME as BINDING, unbound_claims
+from service.engine.questions.exemptions import Exemption, exemptions, fallen_back
+from service.engine.refusal import Narrowing, Rejection, failures_of, prefilter, refuse
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask
 from service.engine.state.nodes import NodeTable
+from service.engine.state.volume_matching import VolumeMatches
+from service.model.annotated_rules import RulesOrigin, rules_from
 from service.model.objects import Pod
 
 Verdicts = dict[str, dict[str, list[str]]]
-"""Plugin to node to reasons."""
+"""The reasons by plugin and node."""
 
 
 class Prefilter(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A PreFilter that rejected every node."""
+    """A plugin whose PreFilter rejected every node."""
 
     plugin: str
+    """The plugin."""
     code: str
+    """Its verdict in Kubernetes' words."""
     reasons: list[str]
+    """Its reasons."""
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """`explain: Full`: what every plugin says of every node, on its own."""
+    """The answer to `explain: Full`: what each plugin by itself says of every node."""
 
     prefilter: Prefilter | None
+    """A plugin that rejected every node before they were filtered."""
     prefilter_nodes: list[str] | msgspec.UnsetType = msgspec.UNSET
-    """Only where node affinity narrowed the nodes by name."""
+    """The nodes that a plugin's PreFilter left, by name; absent if no plugin named any."""
     filters: Verdicts
-    """Failing entries only."""
+    """The reasons by plugin and node, without the nodes that pass."""
     unresolvable: dict[str, list[str]]
+    """Nodes that no eviction could make feasible, with the plugins."""
     feasible: list[str]
+    """Nodes that passed every filter, sorted."""
     scores: dict[str, dict[str, int]]
-    """Plugin to node to 0 to 100, normalised, before its weight; feasible nodes only."""
+    """Normalised scores from 0 to 100, before weights, by plugin and node, of feasible nodes."""
     score_skipped: list[str]
+    """Scoring plugins that had nothing to say of this pod."""
     total: dict[str, int]
+    """Node to weighted sum of its scores."""
     best: list[str]
+    """Nodes with the largest sum."""
     message: str | None
+    """The same for people; null if there is nothing to say."""
+    bindings: dict[str, dict[str, str]] | msgspec.UnsetType = msgspec.UNSET
+    """Feasible node to claim to the volume that it would get there, or `provision` where that is still to be made.
+
+    A caller who may not read all of the cluster sees `volume` in place of the name.
+    Claims that have their volumes are left out; absent if the pod has no claims or no node is feasible."""
     semantics: str
+    """The preset of rules that was applied: Kubernetes or DesignDocuments."""
+    exemptions: list[Exemption] | msgspec.UnsetType = msgspec.UNSET
+    """The rules that were left out; absent if none was."""
+    rules_from: RulesOrigin | msgspec.UnsetType = msgspec.UNSET
+    """The annotation from which rules of the pod are; absent if all are in its spec."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """`explain: Summary`: how many nodes fail first for which reason."""
+    """The answer to `explain: Summary`: how many nodes were first rejected for which reason."""
 
     message: str | None
+    """The same for people; null if there is nothing to say."""
     feasible_count: int
+    """How many nodes passed every filter."""
     nodes: int
+    """How many nodes there are."""
     reasons: dict[str, dict[str, int]]
+    """Plugin to reason to the number of nodes that it rejected first."""
     semantics: str
+    """The preset of rules that was applied: Kubernetes or DesignDocuments."""
+    exemptions: list[Exemption] | msgspec.UnsetType = msgspec.UNSET
+    """The rules that were left out; absent if none was."""
+    rules_from: RulesOrigin | msgspec.UnsetType = msgspec.UNSET
+    """The annotation from which rules of the pod are; absent if all are in its spec."""
 
 
 def explain(cluster: Cluster, pod: Pod) -> Explanation:
-    """The full explanation; changes nothing. Raises `UnknownSchedulerError`."""
-    pipeline = pipeline_of(cluster, pod)
+    """Explain how every plugin judges a pod on every node; changes nothing.
+
+    Raises:
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+    """
+    pipeline, asked = pipeline_of(cluster, pod), pod
+    pod = settled(cluster, asked)
     pod_class = cluster.class_of(pod)
     semantics = cluster.config.semantics
-    narrowed = narrowing_of(pod_class, pipeline) if cluster.nodes.count else None
-    if narrowed is not None and not narrowed.names:
-        return _conflict(narrowed, refuse(cluster, pod_class, pipeline).message, semantics)
-    failures = failures_of(cluster, pod_class, pipeline)
+    left_out = _left_out(cluster, asked, pod, pipeline)
+    narrowed = prefilter(cluster, pod_class, pipeline) if cluster.nodes.count else None
+    if isinstance(narrowed, Rejection):
+        message = refuse(cluster, pod, pipeline).message
+        return _rejected(narrowed, message, semantics, left_out, pod)
+    failures = failures_of(cluster, pod, pipeline)
     slots = _feasible_slots(cluster, failures, narrowed)
     scores = _scores(cluster, pod_class, pipeline, slots)
     total = sum(
@@ -71,7 +112,7 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
     )
     names = [_name(cluster.nodes, slot) for slot in slots]
     top = int(total.max(initial=0))
-    refusal = None if len(slots) else refuse(cluster, pod_class, pipeline)
+    refusal = None if len(slots) else refuse(cluster, pod, pipeline)
     return Explanation(
         prefilter=None,
         prefilter_nodes=msgspec.UNSET if narrowed is None else sorted(narrowed.names),
@@ -79,39 +120,55 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
         unresolvable=_unresolvable(cluster.nodes, failures),
         feasible=sorted(names),
         scores={name: _by_name(names, vector) for name, vector in scores.items()},
-        score_skipped=sorted(pipeline.weights.keys() - scores.keys()) if len(slots) else [],
+        score_skipped=sorted(pipeline.named_if_skipped - scores.keys()) if len(slots) else [],
         total=_by_name(names, total),
         best=sorted(name for name, each in zip(names, total, strict=True) if each == top),
         message=None if refusal is None else refusal.message,
+        bindings=_bindings(pod_class, pipeline, names, slots),
         semantics=semantics,
+        exemptions=left_out,
+        rules_from=rules_from(pod.spec) or msgspec.UNSET,
     )
 
 
 def summarize(cluster: Cluster, pod: Pod) -> Summary:
-    """The counts only; changes nothing. Raises `UnknownSchedulerError`."""
-    pipeline = pipeline_of(cluster, pod)
-    pod_class = cluster.class_of(pod)
-    failures = failures_of(cluster, pod_class, pipeline)
-    narrowed = narrowing_of(pod_class, pipeline)
-    feasible = len(_feasible_slots(cluster, failures, narrowed))
-    answer = refuse(cluster, pod_class, pipeline)
+    """Count the nodes by the first reason for which each is rejected; changes nothing.
+
+    Raises:
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+    """
+    pipeline, asked = pipeline_of(cluster, pod), pod
+    pod = settled(cluster, asked)
+    said = prefilter(cluster, cluster.class_of(pod), pipeline)
+    feasible = 0
+    if not isinstance(said, Rejection):
+        failures = failures_of(cluster, pod, pipeline)
+        feasible = len(_feasible_slots(cluster, failures, said))
+    answer = refuse(cluster, pod, pipeline)
     return Summary(
         message=None if feasible else answer.message,
         feasible_count=feasible,
         nodes=cluster.nodes.count,
         reasons=answer.reasons,
         semantics=cluster.config.semantics,
+        exemptions=_left_out(cluster, asked, pod, pipeline),
+        rules_from=rules_from(pod.spec) or msgspec.UNSET,
     )
 
 
 def check(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, list[str]]:
-    """Plugin to reasons why the pod does not fit on that node; empty if it fits.
+    """Return the reasons, by plugin, why a pod does not fit on a node; empty if it fits.
 
-    Raises KeyError for an unknown node, `UnknownSchedulerError` for an unknown scheduler.
+    Raises:
+        KeyError: there is no such node.
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
     """
-    pipeline = pipeline_of(cluster, pod)
-    slot = cluster.nodes.slots[node_name]
-    failures = failures_of(cluster, cluster.class_of(pod), pipeline)
+    pipeline, pod = pipeline_of(cluster, pod), settled(cluster, pod)
+    slot, pod_class = cluster.nodes.slots[node_name], cluster.class_of(pod)
+    said = prefilter(cluster, pod_class, pipeline)
+    if isinstance(said, Rejection):
+        return {said.plugin: [said.reason]}
+    failures = failures_of(cluster, pod, pipeline)
     reasons = {
         plugin: [failure.reason for failure in each if failure.nodes[slot]]
         for plugin, each in failures.items()
@@ -119,12 +176,27 @@ def check(cluster: Cluster, pod: Pod, node_name: str) -> dict[str, list[str]]:
     return {plugin: each for plugin, each in reasons.items() if each}
 
 
-def _conflict(narrowed: Narrowing, message: str, semantics: str) -> Explanation:
+def _left_out(
+    cluster: Cluster, asked: Pod, judged: Pod, pipeline: Pipeline
+) -> list[Exemption] | msgspec.UnsetType:
+    found = exemptions(cluster, cluster.class_of(judged), pipeline)
+    if pipeline.filters_with(spreading.NAME):
+        found += fallen_back(cluster, asked, judged)
+    return found or msgspec.UNSET
+
+
+def _rejected(
+    rejection: Rejection,
+    message: str,
+    semantics: str,
+    left_out: list[Exemption] | msgspec.UnsetType,
+    pod: Pod,
+) -> Explanation:
     return Explanation(
         prefilter=Prefilter(
-            plugin=narrowed.plugin,
+            plugin=rejection.plugin,
             code="UnschedulableAndUnresolvable",
-            reasons=[narrowed.conflict],
+            reasons=[rejection.reason],
         ),
         filters={},
         unresolvable={},
@@ -135,7 +207,20 @@ def _conflict(narrowed: Narrowing, message: str, semantics: str) -> Explanation:
         best=[],
         message=message,
         semantics=semantics,
+        exemptions=left_out,
+        rules_from=rules_from(pod.spec) or msgspec.UNSET,
     )
+
+
+def _bindings(
+    pod_class: PodClass, pipeline: Pipeline, names: list[str], slots: Ints
+) -> dict[str, dict[str, str]] | msgspec.UnsetType:
+    volumes = pod_class.volumes
+    if volumes is None or not volumes.claims or not names or not pipeline.filters_with(BINDING):
+        return msgspec.UNSET
+    matches = VolumeMatches(volumes.table, unbound_claims(volumes))
+    bindings = {name: matches.on(int(slot)) for name, slot in zip(names, slots, strict=True)}
+    return dict(sorted(bindings.items()))
 
 
 def _feasible_slots(
@@ -155,7 +240,7 @@ def _feasible_slots(
 def _scores(
     cluster: Cluster, pod_class: PodClass, pipeline: Pipeline, slots: Ints
 ) -> dict[str, Ints]:
-    """Plugin to normalised scores of the feasible slots; skipped plugins are absent."""
+    """Return the normalised scores of the feasible slots, by plugin, without skipped plugins."""
     nodes, answer = cluster.nodes, {}
     if not len(slots):
         return {}

@@ -1,4 +1,4 @@
-"""What the pending queue asks of the engine: whose verdicts are equal, and who nearly fits where."""
+"""Questions of the pending queue: which pods get equal verdicts, and where a pod nearly fits."""
 
 from collections.abc import Hashable
 
@@ -7,37 +7,52 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.placement import pipeline_of
 from service.engine.plugins.node_resources_fit import NAME as FIT
-from service.engine.refusal import failures_of, narrowing_of
+from service.engine.refusal import Rejection, failures_of, prefilter
 from service.model.objects import Pod
 
 
 def verdict_key(cluster: Cluster, pod: Pod) -> Hashable:
-    """Pods of equal keys get equal verdicts from all filters, as long as nothing changes.
+    """Return a key that is equal for pods of which all filters say the same.
 
-    They may differ in labels that no rule reads. The key is worth nothing after the next change.
+    Such pods may differ in labels that no rule reads. After the next change of the cluster, the key
+    must not be compared any more.
     """
     pod_class = cluster.class_of(pod)
     matched = tuple(map(id, pod_class.matched))
-    return id(pod_class.template), pod_class.terminating, pod_class.hard_self, matched
+    volumes = id(pod_class.volumes) if pod_class.volumes is not None else None
+    nominated = pod.nominated_node_name and (pod.namespace, pod.name)
+    return (
+        id(pod_class.template),
+        pod_class.terminating,
+        pod_class.hard_self,
+        matched,
+        volumes,
+        nominated,
+    )
 
 
 def nearest_node(cluster: Cluster, pod: Pod) -> str | None:
-    """Where least has to be freed for a pod that only resources keep out.
+    """Return the name of the node that lacks least for a pod that only resources keep out.
 
-    Of the nodes that pass all other filters and could hold the pod if they were empty, the one
-    that lacks the least, summed over resources in parts of what it has. None: there is no such
-    node. Raises `UnknownSchedulerError`.
+    It is one of the nodes that pass all other filters and could hold the pod if they were empty.
+    What a node lacks of each resource is divided by what it has of it, and these shares are added
+    up. Returns None if there is no such node.
+
+    Raises:
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
     """
     nodes, pod_class = cluster.nodes, cluster.class_of(pod)
     pipeline = pipeline_of(cluster, pod)
     mask = nodes.alive & (nodes.allowed_pods > 0)
-    for plugin, failures in failures_of(cluster, pod_class, pipeline).items():
+    for plugin, failures in failures_of(cluster, pod, pipeline).items():
         for failure in failures:
             mask &= ~(failure.nodes & failure.unresolvable if plugin == FIT else failure.nodes)
-    narrowed = narrowing_of(pod_class, pipeline)
-    if narrowed is not None:
+    said = prefilter(cluster, pod_class, pipeline)
+    if isinstance(said, Rejection):
+        return None
+    if said is not None:
         named = np.zeros_like(mask)
-        named[[nodes.slots[name] for name in narrowed.names if name in nodes.slots]] = True
+        named[[nodes.slots[name] for name in said.names if name in nodes.slots]] = True
         mask &= named
     if not mask.any():
         return None

@@ -1,9 +1,9 @@
 """Opportunity cost: the nodes that a pod with anti-affinity against everybody takes from others.
 
-Source: "Denial of Service" in the design of inter-pod affinity. Once placed, a pod costs the
-domain that its node is in. Until then it costs the largest or the average domain among the nodes
-that its own node affinity leaves. Of several topology keys the one that costs most counts, which
-for nested domains (nodes in zones) is exactly what they take together.
+The source is the section "Denial of Service" in the design of inter-pod affinity. A placed pod
+costs the domain that its node is in. A pending pod costs the largest or the average domain of the
+nodes that its own node affinity leaves. If a pod has several topology keys, the one that costs most
+counts; for nested domains (nodes in zones) this is exactly what they take together.
 """
 
 from typing import NamedTuple
@@ -18,15 +18,15 @@ from service.engine.state.selectors import required_mask
 from service.model.objects import Pod
 
 REMEMBERED_MAX = 1_024
-"""Costs of pods to come that are kept; all are forgotten when there are more."""
+"""How many costs of pending pods are kept; if there are more, all are forgotten."""
 _AMOUNT_MAX = 2**48
-"""More than this of a node's resource counts as this much, so that no sum leaves int64."""
+"""A greater amount of a node's resource counts as this much, so that sums fit int64."""
 
 TopologyKeys = tuple[str, ...]
 
 
 class Extent(NamedTuple):
-    """A part of the cluster: cpu in milli, memory in bytes, and how many nodes it is."""
+    """A part of the cluster: cpu in milli-units, memory in bytes, and the number of nodes."""
 
     cpu: int
     memory: int
@@ -37,7 +37,7 @@ NOTHING = Extent(0, 0, 0)
 
 
 class OpportunityCosts:
-    """What pods cost while nodes stay as they are: drop it when one comes, goes or changes."""
+    """The costs of pods as long as no node comes, goes or changes; then this must be made anew."""
 
     def __init__(self, cluster: Cluster, *, average: bool) -> None:
         self._cluster = cluster
@@ -47,9 +47,10 @@ class OpportunityCosts:
         self._to_come: dict[tuple[NodeRules, TopologyKeys], Extent] = {}
 
     def cost(self, pod: Pod, keys: TopologyKeys) -> Extent:
-        """What a pod takes under these keys (at least one): where it is, or where it may go.
+        """Return what a pod costs under these topology keys (one or more).
 
-        A pod on a node that is not there takes nothing until the node comes.
+        This is what it takes on its node, or else on those that it may be placed on. A pod that
+        names a node which does not exist takes nothing until that node comes.
         """
         if pod.node_name is None:
             return self._expected(pod, keys)
@@ -67,14 +68,14 @@ class OpportunityCosts:
         return found
 
     def _typical(self, taken: Ints) -> Extent:
-        """The average (rounded up) or the largest of shape (3, nodes), resource by resource."""
+        """Return the average (rounded up) or the maximum of each row of shape (3, nodes)."""
         count = taken.shape[1]
         if not count:
             return NOTHING
         return _extent(-(-taken.sum(axis=1) // count) if self._average else taken.max(axis=1))
 
     def _taken_under(self, keys: TopologyKeys) -> Ints:
-        """Shape (3, nodes): what a pod takes on each node."""
+        """Return what a pod takes on each node, shape (3, nodes)."""
         if keys not in self._taken:
             each = [_domains(self._cluster.nodes, self._columns, key) for key in keys]
             self._taken[keys] = np.maximum.reduce(each)
@@ -82,16 +83,16 @@ class OpportunityCosts:
 
 
 def _allocatable(nodes: NodeTable) -> Ints:
-    """Shape (3, nodes): cpu, memory, and 1; all 0 where there is no node."""
+    """Return cpu, memory and 1 for each node, shape (3, nodes), int64; 0 for free slots."""
     columns = (nodes.allocatable("cpu"), nodes.allocatable("memory"), nodes.alive)
     stacked: Ints = np.minimum(np.stack(columns).astype(np.int64), _AMOUNT_MAX)
     return stacked
 
 
 def _domains(nodes: NodeTable, columns: Ints, name: str) -> Ints:
-    """Shape (3, nodes): the sum over each node's domain, 0 without the key.
+    """Return the sums over each node's domain, shape (3, nodes); 0 for nodes without the key.
 
-    A key that no node has stands for the whole cluster.
+    If no node has the key, the whole cluster counts as one domain.
     """
     key = nodes.key(name)
     if not key.keyed.any():
@@ -99,12 +100,12 @@ def _domains(nodes: NodeTable, columns: Ints, name: str) -> Ints:
     sums = np.zeros((len(columns), len(key.members) + 1), dtype=np.int64)
     for row, column in zip(sums, columns, strict=True):
         np.add.at(row, key.domain_of, column)
-    sums[:, -1] = 0  # nodes without the key were added up here
+    sums[:, -1] = 0  # the entry -1 is for nodes without the key
     return sums[:, key.domain_of]
 
 
 def _left_by(nodes: NodeTable, rules: NodeRules) -> Mask:
-    """Shape (nodes,): where node affinity lets the pod go; everywhere if that is nowhere yet."""
+    """Return the nodes that node affinity leaves, shape (nodes,); if it leaves none, return all."""
     mask = nodes.alive & required_mask(nodes, rules.required, ALL)
     if rules.enforced.anything:
         mask &= required_mask(nodes, rules.enforced, ALL)

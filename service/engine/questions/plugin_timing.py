@@ -1,4 +1,4 @@
-"""How long each plugin takes for one pod, for those who watch the scheduler in production."""
+"""Measuring how long each plugin takes for one pod, for operators who watch the scheduler."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -14,20 +14,23 @@ Status = Literal["Success", "Unschedulable"]
 
 
 class Execution(NamedTuple):
-    """One plugin's work at one extension point: for one pod, on all nodes."""
+    """The work of one plugin at one extension point, for one pod and all nodes."""
 
     plugin: str
     extension_point: ExtensionPoint
     status: Status
-    """Unschedulable: no node passes this filter."""
+    """Unschedulable means that no node passes this filter."""
     seconds: float
 
 
 def time_plugins(cluster: Cluster, pod: Pod, now: Callable[[], float]) -> list[Execution]:
-    """Have each plugin that the pod concerns judge all nodes afresh; changes nothing.
+    """Time each plugin that has to do with the pod, judging all nodes anew; changes nothing.
 
-    Placements keep most of this from pod to pod, so they take much less than the sum. `now` gives
-    seconds since some fixed moment. Raises `UnknownSchedulerError`.
+    Placements use cached results for most of this, so they take much less than the sum. `now`
+    returns seconds since some fixed moment.
+
+    Raises:
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
     """
     nodes, pipeline, pod_class = cluster.nodes, pipeline_of(cluster, pod), cluster.class_of(pod)
     executions = []

@@ -1,8 +1,9 @@
-"""Required rules that placed pods break now.
+"""Finding required rules that placed pods break now.
 
-The question is the filters' own, asked of each placed pod where it is and with the pod itself
-taken out. It is answered from the counters: per class of pods, per node that has any of them, per
-rule one look at the count of the node's domain, less the pod itself where the rule counts it.
+The question is that of the filters, asked of each placed pod on its node as if the pod were not
+there yet. It is answered from the counters: for each class of pods, each node that has any of them
+and each rule, look up the count of the node's domain, and subtract the pod itself if the rule
+counts it.
 """
 
 from collections import defaultdict
@@ -38,11 +39,12 @@ Execution = Literal["Ignored", "Required"]
 _IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"
 _REQUIRED = "requiredDuringSchedulingRequiredDuringExecution"
 AT_ONCE_MIN = 16
-"""Of a class on fewer nodes each is looked at by itself, and so are fewer classes of a template."""
+"""If a class is on fewer nodes, they are looked at one by one. Likewise, fewer classes of a
+template are looked at one by one."""
 
 
 class Rule(NamedTuple):
-    """One required rule of a pod; `path` is where its manifest (or the configuration) has it."""
+    """One required rule of a pod; `path` is its place in the manifest or in the configuration."""
 
     plugin: str
     path: str
@@ -55,41 +57,53 @@ class Crowd(NamedTuple):
     matcher: MatcherEntry
     key: TopologyKey
     domain: int
+    max_per_domain: int | None = None
+    """How many of them the term allows; None: nobody besides the pod that has it."""
+
+
+Rivals = frozenset[tuple[MatcherEntry, TopologyKey]]
+"""All pods that one of the matchers matches, on nodes that have the key beside it."""
 
 
 class Breach(NamedTuple):
-    """How a rule is broken on one node; `skew` of spreading, `crowd` of anti-affinity."""
+    """How a rule is broken on one node: `skew` for topology spread, `crowd` for anti-affinity."""
 
     rule: Rule
     reason: str
     skew: int | None = None
     crowd: Crowd | None = None
+    rivals: Rivals | None = None
+    """The pods without which a rule of affinity would hold, since its owner would be the first pod;
+    None: that would not help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A placed pod and the rule that it breaks."""
+    """A placed pod with a rule that it breaks."""
 
     pod: Pod
     breach: Breach
 
 
 class _Test(Protocol):
-    """The rules of one class that are judged together."""
+    """Rules of one class that are judged together."""
 
     def breaches(self, slot: int) -> Iterator[Breach]:
-        """What is broken for a pod of the class that is placed on that node."""
+        """Yield what a pod of the class breaks on that node."""
         ...
 
     def suspects(self, slots: Ints) -> Mask:
-        """On which of these nodes something may be broken: all of them at once, for `breaches`."""
+        """Return a mask over `slots` of the nodes on which something may be broken.
+
+        It judges all nodes at once; `breaches` then decides for each of them.
+        """
         ...
 
 
 class Inspection:
-    """One look at the rules of placed pods, with what they have in common worked out once.
+    """One look at the rules of placed pods; what several pods have in common is computed once.
 
-    Good for as long as the cluster does not change.
+    It may be used as long as the cluster does not change.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -97,12 +111,14 @@ class Inspection:
         self._masks: dict[tuple[NodeRules, str], Mask] = {}
         self._levels: dict[object, _Level] = {}
         self._rules: dict[Template, _TemplateRules] = {}
+        self._exempt: dict[MatcherEntry, Pod | None] = {}
         self._crowds: dict[Crowd, list[tuple[Pod, PodClass]]] = {}
 
     def suspects(self, classes: Iterable[PodClass]) -> list[PodClass]:
-        """Those of which some pod may break a rule, in their order; `of` tells whether it does.
+        """Return the classes of which some pod may break a rule, in the given order.
 
-        Classes of one template are judged together, all nodes of all of them at once.
+        All nodes of the classes of one template are judged at once; `of` finds out what is really
+        broken.
         """
         listed = tuple(classes)
         alike: defaultdict[Template, list[PodClass]] = defaultdict(list)
@@ -141,7 +157,7 @@ class Inspection:
         return [group[index] for index in np.unique(owners[suspect])]
 
     def of(self, pod_class: PodClass) -> Iterator[Violation]:
-        """The violations of all pods of a class."""
+        """Yield the violations of all pods of a class."""
         tests = self._tests(pod_class)
         if not tests:
             return
@@ -150,8 +166,17 @@ class Inspection:
             if broken:
                 yield from self._violations(pod_class, slot, broken)
 
+    def of_pod(self, pod: Pod) -> Iterator[Violation]:
+        """Yield the violations of one placed pod, whose node has to be known."""
+        assert pod.node_name is not None
+        slot = self._cluster.nodes.slots[pod.node_name]
+        pod_class = self._cluster.class_of(pod)
+        broken = [each for test in self._tests(pod_class) for each in test.breaches(slot)]
+        for breach in self._told_of(pod, pod_class, slot, broken):
+            yield Violation(pod, breach)
+
     def _suspects(self, pod_class: PodClass, tests: Sequence[_Test]) -> Iterable[int]:
-        """The nodes of a class that have to be looked at one by one."""
+        """Return the nodes of a class that have to be looked at one by one."""
         if len(pod_class.nodes) < AT_ONCE_MIN:
             return pod_class.nodes
         slots = np.fromiter(pod_class.nodes, dtype=np.int64, count=len(pod_class.nodes))
@@ -165,11 +190,44 @@ class Inspection:
     ) -> Iterator[Violation]:
         for pod, its_class in self._cluster.placed_on(slot):
             if its_class is pod_class:
-                for breach in broken:
+                for breach in self._told_of(pod, pod_class, slot, broken):
                     yield Violation(pod, breach)
 
+    def _told_of(
+        self, pod: Pod, pod_class: PodClass, slot: int, broken: list[Breach]
+    ) -> list[Breach]:
+        """Return the breaches of a pod, without those of terms that are left out for it."""
+        siblings = pod_class.template.siblings
+        if siblings is None or not broken or not self._is_exempt(pod, siblings.matcher):
+            return broken
+        rules = self._template_rules(pod_class.template)
+        test = _first_test(pod_class, rules)
+        others = [each for each in broken if not _is_of_affinity(each, rules.ignored)]
+        return [*others, *(each for each in test.breaches(slot) if each not in others)]
+
+    def _is_exempt(self, pod: Pod, siblings: MatcherEntry) -> bool:
+        """Whether terms are left out for a pod: the oldest of the siblings that break any of theirs."""
+        if siblings not in self._exempt:
+            breaking = (
+                each for pod_class in siblings.classes for each in self._breaking(pod_class)
+            )
+            oldest = min(breaking, key=lambda each: (each.created, key_of(each)), default=None)
+            self._exempt[siblings] = oldest
+        found = self._exempt[siblings]
+        return found is not None and key_of(found) == key_of(pod)
+
+    def _breaking(self, pod_class: PodClass) -> Iterator[Pod]:
+        """Yield the pods of a class that break affinity which is required for scheduling only."""
+        rules = self._template_rules(pod_class.template)
+        test = _AffinityTest(pod_class, rules.enduring, rules.ignored)
+        for slot in pod_class.nodes:
+            if any(_is_of_affinity(each, rules.ignored) for each in test.breaches(slot)):
+                for pod, its_class in self._cluster.placed_on(slot):
+                    if its_class is pod_class:
+                        yield pod
+
     def members(self, crowd: Crowd) -> list[tuple[Pod, PodClass]]:
-        """The pods of a crowd with their classes, by namespace and name."""
+        """Return the pods of a crowd with their classes, ordered by namespace and name."""
         found = self._crowds.get(crowd)
         if found is None:
             matched = crowd.matcher.classes
@@ -184,11 +242,26 @@ class Inspection:
             )
         return found
 
+    def everywhere(self, rivals: Rivals) -> list[tuple[Pod, PodClass]]:
+        """Return all rivals with their classes, each once."""
+        wanted: defaultdict[int, set[PodClass]] = defaultdict(set)
+        for matcher, key in rivals:
+            for pod_class in matcher.classes:
+                for slot in pod_class.nodes:
+                    if key.domain_of[slot] != NO_DOMAIN:
+                        wanted[slot].add(pod_class)
+        return [
+            (pod, pod_class)
+            for slot, classes in wanted.items()
+            for pod, pod_class in self._cluster.placed_on(slot)
+            if pod_class in classes
+        ]
+
     def _template_rules(self, template: Template) -> "_TemplateRules":
         rules = self._rules.get(template)
         if rules is None:
             rules = self._rules_of(template)
-            # Where every pod has a template of its own, keeping them costs more than it saves.
+            # If every pod has a template of its own, keeping the rules costs more than it saves.
             if template.classes > 1:
                 self._rules[template] = rules
         return rules
@@ -205,8 +278,8 @@ class Inspection:
         return tests
 
     def _rules_of(self, template: Template) -> "_TemplateRules":
-        """Only what the pods' profile filters by; all for a scheduler that is not known here."""
-        pipeline = self._cluster.pipeline(template.spec.scheduler_name)
+        """Return the rules that the pods' profile filters by; for unknown profiles, all rules."""
+        pipeline = self._cluster.pipelines.get(template.spec.scheduler_name)
 
         def counts(plugin: str) -> bool:
             return pipeline is None or pipeline.filters_with(plugin)
@@ -217,7 +290,7 @@ class Inspection:
             nodes=tuple(self._node_tests(template)) if counts(selection.NAME) else (),
             enduring=affinity[0] if affinity else (),
             ignored=affinity[1] if affinity else (),
-            apart=_matched(_anti_affinity_rules(template)) if counts(relations.NAME) else (),
+            apart=_matched(anti_affinity_rules(template)) if counts(relations.NAME) else (),
             spread=tuple(self._spread_rules(template)) if counts(spreading.NAME) else (),
         )
 
@@ -232,18 +305,15 @@ class Inspection:
 
     def _spread_rules(self, template: Template) -> Iterator["_RuledSpread"]:
         own = template.spec.topology_spread_constraints
-        indices = (
-            [i for i, each in enumerate(own) if each.when_unsatisfiable == "DoNotSchedule"]
-            if own
-            else range(len(template.hard_spread))
-        )
         place = "spec.topologySpreadConstraints" if own else "defaultTopologySpreadConstraints"
-        for index, spread in zip(indices, template.hard_spread, strict=True):
+        for spread in template.hard_spread:
             alike = (spread.counter, spread.eligibility, spread.key, spread.min_domains)
             level = self._levels.get(alike)
             if level is None:
                 level = self._levels[alike] = _Level.of(spread)
-            yield _RuledSpread(Rule(spreading.NAME, f"{place}[{index}]", "Ignored"), spread, level)
+            yield _RuledSpread(
+                Rule(spreading.NAME, f"{place}[{spread.index}]", "Ignored"), spread, level
+            )
 
 
 class _TemplateRules(NamedTuple):
@@ -251,16 +321,16 @@ class _TemplateRules(NamedTuple):
 
     nodes: "tuple[_NodeTest, ...]"
     enduring: "_Ruled"
-    """Affinity that is required during execution."""
+    """The required affinity terms that hold during execution, too."""
     ignored: "_Ruled"
-    """Affinity that is not."""
+    """The required affinity terms that are ignored during execution."""
     apart: "_Ruled"
-    """Anti-affinity."""
+    """The required anti-affinity terms."""
     spread: "tuple[_RuledSpread, ...]"
 
 
 def key_of(pod: Pod) -> ObjectName:
-    """A pod's namespace and name."""
+    """Return a pod's namespace and name."""
     return pod.namespace, pod.name
 
 
@@ -281,7 +351,7 @@ class _NodeTest:
 
 
 def node_rules(spec: PodSpec, rules: NodeRules) -> Iterator[tuple[Rule, RequiredNodes]]:
-    """Each rule of a pod on the node's labels, by itself."""
+    """Yield each rule of a pod on its node's labels, on its own."""
     if not rules.required.anything:
         return
     if rules.required.selector:
@@ -308,7 +378,7 @@ _Ruled = tuple[tuple[Rule, AffinityTerm], ...]
 
 
 def _affinity_rules(template: Template, *, per_term: bool) -> tuple[_Ruled, _Ruled]:
-    """The terms that are required during execution, and the others."""
+    """Return the affinity terms that are required during execution, and the others."""
     affinity = template.spec.affinity
     if not template.affinity or not affinity or not affinity.pod_affinity:
         return (), ()
@@ -324,7 +394,18 @@ def _affinity_rules(template: Template, *, per_term: bool) -> tuple[_Ruled, _Rul
     )
 
 
-def _anti_affinity_rules(template: Template) -> _Ruled:
+def exempt_rules(template: Template) -> Iterator[tuple[Rule, AffinityTerm]]:
+    """Yield each term of required affinity that is left out for the first pod, with its rule."""
+    affinity = template.spec.affinity
+    if affinity and affinity.pod_affinity:
+        _, ruled = _affinity_rules(template, per_term=template.affinity_per_term)
+        for term, each in zip(_terms(affinity.pod_affinity)[1], ruled, strict=True):
+            if term.first_pod_exempt:
+                yield each
+
+
+def anti_affinity_rules(template: Template) -> _Ruled:
+    """Return each term of required anti-affinity with its rule, in the order of compiling."""
     affinity = template.spec.affinity
     if not template.anti_affinity or not affinity or not affinity.pod_anti_affinity:
         return ()
@@ -336,14 +417,14 @@ def _anti_affinity_rules(template: Template) -> _Ruled:
 
 
 def _matched(rules: _Ruled) -> _Ruled:
-    """Without those that match nobody at all, which hold wherever the pod is."""
+    """Leave out terms that match no pod at all: no placement can break them."""
     return tuple((rule, term) for rule, term in rules if term.counter.total)
 
 
 def _terms(
     affinity: PodAffinity,
 ) -> tuple[tuple[PodAffinityTerm, ...], tuple[PodAffinityTerm, ...]]:
-    """The terms required during execution, and those ignored then: the order of compiling."""
+    """Return the terms required during execution, then those ignored then, as templates do."""
     return (
         affinity.required_during_scheduling_required_during_execution or (),
         affinity.required_during_scheduling_ignored_during_execution or (),
@@ -353,7 +434,7 @@ def _terms(
 def _by_key(
     written: Sequence[PodAffinityTerm], compiled: Sequence[AffinityTerm]
 ) -> tuple[AffinityTerm, ...]:
-    """The counter of each term as written, where there is one for each topology key."""
+    """Return the compiled term of each written one; there is one for each topology key."""
     by_key = {term.counter.key.name: term for term in compiled}
     return tuple(by_key[term.topology_key] for term in written)
 
@@ -365,23 +446,53 @@ def _ruled(place: str, terms: Sequence[AffinityTerm], execution: Execution) -> _
     )
 
 
-class _AffinityTest:
-    """Terms that are required during execution are judged by themselves.
+def _is_of_affinity(breach: Breach, ruled: _Ruled) -> bool:
+    return any(breach.rule == rule for rule, _ in ruled)
 
-    The others are judged as at scheduling, together with those: where each list holds by itself
-    but no pod matches both, it is the others that are broken, for they are what adds to the rest.
+
+def _first_test(pod_class: PodClass, rules: _TemplateRules) -> "_AffinityTest":
+    """Judge as for a pod of the class for which the terms with `firstPodExempt` are left out."""
+    template = pod_class.template
+    affinity = template.spec.affinity and template.spec.affinity.pod_affinity
+    assert affinity, "only such pods have siblings"
+    compiled = template.affinity_of_first
+    enduring, written = _terms(affinity)
+    kept = [index for index, term in enumerate(written) if not term.first_pod_exempt]
+    if template.affinity_per_term:
+        terms = compiled[len(enduring) :]
+    else:
+        terms = _by_key([written[index] for index in kept], compiled)
+    ignored = tuple(
+        (rules.ignored[index][0], term) for index, term in zip(kept, terms, strict=True)
+    )
+    return _AffinityTest(pod_class, rules.enduring, ignored, compiled)
+
+
+class _AffinityTest:
+    """Judges the required affinity of one class.
+
+    Terms that are required during execution are judged among themselves. The others are judged
+    together with these, as at scheduling. If each of the two lists holds by itself, but no pod
+    matches both, the breach is one of the others.
     """
 
-    def __init__(self, pod_class: PodClass, enduring: _Ruled, ignored: _Ruled) -> None:
+    def __init__(
+        self,
+        pod_class: PodClass,
+        enduring: _Ruled,
+        ignored: _Ruled,
+        together: tuple[AffinityTerm, ...] | None = None,
+    ) -> None:
         self._class = pod_class
         self._enduring = enduring
         self._ignored = ignored
         self._lasting = [term for _, term in enduring]
-        self._all = pod_class.template.affinity
+        self._all = pod_class.template.affinity if together is None else together
 
     def breaches(self, slot: int) -> Iterator[Breach]:
         unmet = unmet_terms(self._class, self._lasting, slot)
-        yield from self._told(self._enduring, unmet)
+        for breach in self._told(self._enduring, unmet):
+            yield breach._replace(rivals=self._rivals(breach.rule, slot))
         if not self._ignored:
             return
         at_scheduling = unmet_terms(self._class, self._all, slot)
@@ -393,8 +504,22 @@ class _AffinityTest:
         else:
             yield from self._told(self._ignored, [term for _, term in self._ignored])
 
+    def _rivals(self, rule: Rule, slot: int) -> Rivals | None:
+        """Return without whom the pod would be the first one that a requirement matches."""
+        per_term = self._class.template.affinity_per_term
+        terms = (
+            [term for each, term in self._enduring if each is rule] if per_term else self._lasting
+        )
+        keyed = all(term.counter.key.domain_of[slot] != NO_DOMAIN for term in terms)
+        if not keyed or not self._class.matches_all(terms):
+            return None
+        return frozenset((term.matcher, term.counter.key) for term in terms)
+
     def suspects(self, slots: Ints) -> Mask:
-        """Where some term is not met by others; the first-pod rule may excuse that."""
+        """Return a mask of the nodes where no other pod matches some term.
+
+        The first-pod rule may still allow that; `breaches` knows.
+        """
         own = self._class
         return _lonely(
             (*self._lasting, *self._all), slots, lambda term: own in term.matcher.classes
@@ -409,10 +534,19 @@ class _AffinityTest:
 def unmet_terms(
     pod_class: PodClass, terms: Sequence[AffinityTerm], slot: int
 ) -> Sequence[AffinityTerm]:
-    """The terms that a pod of the class on that node does not find met by other pods.
+    """Return the terms that no other pod satisfies for a pod of the class on that node."""
+    if pod_class.template.affinity_per_term:
+        return [each for term in terms for each in _unmet_together(pod_class, (term,), slot)]
+    return _unmet_together(pod_class, terms, slot)
 
-    While no other pod in the cluster matches, a pod that matches all terms itself only needs the
-    topology keys (the first-pod rule).
+
+def _unmet_together(
+    pod_class: PodClass, terms: Sequence[AffinityTerm], slot: int
+) -> Sequence[AffinityTerm]:
+    """Do what `unmet_terms` does for terms that are one requirement.
+
+    The first-pod rule: as long as no other pod in the cluster matches, a pod that matches all terms
+    itself only needs a node with the topology keys.
     """
     others, unmet = False, []
     for term in terms:
@@ -438,9 +572,12 @@ class _AntiAffinityTest:
         for rule, term, itself in self._terms:
             key = term.counter.key
             domain = int(key.domain_of[slot])
-            if domain != NO_DOMAIN and term.counter.counts[domain] > itself:
-                crowd = Crowd(term.matcher, key, domain)
-                yield Breach(rule, relations.ANTI_AFFINITY, crowd=crowd)
+            if domain == NO_DOMAIN or term.counter.counts[domain] <= _allowed(term, itself=itself):
+                continue
+            crowd = Crowd(term.matcher, key, domain, term.max_per_domain)
+            limited = term.max_per_domain is not None
+            reason = relations.FULL if limited else relations.ANTI_AFFINITY
+            yield Breach(rule, reason, crowd=crowd)
 
     def suspects(self, slots: Ints) -> Mask:
         itself = {id(term): matched for _, term, matched in self._terms}
@@ -451,7 +588,10 @@ class _AntiAffinityTest:
 def _lonely(
     terms: Iterable[AffinityTerm], slots: Ints, itself: Callable[[AffinityTerm], Mask | bool]
 ) -> Mask:
-    """Where the domain holds no pod that some term matches, but `itself` if that is matched."""
+    """Return a mask of `slots`: the domain holds no pod that some term matches, except for itself.
+
+    `itself` tells of a term whether it matches the pod that is judged.
+    """
     lonely = np.zeros(len(slots), dtype=np.bool_)
     for term in {id(each): each for each in terms}.values():
         lonely |= term.counter.counts.take(term.counter.key.domain_of[slots]) <= itself(term)
@@ -461,18 +601,27 @@ def _lonely(
 def _crowded(
     terms: Iterable[AffinityTerm], slots: Ints, itself: Callable[[AffinityTerm], Mask | bool]
 ) -> Mask:
-    """Where the domain holds any pod that some term matches, besides `itself`."""
+    """Return a mask of `slots`: the domain holds more pods than some term of anti-affinity allows.
+
+    `itself` tells of a term whether it matches the pod that is judged.
+    """
     crowded = np.zeros(len(slots), dtype=np.bool_)
     for term in terms:
-        crowded |= term.counter.counts.take(term.counter.key.domain_of[slots]) > itself(term)
+        pods = term.counter.counts.take(term.counter.key.domain_of[slots])
+        crowded |= pods > _allowed(term, itself=itself(term))
     return crowded
+
+
+def _allowed(term: AffinityTerm, *, itself: Mask | bool) -> Mask | int:
+    """How many matching pods a term of anti-affinity allows: the pod itself, or `maxPerDomain`."""
+    return itself if term.max_per_domain is None else term.max_per_domain
 
 
 # Topology spread
 
 
 class _Level(NamedTuple):
-    """The least count over the eligible domains of a constraint, 0 while there are too few."""
+    """The least count over the eligible domains of a constraint; 0 if there are too few domains."""
 
     least: int
     enough_domains: bool
@@ -513,7 +662,7 @@ class _SpreadTest:
         return np.ones(len(slots), dtype=np.bool_)
 
     def _skew(self, ruled: _RuledSpread, slot: int, *, itself: bool) -> int:
-        """With one pod less in the domain, where it is counted, and then itself again."""
+        """Compute the skew as if the pod were placed anew: without it, then with it."""
         spread, least = ruled.spread, ruled.level.least
         if spread.counter is None:
             return itself - least

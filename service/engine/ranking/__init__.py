@@ -1,1 +1,1 @@
-"""Finds the best node for a pod, from cached ranks instead of a pass over all nodes."""
+"""Finding the best node for a pod from cached ranks, without a pass over all nodes."""

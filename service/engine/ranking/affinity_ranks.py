@@ -1,10 +1,11 @@
-"""Ranks with what affinity to other pods adds, over a key of many domains (the hostname, mostly).
+"""Ranks with the scores for affinity added, for a topology key of many domains (mostly hostname).
 
-InterPodAffinity scores a node by where its sum of weights lies between the least and the greatest of the feasible
-nodes. Pods that attract each other raise the greatest with each placement, which changes the scores of all nodes, but a
-placement changes the sums of the nodes of one domain only: these sums are what is kept (`Levels`). Without, preferred
-anti-affinity takes 72 µs a pod in place of 50 at 5,000 nodes, 316 in place of 58 at 50,000; preferred affinity 80 in
-place of 40, and 370 in place of 63.
+InterPodAffinity scores a node by where its sum of weights lies between the least and the greatest
+sum of the feasible nodes. If pods attract each other, each placement raises the greatest sum, which
+changes the scores of all nodes. But it changes the sums of the nodes of one domain only, so the
+sums are what is kept (`Levels`). Measured without levels and with them: a pod with preferred
+anti-affinity takes 72 and 50 µs at 5,000 nodes, 316 and 58 µs at 50,000; one with preferred
+affinity takes 80 and 40 µs at 5,000 nodes, 370 and 63 µs at 50,000.
 """
 
 from service.engine.plugin import Scale
@@ -14,15 +15,21 @@ from service.engine.state.nodes import NodeTable
 from service.engine.state.views import Weighed, WeighedSum
 
 PATIENCE = 4
-"""To look at all nodes so many times costs what putting them in order costs, 0.15 ms at 5,000 nodes."""
+"""Putting the nodes in order (0.15 ms at 5,000 nodes) costs as much as so many passes over all
+nodes."""
 REPAIRS_MAX = 64
-"""With more nodes changed all are looked at."""
+"""If more nodes have changed, a pass over all nodes costs less than the repair."""
 LEVELS_MAX = 64
-"""Each level is looked at for each pod, which takes 0.8 µs; to look at all of 5,000 nodes takes 30, of 50,000 300."""
+"""Every level is looked at for each pod, which takes 0.8 µs; a pass over all nodes takes 30 µs at
+5,000 nodes, and 300 µs at 50,000."""
 
 
 class AffinityRanks:
-    """Of one set of terms that share their key, where nothing else depends on who is feasible."""
+    """The ranks for one set of affinity terms of one topology key.
+
+    It can be used only if nothing else that is added to the ranks depends on which nodes are
+    feasible.
+    """
 
     __slots__ = ("_key", "_levels", "_nodes", "_passes", "_usage_seen", "_view")
 
@@ -31,14 +38,14 @@ class AffinityRanks:
         self._key = terms[0].counter.key
         self._view = WeighedSum(terms)
         self._levels: Levels | None = None
-        """None as long as looking at all nodes is cheaper."""
+        """None while a pass over all nodes is cheaper."""
         self._usage_seen = 0
         self._passes = 0
-        """How often all nodes were looked at for want of levels."""
+        """How often a pass over all nodes was made because there were no levels."""
 
     @property
     def levels(self) -> Levels | None:
-        """The feasible nodes by their sums; None as long as looking at all nodes is cheaper."""
+        """The feasible nodes by their sums; None while a pass over all nodes is cheaper."""
         return self._levels
 
     @property
@@ -47,10 +54,10 @@ class AffinityRanks:
         return self._view.size_in_bytes + (0 if levels is None else levels.size_in_bytes)
 
     def best(self, ranks: Ints, tie: int, scale: Scale) -> tuple[int, int] | None:
-        """The slot of the greatest rank, and that rank.
+        """Return the slot of the greatest rank, and that rank.
 
-        None where looking at all nodes is cheaper, and where no node is feasible. `ranks`, shape (nodes,), are those
-        without affinity.
+        Returns None if a pass over all nodes is cheaper, or if no node is feasible. `ranks`, shape
+        (nodes,), int64, are those without affinity.
         """
         if self._levels is not None and not self._repair(ranks, self._levels):
             self._levels = None
@@ -64,7 +71,7 @@ class AffinityRanks:
         return levels.best(tie, scale) if levels else None
 
     def _build(self, ranks: Ints) -> Levels | None:
-        """Put all nodes in order; None where their sums differ too much."""
+        """Put all nodes on levels; return None if there are too many different sums."""
         sums = self._view.values()
         self._usage_seen = self._nodes.usage_log.position
         if len(distinct(sums[ranks >= 0])) > LEVELS_MAX:
@@ -72,7 +79,7 @@ class AffinityRanks:
         return Levels(self._nodes.layout(None), sums, ranks)
 
     def _repair(self, ranks: Ints, levels: Levels) -> bool:
-        """Bring up to date the nodes whose sum or pods changed; False where that is dearer than to begin anew."""
+        """Update the nodes whose sum or pods changed; return False if rebuilding is cheaper."""
         domains, members = self._view.repair(), self._key.members
         used = self._nodes.usage_log.since(self._usage_seen)
         if domains is None or used is None:

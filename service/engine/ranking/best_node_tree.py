@@ -1,8 +1,10 @@
-"""The best node found from the root of a tree, without looking at every node.
+"""A tree in which the best node is found from the root, without looking at every node.
 
-The nodes are the leaves of a binary trie over their tie-breaks; each branch knows the greatest score below it. Among
-equal scores the way down takes at each bit what the pod's own tie-break makes the greater. A key of few domains has one
-such tree per domain, so that what a pod's relations add or forbid by domain is decided at the roots.
+The nodes are at the leaves of a binary trie over their tie-breaks; each branch knows the greatest
+score below it. If the scores of both children are equal, the way down takes, at each bit, the child
+that the pod's own tie-break makes the greater. For a topology key of few domains there is one such
+tree for each domain, so that what a pod's relations add or forbid by domain is decided at the
+roots.
 """
 
 from collections.abc import Sequence
@@ -15,11 +17,12 @@ from service.engine.state.tree_layout import Layout
 from service.engine.state.vetoes import Vetoes
 
 DISAPPOINTMENTS_MAX = 32
-"""After so many leaves of the greatest score whose nodes are all excluded, all nodes are looked at."""
+"""After so many leaves at which all nodes of the greatest score are excluded, a pass over all nodes
+is cheaper."""
 
 
 class BestNodeTree:
-    """The greatest score below each branch, repaired leaf by leaf; negative where there is none."""
+    """The greatest score below each branch, repaired leaf by leaf; negative if nothing fits."""
 
     __slots__ = (
         "_branches",
@@ -33,7 +36,10 @@ class BestNodeTree:
     )
 
     def __init__(self, layout: Layout, ranks: Ints) -> None:
-        """Given the ranks, shape (nodes,), whose later changes `repair` is told of."""
+        """Build the trees from ranks, shape (nodes,), int64, which they share.
+
+        After a change of a rank, call `repair`.
+        """
         self.layout = layout
         self._ranks = ranks.data
         self._leaf_of, self._order, self._starts = layout.leaf_of, layout.order, layout.starts
@@ -49,11 +55,11 @@ class BestNodeTree:
 
     @property
     def size_in_bytes(self) -> int:
-        """Of the scores, each an integer of its own in a list."""
+        """The size of the scores, which are separate integers in a list."""
         return 40 * len(self._scores)
 
     def repair(self, slot: int) -> None:
-        """The rank of a node has changed."""
+        """Update the branches above a node whose rank has changed."""
         scores, leaf = self._scores, self._leaf_of[slot]
         scores[leaf] = self._greatest_at(leaf)
         branch = leaf % self._branches
@@ -74,13 +80,14 @@ class BestNodeTree:
         return greatest >> TIE_BITS
 
     def top(self, tree: int) -> int:
-        """The greatest score in a tree."""
+        """Return the greatest score in a tree."""
         return self._scores[tree * self._branches + 1]
 
     def find(self, tree: int, tie: int, vetoes: Sequence[Vetoes]) -> int:
-        """The slot with the greatest score in a tree that nothing excludes, the best for a tie-break.
+        """Return the slot with the greatest score in a tree that no veto excludes.
 
-        -1 where all nodes of that score are excluded, or so many that others may do it quicker.
+        Among equal scores it is the best for the tie-break `tie`. Returns -1 if all nodes of that
+        score are excluded, or so many of them that a pass over all nodes may be quicker.
         """
         scores, leaves, root = self._scores, self._leaves, tree * self._branches
         top = scores[root + 1]

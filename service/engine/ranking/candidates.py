@@ -15,7 +15,7 @@ from service.engine.state.views import Weighed
 
 
 class Candidates:
-    """Nodes with a rank of `rows` that no rule on other pods vetoes."""
+    """The nodes that are feasible by the ranks of `rows` and that no rule on other pods vetoes."""
 
     def __init__(
         self,
@@ -28,12 +28,12 @@ class Candidates:
         self._nodes = nodes
         self._vetoes = vetoes
         self._only = only
-        """The slots that may be chosen, where they are few; None for all."""
+        """The slots that may be chosen, if they are few; None for all."""
         self._ranks: Ints | None = None
 
     @property
     def ranks(self) -> Ints:
-        """Shape (nodes,): score above tie-break; negative for nodes that are left out."""
+        """The ranks, shape (nodes,), int64: score above tie-break, or negative if left out."""
         if self._ranks is None:
             self._ranks = vetoed(self.rows.ranks, (each.nodes for each in self._vetoes))
             if self._only is not None:
@@ -45,30 +45,38 @@ class Candidates:
 
     @property
     def infeasible(self) -> Ints:
-        """Shape (nodes,): -1 for nodes that are left out, else 0."""
+        """A mask of shape (nodes,), int64: -1 for nodes that are left out, else 0."""
         return self.ranks >> SIGN_BIT
 
     def has(self, slot: int) -> bool:
-        """Whether a node is among them."""
+        """Whether a node is a candidate."""
         return (self._only is None or slot in self._only) and self._rank_at(slot) >= 0
 
+    def only(self, slot: int) -> "Candidates":
+        """Return the same with only one node that may be chosen."""
+        return Candidates(self._nodes, self.rows, self._vetoes, only=[slot])
+
     def vacant(self, key: TopologyKey) -> list[bool]:
-        """Per domain of a key of few: whether no candidate is in it; last, of those without it."""
+        """Return for each domain of a key with few domains whether it has no candidate.
+
+        The last entry is for the nodes without the key.
+        """
         vetoed = [each.by_domain for each in self._vetoes if each.key is key and each.by_domain]
         if self._only is not None or len(vetoed) < len(self._vetoes):
             occupied = np.zeros(key.capacity + 1, dtype=np.bool_)
             occupied[key.domain_of[self.ranks >= 0]] = True
             return [not each for each in occupied.tolist()]
-        vacant = [not nodes for nodes in self.rows.feasible_in(key)]
+        vacant = self.rows.vacant_in(key)
         for by_domain in vetoed:
             vacant = [one or veto < 0 for one, veto in zip(vacant, by_domain, strict=True)]
         return vacant
 
     def best(self, scores: Sequence[DomainScores | Ints], tie: int) -> tuple[int, int]:
-        """The slot of the greatest rank with `scores` added, and that rank: negative without any.
+        """Return the slot of the greatest rank with `scores` added, and that rank.
 
-        Scores have their weights; those per node, shape (nodes,), are shifted as ranks are. `tie`
-        is the pod's part of the tie-break. There must be nodes.
+        The rank is negative if there is no candidate. Scores include their weights; those per node,
+        shape (nodes,), int64, are shifted by TIE_BITS as ranks are. `tie` is the pod's part of the
+        tie-break. There must be nodes.
         """
         if self._only is not None:
             return self._best_of(self._only, scores, tie)
@@ -87,7 +95,10 @@ class Candidates:
     def best_by_affinity(
         self, terms: tuple[Weighed, ...], scale: Scale, tie: int
     ) -> tuple[int, int] | None:
-        """The same where affinity terms are all that scores; None where it is not known without looking at all."""
+        """Return what `best` returns if affinity terms are the only scores to add.
+
+        This takes no pass over all nodes; it returns None if only such a pass can tell.
+        """
         key = terms[0].counter.key
         if self._only is not None or self._vetoes or key.has_few_domains or self.rows.raw:
             return None
@@ -98,7 +109,7 @@ class Candidates:
     def _best_of(
         self, slots: Sequence[int], scores: Sequence[DomainScores | Ints], tie: int
     ) -> tuple[int, int]:
-        """The same among few, in plain integers."""
+        """Do what `best` does for few slots, in plain integers."""
         best, greatest = 0, VETO
         for slot in slots:
             rank = self._rank_at(slot)
@@ -119,7 +130,7 @@ class Candidates:
     def _best_of_tree(
         self, scores: Sequence[DomainScores | Ints], tie: int
     ) -> tuple[int, int] | None:
-        """The same from the roots; None where it is not known there, or looking at all is cheaper."""
+        """Do what `best` does by trees; return None if they cannot tell or cost more."""
         by_domain = [each for each in scores if isinstance(each, DomainScores)]
         key = by_domain[0].key if by_domain else self._excluding_key()
         if len(by_domain) < len(scores) or any(each.key is not key for each in by_domain):
@@ -145,14 +156,14 @@ class Candidates:
         return best, greatest
 
     def _excluding_key(self) -> TopologyKey | None:
-        """The key of few domains of which a rule leaves less than half of the nodes."""
+        """Return the first key with few domains of which a rule leaves under half of the nodes."""
         for each in self._vetoes:
             if each.by_domain and each.spared * 2 < self._nodes.size:
                 return each.key
         return None
 
     def _offsets(self, key: TopologyKey, scores: list[DomainScores]) -> list[int]:
-        """What is added to the score of each domain; far below zero where a rule excludes it."""
+        """Return what is added to the score of each domain; far below zero for a veto."""
         offsets = [0] * (key.capacity + 1)
         for each in scores:
             for domain, score in enumerate(each.scores):
@@ -166,7 +177,7 @@ class Candidates:
 
 
 def vetoed(ranks: Ints, vetoes: Iterable[Ints]) -> Ints:
-    """The ranks, negative where any rule excludes the node."""
+    """Return the ranks, shape (nodes,), int64; negative for nodes that a veto excludes."""
     for each in vetoes:
         ranks = ranks | each
     return ranks

@@ -1,7 +1,7 @@
-"""Ranks that depend on the node alone, cached per rules and repaired node by node.
+"""Ranks that depend on the node alone, cached for each set of rules and repaired node by node.
 
-`ranks` combines what is final: score above tie-break, negative where a filter fails. After a placement
-one entry changes; everything else stays.
+A rank in `ranks` has the sum of all scores that need no normalising above the tie-break; it is
+negative if a filter fails. After a placement only one entry changes.
 """
 
 import numpy as np
@@ -19,17 +19,17 @@ from service.engine.state.topology import TopologyKey
 from service.engine.state.views import Weighed
 
 PASSES_BEFORE = 8
-"""To look at all nodes so many times costs what a `BestNodeTree` costs."""
+"""Building a `BestNodeTree` costs as much as so many passes over all nodes."""
 SCALARS_MAX = 32
-"""Up to so many nodes plain integers are quicker than short arrays."""
+"""For at most so many nodes, plain integers are quicker than short arrays."""
 AFFINITIES_KEPT = 8
-"""Sets of affinity terms, the least recently used going first."""
+"""How many sets of affinity terms are kept; the least recently used is dropped first."""
 REBUILD_SHARE = 8
-"""With more than a eighth of the nodes dirty, rebuilding whole is cheaper than repairing."""
+"""If more than an eighth of the nodes have changed, rebuilding is cheaper than repairing."""
 
 
 class RowCache:
-    """One `NodeRules` under one `Pipeline`."""
+    """The ranks of all nodes for one `NodeRules` under one `Pipeline`."""
 
     __slots__ = (
         "_affinities",
@@ -62,27 +62,30 @@ class RowCache:
         self._scores = [each for each in pipeline.usage_scores if each[0].scores_for(rules)]
         self._static = site.mask.data
         self.ranks: Ints = np.zeros(0, dtype=np.int64)
-        """Shape (nodes,): local score << TIE_BITS | tie hash, or `VETO`."""
+        """The ranks, shape (nodes,), int64: `score << TIE_BITS | tie hash`, or `VETO`."""
         self._cells = self.ranks.data
         self._feasible: dict[TopologyKey, tuple[int, list[int]]] = {}
-        """Per key, and its version: the feasible nodes of each domain, last of those without."""
+        """For each key, its version and the number of feasible nodes in each domain; the last
+        number is of the nodes without the key."""
         self._passes = 0
-        """How often all nodes were looked at since the ranks were made."""
+        """How many passes over all nodes were made since the ranks were built."""
         self._trees: dict[TopologyKey | None, BestNodeTree] = {}
         self._affinities: dict[tuple[Weighed, ...], AffinityRanks] = {}
         self.raw = site.raw
-        """Scores still to be normalised, for those that are not 0 everywhere."""
+        """Scores that have to be normalised for each placement, without those that are 0
+        everywhere."""
         self.constant = 0
-        """What the scores that are 0 on every node add once normalised."""
+        """The sum that plugins with raw scores of 0 everywhere add to each node once normalised."""
         self.size_in_bytes = 0
-        """With what it shares with the rules of the same site."""
+        """The size of all arrays, including those that are shared with other rules of the same
+        `site`."""
         self.bytes_counted = 0
-        """Of these, by whoever keeps many of them."""
+        """The part of `size_in_bytes` that the `Cluster` has added to its sum."""
         self._nodes_seen = -1
         self._usage_seen = -1
 
     def refresh(self) -> None:
-        """Bring everything up to the present state of the nodes."""
+        """Bring everything to the present state of the nodes."""
         nodes = self._nodes
         usage = nodes.usage_log.position
         if nodes.version != self._nodes_seen:
@@ -92,7 +95,7 @@ class RowCache:
         self._nodes_seen, self._usage_seen = nodes.version, usage
 
     def _repair_since(self, position: int) -> None:
-        """The nodes whose pods changed since then."""
+        """Update the nodes whose pods have changed since this position of the usage log."""
         nodes = self._nodes
         last = nodes.usage_log.since(position)
         if last is not None and len(last) <= SCALARS_MAX:
@@ -110,17 +113,23 @@ class RowCache:
             self.ranks[rows] = self._ranks_of(rows)
             self._measure()
 
-    def feasible_in(self, key: TopologyKey) -> list[int]:
-        """Feasible nodes per domain of a key of few; the last entry is of nodes without it."""
+    def vacant_in(self, key: TopologyKey) -> list[bool]:
+        """Return for each domain of a key with few domains whether no node in it is feasible.
+
+        The last entry is for the nodes without the key.
+        """
         found = self._feasible.get(key)
         if found is None or found[0] != key.version:
             domains = key.domain_of[self.ranks >= 0] + 1
             counts = np.bincount(domains, minlength=key.capacity + 1).tolist()
             found = self._feasible[key] = (key.version, [*counts[1:], counts[0]])
-        return found[1]
+        return [not nodes for nodes in found[1]]
 
     def best_node_tree(self, key: TopologyKey | None) -> BestNodeTree | None:
-        """Over all nodes, or per domain of a key of few; None while looking at all nodes is cheaper."""
+        """Return a tree over all nodes, or for a key with few domains one tree for each domain.
+
+        Returns None while a pass over all nodes is cheaper.
+        """
         found = self._trees.get(key)
         if found is None or (key is not None and found.layout.version != key.version):
             self._passes += 1
@@ -133,9 +142,9 @@ class RowCache:
     def best_by_affinity(
         self, terms: tuple[Weighed, ...], scale: Scale, tie: int
     ) -> tuple[int, int] | None:
-        """As `Candidates.best`, where affinity terms of one key are all that is added to the ranks.
+        """Do what `Candidates.best` does if only affinity terms of one key are to be added.
 
-        None where looking at all nodes is cheaper.
+        Returns None if a pass over all nodes is cheaper, or if no node is feasible.
         """
         found = self._affinities.pop(terms, None) or AffinityRanks(self._nodes, terms)
         self._affinities[terms] = found
@@ -148,7 +157,7 @@ class RowCache:
         return best
 
     def _forget(self) -> None:
-        """What follows from the ranks of all nodes, because many change."""
+        """Drop what was derived from the ranks of all nodes, as many of them change."""
         self._affinities.clear()
         self._feasible.clear()
         self._trees.clear()
@@ -164,13 +173,13 @@ class RowCache:
         self._measure()
 
     @property
-    def tournaments(self) -> tuple[BestNodeTree, ...]:
-        """In which the best node is found without a pass over all."""
+    def trees(self) -> tuple[BestNodeTree, ...]:
+        """The trees that are kept."""
         return tuple(self._trees.values())
 
     @property
     def affinities(self) -> tuple[AffinityRanks, ...]:
-        """The orders that sets of affinity terms give, the least recently used first."""
+        """The ranks by affinity terms that are kept, the least recently used first."""
         return tuple(self._affinities.values())
 
     def _measure(self) -> None:
@@ -179,7 +188,7 @@ class RowCache:
         self.size_in_bytes = int(self.ranks.nbytes) + self._site.size_in_bytes + ordered
 
     def _ranks_of(self, rows: Rows) -> Ints:
-        """Shape (rows,)."""
+        """Compute the ranks of some nodes, shape (rows,), int64."""
         nodes, rules, fixed = self._nodes, self._rules, self._site.scores
         mask: Mask = at(self._site.mask, rows)
         for plugin in self._filters:
@@ -197,7 +206,7 @@ class RowCache:
         return ranks
 
     def _repair(self, slot: int) -> None:
-        """One node whose pods changed, in plain integers."""
+        """Update the rank of one node whose pods have changed, in plain integers."""
         before = self._cells[slot]
         after = self._rank_at(slot)
         self._cells[slot] = after

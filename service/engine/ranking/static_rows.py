@@ -1,7 +1,7 @@
-"""What a pod's rules make of the nodes themselves, whatever is placed on them and however much it asks.
+"""Masks and scores that depend on the nodes themselves and a pod's rules, not on placed pods.
 
-Pods that differ in amounts and ports alone share it (`NodeRules.site`), so that a pod with requests seen never before
-costs one look at what is free.
+They do not depend on how much a pod requests either. Pods that differ only in amounts and ports
+share them (`NodeRules.site`), so for a pod with new requests only what is free has to be computed.
 """
 
 from typing import NamedTuple
@@ -21,11 +21,11 @@ class RawScore(NamedTuple):
     plugin: NodePlugin
     weight: int
     scores: Ints
-    """Shape (nodes,)."""
+    """The scores, shape (nodes,), int64."""
 
 
 class StaticRows:
-    """One `NodeRules.site` under one `Pipeline`."""
+    """The masks and scores for one `NodeRules.site` under one `Pipeline`."""
 
     __slots__ = (
         "_filters",
@@ -46,20 +46,22 @@ class StaticRows:
         self._filters = [each for each in pipeline.static_filters if each.applies(rules)]
         self._seen = -1
         self.mask: Mask = np.zeros(0, dtype=np.bool_)
-        """Shape (nodes,): nodes that pass the filters that look at nothing else."""
+        """A mask of shape (nodes,): the nodes that pass the filters that read only the node."""
         self.scores: Ints | None = None
-        """Shape (nodes,): the weighed sum of what is final; None where it is 0 everywhere."""
+        """The weighed sum of the scores that need no normalising, shape (nodes,), int64; None if it
+        is 0 everywhere."""
         self.raw: list[RawScore] = []
-        """Scores still to be normalised, for those that are not 0 everywhere."""
+        """Scores that have to be normalised for each placement, without those that are 0
+        everywhere."""
         self.constant = 0
-        """What the scores that are 0 on every node add once normalised."""
+        """The sum that plugins with raw scores of 0 everywhere add to each node once normalised."""
 
     @property
     def size_in_bytes(self) -> int:
         return int(self.mask.nbytes + 8 * len(self.mask) * len(self.raw))
 
     def refresh(self) -> None:
-        """Bring everything up to the present nodes."""
+        """Bring everything to the present state of the nodes."""
         if self._seen != self._nodes.version:
             self._rebuild()
             self._seen = self._nodes.version
@@ -77,7 +79,7 @@ class StaticRows:
                 self._add(plugin, weight, scores)
 
     def _add(self, plugin: NodePlugin, weight: int, scores: Ints) -> None:
-        """What is 0 on every node is not kept."""
+        """Add a plugin's scores to what is kept; scores of 0 on every node become a constant."""
         if not scores.any():
             nothing = scores[:1]
             self.constant += weight * int(plugin.normalize(nothing, nothing)[0])

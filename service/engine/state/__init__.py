@@ -1,1 +1,1 @@
-"""What the engine knows of a cluster: columns of nodes, classes of pods, and counters of their relations."""
+"""The engine's state: columns of nodes, classes of pods, and counters of pods' relations."""

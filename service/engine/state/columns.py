@@ -1,4 +1,4 @@
-"""Growable NumPy columns over node slots and over topology domains, and the log of dirty nodes."""
+"""NumPy columns that can grow, over node slots or topology domains, and logs of what changed."""
 
 from collections.abc import Hashable, Iterator
 from typing import Any, Generic, TypeVar
@@ -12,21 +12,24 @@ Ids = npt.NDArray[np.int32]
 Slots = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp] | slice
-"""Which nodes to compute: an index array, or a slice over all of them."""
+"""The slots to compute: an array of indices, or a slice over all slots."""
 
 ALL = slice(None)
 
 
 def at(values: npt.NDArray[T_co], rows: Rows) -> npt.NDArray[T_co]:
-    """Shape (rows,); a view of all of them. `take` costs less than indexing."""
+    """Return `values` at `rows`, shape (rows,); for a slice, a view of all.
+
+    `take` costs less than indexing.
+    """
     return values if isinstance(rows, slice) else values.take(rows)
 
 
 class Column:
-    """One value per slot. `values` is a view of the used part; writes go through it.
+    """One value for each slot. `values` is a view of the used part; writes go through it.
 
-    `cells` is the same memory for one slot at a time, unused ones included: plain integers,
-    several times quicker than NumPy's scalars.
+    `cells` is the same memory, with the unused slots, for access to single slots: it holds plain
+    integers, which are several times quicker than NumPy's scalars.
     """
 
     __slots__ = ("_base", "_fill", "cells", "values")
@@ -38,7 +41,7 @@ class Column:
         self.cells = self._base.data
 
     def resize(self, size: int) -> None:
-        """Show `size` slots; new ones hold the fill value."""
+        """Set the number of slots to `size`; new slots hold the fill value."""
         if size > len(self._base):
             grown = np.full(size + size // 2, self._fill, dtype=self._base.dtype)
             grown[: len(self._base)] = self._base
@@ -48,34 +51,33 @@ class Column:
 
 
 class DirtyLog:
-    """The slots that changed, in order, so that each cache repairs only what it missed.
+    """The slots (or domains) that changed, in order, so that a cache repairs only what it missed.
 
-    A ring in effect: a reader whose position has been dropped rebuilds whole (`since` is None).
+    Old entries are dropped: a reader that needs them gets None from `since`, and has to rebuild.
     """
 
-    __slots__ = ("_entries", "_limit", "_start")
+    __slots__ = ("_entries", "_limit", "_start", "position")
 
     def __init__(self, limit: int) -> None:
         self._entries: list[int] = []
         self._start = 0
         self._limit = limit
+        self.position = 0
+        """How many slots were ever appended."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    @property
-    def position(self) -> int:
-        return self._start + len(self._entries)
-
     def append(self, slot: int) -> None:
         self._entries.append(slot)
+        self.position += 1
         if len(self._entries) > self._limit:
             half = len(self._entries) // 2
             del self._entries[:half]
             self._start += half
 
     def since(self, position: int) -> list[int] | None:
-        """The slots from `position` on; None if they are no longer known."""
+        """Return the slots from `position` on; None if they are no longer known."""
         if position < self._start:
             return None
         return self._entries[position - self._start :]
@@ -85,7 +87,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Interner(Generic[T]):
-    """Small integers for values that recur; freed ids are used again."""
+    """Gives small integers to values that recur; freed integers are used again."""
 
     __slots__ = ("_free", "ids", "values")
 

@@ -1,10 +1,11 @@
-"""Pods counted per topology domain, kept up to date by every change instead of recounted.
+"""Counts of pods in topology domains, updated with every change instead of recounted.
 
-A counter belongs to one topology key and is told of each pod that it counts by `add(slot, ±k)`.
-Who is told of what is decided once per pod class (`service.engine.state.classes`).
+A counter belongs to one topology key; `add(slot, ±k)` tells it of pods that it counts. Which pods
+it counts is decided once for each class (`service.engine.state.classes`).
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from typing_extensions import override
@@ -15,17 +16,17 @@ from service.engine.state.topology import NO_DOMAIN, TopologyKey
 
 
 class DomainCounter:
-    """How many pods (or owners of a term) each domain of a key holds."""
+    """The number of pods, or of owners of a term, in each domain of a key."""
 
     __slots__ = ("_cells", "_counts", "changed", "key", "total")
 
     def __init__(self, key: TopologyKey) -> None:
         self.key = key
         self.total = 0
-        """Pods on nodes that have the key."""
+        """The number of pods on nodes that have the key."""
         self._keep(np.zeros(key.capacity + 1, dtype=np.int64))
         self.changed = DirtyLog(limit=256)
-        """Domains whose count changed."""
+        """The domains whose count has changed."""
 
     def add(self, slot: int, pods: int) -> None:
         domain = self.key.cells[slot]
@@ -41,7 +42,10 @@ class DomainCounter:
 
     @property
     def counts(self) -> Ints:
-        """Shape (capacity + 1,): pods per domain; the last entry is zero, for index -1."""
+        """The counts by domain, shape (capacity + 1,), int64.
+
+        The last entry is always 0: it is read with the index -1, for nodes without the key.
+        """
         if len(self._counts) <= self.key.capacity:
             self._grow()
         return self._counts
@@ -50,7 +54,10 @@ class DomainCounter:
         return self._cells[domain] if domain < len(self._cells) else 0
 
     def held_domains(self) -> list[int]:
-        """Per domain `VETO` if it holds any, else 0; last, 0 for nodes without the key."""
+        """Return for each domain `VETO` if it holds any pod, else 0.
+
+        The last entry is 0, for nodes without the key.
+        """
         return [VETO if pods else 0 for pods in self.counts.tolist()]
 
     def _grow(self) -> None:
@@ -64,16 +71,55 @@ class DomainCounter:
         self._cells = counts.data
 
 
-class Eligibility:
-    """A set of nodes that spreading counts over: those with all keys that the policies let in.
+class DomainLimit(NamedTuple):
+    """The domains that are full for a pod, as a rule of anti-affinity allows no more in them."""
 
-    `mask` has the shape (nodes,). `nodes_of` gives, per key, the eligible nodes per domain, which
-    says what domains there are.
+    pods: DomainCounter
+    """The pods that the rule matches."""
+    full_at: int
+    """With so many of them, at least 1, a domain takes the pod no longer."""
+    owners: DomainCounter | None = None
+    """The pods that have the rule, if they are placed: only their domains can be full."""
+
+    @property
+    def key(self) -> TopologyKey:
+        return self.pods.key
+
+    @property
+    def counts(self) -> Ints:
+        """Return 1 for each full domain, else 0, shape (capacity + 1,), int64.
+
+        The last entry is 0, for nodes without the key.
+        """
+        full = self.pods.counts >= self.full_at
+        if self.owners is not None:
+            full &= self.owners.counts > 0
+        return full.astype(np.int64)
+
+    def in_domain(self, domain: int) -> int:
+        """Return 1 for a full domain, else 0."""
+        owned = self.owners is None or self.owners.in_domain(domain) > 0
+        return int(owned and self.pods.in_domain(domain) >= self.full_at)
+
+    def held_domains(self) -> list[int]:
+        """Return for each domain `VETO` if it is full, else 0; the last entry is 0."""
+        return [VETO if full else 0 for full in self.counts.tolist()]
+
+
+Held: TypeAlias = DomainCounter | DomainLimit
+"""What closes a domain to a pod: any pod that is counted there, or as many as a rule allows."""
+
+
+class Eligibility:
+    """A set of nodes over which spreading counts: those with all keys that the policies let in.
+
+    `mask` has the shape (nodes,). `nodes_of` has for each key the number of eligible nodes in each
+    domain: a domain exists for the constraint if it has any.
     """
 
     def __init__(self, keys: Iterable[TopologyKey], size: int) -> None:
         self.users = 0
-        """Spread rules that count over this set."""
+        """How many spread rules count over this set."""
         self._mask = Column(np.bool_, 0, size)
         self.nodes_of: dict[str, DomainCounter] = {key.name: DomainCounter(key) for key in keys}
 
@@ -101,7 +147,7 @@ class Eligibility:
 
 
 class SpreadCounter(DomainCounter):
-    """Counts only pods on eligible nodes."""
+    """Counts only the pods on eligible nodes."""
 
     __slots__ = ("eligibility",)
 

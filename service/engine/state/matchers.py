@@ -1,7 +1,7 @@
-"""Which pods a term or a spread constraint speaks of, in a form that can be interned.
+"""Matchers: the pods that a term or a spread constraint is about, in a form that can be interned.
 
-Equal matchers written in different ways (labels or expressions, in any order) are one value, so
-that they share their counters.
+Equal matchers that are written in different ways (labels or expressions, in any order) become equal
+values, so that they share their counters.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from service.model.objects import LabelSelector, PodAffinityTerm
 
 
 class Requirement(NamedTuple):
-    """One requirement on labels; NotIn and DoesNotExist hold where the key is absent."""
+    """One requirement on labels; NotIn and DoesNotExist hold, too, if the key is absent."""
 
     key: str
     operator: str
@@ -31,13 +31,14 @@ class Requirement(NamedTuple):
 
 
 Selector = frozenset[Requirement]
-"""All must hold; empty matches everything. A selector that matches nothing is None instead."""
+"""All requirements must hold; an empty set matches everything. None stands for a selector that
+matches nothing."""
 
 EVERYTHING: Selector = frozenset()
 
 
 def compile_selector(selector: LabelSelector | None) -> Selector | None:
-    """Labels and expressions as one set of requirements; None stays None."""
+    """Turn labels and expressions into one set of requirements; None stays None."""
     if selector is None:
         return None
     labels = (
@@ -54,16 +55,30 @@ def compile_selector(selector: LabelSelector | None) -> Selector | None:
 class NamespaceRule(NamedTuple):
     """The union of the named namespaces and of those whose labels the selector matches.
 
-    A namespace that was never stored has no labels. Kubernetes resolves the selector of an
-    incoming pod's term to the names of stored namespaces (`stored_only`), and evaluates that of a
-    placed pod's term on the labels; the two differ where a selector matches the absence of labels.
+    Those that `excepted` matches are left out of both.
+
+    A namespace that was never stored has no labels. Kubernetes treats terms in two ways: it
+    resolves the selector in a term of an incoming pod to the names of stored namespaces
+    (`stored_only`), but evaluates that of a placed pod on the labels. The two differ if a selector
+    matches absent labels.
     """
 
     names: frozenset[str]
     selector: Selector | None
     stored_only: bool = False
+    excepted: Selector | None = None
 
     def holds(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
+        return self.names_or_selects(namespace, labels) and not self.excepts(labels)
+
+    def excepts(self, labels: Mapping[str, str] | None) -> bool:
+        """Whether a namespace with these labels is left out."""
+        if self.excepted is None:
+            return False
+        return all(each.holds(labels or {}) for each in self.excepted)
+
+    def names_or_selects(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
+        """Do what `holds` does as if none were left out."""
         if namespace in self.names:
             return True
         if self.selector is None or (labels is None and self.stored_only):
@@ -72,40 +87,68 @@ class NamespaceRule(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What matchers read of a pod."""
+    """The parts of a pod that matchers read."""
 
     namespace: str
     namespace_labels: Mapping[str, str] | None
-    """None for a namespace that is not stored."""
+    """None if the namespace is not stored."""
     labels: Mapping[str, str]
     terminating: bool
 
 
 class TermMatcher(NamedTuple):
-    """Pods in certain namespaces with certain labels."""
+    """Matches pods in certain namespaces with certain labels."""
 
     namespaces: NamespaceRule
     selector: Selector | None
-    except_namespaces: frozenset[str] = frozenset()
-    """Daemon namespaces, whose pods required anti-affinity neither sees nor hits."""
+    daemons: frozenset[str] = frozenset()
+    """Daemon namespaces: the rule is left out between their pods and all others."""
+    of_daemon: bool = False
+    """Whether the pod that has the rule is itself in a daemon namespace."""
     terminating_too: bool = True
 
     def matches(self, subject: Subject) -> bool:
+        """Whether the rule is about a pod."""
+        return not self._exempts(subject) and self._selects(subject)
+
+    def leaves_out(self, subject: Subject) -> bool:
+        """Whether the rule would be about a pod if daemons were not exempt."""
+        return self._exempts(subject) and self._selects(subject)
+
+    def excepts(self, subject: Subject) -> bool:
+        """Whether the rule would be about a pod if its namespace were not left out."""
+        rule, labels = self.namespaces, subject.namespace_labels
+        return (
+            rule.excepts(labels)
+            and not self._exempts(subject)
+            and self._describes(subject)
+            and rule.names_or_selects(subject.namespace, labels)
+        )
+
+    def _exempts(self, subject: Subject) -> bool:
+        """Whether one of the two pods is a daemon and the other one is not."""
+        return (subject.namespace in self.daemons) != self.of_daemon
+
+    def _selects(self, subject: Subject) -> bool:
+        return self._describes(subject) and self.namespaces.holds(
+            subject.namespace, subject.namespace_labels
+        )
+
+    def _describes(self, subject: Subject) -> bool:
+        """Whether the rule would be about a pod in any namespace."""
         return (
             self.selector is not None
             and (self.terminating_too or not subject.terminating)
-            and subject.namespace not in self.except_namespaces
             and all(each.holds(subject.labels) for each in self.selector)
-            and self.namespaces.holds(subject.namespace, subject.namespace_labels)
         )
 
     @property
     def reads_namespace_labels(self) -> bool:
-        return bool(self.namespaces.selector)
+        return bool(self.namespaces.selector or self.namespaces.excepted)
 
 
 Matcher = frozenset[TermMatcher]
-"""Pods that every one of the term matchers matches (a set of one in most cases)."""
+"""Matches the pods that all of the term matchers match; mostly there is only one."""
 
 
 def matches(matcher: Matcher, subject: Subject) -> bool:
@@ -114,7 +157,7 @@ def matches(matcher: Matcher, subject: Subject) -> bool:
 
 
 def label_pairs(matcher: Matcher) -> Iterable[tuple[str, str]] | None:
-    """Label pairs of which a matched pod has at least one; None if there is no such set."""
+    """Return label pairs of which every matched pod has one or more; None if there are none."""
     best: Requirement | None = None
     for term in matcher:
         for each in term.selector or ():
@@ -124,11 +167,18 @@ def label_pairs(matcher: Matcher) -> Iterable[tuple[str, str]] | None:
 
 
 def for_incoming(term: TermMatcher) -> TermMatcher:
-    """The matcher of a placed pod's term as that of an incoming pod's; mostly the same one."""
+    """Turn the matcher of a placed pod's term into that of an incoming pod's; often it is equal."""
     selector = term.namespaces.selector
     if not selector or not all(each.holds({}) for each in selector):
         return term
     return term._replace(namespaces=term.namespaces._replace(stored_only=True))
+
+
+def compile_namespaces(selector: LabelSelector | None, own_namespace: str) -> NamespaceRule:
+    """Compile the namespaces of a spread constraint: the selected ones, or else the pod's own."""
+    if selector is None:
+        return NamespaceRule(frozenset((own_namespace,)), None)
+    return NamespaceRule(frozenset(), compile_selector(selector))
 
 
 def compile_term(
@@ -136,19 +186,24 @@ def compile_term(
     own_namespace: str,
     *,
     empty_list_means_all: bool = False,
-    except_namespaces: frozenset[str] = frozenset(),
+    reads_selector: bool = True,
+    daemons: frozenset[str] = frozenset(),
 ) -> TermMatcher:
-    """The matcher of one (anti)affinity term of a pod in `own_namespace`.
+    """Compile the matcher of one (anti-)affinity term of a pod in `own_namespace`.
 
-    Namespaces: the union of the list and of what the selector selects; the pod's own where both
-    are absent or empty. With `empty_list_means_all` a list that is given and empty means all.
+    The namespaces are those in the list and those that the selector selects; if both are absent or
+    empty, the pod's own. With `empty_list_means_all`, a list that is given but empty means all.
+    Without `reads_selector`, the selector counts as absent.
     """
     names = frozenset(term.namespaces or ())
-    selector = compile_selector(term.namespace_selector)
+    selector = compile_selector(term.namespace_selector if reads_selector else None)
     if empty_list_means_all and term.namespaces is not None and not names:
         selector = EVERYTHING
     if not names and selector is None:
         names = frozenset((own_namespace,))
     return TermMatcher(
-        NamespaceRule(names, selector), compile_selector(term.label_selector), except_namespaces
+        NamespaceRule(names, selector, excepted=compile_selector(term.except_namespace_selector)),
+        compile_selector(term.label_selector),
+        daemons,
+        own_namespace in daemons,
     )

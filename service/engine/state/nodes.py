@@ -1,4 +1,4 @@
-"""The nodes as columns: one slot per node, one array per thing that a filter or score reads."""
+"""The nodes as columns: a slot for each node, an array for each thing that plugins read."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -17,27 +17,28 @@ from service.model.quantity import amounts
 HOSTNAME = "kubernetes.io/hostname"
 
 AMOUNT_MAX = 2**52
-"""More than this of a resource counts as this much, so that no sum over pods, and no score, leaves
-int64. Exact up to four petabytes and two thousand pods a node."""
+"""A greater amount of a resource counts as this much, so that neither sums over pods nor scores
+overflow int64. Amounts are exact up to four petabytes, with up to two thousand pods on a node."""
 
 EXACT_MAX = 2**46
-"""Up to this much a hundredfold of an amount divided by another, in floating point, is never
-rounded up to a whole number: 100 * amount stays below 2**53."""
+"""Up to this amount, 100 * amount is below 2**53. So if floating point divides that by another
+amount, the quotient is never rounded up to a whole number."""
 
 USES_KEPT = 64
-"""Of the slots whose pods changed last their order is known; more are looked for among all."""
+"""The order of the last so many changes of pods is known; to find older ones, all slots are
+searched."""
 
 HostPort = tuple[str, str, int]
-"""Host IP ("0.0.0.0" for all), protocol, port."""
+"""Host IP ("0.0.0.0" for all), protocol, and port."""
 
 
 def image_name(image: str) -> str:
-    """An image with its tag: `:latest` where none is given (a colon before a `/` is a port)."""
+    """Add the tag `:latest` to an image without a tag; a colon before a `/` begins a port."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
 class NodeTable:
-    """All nodes of a cluster. `size` counts slots in use or free; `alive` tells which."""
+    """All nodes of a cluster; `size` counts all slots, and `alive` tells which are in use."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -72,13 +73,15 @@ class NodeTable:
         self.ports: list[Counter[HostPort] | None] = []
         self.port_users: dict[tuple[str, int], Counter[int]] = {}
         self.images: dict[str, dict[int, int]] = {}
-        """Image name to the size in bytes on each slot that has it."""
+        """The size of each image in bytes, by image name and slot."""
         self.usage_log = DirtyLog(limit=USES_KEPT)
-        """Slots whose pods changed."""
+        """The slots whose pods have changed."""
         self._used_at = self._column(np.int64)
-        """Where `usage_log` was when the pods of each last changed."""
+        """The position of `usage_log` after the last change of each node's pods."""
         self.version = 0
-        """Changes whenever a node itself does."""
+        """Changes whenever a node itself changes."""
+        self.labels_version = 0
+        """Changes whenever a node comes or goes, or has other labels."""
 
     def _column(self, dtype: type[np.generic], fill: int = 0) -> Column:
         column = Column(dtype, fill, self.size)
@@ -86,7 +89,7 @@ class NodeTable:
         return column
 
     def _resource(self, name: str) -> tuple[Column, Column]:
-        """The columns of a resource, allocatable and requested; made on first use."""
+        """Return the columns of a resource, allocatable and requested; make them on first use."""
         if name not in self._allocatable:
             self._allocatable[name] = self._column(np.int64)
             self._requested[name] = self._column(np.int64)
@@ -110,7 +113,7 @@ class NodeTable:
 
     @property
     def pods(self) -> Ints:
-        """Placed pods per node."""
+        """The number of placed pods on each node, shape (nodes,), int64."""
         return self._pods.values
 
     @property
@@ -118,29 +121,32 @@ class NodeTable:
         return self._taint_set.values
 
     def resources(self) -> list[str]:
-        """What any node has or any pod has asked for."""
+        """Return the resources that any node has or any pod has asked for."""
         return sorted(self._allocatable)
 
     def by_name(self) -> Slots:
-        """The slots of the nodes, in the order of their names."""
+        """Return the slots of the nodes, ordered by name."""
         return np.array([self.slots[name] for name in sorted(self.slots)], dtype=np.intp)
 
     def allocatable(self, resource: str) -> Ints:
-        """Milli-units for cpu, whole units for all else."""
+        """Return the amount of a resource on each node, shape (nodes,), int64.
+
+        The unit is a milli-unit for cpu, and a whole unit for all other resources.
+        """
         column = self._allocatable.get(resource) or self._resource(resource)[0]
         return column.values
 
     def requested(self, resource: str) -> Ints:
-        """Sum of what the placed pods request, in units of `allocatable`."""
+        """Return the sum of the placed pods' requests on each node, in units of `allocatable`."""
         column = self._requested.get(resource) or self._resource(resource)[1]
         return column.values
 
     def scored(self, resource: str) -> Ints:
-        """Requested cpu or memory where a container without a request counts a default."""
+        """Return the requested cpu or memory, with a default for containers without requests."""
         return self._scored[resource].values
 
     def divisor(self, resource: str) -> npt.NDArray[np.float64]:
-        """Allocatable cpu or memory to divide by: 1 where there is none."""
+        """Return the allocatable cpu or memory as a divisor, float64: 1 if a node has none."""
         return self._divisors[resource].values
 
     @property
@@ -148,7 +154,7 @@ class NodeTable:
         """Whether every node has cpu and memory, and at most `EXACT_MAX` of them."""
         return not self._uneven
 
-    # The same of one node, in plain integers.
+    # Each method below returns one node's value of a column above, as a plain integer.
 
     def tie_at(self, slot: int) -> int:
         return self._tie.cells[slot]
@@ -166,7 +172,7 @@ class NodeTable:
         return self._scored[resource].cells[slot]
 
     def key(self, name: str) -> TopologyKey:
-        """The label key as a column; built on first use."""
+        """Return the column of a label key; build it on first use."""
         found = self.keys.get(name)
         if found is None:
             found = self.keys[name] = TopologyKey(name, self.size)
@@ -176,7 +182,7 @@ class NodeTable:
         return found
 
     def layout(self, key: TopologyKey | None) -> Layout:
-        """Where the present nodes are in the trees of a key of few domains, or in one of all."""
+        """Return the leaves of all nodes, in trees by domain of a key, or in one tree for None."""
         if self._layouts_of != self.version:
             self._layouts, self._layouts_of = {}, self.version
         found = self._layouts.get(key)
@@ -184,15 +190,16 @@ class NodeTable:
             found = self._layouts[key] = Layout(key, self.tie)
         return found
 
-    # Nodes come and go. Pods are told to the counters by the cluster around these calls.
+    # Nodes come and go. The cluster takes their pods out of the counters before these calls, and
+    # adds them again afterwards.
 
     def add(self, node: Node) -> int:
-        """A new node in a slot of its own, with nothing placed on it."""
+        """Put a new node into a free slot, with no pods on it."""
         slot = self._free.pop() if self._free else self._grow()
         self.slots[node.name] = slot
         self.count += 1
         self._alive.values[slot] = True
-        # Complemented, so that the greatest rank has the smallest hash.
+        # It is the complement, so that the greatest rank has the smallest hash.
         tie = tie_hash(node.name) ^ (2**TIE_BITS - 1)
         self._tie.cells[slot] = tie
         self.describe(slot, node)
@@ -210,9 +217,13 @@ class NodeTable:
         self._free.append(slot)
         self.count -= 1
         self.version += 1
+        self.labels_version += 1
 
     def describe(self, slot: int, node: Node) -> None:
         """Write the node's own columns."""
+        before = self.nodes[slot]
+        if before is None or before.labels != node.labels:
+            self.labels_version += 1
         self.nodes[slot] = node
         self._unschedulable.values[slot] = node.unschedulable
         self._set_allocatable(slot, node.allocatable)
@@ -285,7 +296,7 @@ class NodeTable:
     def use(
         self, slot: int, amounts: Iterable[tuple[str, int]], scored: tuple[int, int], pods: int
     ) -> None:
-        """Add (pods = 1) or take back (pods = -1) what one pod uses of a node."""
+        """Add what one pod uses of a node (`pods` = 1), or take it back (`pods` = -1)."""
         for resource, amount in amounts:
             self._requested[resource].cells[slot] += pods * amount
         self._scored_cpu.cells[slot] += pods * scored[0]
@@ -295,11 +306,11 @@ class NodeTable:
         self._used_at.cells[slot] = self.usage_log.position
 
     def used_since(self, position: int) -> Slots:
-        """The slots whose pods changed since `usage_log` was there."""
+        """Return the slots whose pods have changed since `usage_log` was at `position`."""
         return np.flatnonzero(self._used_at.values > position)
 
     def use_ports(self, slot: int, ports: Iterable[HostPort], pods: int) -> None:
-        """Add or take back the host ports of one pod."""
+        """Add the host ports of one pod (`pods` = 1), or take them back (`pods` = -1)."""
         held = self.ports[slot]
         if held is None:
             held = self.ports[slot] = Counter()

@@ -1,7 +1,7 @@
-"""What of a pod is decided by looking at one node alone: requests, ports, tolerations, selectors.
+"""The part of a pod that is judged by one node alone: requests, ports, tolerations, selectors.
 
-Many pods, and many pod templates, share one `NodeRules`; masks and scores over nodes that depend
-on nothing else are cached per `NodeRules` (`service.engine.ranking.rank_cache`).
+Many pods, and many templates, share one `NodeRules`. Masks and scores over nodes that depend on
+nothing else are cached for each `NodeRules` (`service.engine.ranking.rank_cache`).
 """
 
 from collections import Counter
@@ -23,6 +23,7 @@ from service.model.objects import (
     PodSpec,
     PreferredSchedulingTerm,
     Toleration,
+    TopologySpreadConstraint,
 )
 from service.model.requests import PodRequests, host_ports, placed_requests, pod_requests
 
@@ -30,9 +31,9 @@ NODE_NAME_FIELD = "metadata.name"
 
 
 class RequiredNodes(NamedTuple):
-    """nodeSelector and the required node affinities: all must hold.
+    """A nodeSelector and the required node affinities, which must all hold.
 
-    Nothing required is an empty `selector` with no `affinities`.
+    If nothing is required, `selector` and `affinities` are empty.
     """
 
     selector: tuple[tuple[str, str], ...]
@@ -44,36 +45,68 @@ class RequiredNodes(NamedTuple):
         return bool(self.selector or self.affinities)
 
 
+class FoundData(NamedTuple):
+    """A data set that a pod names."""
+
+    name: str
+    nodes: NodeSelector | None
+    """The nodes that have it; None if there is no data set of the name."""
+
+
+class DataRules(NamedTuple):
+    """The data sets that a pod names, and where they are now."""
+
+    required: tuple[FoundData, ...]
+    preferred: tuple[tuple[int, FoundData], ...]
+    """Each with its weight."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class NodeRules:
-    """One interned value; compare by identity."""
+    """The rules of a pod on a node; interned, so it is compared by identity."""
 
     needs: "Needs"
     tolerations: tuple[Toleration, ...]
     required: RequiredNodes
     preferred: tuple[PreferredSchedulingTerm, ...] | None
-    """None where the list is absent (its score is then skipped)."""
+    """None if the list is absent; the score is then skipped."""
     node_name: str | None
     enforced: RequiredNodes
-    """What the profile adds (NodeAffinityArgs.addedAffinity)."""
+    """The required terms that the profile adds (NodeAffinityArgs.addedAffinity)."""
     site: Hashable
-    """Equal where rules differ in amounts and ports alone, not in what they ask of the node itself."""
+    """Equal for rules that differ only in amounts and ports, not in what they ask of the node
+    itself."""
     named: frozenset[str] | None = None
-    """The only nodes that `required` names; None where it names none."""
+    """The only nodes that `required` names; None if it names none."""
     anywhere: "NodeRules | None" = None
-    """The same rules with no node named, which the pods of one daemon share; None where none is."""
+    """These rules without the named nodes, which all pods of one DaemonSet share; None if no
+    node is named."""
+    data: DataRules | None = None
+    """None for pods that name no data."""
+
+
+class ProfileRules(NamedTuple):
+    """The rules that a profile has for its pods besides their own."""
+
+    affinity: NodeAffinity | None = None
+    """Node affinity that all pods of the profile have in addition."""
+    constraints: tuple[TopologySpreadConstraint, ...] = ()
+    """Spread constraints of those pods that have none of their own."""
+    constraints_need_keys: bool = True
+    """Whether these leave nodes without any of their keys out of the scores."""
 
 
 class Use(NamedTuple):
-    """What a placed pod takes of its node."""
+    """The amounts that a placed pod takes of its node."""
 
     amounts: tuple[tuple[str, int], ...]
     scored: tuple[int, int]
-    """cpu and memory as scores see them; for a placed pod defaults apply otherwise."""
+    """cpu (milli-units) and memory (bytes) as scores see them: with defaults for containers that
+    request none."""
 
     @classmethod
     def of(cls, spec: PodSpec, resize: PodResize | None = None) -> Self:
-        """Raised by an in-place resize that is under way."""
+        """Compute the use of a placed pod; an in-place resize that is under way raises it."""
         return cls.by(placed_requests(spec, resize))
 
     @classmethod
@@ -91,30 +124,30 @@ def _scored(requests: PodRequests) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Needs:
-    """What follows from a spec's containers alone, which many specs have in common.
+    """The needs that follow from a spec's containers alone, which many specs have in common.
 
-    All but `use` is of a pod that is still to be placed.
+    Everything except `use` is for pods that are still to be placed.
     """
 
     use: Use
     amounts: tuple[tuple[str, int], ...]
-    """Requested amounts above zero: cpu in milli-units, all else in whole units."""
+    """The requested amounts above zero: cpu in milli-units, all else in whole units."""
     requests_cpu_or_memory: bool
-    """Whether either is requested above zero (balanced allocation looks at nothing else)."""
+    """Whether cpu or memory is requested above zero; if not, balanced allocation is skipped."""
     cpu: int
     memory: int
     scored: tuple[int, int]
-    """cpu and memory with defaults for containers that request none."""
+    """cpu (milli-units) and memory (bytes), with defaults for containers that request none."""
     ports: tuple[HostPort, ...]
     images: tuple[str, ...]
-    """Names with tags, one per container and init container."""
+    """The images with their tags, one for each container and init container."""
 
 
 NEEDS_KEPT = 1024
 
 
 class RulesInterner:
-    """One `NodeRules` per distinct value, for as long as somebody uses it."""
+    """Keeps one `NodeRules` for each distinct value, as long as something uses it."""
 
     def __init__(self, *, empty_term_matches_all: bool) -> None:
         self._rules: dict[object, NodeRules] = {}
@@ -123,19 +156,26 @@ class RulesInterner:
         self._needs: dict[bytes, Needs] = {}
         self._unrestricted = RequiredNodes((), (), empty_term_matches_all)
 
-    def rules_of(self, pod: Pod, needs: Needs, added: NodeAffinity | None = None) -> NodeRules:
-        """The rules of a pod, with one user more; give them back by `release`.
+    def rules_of(
+        self,
+        pod: Pod,
+        needs: Needs,
+        added: NodeAffinity | None = None,
+        data: DataRules | None = None,
+    ) -> NodeRules:
+        """Return the rules of a pod, with one user more; `release` takes that user away.
 
-        `needs` are those of its spec; `added` is what its profile asks of nodes for all pods.
+        `needs` are those of the pod's spec; `added` is what its profile asks of nodes for all pods;
+        `data` are the data sets that the pod names.
         """
-        asked = self._asked(pod, added)
+        asked = self._asked(pod, added, data)
         named, rest = _names_apart(asked.required)
         if named is None:
             return self._interned(needs, asked)
         anywhere = self._interned(needs, asked.requiring(rest))
         return _compile(needs, asked, anywhere.site, named, anywhere)
 
-    def _asked(self, pod: Pod, added: NodeAffinity | None) -> "_Asked":
+    def _asked(self, pod: Pod, added: NodeAffinity | None, data: DataRules | None) -> "_Asked":
         spec = pod.spec
         affinity = spec.affinity.node_affinity if spec.affinity else None
         return _Asked(
@@ -144,6 +184,7 @@ class RulesInterner:
             _preferred(affinity, added),
             self._required(None, added),
             pod.required_node_name,
+            data,
         )
 
     def _required(
@@ -168,7 +209,7 @@ class RulesInterner:
         return rules
 
     def needs_of(self, spec: PodSpec) -> Needs:
-        """What the containers need; the last ones are remembered."""
+        """Return what the containers of a spec need; the last results are remembered."""
         identity = msgspec.json.encode(
             (spec.containers, spec.init_containers, spec.overhead, spec.resources)
         )
@@ -180,7 +221,7 @@ class RulesInterner:
         return found
 
     def release(self, rules: NodeRules) -> None:
-        """One user less; forget a value that nothing uses any more."""
+        """Note that one user less has the rules; forget rules that nothing uses."""
         rules = rules.anywhere or rules
         self._users[rules] -= 1
         if not self._users[rules]:
@@ -211,7 +252,7 @@ def _needs(spec: PodSpec) -> Needs:
     containers = (*spec.init_containers, *spec.containers)
     requests = pod_requests(spec)
     amounts = _bounded(requests.amounts)
-    # The two differ in defaults, and only beside requests of the pod as a whole.
+    # Placed and incoming pods get different defaults only if the pod as a whole has requests.
     return Needs(
         use=Use.by(requests) if spec.resources is None else Use.of(spec),
         amounts=tuple(sorted((name, amount) for name, amount in amounts.items() if amount > 0)),
@@ -225,21 +266,22 @@ def _needs(spec: PodSpec) -> Needs:
 
 
 class _Asked(NamedTuple):
-    """What a pod, and its profile for all pods, ask of nodes."""
+    """The rules on nodes of a pod, and those that its profile has for all pods."""
 
     tolerations: tuple[Toleration, ...]
     required: RequiredNodes
     preferred: tuple[PreferredSchedulingTerm, ...] | None
     enforced: RequiredNodes
     node_name: str | None
+    data: DataRules | None
 
     def requiring(self, required: RequiredNodes) -> "_Asked":
-        """The same with other requirements."""
-        return _Asked(self.tolerations, required, self.preferred, self.enforced, self.node_name)
+        """Return a copy with other requirements."""
+        return self._replace(required=required)
 
 
 def _names_apart(required: RequiredNodes) -> tuple[frozenset[str] | None, RequiredNodes]:
-    """The nodes that affinities of a single term name, None for all; and what else is required."""
+    """Split the nodes that affinities of one term name (None: all) from other requirements."""
     named: frozenset[str] | None = None
     others = []
     for affinity in required.affinities:
@@ -267,14 +309,14 @@ def _name_apart(affinity: NodeSelector) -> tuple[frozenset[str] | None, NodeSele
 
 
 def names_in(term: NodeSelectorTerm | None) -> frozenset[str] | None:
-    """The nodes that a term leaves by their names; None where it names none."""
+    """Return the nodes to which a term restricts pods by name; None if it names none."""
     fields = (term.match_fields if term else None) or ()
     names = [frozenset(each.values or ()) for each in fields if _names_nodes(each)]
     return frozenset.intersection(*names) if names else None
 
 
 def _names_nodes(requirement: NodeSelectorRequirement) -> bool:
-    """Whether it holds on the nodes of its values only."""
+    """Whether the requirement holds only on the nodes that its values name."""
     return requirement.key == NODE_NAME_FIELD and requirement.operator == "In"
 
 
@@ -295,4 +337,5 @@ def _compile(
         site=site,
         named=named,
         anywhere=anywhere,
+        data=asked.data,
     )

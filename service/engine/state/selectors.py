@@ -1,4 +1,4 @@
-"""Node selectors evaluated over columns: one table look-up per requirement, for all nodes at once."""
+"""Node selectors on columns: one table look-up for each requirement, for all nodes at once."""
 
 import numpy as np
 
@@ -6,12 +6,16 @@ from service.engine.state.columns import Mask, Rows, at
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import RequiredNodes, names_in
 from service.engine.state.topology import TopologyKey
-from service.model.objects import NodeSelectorRequirement, NodeSelectorTerm
+from service.model.objects import (
+    LabelSelectorRequirement,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+)
 from service.model.selectors import is_parsable, requirement_matches
 
 
 def required_mask(nodes: NodeTable, required: RequiredNodes, rows: Rows) -> Mask:
-    """Shape (rows,): nodes that nodeSelector and every required node affinity let in."""
+    """Return the nodes that nodeSelector and all required node affinities let in, shape (rows,)."""
     mask = np.ones(len(at(nodes.alive, rows)), dtype=np.bool_)
     for name, value in required.selector:
         key = nodes.key(name)
@@ -25,7 +29,10 @@ def required_mask(nodes: NodeTable, required: RequiredNodes, rows: Rows) -> Mask
 
 
 def term_mask(nodes: NodeTable, term: NodeSelectorTerm | None, rows: Rows, *, empty: bool) -> Mask:
-    """Shape (rows,): nodes that all requirements of a term hold on; `empty` for an empty term."""
+    """Return the nodes on which all requirements of a term hold, shape (rows,).
+
+    An empty term holds everywhere if `empty`, else nowhere.
+    """
     count = len(at(nodes.alive, rows))
     if term is None or not (term.match_expressions or term.match_fields):
         return np.full(count, empty and term is not None, dtype=np.bool_)
@@ -33,15 +40,26 @@ def term_mask(nodes: NodeTable, term: NodeSelectorTerm | None, rows: Rows, *, em
     mask = np.full(count, all(is_parsable(each) for each in expressions), dtype=np.bool_)
     for requirement in expressions:
         key = nodes.key(requirement.key)
-        mask &= _holds_by_value(requirement, key).take(at(key.domain_of, rows))
+        mask &= holds_by_value(requirement, key).take(at(key.domain_of, rows))
     for requirement in term.match_fields or ():
         mask &= _name_mask(nodes, requirement, rows)
     return mask
 
 
-def _holds_by_value(requirement: NodeSelectorRequirement, key: TopologyKey) -> Mask:
-    """Shape (values + 1,): whether each value satisfies it; the last entry is "no such label"."""
+def holds_by_value(
+    requirement: NodeSelectorRequirement | LabelSelectorRequirement, key: TopologyKey
+) -> Mask:
+    """Return for each value of the key whether it satisfies the requirement, shape (values + 1,).
+
+    The last entry is for nodes without the label.
+    """
     table = np.zeros(len(key.values) + 1, dtype=np.bool_)
+    if requirement.operator == "In":
+        for value in requirement.values or ():
+            index = key.values.ids.get(value)
+            if index is not None:
+                table[index] = True
+        return table
     for value, index in key.values.items():
         table[index] = requirement_matches(requirement, {requirement.key: value})
     table[-1] = requirement_matches(requirement, {})
@@ -58,10 +76,11 @@ def _name_mask(nodes: NodeTable, requirement: NodeSelectorRequirement, rows: Row
 
 
 def named_nodes(required: RequiredNodes) -> frozenset[str] | None:
-    """The only nodes that `metadata.name` requirements leave, None if they don't narrow.
+    """Return the only nodes that requirements on `metadata.name` leave; None if they leave all.
 
-    Narrows only where every term of an affinity has such a requirement with In: then the union
-    over its terms of the intersection within the term. Source: NodeAffinity's PreFilter.
+    They restrict the nodes only if every term of an affinity has such a requirement with In. Then
+    the nodes are the union over the terms of what each term's requirements have in common. The
+    source is the PreFilter of NodeAffinity.
     """
     narrowed: frozenset[str] | None = None
     for affinity in required.affinities:

@@ -1,4 +1,4 @@
-"""Tolerations against taints, and against the interned taint sets of all nodes at once."""
+"""Tolerations compared with taints, and with the interned sets of taints of all nodes at once."""
 
 from collections.abc import Iterable
 
@@ -12,22 +12,19 @@ HARD_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Kubernetes' `ToleratesTaint`; Lt and Gt (an alpha gate) tolerate nothing."""
+    """Whether a toleration tolerates a taint, as Kubernetes' `ToleratesTaint` has it.
+
+    A toleration without an operator has the operator Equal.
+    """
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
         return False
-    match toleration.operator:
-        case "" | "Equal":
-            return toleration.value == taint.value
-        case "Exists":
-            return True
-        case _:
-            return False
+    return toleration.operator == "Exists" or toleration.value == taint.value
 
 
 def untolerated_hard(nodes: NodeTable, tolerations: Iterable[Toleration], rows: Rows) -> Mask:
-    """Shape (rows,): nodes with a NoSchedule or NoExecute taint that nothing tolerates."""
+    """Return the nodes with an untolerated NoSchedule or NoExecute taint, shape (rows,), bool."""
     tolerations = tuple(tolerations)
     table = np.zeros(len(nodes.taint_sets), dtype=np.bool_)
     for taints, index in nodes.taint_sets.items():
@@ -39,7 +36,7 @@ def untolerated_hard(nodes: NodeTable, tolerations: Iterable[Toleration], rows: 
 
 
 def untolerated_soft(nodes: NodeTable, tolerations: Iterable[Toleration], rows: Rows) -> Ints:
-    """Shape (rows,): how many PreferNoSchedule taints nothing tolerates."""
+    """Count each node's untolerated PreferNoSchedule taints, shape (rows,), int64."""
     soft = [each for each in tolerations if each.effect in ("", "PreferNoSchedule")]
     table = np.zeros(len(nodes.taint_sets), dtype=np.int64)
     for taints, index in nodes.taint_sets.items():

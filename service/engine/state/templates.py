@@ -1,11 +1,12 @@
-"""From a pod to its class: the spec's terms and constraints become counters, once per template."""
+"""Finds the class of a pod: terms and constraints become counters once for each template."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from service.engine.state.classes import (
     AffinityTerm,
@@ -18,25 +19,32 @@ from service.engine.state.classes import (
 )
 from service.engine.state.columns import Mask
 from service.engine.state.counters import DomainCounter, Eligibility, SpreadCounter
+from service.engine.state.data_sets import DataSets
+from service.engine.state.default_spread import DefaultedClasses, DefaultSelectors
 from service.engine.state.matchers import (
     Matcher,
     NamespaceRule,
     Selector,
     TermMatcher,
+    compile_namespaces,
     compile_selector,
     compile_term,
     for_incoming,
 )
 from service.engine.state.nodes import HOSTNAME, NodeTable
-from service.engine.state.rules import RequiredNodes, RulesInterner
+from service.engine.state.pod_volumes import has_ephemeral
+from service.engine.state.rules import ProfileRules, RequiredNodes, RulesInterner
 from service.engine.state.selectors import required_mask
+from service.engine.state.siblings import KEY, mark_of, siblings_in
 from service.engine.state.spread import SpreadRule
 from service.engine.state.taints import untolerated_hard
 from service.engine.state.topology import TopologyKey
+from service.engine.state.volumes import PodVolumes, VolumeTable
 from service.model.config import ClusterConfig
+from service.model.kept_object import KeptObject
 from service.model.objects import (
     Affinity,
-    LabelSelector,
+    Partial,
     Pod,
     PodAffinity,
     PodAffinityTerm,
@@ -47,13 +55,18 @@ from service.model.objects import (
 from service.model.selectors import spread_selector
 
 IDLE_CLASSES_MAX = 16_384
-"""Classes without a pod that are kept, the least recently used going first."""
+"""How many classes without a pod are kept; the least recently used is dropped first."""
 
+NO_RULES = ProfileRules()
+"""The rules that a scheduler without a profile adds: none."""
+
+Selecting = tuple[int, TopologySpreadConstraint, Selector | None]
+"""A spread constraint of a pod: its place in its list, the constraint, and what it selects."""
 EligibilityKey = tuple[tuple[str, ...], RequiredNodes | None, tuple[Toleration, ...] | None]
 
 
 class Eligibilities:
-    """Interned sets of nodes that spreading counts over."""
+    """Interned sets of nodes over which spreading counts."""
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
@@ -68,9 +81,9 @@ class Eligibilities:
         required: RequiredNodes | None,
         tolerations: tuple[Toleration, ...] | None,
     ) -> Eligibility:
-        """Nodes with all the keys that `required` lets in and whose taints are tolerated.
+        """Return the set of the nodes with all keys that `required` and the tolerations let in.
 
-        None for either means that the constraint's policy ignores it.
+        If either is None, the constraint's policy ignores it. The set has one user more afterwards.
         """
         keys = sorted(keys, key=lambda key: key.name)
         rule: EligibilityKey = (tuple(key.name for key in keys), required, tolerations)
@@ -84,7 +97,7 @@ class Eligibilities:
         return found[1]
 
     def release(self, eligibility: Eligibility) -> bool:
-        """One user less; True if nothing uses the set any more and it is forgotten."""
+        """Note that one user less has the set; return True if it has none and is forgotten."""
         eligibility.users -= 1
         if eligibility.users:
             return False
@@ -96,7 +109,7 @@ class Eligibilities:
             eligibility.resize(self._nodes.size)
 
     def enter(self, slot: int) -> None:
-        """A node with its columns written joins the sets that let it in."""
+        """Add a node, whose columns are written, to the sets that let it in."""
         row = np.array([slot])
         for rule, eligibility in self._known.values():
             if self._admits(rule, row)[0]:
@@ -118,53 +131,81 @@ class Eligibilities:
         return mask
 
 
+class ObjectRules(NamedTuple):
+    """What pods get from objects of other kinds."""
+
+    selectors: DefaultSelectors
+    volumes: VolumeTable
+    data_sets: DataSets
+
+
 class Compiler:
-    """Templates and classes of one cluster under one configuration."""
+    """The templates and classes of one cluster under one configuration."""
 
     def __init__(
         self,
         config: ClusterConfig,
+        profiles: Mapping[str, ProfileRules],
         nodes: NodeTable,
-        acquaintance: MatchIndex,
+        match_index: MatchIndex,
         eligibilities: Eligibilities,
+        objects: ObjectRules,
     ) -> None:
         self._config = config
+        self._profiles = profiles
         self._nodes = nodes
-        self._acquaintance = acquaintance
+        self._match_index = match_index
         self._eligibilities = eligibilities
+        self._selectors = objects.selectors
+        self._defaulted = DefaultedClasses(match_index)
+        self._data_sets = objects.data_sets
+        self._volumes = objects.volumes if config.volumes == "Honor" else None
         self._rules = RulesInterner(empty_term_matches_all=config.empty_term_matches_all)
         self._daemons = frozenset(config.daemon_namespaces)
-        self._profiles = config.scheduler_profiles()
+        self._has_defaults = any(each.constraints for each in profiles.values())
         self._templates: dict[object, Template] = {}
         self._classes: dict[object, PodClass] = {}
         self._last: tuple[Pod, PodClass] | None = None
-        """The last pod asked about: it is mostly asked about again at once, bound to a node."""
+        """The last pod that was asked about: often it comes again at once, bound to a node."""
         self._idle: OrderedDict[PodClass, object] = OrderedDict()
         self.enduring: dict[PodClass, None] = {}
-        """Classes of known pods with rules that are required during execution."""
+        """The classes of known pods with rules that are required during execution."""
 
     def interned(self) -> dict[str, int]:
-        """How many classes and templates are known."""
+        """Return how many classes and templates are known."""
         return {"classes": len(self._classes), "templates": len(self._templates)}
 
     def class_of(self, pod: Pod) -> PodClass:
-        """The class of a pod; compiled on first sight."""
+        """Return the class of a pod; compile it if it is new."""
         if self._last is not None and _alike(self._last[0], pod):
             return self._last[1]
-        labels = pod.labels
-        identity = (
+        takes_defaults = self._has_defaults and self._takes_defaults(pod.spec)
+        labels, table = pod.labels, self._volumes if pod.spec.volumes else None
+        identity: tuple[object, ...] = (
             id(pod.spec),
             pod.namespace,
             frozenset(labels.items()),
             pod.terminating,
             pod.required_node_name,
+            pod.controller if takes_defaults else None,
+            None if table is None else _volumes_identity(pod),
         )
         found = self._classes.get(identity)
+        mark = mark_of(pod) if found is None else None
+        if mark is not None:
+            identity = (*identity, mark)
+            found = self._classes.get(identity)
         if found is None:
             template = self._template(pod)
-            found = PodClass(template, dict(labels), terminating=pod.terminating)
+            volumes = None if table is None else PodVolumes(pod, table)
+            own = dict(labels) if mark is None else {**labels, KEY: mark}
+            found = PodClass(template, own, terminating=pod.terminating, volumes=volumes)
             self._classes[identity] = found
-            self._acquaintance.join(found)
+            self._match_index.join(found)
+            if takes_defaults:
+                self._defaulted.add(found, pod)
+            if pod.spec.data_affinity is not None:
+                self._data_sets.add(found, pod)
             self._rest(found, identity)
         elif found in self._idle:
             self._idle.move_to_end(found)
@@ -172,7 +213,7 @@ class Compiler:
         return found
 
     def hold(self, pod_class: PodClass) -> None:
-        """One more known pod of the class."""
+        """Note that one pod more of the class is known."""
         pod_class.pods += 1
         if pod_class.pods == 1:
             pod_class.identity = self._idle.pop(pod_class)
@@ -180,7 +221,7 @@ class Compiler:
                 self.enduring[pod_class] = None
 
     def drop(self, pod_class: PodClass) -> None:
-        """One pod of the class less; a class without any may be forgotten some time."""
+        """Note that one pod less of the class is known; without pods it may be forgotten later."""
         pod_class.pods -= 1
         if pod_class.pods == 0:
             self.enduring.pop(pod_class, None)
@@ -192,7 +233,9 @@ class Compiler:
             oldest, name = self._idle.popitem(last=False)
             self._last = None
             del self._classes[name]
-            self._acquaintance.leave(oldest)
+            self._match_index.leave(oldest)
+            self._defaulted.discard(oldest)
+            self._data_sets.discard(oldest)
             self._release(oldest.template)
 
     def _release(self, template: Template) -> None:
@@ -204,91 +247,146 @@ class Compiler:
                 if self._eligibilities.release(rule.eligibility):
                     for entry in template.entries:
                         entry.drop_counters(rule.eligibility)
-            self._acquaintance.release(template.entries)
+            self._match_index.release(template.entries)
+
+    def reconsider(
+        self, before: KeptObject[Partial] | None, after: KeptObject[Partial] | None
+    ) -> None:
+        """Have the rules of pods follow an object that came, changed or went.
+
+        These are their default constraints, and what they ask of the data that nodes have.
+        """
+        affected = dict(self._defaulted.affected(before, after))
+        affected.update(self._data_sets.affected(before, after))
+        for pod_class, pod in affected.items():
+            old = pod_class.template
+            labels = self._match_index.namespace_labels.get(pod.namespace)
+            pod_class.compiled_as(self._template(pod), labels)
+            self._release(old)
 
     def _template(self, pod: Pod) -> Template:
         spec = pod.spec
-        labels = frozenset(pod.labels.items()) if self._reads_labels(spec) else None
-        identity = (id(spec), pod.namespace, labels, pod.required_node_name)
+        constraints, data = self._constraints(pod), self._data_sets.rules_of(pod)
+        mark = mark_of(pod)
+        identity = (
+            id(spec),
+            pod.namespace,
+            tuple(selector for _, _, selector in constraints),
+            pod.required_node_name,
+            mark,
+            data,
+        )
         template = self._templates.get(identity)
         if template is None:
-            profile = self._profiles.get(spec.scheduler_name)
             needs = self._rules.needs_of(spec)
-            rules = self._rules.rules_of(pod, needs, profile.added_affinity if profile else None)
+            rules = self._rules.rules_of(pod, needs, self._profile(spec).affinity, data)
             template = Template(spec, pod.namespace, rules, needs.use, identity)
-            builder = _TemplateBuilder(self._config, self._nodes, self._acquaintance, template)
-            builder.build(pod, self._eligibilities, self._defaults(spec), self._daemons)
+            builder = _TemplateBuilder(self._config, self._nodes, self._match_index, template)
+            builder.build(
+                constraints,
+                self._eligibilities,
+                self._daemons,
+                needs_keys=bool(spec.topology_spread_constraints)
+                or self._profile(spec).constraints_need_keys,
+                mark=mark,
+            )
             self._nodes.track(name for name, _ in (*rules.needs.amounts, *template.use.amounts))
             self._templates[identity] = template
         template.classes += 1
         return template
 
-    def _reads_labels(self, spec: PodSpec) -> bool:
-        """Whether compiling looks at the pod's own labels."""
-        constraints = spec.topology_spread_constraints
+    def _constraints(self, pod: Pod) -> list[Selecting]:
+        """Return the pod's own constraints, or else the defaults whose selectors are known."""
+        constraints = pod.spec.topology_spread_constraints or self._profile(pod.spec).constraints
         if not constraints:
-            return bool(self._defaults(spec))
-        return any(each.match_label_keys for each in constraints)
+            return []
+        derived = self._selectors.of(pod) if self._takes_defaults(pod.spec) else None
+        chosen: list[Selecting] = []
+        for index, each in enumerate(constraints):
+            if derived is None or each.label_selector is not None:
+                own = compile_selector(spread_selector(each, pod.labels))
+                chosen.append((index, each, own))
+            elif derived:
+                chosen.append((index, each, derived))
+        return chosen
 
-    def _defaults(self, spec: PodSpec) -> tuple[TopologySpreadConstraint, ...]:
-        """The constraints of the pod's profile for pods that have none of their own."""
-        profile = self._profiles.get(spec.scheduler_name)
-        return profile.default_constraints if profile else ()
+    def _takes_defaults(self, spec: PodSpec) -> bool:
+        return not spec.topology_spread_constraints and bool(self._profile(spec).constraints)
+
+    def _profile(self, spec: PodSpec) -> ProfileRules:
+        return self._profiles.get(spec.scheduler_name, NO_RULES)
 
 
 def _alike(one: Pod, other: Pod) -> bool:
-    """Whether two pods are certainly of one class, by the identity of what they share."""
+    """Whether two pods are certainly of one class, as they share the same objects."""
     return (
         one.spec is other.spec
         and one.labels is other.labels
         and one.namespace == other.namespace
+        and one.controller is other.controller
         and one.terminating == other.terminating
         and one.required_node_name == other.required_node_name
+        and (not one.spec.volumes or _volumes_identity(one) == _volumes_identity(other))
     )
 
 
+def _volumes_identity(pod: Pod) -> Hashable:
+    """Equal for pods of one spec and namespace that have the same volumes."""
+    if has_ephemeral(pod.spec.volumes):
+        return pod.claims, pod.name, pod.uid
+    return pod.claims
+
+
 class _TemplateBuilder:
-    """Fills one template; interns its matchers and counters."""
+    """Fills one template, and interns its matchers and counters."""
 
     def __init__(
         self,
         config: ClusterConfig,
         nodes: NodeTable,
-        acquaintance: MatchIndex,
+        match_index: MatchIndex,
         template: Template,
     ) -> None:
         self._config = config
         self._nodes = nodes
-        self._acquaintance = acquaintance
+        self._match_index = match_index
         self._template = template
 
     def build(
         self,
-        pod: Pod,
+        constraints: Sequence[Selecting],
         eligibilities: Eligibilities,
-        defaults: tuple[TopologySpreadConstraint, ...],
         daemons: frozenset[str],
+        *,
+        needs_keys: bool,
+        mark: str | None,
     ) -> None:
-        affinity, own = pod.spec.affinity, pod.spec.topology_spread_constraints
+        affinity = self._template.spec.affinity
         if affinity is not None and (affinity.pod_affinity or affinity.pod_anti_affinity):
             self._terms(affinity, daemons)
-        constraints = own or (_selecting_alike(defaults, pod) if defaults else ())
+            if affinity.pod_affinity and mark is not None:
+                self._exempt_first(affinity.pod_affinity, mark)
         if constraints:
-            self._spread(pod, constraints, eligibilities)
+            self._spread(constraints, eligibilities, needs_keys=needs_keys)
 
     def _terms(self, affinity: Affinity, daemons: frozenset[str]) -> None:
         template = self._template
         attract = affinity.pod_affinity or PodAffinity()
         repel = affinity.pod_anti_affinity or PodAffinity()
         required = self._matchers(_required(attract), frozenset())
-        forbidden = self._matchers(_required(repel), daemons)
+        forbidding = _required(repel)
+        forbidden = self._matchers(forbidding, daemons)
+        limits = [term.max_per_domain for term in forbidding]
         template.affinity = tuple(self._required_affinity(required))
+        template.affinity_per_term = self._config.affinity_per_term
         enduring = attract.required_during_scheduling_required_during_execution or ()
         template.enduring_affinity = tuple(
             self._required_affinity(self._matchers(enduring, frozenset()))
         )
+        template.excepts = any(term.except_namespace_selector is not None for term in forbidding)
         template.anti_affinity = tuple(
-            self._term(frozenset((matcher,)), key) for matcher, key in forbidden
+            self._term(frozenset((matcher,)), key, max_per_domain=limit)
+            for (matcher, key), limit in zip(forbidden, limits, strict=True)
         )
         wanted = self._weighted(attract, 1)
         unwanted = self._weighted(repel, -1)
@@ -297,11 +395,25 @@ class _TemplateBuilder:
             for matcher, key, weight in (*wanted, *unwanted)
         )
         template.owned = (
-            *(self._owned(Role.FORBIDS, *each) for each in forbidden),
+            *(
+                self._owned(Role.FORBIDS, *each, max_per_domain=limit)
+                for each, limit in zip(forbidden, limits, strict=True)
+            ),
             *(self._owned(Role.ATTRACTS_HARD, *each) for each in required),
             *(self._owned(Role.ATTRACTS, *each) for each in wanted),
             *(self._owned(Role.REPELS, m, key, -weight) for m, key, weight in unwanted),
         )
+
+    def _exempt_first(self, attract: PodAffinity, mark: str) -> None:
+        """Compile the affinity without the terms that are left out until a sibling is placed."""
+        template, itself = self._template, self._nodes.itself
+        kept = [term for term in _required(attract) if not term.first_pod_exempt]
+        template.affinity_of_first = tuple(
+            self._required_affinity(self._matchers(kept, frozenset()))
+        )
+        entry = self._entry(siblings_in(template.namespace, mark))
+        counter = entry.counter(itself, lambda: DomainCounter(itself))
+        template.siblings = AffinityTerm(entry, counter)
 
     def _matchers(
         self, terms: Sequence[PodAffinityTerm], daemons: frozenset[str]
@@ -323,51 +435,66 @@ class _TemplateBuilder:
             term,
             self._template.namespace,
             empty_list_means_all=self._config.empty_namespaces_mean_all,
-            except_namespaces=daemons,
+            reads_selector=self._config.reads_namespace_selectors,
+            daemons=daemons,
         )
 
     def _required_affinity(self, terms: list[tuple[TermMatcher, str]]) -> list[AffinityTerm]:
-        """As in Kubernetes one placed pod must match all terms to count for any of them."""
+        """Compile required terms: as in Kubernetes, only pods that match all of them count.
+
+        With `affinity_per_term`, each term counts by itself.
+        """
         if self._config.affinity_per_term:
             return [self._term(frozenset((matcher,)), key) for matcher, key in terms]
         together = frozenset(matcher for matcher, _ in terms)
         return [self._term(together, key) for key in dict.fromkeys(key for _, key in terms)]
 
-    def _term(self, matcher: Matcher, key: str, weight: int = 0) -> AffinityTerm:
+    def _term(
+        self, matcher: Matcher, key: str, weight: int = 0, max_per_domain: int | None = None
+    ) -> AffinityTerm:
         entry = self._entry(frozenset(for_incoming(each) for each in matcher))
         topology = self._nodes.key(key)
         counter = entry.counter(key, lambda: DomainCounter(topology))
-        return AffinityTerm(entry, counter, weight)
+        return AffinityTerm(entry, counter, weight, max_per_domain)
 
-    def _owned(self, role: Role, matcher: TermMatcher, key: str, weight: int = 0) -> OwnedTerm:
-        return self._entry(frozenset((matcher,))).term(role, self._nodes.key(key), weight)
+    def _owned(
+        self,
+        role: Role,
+        matcher: TermMatcher,
+        key: str,
+        weight: int = 0,
+        max_per_domain: int | None = None,
+    ) -> OwnedTerm:
+        entry = self._entry(frozenset((matcher,)))
+        return entry.term(role, self._nodes.key(key), weight, max_per_domain)
 
     def _entry(self, matcher: Matcher) -> MatcherEntry:
-        entry = self._acquaintance.entry(matcher)
+        entry = self._match_index.entry(matcher)
         if entry not in self._template.entries:
             self._template.entries.append(entry)
             entry.templates += 1
         return entry
 
     def _spread(
-        self,
-        pod: Pod,
-        constraints: tuple[TopologySpreadConstraint, ...],
-        eligibilities: Eligibilities,
+        self, constraints: Sequence[Selecting], eligibilities: Eligibilities, *, needs_keys: bool
     ) -> None:
-        for when, attribute in (("DoNotSchedule", "hard"), ("ScheduleAnyway", "soft")):
-            chosen = [each for each in constraints if each.when_unsatisfiable == when]
-            keys = [self._nodes.key(each.topology_key) for each in chosen]
-            rules = tuple(
-                self._rule(pod, each, keys, eligibilities, soft=attribute == "soft")
-                for each in chosen
+        for hard, attribute in ((True, "hard"), (False, "soft")):
+            chosen = [
+                each
+                for each in constraints
+                if (each[1].when_unsatisfiable == "DoNotSchedule") == hard
+            ]
+            keys = (
+                [self._nodes.key(each.topology_key) for _, each, _ in chosen] if needs_keys else []
             )
+            rules = tuple(self._rule(*each, keys, eligibilities, soft=not hard) for each in chosen)
             setattr(self._template, f"{attribute}_spread", rules)
 
     def _rule(
         self,
-        pod: Pod,
+        index: int,
         constraint: TopologySpreadConstraint,
+        selector: Selector | None,
         keys: list[TopologyKey],
         eligibilities: Eligibilities,
         *,
@@ -379,21 +506,27 @@ class _TemplateBuilder:
             rules.required if constraint.node_affinity_policy == "Honor" else None,
             rules.tolerations if constraint.node_taints_policy == "Honor" else None,
         )
-        selector = compile_selector(spread_selector(constraint, pod.labels))
         per_node = soft and constraint.topology_key == HOSTNAME
         key = self._nodes.key(constraint.topology_key)
+        namespaces = compile_namespaces(constraint.namespace_selector, self._template.namespace)
+        count = partial(self._spread_counter, namespaces, selector, key, eligibility)
         return SpreadRule(
+            index=index,
             key=key,
-            counter=self._spread_counter(selector, key, eligibility, per_node=per_node),
+            counter=count(per_node=per_node),
+            needs_key=bool(keys),
+            on_nodes=None if keys else count(per_node=True),
             per_node=per_node,
             eligibility=eligibility,
             max_skew=constraint.max_skew,
             min_domains=constraint.min_domains or 1,
             selector=selector,
+            namespaces=None if constraint.namespace_selector is None else namespaces,
         )
 
     def _spread_counter(
         self,
+        namespaces: NamespaceRule,
         selector: Selector | None,
         key: TopologyKey,
         eligibility: Eligibility,
@@ -402,30 +535,16 @@ class _TemplateBuilder:
     ) -> DomainCounter | None:
         if not selector:
             return None
-        own = NamespaceRule(frozenset((self._template.namespace,)), None)
-        entry = self._entry(frozenset((TermMatcher(own, selector, terminating_too=False),)))
+        matcher = TermMatcher(namespaces, selector, terminating_too=False)
+        entry = self._entry(frozenset((matcher,)))
         if per_node:
             return entry.counter(self._nodes.itself, lambda: DomainCounter(self._nodes.itself))
         return entry.counter((key.name, eligibility), lambda: SpreadCounter(key, eligibility))
 
 
 def _required(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:
-    """Both required variants filter alike at scheduling."""
+    """Return the required terms of both kinds, which filter alike at scheduling."""
     return (
         *(affinity.required_during_scheduling_required_during_execution or ()),
         *(affinity.required_during_scheduling_ignored_during_execution or ()),
-    )
-
-
-def _selecting_alike(
-    constraints: tuple[TopologySpreadConstraint, ...], pod: Pod
-) -> tuple[TopologySpreadConstraint, ...]:
-    """Default constraints for one pod: where they have no selector they count pods labelled alike.
-
-    Kubernetes takes the selector of the pod's service or replica set, which Moorage doesn't know.
-    """
-    selector = LabelSelector(match_labels=dict(pod.labels))
-    return tuple(
-        each if each.label_selector is not None else replace(each, label_selector=selector)
-        for each in constraints
     )

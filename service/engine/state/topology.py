@@ -1,7 +1,7 @@
 """Node labels as columns: for a label key, the value id of each node. The value id is the domain.
 
-Arrays over domains have one slot more than there are domains, always zero, so that the id of
-"no such label" (-1) reads it: `counts[domain_of]` needs no mask.
+Arrays over domains have one entry more than there are domains, which is always zero. The id of "no
+such label", -1, reads it, so `counts[domain_of]` needs no mask.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from service.engine.state.columns import Column, Interner, Ints, Mask, Slots
 
 NO_DOMAIN: Final = -1
 FEW_DOMAINS = 32
-"""Up to so many domains plain integers are quicker than short arrays."""
+"""For at most so many domains, plain integers are quicker than short arrays."""
 _PATTERNS_KEPT = 16
 
 
 class TopologyKey:
-    """The domains of one label key, with their member nodes (slots)."""
+    """The domains of one label key, with their nodes (slots)."""
 
     def __init__(self, name: str, size: int) -> None:
         self.name = name
@@ -29,44 +29,42 @@ class TopologyKey:
         self.capacity = 4
         self.version = 0
         """Changes whenever a node enters or leaves a domain."""
-        # The index type itself: looking up by any narrower one costs several times as much.
+        # intp is NumPy's own index type: looking up by a narrower one takes several times as long.
         self._column = Column(np.intp, NO_DOMAIN, size)
+        self.cells = self._column.cells
+        """The memory of `domain_of`, for access to one node at a time."""
+        self.has_few_domains = self.capacity <= FEW_DOMAINS
+        """Whether the capacity is small enough for plain integers."""
         self._keyed: tuple[int, Mask] | None = None
         self._patterns: dict[tuple[int, ...], Ints] = {}
         self._patterns_version = -1
 
     @property
     def domain_of(self) -> Slots:
-        """Shape (nodes,): the domain of each node, -1 without the label."""
+        """The domain of each node, shape (nodes,), intp; -1 for nodes without the label."""
         return self._column.values
 
     @property
-    def cells(self) -> "memoryview[int]":
-        """`domain_of` for one node at a time."""
-        return self._column.cells
-
-    @property
-    def has_few_domains(self) -> bool:
-        return self.capacity <= FEW_DOMAINS
-
-    @property
     def on_every_slot(self) -> bool:
-        """Whether no slot, in use or free, lacks the label."""
+        """Whether every slot, in use or free, has the label."""
         return self._labelled == len(self._column.values)
 
     @property
     def keyed(self) -> Mask:
-        """Shape (nodes,), read-only: the nodes that have the label."""
+        """A mask of the nodes that have the label, shape (nodes,), read-only."""
         if self._keyed is None or self._keyed[0] != self.version:
             self._keyed = (self.version, self.domain_of >= 0)
         return self._keyed[1]
 
     def on_nodes(self, per_domain: Ints) -> Ints:
-        """Shape (nodes,): of each node's domain; `per_domain` has the shape (capacity + 1,)."""
+        """Return for each node its domain's value, shape (nodes,), int64.
+
+        `per_domain` has the shape (capacity + 1,).
+        """
         return per_domain.take(self._column.values)
 
     def write(self, per_node: Ints, domain: int, value: int) -> None:
-        """Set the entries of a domain's nodes in an array of the shape (nodes,)."""
+        """Set the entries of a domain's nodes in an array of shape (nodes,)."""
         members = self.members[domain]
         if len(members) == 1:
             per_node.data[members[0]] = value
@@ -74,9 +72,10 @@ class TopologyKey:
             per_node[members] = value
 
     def pattern(self, per_domain: Sequence[int]) -> Ints:
-        """Shape (nodes,), read-only: the same for a key of few domains, in plain integers.
+        """Do what `on_nodes` does for a key with few domains, from plain integers.
 
-        The last ones are remembered: as pods come and go, the same values for domains recur.
+        The result has the shape (nodes,) and is read-only. The last results are remembered: as pods
+        come and go, the same values recur.
         """
         if self._patterns_version != self.version:
             self._patterns, self._patterns_version = {}, self.version
@@ -90,6 +89,7 @@ class TopologyKey:
 
     def resize(self, size: int) -> None:
         self._column.resize(size)
+        self.cells = self._column.cells
         self.version += 1
 
     def enter(self, slot: int, value: str) -> None:
@@ -98,6 +98,7 @@ class TopologyKey:
             self.members.append([])
             while domain >= self.capacity:
                 self.capacity *= 2
+            self.has_few_domains = self.capacity <= FEW_DOMAINS
         self.members[domain].append(slot)
         self._labelled += 1
         self._column.values[slot] = domain
@@ -117,13 +118,9 @@ class TopologyKey:
         self._column.values[slot] = NO_DOMAIN
         self.version += 1
 
-    def value_of(self, slot: int) -> str | None:
-        domain = int(self._column.values[slot])
-        return None if domain == NO_DOMAIN else self.values.values[domain]
-
 
 class NodeItself(TopologyKey):
-    """The pseudo key whose domain is the node itself: the slot is the domain."""
+    """A pseudo key for which each node is a domain of its own; the slot is the domain."""
 
     def __init__(self, size: int) -> None:
         super().__init__("", 0)

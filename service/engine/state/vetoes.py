@@ -1,4 +1,4 @@
-"""Nodes that one rule on other pods excludes."""
+"""The nodes that one rule on other pods excludes."""
 
 import numpy as np
 
@@ -8,21 +8,32 @@ from service.engine.state.topology import TopologyKey
 
 
 class Vetoes:
-    """Where one rule on other pods excludes nodes: `VETO`, else 0."""
+    """The nodes that one rule on other pods excludes: `VETO` for these, 0 for others."""
 
-    __slots__ = ("_nodes", "by_domain", "key")
+    __slots__ = ("_nodes", "by_domain", "key", "only")
 
     def __init__(
-        self, key: TopologyKey, by_domain: list[int] | None = None, nodes: Ints | None = None
+        self,
+        key: TopologyKey,
+        by_domain: list[int] | None = None,
+        nodes: Ints | None = None,
+        only: tuple[int, ...] | None = None,
     ) -> None:
-        """Given per domain for a key of few, the last entry for nodes without it, or per node."""
+        """Take the values by domain for a key with few domains, or by node.
+
+        The last entry of `by_domain` is for nodes without the key. Where few nodes are left, `only`
+        are their slots, and `key` has all nodes.
+        """
         self.key = key
         self.by_domain = by_domain
+        self.only = only
         self._nodes = nodes
 
     @property
     def may_exclude(self) -> bool:
-        """False where it is plain that no node is excluded."""
+        """Whether some node may be excluded; False only if this is found out quickly."""
+        if self.only is not None:
+            return True
         if self.by_domain is None or not self.key.on_every_slot:
             return True
         return any(
@@ -31,26 +42,32 @@ class Vetoes:
 
     @property
     def nodes(self) -> Ints:
-        """Shape (nodes,), read-only."""
+        """The values of all nodes, shape (nodes,), int64, read-only."""
         if self._nodes is None:
-            self._nodes = self.key.pattern(self.by_domain or ())
+            if self.only is None:
+                self._nodes = self.key.pattern(self.by_domain or ())
+            else:
+                self._nodes = np.full(len(self.key.domain_of), VETO, dtype=np.int64)
+                self._nodes[list(self.only)] = 0
         return self._nodes
 
     @property
     def spared(self) -> int:
-        """How many nodes with the key are not excluded, for a key of few domains."""
+        """How many nodes with the key are not excluded, for a key with few domains."""
         pairs = zip(self.by_domain or (), self.key.members, strict=False)
         return sum(len(slots) for veto, slots in pairs if not veto)
 
     def at(self, slot: int) -> int:
-        """Of one node."""
+        """Return the value of one node."""
+        if self.only is not None:
+            return 0 if slot in self.only else VETO
         if self.by_domain is None:
             return int(self.nodes[slot])
         return self.by_domain[self.key.cells[slot]]
 
 
 def label_vetoes(key: TopologyKey) -> Vetoes:
-    """Excludes the nodes that lack the label."""
+    """Exclude the nodes that lack the label."""
     if key.has_few_domains:
         return Vetoes(key, [0] * key.capacity + [VETO])
     return Vetoes(key, nodes=np.where(key.keyed, 0, VETO))

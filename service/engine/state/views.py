@@ -1,7 +1,7 @@
-"""One value per node that follows from the counts of its domain, repaired as these change.
+"""Views: for each node a value that follows from the counts of its domain, repaired as they change.
 
-For keys of many domains (the hostname, mostly), where asking every node anew costs more than all
-else. Bounded: the views used least recently are forgotten.
+They are for topology keys of many domains (mostly the hostname), where computing all nodes anew
+would cost more than everything else. The least recently used views are forgotten.
 """
 
 from abc import ABC, abstractmethod
@@ -13,16 +13,16 @@ import numpy as np
 from typing_extensions import override
 
 from service.engine.state.columns import Ints
-from service.engine.state.counters import DomainCounter
+from service.engine.state.counters import DomainCounter, Held
 from service.engine.state.rank_bits import VETO
 
 REPAIRS_MAX = 64
-"""More changed domains than this are cheaper to read anew."""
+"""If more domains have changed, computing all nodes anew is cheaper."""
 VIEWS_BYTES_MAX = 64 * 1024 * 1024
 
 
 class NodeView(ABC):
-    """A view of counters of one key."""
+    """A view of counters of one topology key."""
 
     __slots__ = ("_counters", "_key", "_key_version", "_seen", "_values")
 
@@ -34,12 +34,12 @@ class NodeView(ABC):
         self._values: Ints = np.zeros(0, dtype=np.int64)
 
     def values(self) -> Ints:
-        """Shape (nodes,), read-only."""
+        """Return the values of all nodes, shape (nodes,), int64, read-only."""
         self.repair()
         return self._values
 
     def repair(self) -> set[int] | None:
-        """Bring the values up to date; the domains that changed, None if they may be all."""
+        """Update the values; return the domains that changed, or None if all may have."""
         changed = self._changed()
         if changed is None or self._key_version != self._key.version:
             self._values = self._key.on_nodes(self._per_domain())
@@ -54,11 +54,11 @@ class NodeView(ABC):
         return int(self._values.nbytes)
 
     def at(self, slot: int) -> int:
-        """The value of one node, as it was repaired last."""
+        """Return the value of one node, as of the last repair."""
         return self._values.data[slot]
 
     def _changed(self) -> set[int] | None:
-        """The domains whose counts changed since the last call; None if they are many."""
+        """Return the domains whose counts changed since the last call; None if they are many."""
         changed: set[int] = set()
         missed = False
         for index, counter in enumerate(self._counters):
@@ -72,19 +72,22 @@ class NodeView(ABC):
 
     @abstractmethod
     def _per_domain(self) -> Ints:
-        """Shape (capacity + 1,): the value of each domain; last, of nodes without the key."""
+        """Return the value of each domain, shape (capacity + 1,), int64.
+
+        The last entry is for nodes without the key.
+        """
 
     @abstractmethod
     def _in_domain(self, domain: int) -> int: ...
 
 
-class Held(NodeView):
-    """`VETO` where the node's domain holds any pod that is counted, else 0."""
+class HeldView(NodeView):
+    """`VETO` if the node's domain holds any counted pod, or is full; else 0."""
 
     __slots__ = ("_counter",)
 
-    def __init__(self, counter: DomainCounter) -> None:
-        super().__init__((counter,))
+    def __init__(self, counter: Held) -> None:
+        super().__init__(_counters(counter))
         self._counter = counter
 
     @override
@@ -96,28 +99,34 @@ class Held(NodeView):
         return VETO if self._counter.in_domain(domain) else 0
 
 
+def _counters(held: Held) -> Sequence[DomainCounter]:
+    if isinstance(held, DomainCounter):
+        return (held,)
+    return (held.pods,) if held.owners is None else (held.pods, held.owners)
+
+
 class Weighed(NamedTuple):
-    """What one term adds to the score of a domain."""
+    """The part that one term adds to the score of a domain."""
 
     counter: DomainCounter
     weight: int
-    """Negative for anti-affinity."""
+    """The weight is negative for anti-affinity."""
     once: bool
     """Whether any number of pods counts as one."""
 
     def per_domain(self) -> Ints:
-        """Shape (capacity + 1,)."""
+        """Return the values of all domains, shape (capacity + 1,), int64."""
         counts = self.counter.counts
         return self.weight * (np.minimum(counts, 1) if self.once else counts)
 
     def in_domain(self, domain: int) -> int:
-        """The same of one domain."""
+        """Return the value of one domain."""
         pods = self.counter.in_domain(domain)
         return self.weight * (min(pods, 1) if self.once else pods)
 
 
 class WeighedSum(NodeView):
-    """The sum of terms of one key."""
+    """The sum of terms of one topology key."""
 
     __slots__ = ("_terms",)
 
@@ -142,20 +151,20 @@ class NodeViews:
         self._views: OrderedDict[object, NodeView] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many are remembered."""
+        """Return how many views are kept."""
         return len(self._views)
 
     def forget(self) -> None:
-        """Have each be made anew when it is asked for again."""
+        """Drop all views; each is made anew when it is asked for."""
         self._views.clear()
 
-    def held(self, counter: DomainCounter) -> Ints:
-        """Shape (nodes,), read-only: `VETO` where the domain holds any pod, else 0."""
+    def held(self, counter: Held) -> Ints:
+        """Return `VETO` if the node's domain is closed, else 0; (nodes,), int64, read-only."""
         view = self._views.get(counter)
-        return self._values(counter, view or Held(counter))
+        return self._values(counter, view or HeldView(counter))
 
     def weighed(self, terms: tuple[Weighed, ...]) -> Ints:
-        """Shape (nodes,), read-only: the sum of the terms, which share their key."""
+        """Return for each node the sum of terms of one key; shape (nodes,), int64, read-only."""
         view = self._views.get(terms)
         return self._values(terms, view or WeighedSum(terms))
 

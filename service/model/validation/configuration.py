@@ -5,14 +5,17 @@ Profiles follow `pkg/scheduler/apis/config/validation`, v1.35.
 
 from collections.abc import Callable, Container, Mapping
 
-from service.model.profiles import ALL, FILTERS, PLUGINS, WEIGHTS
+from service.model.features import Features
+from service.model.priority_classes import PriorityClassEntry
 from service.model.validation import names
-from service.model.validation.affinity import NODE_AFFINITY, default_spread_constraints
+from service.model.validation.admission_policies import POLICY, few
+from service.model.validation.affinity import default_spread_constraints, system_has_no_list
+from service.model.validation.declarations import declared
+from service.model.validation.plugins import ALL, KNOWN, arguments_rule, filtering, scoring
 from service.model.validation.rules import (
     INT32_MAX,
     Problems,
     Record,
-    RecordCheck,
     Rule,
     TextCheck,
     anything,
@@ -20,12 +23,19 @@ from service.model.validation.rules import (
     boolean,
     entries_of,
     items_of,
+    key_at,
     list_of,
     map_of,
     one_of,
     record,
     text,
     whole_number,
+)
+from service.model.validation.scoring import (
+    HARD_AFFINITY_WEIGHT,
+    RATIO,
+    STRATEGY,
+    ratio_needs_shape,
 )
 
 SYSTEM_PRIORITY_CLASSES: Mapping[str, int] = {
@@ -35,7 +45,6 @@ SYSTEM_PRIORITY_CLASSES: Mapping[str, int] = {
 PRIORITY_MAX = 1_000_000_000
 """The highest priority that is not the system's."""
 
-_STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 SCOPES = (
     "BestEffort",
     "NotBestEffort",
@@ -46,7 +55,6 @@ SCOPES = (
     "CrossNamespacePodAffinity",
 )
 """Names of quota scopes; the last two mean the same, and the last is the one that is shown."""
-_HARD_WEIGHT = whole_number(0, 100)
 _WEIGHT_MAX = 5_000
 """The greatest weight of a plugin."""
 _WEIGHTS_MAX = 40_000
@@ -55,132 +63,28 @@ _EVICTIONS_A_MINUTE_MAX = 1_000_000
 _DAY_SECONDS = 86_400
 
 
-def _not_empty(word: str) -> str | None:
-    return None if word else "can not be empty"
-
-
-def _rises(shape: object, path: str, problems: Problems) -> None:
-    """Utilization rises from point to point."""
-    found = [entries_of(point).get("utilization") for point in items_of(shape)]
-    for index in range(1, len(found)):
-        before, here = found[index - 1], found[index]
-        if isinstance(before, int) and isinstance(here, int) and here <= before:
-            where = f"{path}[{index}].utilization"
-            problems.add(where, "must be greater than that of the point before", here)
-
-
-_POINT = record(
-    {"utilization": whole_number(0, 100), "score": whole_number(0, 10)},
-    required=("utilization", "score"),
-)
-_POINTS = list_of(_POINT, at_least="must have at least one point")
-
-
-def _shape(value: object, path: str, problems: Problems) -> None:
-    _POINTS(value, path, problems)
-    _rises(value, path, problems)
-
-
-_RATIO = record({"shape": _shape}, required=("shape",))
-
-
-def _ratio_needs_shape(strategy_field: str) -> RecordCheck:
-    """The strategy RequestedToCapacityRatio can't do without a shape."""
-
-    def check(fields: Record, path: str, problems: Problems) -> None:
-        ratio = "RequestedToCapacityRatio"
-        if fields.get(strategy_field) == ratio and fields.get("requestedToCapacityRatio") is None:
-            where = at(path, "requestedToCapacityRatio")
-            problems.add(where, f"is required for {strategy_field} {ratio}: give its shape")
-
-    return check
-
-
-_RESOURCE_WEIGHTS = list_of(
-    record(
-        {"name": text(names.label_key), "weight": whole_number(1, 100)},
-        required=("name",),
-    ),
-    at_least="must have at least one resource",
-)
-_SCORING_STRATEGY = record(
-    {
-        "type": one_of(*_STRATEGIES),
-        "resources": _RESOURCE_WEIGHTS,
-        "requestedToCapacityRatio": _RATIO,
-    },
-    also=(_ratio_needs_shape("type"),),
-)
-
-
-def _system_has_no_list(args: Record, path: str, problems: Problems) -> None:
-    if args.get("defaultingType") == "System" and args.get("defaultConstraints"):
-        message = "must be empty when defaultingType is System"
-        problems.add(at(path, "defaultConstraints"), message)
-
-
-def _args(fields: Mapping[str, Rule], *also: RecordCheck) -> Rule:
-    """Arguments may say which kind they are, as in KubeSchedulerConfiguration."""
-    return record({"apiVersion": text(), "kind": text(), **fields}, also=also)
-
-
-_ARGS: Mapping[str, Rule] = {
-    "NodeResourcesFit": _args({"scoringStrategy": _SCORING_STRATEGY}),
-    "NodeResourcesBalancedAllocation": _args({"resources": _RESOURCE_WEIGHTS}),
-    "InterPodAffinity": _args(
-        {
-            "hardPodAffinityWeight": _HARD_WEIGHT,
-            "ignorePreferredTermsOfExistingPods": boolean,
-        }
-    ),
-    "PodTopologySpread": _args(
-        {
-            "defaultConstraints": default_spread_constraints,
-            "defaultingType": one_of("List", "System"),
-        },
-        _system_has_no_list,
-    ),
-    "NodeAffinity": _args({"addedAffinity": NODE_AFFINITY}),
-}
-
-
 def _args_fit_plugin(config: Record, path: str, problems: Problems) -> None:
     name, args = config.get("name"), config.get("args")
-    if not isinstance(name, str) or name not in PLUGINS or args is None:
+    if not isinstance(name, str) or name not in KNOWN or args is None:
         return
-    rule, configured = _ARGS.get(name), PLUGINS[name].configured
-    if rule is not None:
-        rule(args, at(path, "args"), problems)
-    elif configured is not None:
-        _try_out(configured, args, at(path, "args"), problems)
+    arguments = KNOWN[name].plugin.arguments
+    if arguments is not None:
+        arguments_rule(arguments)(args, at(path, "args"), problems)
     elif args != {}:
         problems.add(at(path, "args"), f"{name} takes no arguments")
-
-
-def _try_out(
-    configured: Callable[[Record], object], args: object, path: str, problems: Problems
-) -> None:
-    """The plugin itself says what arguments it understands."""
-    if not isinstance(args, dict):
-        problems.add(path, "must be an object", args)
-        return
-    try:
-        configured(args)
-    except ValueError as error:
-        problems.add(path, str(error))
 
 
 def _plugin(*others: str) -> Rule:
     """The name of a plugin that this process knows by now."""
 
     def rule(value: object, path: str, problems: Problems) -> None:
-        one_of(*PLUGINS, *others)(value, path, problems)
+        one_of(*KNOWN, *others)(value, path, problems)
 
     return rule
 
 
-def _extends(step: str, plugins: Container[str]) -> TextCheck:
-    return lambda name: None if name in plugins else f"is a plugin that does not {step}"
+def _extends(step: str, plugins: Callable[[], Container[str]]) -> TextCheck:
+    return lambda name: None if name in plugins() else f"is a plugin that does not {step}"
 
 
 def _distinct(items: object, field: str, path: str, problems: Problems) -> None:
@@ -208,7 +112,7 @@ def _plugin_set(*checks: TextCheck) -> Rule:
 
     def name(value: object, path: str, problems: Problems) -> None:
         plugin(value, path, problems)
-        if value in PLUGINS:
+        if value in KNOWN:
             text(*checks)(value, path, problems)
 
     weight = whole_number(0, _WEIGHT_MAX)
@@ -236,8 +140,8 @@ _PROFILE = record(
         "schedulerName": text(names.dns_subdomain),
         "plugins": record(
             {
-                "filter": _plugin_set(_extends("filter", FILTERS)),
-                "score": _plugin_set(_extends("score", WEIGHTS)),
+                "filter": _plugin_set(_extends("filter", filtering)),
+                "score": _plugin_set(_extends("score", scoring)),
                 "multiPoint": _plugin_set(),
             }
         ),
@@ -283,6 +187,31 @@ def _not_the_systems(name: str) -> str | None:
     return names.dns_subdomain(name)
 
 
+_PRIORITY = whole_number(-INT32_MAX - 1, PRIORITY_MAX)
+_PRIORITY_CLASS = declared(PriorityClassEntry, {"value": _PRIORITY}, required=("value",))
+
+
+def _priority_class(value: object, path: str, problems: Problems) -> None:
+    """A priority class: its number alone, or an object with what else there is to it."""
+    (_PRIORITY_CLASS if isinstance(value, dict) else _PRIORITY)(value, path, problems)
+
+
+def _one_global_default(config: Record, path: str, problems: Problems) -> None:
+    first = None
+    for name, each in entries_of(config.get("priorityClasses")).items():
+        if entries_of(each).get("globalDefault") is not True:
+            continue
+        if first is not None:
+            where = at(key_at(at(path, "priorityClasses"), name), "globalDefault")
+            problems.add(where, only_one_default(first))
+        first = first or name
+
+
+def only_one_default(name: str) -> str:
+    """Say, in Kubernetes' words, that another priority class is the default already."""
+    return f"PriorityClass {name} is already marked as default. Only one default can exist"
+
+
 _NAMESPACES = list_of(text(names.dns_label), values=True)
 
 CONFIG = record(
@@ -292,30 +221,41 @@ CONFIG = record(
         "requiredAffinityTerms": one_of("SamePod", "PerTerm"),
         "emptyNamespaceList": one_of("OwnNamespace", "AllNamespaces"),
         "preferredTermWeight": one_of("PerPod", "PerTerm"),
-        "hardPodAffinityWeight": _HARD_WEIGHT,
+        "hardPodAffinityWeight": HARD_AFFINITY_WEIGHT,
         "symmetricPreferredAffinity": boolean,
         "symmetricPreferredAntiAffinity": boolean,
         "daemonNamespaces": _NAMESPACES,
         "restrictAllNamespacesAntiAffinity": boolean,
         "nodeTopologyKeys": list_of(text(names.topology_key)),
         "trustedNamespaces": _NAMESPACES,
+        "defaultTopologySpread": one_of("List", "System"),
         "defaultTopologySpreadConstraints": default_spread_constraints,
-        "scoringStrategy": one_of(*_STRATEGIES),
-        "requestedToCapacityRatio": _RATIO,
+        "scoringStrategy": STRATEGY,
+        "requestedToCapacityRatio": RATIO,
         "profiles": _distinct_list(_PROFILE, "schedulerName"),
+        "deviceClaims": one_of("Refuse", "Ignore"),
+        "volumes": one_of("Honor", "Ignore"),
         "placePendingPods": boolean,
         "groupSearchSteps": whole_number(1, 100_000_000),
-        "priorityClasses": map_of(_not_the_systems, whole_number(-INT32_MAX - 1, PRIORITY_MAX)),
+        "priorityClasses": map_of(_not_the_systems, _priority_class),
         "limitedResources": list_of(
             record(
                 {"resource": text(names.label_key), "matchScopes": list_of(MATCH_SCOPE)},
                 required=("resource",),
             )
         ),
+        "features": declared(Features, {}),
+        "policies": few(_distinct_list(POLICY, "id")),
         "opportunityCostBasis": one_of("Largest", "Average"),
         "affinityViolationGraceSeconds": whole_number(0, _DAY_SECONDS),
         "antiAffinityVictim": one_of("RuleOwner", "LowestPriority"),
+        "queuePreemption": one_of("Never", "Evict"),
+        "queuePreemptionScope": one_of("Node", "Domains"),
         "evictionsPerMinute": whole_number(1, _EVICTIONS_A_MINUTE_MAX),
     },
-    also=(_ratio_needs_shape("scoringStrategy"),),
+    also=(
+        ratio_needs_shape("scoringStrategy"),
+        system_has_no_list("defaultTopologySpread", "defaultTopologySpreadConstraints"),
+        _one_global_default,
+    ),
 )

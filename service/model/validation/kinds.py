@@ -3,15 +3,20 @@
 Rules name fields relative to the object: `metadata.name`, `spec.taints[0].key`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
+from service.model.manifest_types import NodeSpec, NodeStatus, ObjectMeta, PodGroupSpec
+from service.model.objects import ContainerImage
+from service.model.pod_group import COSCHEDULING, UPSTREAM
+from service.model.priority_classes import PriorityClassFields
 from service.model.validation import names, pods
+from service.model.validation.declarations import declared
 from service.model.validation.quotas import QUOTA_SPEC, class_has_value
 from service.model.validation.resources import NODE_RESOURCES, quantities
 from service.model.validation.rules import (
-    INT32_MAX,
     Problems,
     Record,
     Rule,
@@ -27,7 +32,6 @@ from service.model.validation.rules import (
     one_of,
     record,
     text,
-    whole_number,
 )
 from service.model.validation.selectors import LABELS
 
@@ -42,19 +46,30 @@ def _annotations_are_small(metadata: Record, path: str, problems: Problems) -> N
         problems.add(at(path, "annotations"), message, size)
 
 
+_OWNER_REFERENCE = record(
+    {
+        "apiVersion": text(),
+        "kind": text(),
+        "name": text(),
+        "uid": text(names.uid),
+        "controller": boolean,
+    },
+    closed=False,
+)
+
+
 def _metadata(name: TextCheck, *, namespaced: bool) -> Rule:
-    fields: dict[str, Rule] = {
+    rules: dict[str, Rule] = {
         "name": text(name),
+        "namespace": text(names.dns_label) if namespaced else anything,
         "labels": LABELS,
         "annotations": map_of(names.annotation_key, text()),
         "uid": text(names.uid),
         "creationTimestamp": text(names.timestamp),
         "deletionTimestamp": text(names.timestamp),
-        "resourceVersion": text(),
+        "ownerReferences": list_of(_OWNER_REFERENCE),
     }
-    if namespaced:
-        fields["namespace"] = text(names.dns_label)
-    return record(fields, required=("name",), closed=False, also=(_annotations_are_small,))
+    return declared(ObjectMeta, rules, also=(_annotations_are_small,))
 
 
 def _taints_differ(spec: Record, path: str, problems: Problems) -> None:
@@ -68,19 +83,16 @@ def _taints_differ(spec: Record, path: str, problems: Problems) -> None:
         seen.add(pair)
 
 
-_NODE_SPEC = record(
-    {"taints": list_of(pods.TAINT), "unschedulable": boolean},
-    closed=False,
+_NODE_SPEC = declared(
+    NodeSpec,
+    {"taints": list_of(pods.TAINT)},
     hints={"taint": "taints"},
     also=(_taints_differ,),
 )
-_IMAGE = record(
-    {"names": list_of(text()), "sizeBytes": whole_number(0, 2**63 - 1)},
-    closed=False,
-)
-_NODE_STATUS = record(
+_IMAGE = declared(ContainerImage, {"names": list_of(text())})
+_NODE_STATUS = declared(
+    NodeStatus,
     {"allocatable": NODE_RESOURCES, "capacity": NODE_RESOURCES, "images": list_of(_IMAGE)},
-    closed=False,
 )
 
 
@@ -105,42 +117,53 @@ def _kind(
     status: Rule = anything,
     namespaced: bool = False,
     api_version: str = "v1",
+    other_versions: Sequence[str] = (),
 ) -> KindRules:
-    fields: dict[str, Rule] = {
-        "apiVersion": one_of(api_version),
-        "kind": one_of(kind),
-        "metadata": _metadata(name, namespaced=namespaced),
-        "spec": anything,
-        "status": status,
-    }
-    envelope = record(fields, required=("metadata",), closed=False)
-    return KindRules(api_version, namespaced, envelope, spec)
+    rules = kind_rules(
+        kind,
+        name,
+        namespaced=namespaced,
+        api_version=api_version,
+        other_versions=other_versions,
+        fields={"spec": anything, "status": status},
+    )
+    return replace(rules, spec=spec)
 
 
-_POD_GROUP_SPEC = record(
-    {
-        "minMember": whole_number(1, INT32_MAX),
-        "minResources": quantities(names.label_key),
-        "scheduleTimeoutSeconds": whole_number(1, INT32_MAX),
-    }
-)
+def kind_rules(
+    kind: str,
+    name: TextCheck,
+    *,
+    namespaced: bool,
+    api_version: str,
+    fields: Mapping[str, Rule],
+    required: Sequence[str] = (),
+    other_versions: Sequence[str] = (),
+) -> KindRules:
+    """The rules of a kind, given those of some of its fields; the others may be anything."""
+    envelope = record(
+        {
+            "apiVersion": one_of(api_version, *other_versions),
+            "kind": one_of(kind),
+            "metadata": _metadata(name, namespaced=namespaced),
+            **fields,
+        },
+        required=("metadata", *required),
+        closed=False,
+    )
+    return KindRules(api_version, namespaced, envelope, anything)
 
 
-def _pod_group_name(text: str) -> str | None:
-    """Check that a group's name fits a label value, too, since pods name their group in a label."""
-    return names.dns_subdomain(text) or names.label_value(text)
-
-
-_PRIORITY_CLASS = record(
+_POD_GROUP_SPEC = declared(PodGroupSpec, {"minResources": quantities(names.label_key)})
+_PRIORITY_CLASS = declared(
+    PriorityClassFields,
     {
         "apiVersion": one_of("scheduling.k8s.io/v1"),
         "kind": one_of("PriorityClass"),
         "metadata": _metadata(names.dns_subdomain, namespaced=False),
         "value": anything,
-        "globalDefault": boolean,
     },
     required=("metadata", "value"),
-    closed=False,
     also=(class_has_value,),
 )
 
@@ -153,10 +176,11 @@ KINDS: Mapping[str, KindRules] = {
     ),
     "PodGroup": _kind(
         "PodGroup",
-        _pod_group_name,
+        names.dns_subdomain,
         spec=nullable(_POD_GROUP_SPEC),
         namespaced=True,
-        api_version="scheduling.x-k8s.io/v1alpha1",
+        api_version=COSCHEDULING,
+        other_versions=UPSTREAM,
     ),
     "PriorityClass": KindRules(
         api_version="scheduling.k8s.io/v1",

@@ -4,8 +4,16 @@ Source: `pkg/apis/core/validation`, v1.35. Containers may lack an image and a na
 host port; fields that scheduling does not read are not looked at.
 """
 
+from service.model.manifest_types import PodSchedulingGroup, PodSpec, WorkloadReference
+from service.model.objects import Container, ContainerStatus, PodSchedulingGate, Taint, Toleration
 from service.model.validation import names
-from service.model.validation.affinity import AFFINITY, spread_constraints
+from service.model.validation.affinity import (
+    AFFINITY,
+    CONNECTIONS,
+    DATA_AFFINITY,
+    spread_constraints,
+)
+from service.model.validation.declarations import declared
 from service.model.validation.resources import (
     CONTAINER_RESOURCES,
     OVERHEAD,
@@ -13,24 +21,20 @@ from service.model.validation.resources import (
     PORTS,
 )
 from service.model.validation.rules import (
-    INT32_MAX,
+    REQUIRED,
     Problems,
     Record,
+    Rule,
     anything,
     at,
     boolean,
     entries_of,
     items_of,
     list_of,
-    one_of,
     record,
     text,
-    whole_number,
 )
 from service.model.validation.selectors import LABELS
-
-_INT64 = (-(2**63), 2**63 - 1)
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def _key_or_exists(toleration: Record, path: str, problems: Problems) -> None:
@@ -51,36 +55,28 @@ def _seconds_need_no_execute(toleration: Record, path: str, problems: Problems) 
         problems.add(at(path, "effect"), message, toleration.get("effect"))
 
 
-TOLERATION = record(
-    {
-        "key": text(names.label_key, empty_ok=True),
-        "operator": one_of("Equal", "Exists", ""),
-        "value": text(names.label_value),
-        "effect": one_of(*_EFFECTS, ""),
-        "tolerationSeconds": whole_number(*_INT64),
-    },
+TOLERATION = declared(
+    Toleration,
+    {"key": text(names.label_key, empty_ok=True), "value": text(names.label_value)},
     also=(_key_or_exists, _value_fits_operator, _seconds_need_no_execute),
 )
 
-TAINT = record(
+TAINT = declared(
+    Taint,
     {
         "key": text(names.label_key),
         "value": text(names.label_value),
-        "effect": one_of(*_EFFECTS),
         "timeAdded": text(names.timestamp),
     },
-    required=("key", "effect"),
 )
 
-CONTAINER = record(
+CONTAINER = declared(
+    Container,
     {
         "name": text(names.dns_label, empty_ok=True),
-        "image": text(),
         "ports": PORTS,
         "resources": CONTAINER_RESOURCES,
-        "restartPolicy": one_of("Always", "OnFailure", "Never"),
     },
-    closed=False,
 )
 
 
@@ -126,7 +122,61 @@ def _host_network_ports(spec: Record, path: str, problems: Problems) -> None:
                     )
 
 
-SPEC = record(
+def _not_empty(text: str) -> str | None:
+    return None if text else "must not be empty"
+
+
+def _names_its_claim(volume: Record, path: str, problems: Problems) -> None:
+    """The claim of an ephemeral volume has a name that ends with that of the volume."""
+    if volume.get("ephemeral") is not None and not volume.get("name"):
+        problems.add(at(path, "name"), REQUIRED)
+
+
+def _source(*required: str, **fields: Rule) -> Rule:
+    return record({"readOnly": boolean, **fields}, required=required, closed=False)
+
+
+_VOLUME = record(
+    {
+        "name": text(),
+        "persistentVolumeClaim": _source("claimName", claimName=text(_not_empty)),
+        "ephemeral": record({}, closed=False),
+        "gcePersistentDisk": _source("pdName", pdName=text(_not_empty)),
+        "awsElasticBlockStore": _source("volumeID", volumeID=text(_not_empty)),
+        "azureDisk": _source("diskURI", diskURI=text(_not_empty)),
+        "cinder": _source("volumeID", volumeID=text(_not_empty)),
+        "portworxVolume": _source("volumeID", volumeID=text(_not_empty)),
+        "iscsi": _source("iqn", iqn=text(_not_empty)),
+        "rbd": _source(
+            "monitors",
+            "image",
+            monitors=list_of(text(), at_least="must have at least one monitor", values=True),
+            image=text(_not_empty),
+            pool=text(),
+        ),
+    },
+    closed=False,
+    also=(_names_its_claim,),
+)
+
+_SCHEDULING_GROUP = declared(PodSchedulingGroup, {"podGroupName": text(names.dns_subdomain)})
+_WORKLOAD_REFERENCE = declared(
+    WorkloadReference,
+    {
+        "name": text(names.dns_subdomain),
+        "podGroup": text(names.dns_label),
+        "podGroupReplicaKey": text(names.dns_label, empty_ok=True),
+    },
+)
+
+
+def _one_group(spec: Record, path: str, problems: Problems) -> None:
+    if spec.get("workloadRef") is not None and spec.get("schedulingGroup") is not None:
+        problems.add(at(path, "workloadRef"), "must not be set together with schedulingGroup")
+
+
+SPEC = declared(
+    PodSpec,
     {
         "containers": list_of(CONTAINER, at_least="must have at least one container"),
         "initContainers": list_of(CONTAINER),
@@ -137,25 +187,28 @@ SPEC = record(
         "affinity": AFFINITY,
         "tolerations": list_of(TOLERATION),
         "topologySpreadConstraints": spread_constraints,
-        "schedulingGates": list_of(record({"name": text(names.label_key)}, required=("name",))),
+        "connections": CONNECTIONS,
+        "dataAffinity": DATA_AFFINITY,
+        "schedulingGates": list_of(declared(PodSchedulingGate, {"name": text(names.label_key)})),
         "schedulerName": text(names.scheduler_name),
-        "priority": whole_number(-INT32_MAX - 1, INT32_MAX),
         "priorityClassName": text(names.dns_subdomain, empty_ok=True),
-        "preemptionPolicy": one_of("PreemptLowerPriority", "Never"),
-        "activeDeadlineSeconds": whole_number(1, INT32_MAX),
-        "hostNetwork": boolean,
+        "runtimeClassName": text(names.dns_subdomain, empty_ok=True),
+        "resourceClaims": anything,
+        "volumes": list_of(_VOLUME),
+        "schedulingGroup": _SCHEDULING_GROUP,
+        "workloadRef": _WORKLOAD_REFERENCE,
     },
     required=("containers",),
-    closed=False,
     hints={
         "topologySpreadConstraint": "topologySpreadConstraints",
+        "connection": "connections",
         "toleration": "tolerations",
         "schedulingGate": "schedulingGates",
         "nodeAffinity": "affinity.nodeAffinity",
         "podAffinity": "affinity.podAffinity",
         "podAntiAffinity": "affinity.podAntiAffinity",
     },
-    also=(_names_differ, _gates_differ, _gated_is_unplaced, _host_network_ports),
+    also=(_names_differ, _gates_differ, _gated_is_unplaced, _host_network_ports, _one_group),
 )
 
 _RESIZED = record(
@@ -163,10 +216,7 @@ _RESIZED = record(
     closed=False,
 )
 _CONTAINER_STATUSES = list_of(
-    record(
-        {"name": text(), "resources": _RESIZED, "allocatedResources": OVERHEAD},
-        closed=False,
-    )
+    declared(ContainerStatus, {"resources": _RESIZED, "allocatedResources": OVERHEAD})
 )
 _CONDITION = record(
     {"type": text(), "status": text(), "reason": text(), "message": text()},
@@ -176,6 +226,8 @@ _CONDITION = record(
 STATUS = record(
     {
         "phase": text(),
+        "startTime": text(names.timestamp),
+        "nominatedNodeName": text(names.dns_subdomain, empty_ok=True),
         "conditions": list_of(_CONDITION),
         "containerStatuses": _CONTAINER_STATUSES,
         "initContainerStatuses": _CONTAINER_STATUSES,

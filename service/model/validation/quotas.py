@@ -48,15 +48,11 @@ _COUNTED = frozenset(
 _COMPUTE = frozenset(
     {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 )
-_STORAGE = frozenset(
-    {
-        "ephemeral-storage",
-        "requests.ephemeral-storage",
-        "limits.ephemeral-storage",
-        "requests.storage",
-    }
+_EPHEMERAL = frozenset(
+    {"ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage"}
 )
-_STANDARD = _COUNTED | _COMPUTE | _STORAGE | OPPORTUNITY
+_STANDARD = _COUNTED | _COMPUTE | _EPHEMERAL | OPPORTUNITY | {"requests.storage"}
+_CHARGED = _COMPUTE | _EPHEMERAL | OPPORTUNITY | {"pods", "count/pods"}
 _HUGE_PAGES = ("hugepages-", "requests.hugepages-")
 _CONFLICTS = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 
@@ -69,6 +65,13 @@ def quota_resource(name: str) -> str | None:
     if name in _STANDARD or name.startswith(_HUGE_PAGES):
         return None
     return "must be a standard resource for quota, or have a domain: requests.example.com/name"
+
+
+def is_charged(resource: str) -> bool:
+    """Whether pods are charged to a limit on this resource; of other objects none are kept."""
+    if resource.startswith(_HUGE_PAGES) or resource in _CHARGED:
+        return True
+    return resource.startswith("requests.") and is_extended(resource.removeprefix("requests."))
 
 
 def _is_integer(resource: str) -> bool:
@@ -92,7 +95,7 @@ def _hard(value: object, path: str, problems: Problems) -> None:
             problems.add(where, "must be an integer", sent)
 
 
-def _scopes_of(spec: Record) -> Iterable[tuple[str, str]]:
+def scopes_of(spec: Record) -> Iterable[tuple[str, str]]:
     """The scopes that a spec names, each with its path below `spec`."""
     for index, scope in enumerate(items_of(spec.get("scopes"))):
         if isinstance(scope, str):
@@ -106,7 +109,7 @@ def _scopes_of(spec: Record) -> Iterable[tuple[str, str]]:
 
 def _scopes_fit(spec: Record, path: str, problems: Problems) -> None:
     """Scopes must not exclude each other, and have to be about the resources that are limited."""
-    found = list(_scopes_of(spec))
+    found = list(scopes_of(spec))
     present = {scope for _, scope in found}
     for one, other in _CONFLICTS:
         if {one, other} <= present:

@@ -4,9 +4,11 @@ Source: `pkg/apis/core/validation`, v1.35, except that pod-level requests may be
 containers' sum and cpu may be finer than 1m.
 """
 
+from service.model.objects import ContainerPort
 from service.model.quantity import INT64_MAX, NANO, InvalidQuantity, amount, parse_quantity
 from service.model.requests import is_pod_level
 from service.model.validation import names
+from service.model.validation.declarations import declared
 from service.model.validation.rules import (
     Problems,
     Record,
@@ -17,13 +19,10 @@ from service.model.validation.rules import (
     entries_of,
     key_at,
     list_of,
-    one_of,
     record,
     text,
-    whole_number,
 )
 
-PORT_MAX = 65_535
 _NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
@@ -79,7 +78,8 @@ def is_extended(resource: str) -> bool:
     return "/" in resource and "kubernetes.io/" not in resource
 
 
-def _may_be_overcommitted(resource: str) -> bool:
+def may_be_overcommitted(resource: str) -> bool:
+    """Whether more of a resource may be used than was requested."""
     return not is_extended(resource) and not resource.startswith("hugepages-")
 
 
@@ -103,7 +103,7 @@ def _requests_within_limits(resources: Record, path: str, problems: Problems) ->
     limits = entries_of(resources.get("limits"))
     for resource, sent in entries_of(resources.get("requests")).items():
         nanos, limit = nanos_or_none(sent), nanos_or_none(limits.get(resource))
-        strict = not _may_be_overcommitted(resource)
+        strict = not may_be_overcommitted(resource)
         where = key_at(at(path, "requests"), resource)
         if nanos is None:
             continue
@@ -134,15 +134,11 @@ OVERHEAD = quantities(container_resource)
 NODE_RESOURCES = quantities(names.label_key)
 
 PORTS = list_of(
-    record(
+    declared(
+        ContainerPort,
         {
-            "containerPort": whole_number(1, PORT_MAX),
-            "hostPort": whole_number(0, PORT_MAX),
             "hostIP": text(names.ip_address),
-            "protocol": one_of("TCP", "UDP", "SCTP"),
             "name": text(names.port_name, empty_ok=True),
         },
-        required=("containerPort",),
-        closed=False,
     )
 )

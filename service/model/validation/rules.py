@@ -22,11 +22,15 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How long lists in a manifest may be, so that one object can't occupy the scheduler.
 
     `terms_max`: affinity terms, constraints, tolerations, taints, containers, …;
-    `values_max`: the plain values of one requirement.
+    `values_max`: the plain values of one requirement; `fallbacks_max`: the topology spread
+    constraints with FallbackWhenFull, each of which is tried as a hard and as a soft one;
+    `data_sets_max`: the data sets of one list, each of which may name many nodes.
     """
 
     terms_max: int = 1_000
     values_max: int = 10_000
+    fallbacks_max: int = 8
+    data_sets_max: int = 16
 
 
 class Problems:

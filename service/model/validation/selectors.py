@@ -5,7 +5,17 @@ The bound of Gt and Lt is checked here already; kube-apiserver lets a wrong one 
 scheduler, where the term then matches no node.
 """
 
+import msgspec
+
+from service.model.objects import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+)
 from service.model.validation import names
+from service.model.validation.declarations import declared
 from service.model.validation.rules import (
     Problems,
     Record,
@@ -17,7 +27,6 @@ from service.model.validation.rules import (
     map_of,
     nullable,
     one_of,
-    record,
     text,
 )
 
@@ -46,50 +55,49 @@ def _one_value(requirement: Record, path: str, problems: Problems) -> None:
         problems.add(at(path, "values"), "must be exactly one value for a node field")
 
 
-def _requirement(operators: tuple[str, ...], value: Rule) -> Rule:
-    fields = {
-        "key": text(names.label_key),
-        "operator": one_of(*operators),
-        "values": list_of(value, values=True),
-    }
-    return record(fields, required=("key", "operator"), also=(_values_fit_operator,))
+def _requirement(type_: type[msgspec.Struct], value: Rule) -> Rule:
+    rules = {"key": text(names.label_key), "values": list_of(value, values=True)}
+    return declared(type_, rules, also=(_values_fit_operator,))
 
 
-_SET_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
-_NODE_OPERATORS = (*_SET_OPERATORS, "Gt", "Lt")
-
-LABEL_SELECTOR = record(
+LABEL_SELECTOR = declared(
+    LabelSelector,
     {
         "matchLabels": LABELS,
-        "matchExpressions": list_of(_requirement(_SET_OPERATORS, text(names.label_value))),
-    }
+        "matchExpressions": list_of(
+            _requirement(LabelSelectorRequirement, text(names.label_value))
+        ),
+    },
 )
 
-_NODE_FIELD = record(
+_NODE_FIELD = declared(
+    NodeSelectorRequirement,
     {
         "key": one_of("metadata.name"),
         "operator": one_of("In", "NotIn"),
         "values": list_of(text(names.dns_subdomain), values=True),
     },
-    required=("key", "operator"),
     also=(_one_value,),
 )
 
 
 def _node_selector_term(*value_checks: TextCheck) -> Rule:
-    expression = _requirement(_NODE_OPERATORS, text(*value_checks))
-    return record({"matchExpressions": list_of(expression), "matchFields": list_of(_NODE_FIELD)})
+    expression = _requirement(NodeSelectorRequirement, text(*value_checks))
+    return declared(
+        NodeSelectorTerm,
+        {"matchExpressions": list_of(expression), "matchFields": list_of(_NODE_FIELD)},
+    )
 
 
 REQUIRED_NODE_TERM = _node_selector_term(names.label_value)
 PREFERRED_NODE_TERM = _node_selector_term()
 """In a preference kube-apiserver lets any value pass, as old objects may hold one."""
 
-NODE_SELECTOR = record(
+NODE_SELECTOR = declared(
+    NodeSelector,
     {
         "nodeSelectorTerms": list_of(
             nullable(REQUIRED_NODE_TERM), at_least="must have at least one node selector term"
         )
     },
-    required=("nodeSelectorTerms",),
 )

@@ -20,6 +20,8 @@ class Batch:
     def __init__(self, start: Mark, now: str) -> None:
         self.start = start
         """The replica's moment before the batch's first change."""
+        self.end = start
+        """The replica's moment after the batch's last change; whoever decides requests sets it."""
         self.now = now
         self.decided: list[tuple[Ticket, Outcome]] = []
         self.changes: list[Change] = []
@@ -56,8 +58,9 @@ class Batch:
         self.changes += changes
         if changes:
             self.audit.append(AuditEntry(caller=ticket.caller, revision=changes[-1].revision))
-        self._bytes += sum([len(change.body) for change in changes])
-        record = ticket.record(outcome)
+        for change in changes:
+            self._bytes += len(change.body)
+        record = ticket.record(outcome) if ticket.idempotency is not None else None
         if record is not None:
             self.records.append(record)
 

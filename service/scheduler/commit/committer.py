@@ -17,7 +17,6 @@ from service.model.log import (
     ReplicaMismatch,
 )
 from service.scheduler.commit.batch import Batch
-from service.scheduler.commit.lost_races import LostRaces
 from service.scheduler.commit.metrics import Meter
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, DecideLocked, Ids, Store
@@ -28,6 +27,9 @@ Announce = Callable[[int], None]
 """A function that is called with a cluster's number as soon as its log has grown."""
 
 Result = TypeVar("Result")
+
+_MEMORY = 8
+"""About how many of the last races the share is taken over; it is an exponential mean."""
 
 _DEFINITE = (StorageUnavailable, ReplicaMismatch, NotFound)
 """The errors which say that a commit did not happen. Any other error means that its outcome is
@@ -54,7 +56,8 @@ class Committer:
         self._clock = clock
         self._ids = ids
         self._limits = limits
-        self.rivalry = LostRaces()
+        self.lost_share = 0.0
+        """The share of races that were lost of late; a commit under the lock (P6) is no race."""
 
     def request(self, batch: Batch, head: Head) -> CommitRequest:
         """Make a new attempt, with an id of its own, to commit a batch on top of a head."""
@@ -71,10 +74,7 @@ class Committer:
             OutcomeUnknown: it cannot be found out whether the batch was committed.
         """
         if batch.changes:
-            request, asked = self.request(batch, head), self._clock.monotonic()
-            result = await self._commit(request)
-            self.rivalry.count(lost=isinstance(result, Lost))
-            return self._concluded(result, [request], asked)
+            return await self._commit(batch, head)
         if batch.records:
             return await self._store.record_answers(self._cluster_id, head, batch.records)
         present = await self._store.head(self._cluster_id)
@@ -116,13 +116,17 @@ class Committer:
             self._meter.lost()
         return result
 
-    async def _commit(self, request: CommitRequest) -> CommitResult:
+    async def _commit(self, batch: Batch, head: Head) -> CommitResult:
+        request, asked = self.request(batch, head), self._clock.monotonic()
+        result: CommitResult
         try:
-            return await self._store.commit(self._cluster_id, request)
+            result = await self._store.commit(self._cluster_id, request)
         except _DEFINITE:
             raise
         except Exception as error:  # noqa: BLE001 - drivers raise anything (see _DEFINITE)
-            return await self.settle(request, error)
+            result = await self.settle(request, error)
+        self.lost_share += (isinstance(result, Lost) - self.lost_share) / _MEMORY
+        return self._concluded(result, [request], asked)
 
     async def settle(self, request: CommitRequest, cause: Exception) -> Committed | Lost:
         """Find out what became of an attempt that ended with `cause` (P4).

@@ -12,7 +12,7 @@ from service.scheduler.decide import decide
 from service.scheduler.decide.context import DecisionContext, kept_of
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Ids
-from service.scheduler.replica.replica import Replica
+from service.scheduler.replica.replica import Mark, Replica, grown_by
 
 TakeTicket = Callable[[], Ticket | None]
 """A function that takes the next request out of the inbox, if one waits there."""
@@ -70,10 +70,13 @@ class Decider:
             if self._clock.monotonic() >= end:
                 break
 
-    def _refuse_growth(self, replica: Replica, before: int) -> None:
-        """Refuse a decision that adds objects and leaves more of them than a cluster may have."""
+    def _refuse_growth(self, replica: Replica, start: Mark) -> None:
+        """Refuse a decision that adds objects and leaves more of them than a cluster may have.
+
+        `start` is the replica's moment before the decision.
+        """
         most = self._limits.objects_max
-        if most < replica.object_count > before:
+        if replica.object_count > most and grown_by(replica.since(start)) > 0:
             raise Denied(
                 "TooManyObjects",
                 f"The cluster would have {replica.object_count} objects, over the limit (objects_max) of {most}.",
@@ -86,6 +89,7 @@ class Decider:
     def steps(self, replica: Replica, batch: Batch, ticket: Ticket) -> Generator[None, None, None]:
         """Decide one request step by step; if it is refused, its changes to the replica are undone."""
         ticket.attempts += 1
+        is_late = self._deadline()
         ticket.plan_on(replica)
         context = DecisionContext(
             replica=replica,
@@ -95,22 +99,24 @@ class Decider:
             limits=self._limits,
             attempts=ticket.attempts,
             hints=ticket.hints,
-            is_late=self._deadline(),
+            is_late=is_late,
         )
-        mark, hints = replica.mark(), dict(ticket.hints)
-        objects = replica.object_count
+        start, hints = batch.end, dict(ticket.hints)
         outcome: Outcome
         try:
             outcome = yield from decide(context, ticket.intent)
-            self._refuse_growth(replica, objects)
+            self._refuse_growth(replica, start)
         except MoorageError as error:
-            replica.undo(mark)
+            replica.undo(start)
             context.events.clear()
             # The traceback's frames would keep the whole request in memory, and this error itself.
             outcome = error.with_traceback(None)
         if ticket.attempts > 1:
             self._meter.decided_again(len(hints), kept_of(hints, ticket.hints))
-        self._timer.sample(replica, outcome)
-        batch.add(ticket, outcome, replica.since(mark))
-        batch.hold_until(context.not_before)
+        entries, batch.end = replica.since(start), replica.mark()
+        batch.add(ticket, outcome, entries)
+        if context.not_before is not None:
+            batch.hold_until(context.not_before)
         batch.events += context.events
+        if self._clock.monotonic() >= self._timer.due:
+            self._timer.sample(replica, outcome)

@@ -12,7 +12,6 @@ from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.committer import Committer
 from service.scheduler.commit.decider import Decider, TakeTicket
 from service.scheduler.replica.follower import Follower
-from service.scheduler.replica.replica import Mark
 
 
 class NotCaughtUp(Exception):  # noqa: N818 - a finding, not a failure
@@ -22,7 +21,7 @@ class NotCaughtUp(Exception):  # noqa: N818 - a finding, not a failure
 class LockedRetry:
     """Locks the head, catches up with the log, decides for at most 50 ms, and commits (P6).
 
-    `batch` and `end` are set as soon as requests were decided.
+    `batch` is set as soon as requests were decided.
     """
 
     def __init__(
@@ -33,7 +32,6 @@ class LockedRetry:
         self._committer = committer
         self._take = take
         self.batch: Batch | None = None
-        self.end: Mark | None = None
 
     async def run(self) -> CommitResult:
         """Do all of it once.
@@ -60,7 +58,7 @@ class LockedRetry:
         replica, head = self._follower.replica, self._follower.head
         assert replica is not None
         assert head is not None
-        self.batch = self._decider.batch(replica)
-        self._decider.decide_locked(replica, self.batch, self._take)
-        self.end = replica.mark()
-        return self._committer.request(self.batch, head) if self.batch.changes else None
+        batch = self._decider.batch(replica)
+        self._decider.decide_locked(replica, batch, self._take)
+        self.batch = batch
+        return self._committer.request(batch, head) if batch.changes else None

@@ -42,7 +42,6 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.replica.follower import Follower, Observer
 from service.scheduler.replica.lag import Lag
-from service.scheduler.replica.replica import Mark
 
 _log = logging.getLogger(__name__)
 
@@ -55,8 +54,6 @@ class CommitUnderWay(NamedTuple):
     """A batch whose commit is under way."""
 
     batch: Batch
-    end: Mark
-    """The replica's moment after the batch's last change."""
     task: asyncio.Task[CommitResult]
 
 
@@ -104,7 +101,9 @@ class ClusterLoop:
         self._lag = Lag()
         self._outrun = False
         """Whether the log had grown so much that it could not be read up to its end under the lock."""
-        self._stopping = self._gone = False
+        self._stopping = False
+        self.ended = False
+        """Whether the loop takes no more requests."""
 
     # From outside
 
@@ -140,13 +139,8 @@ class ClusterLoop:
 
     def stop(self) -> None:
         """Have the loop end as soon as every request is answered."""
-        self._stopping = True
+        self._stopping = self.ended = True
         self._wake.set()
-
-    @property
-    def ended(self) -> bool:
-        """Whether the loop takes no more requests."""
-        return self._gone or self._stopping
 
     @property
     def idle(self) -> bool:
@@ -187,7 +181,7 @@ class ClusterLoop:
         except NotFound:
             reason = ClusterGone()
         finally:
-            self._gone = True
+            self.ended = True
             self._abandon(reason)
 
     def _abandon(self, error: Exception) -> None:
@@ -232,7 +226,7 @@ class ClusterLoop:
         front, and put them back there. So every request is committed under the lock in the end,
         even if only few of them fit into one round.
         """
-        contended = self._committer.rivalry.lost_share >= self._limits.contended_share
+        contended = self._committer.lost_share >= self._limits.contended_share
         patience = 1 if contended else self._limits.attempts_before_lock
         return self._inbox[0].attempts >= patience and not self._outrun
 
@@ -318,15 +312,15 @@ class ClusterLoop:
         late = self._clock.monotonic() >= ticket.deadline
         if late or ticket.attempts >= self._limits.attempts_max:
             ticket.answer(Overloaded("The request could not be committed in time."))
-        return ticket.abandoned
+        return ticket.future.done()  # then nobody waits for an answer any more
 
     async def _decide_locked(self) -> None:
         """Decide and commit with the head locked, so that the race cannot be lost again (P6)."""
         locked = LockedRetry(self.follower, self._decider, self._committer, self._take)
         task = asyncio.create_task(locked.run())
         await asyncio.wait({task})
-        if locked.batch is not None and locked.end is not None:
-            self._finish(CommitUnderWay(locked.batch, locked.end, task))
+        if locked.batch is not None:
+            self._finish(CommitUnderWay(locked.batch, task))
             return
         self._behind = True
         error = task.exception()
@@ -350,12 +344,11 @@ class ClusterLoop:
 
     def publish(self, batch: Batch) -> None:
         """Begin to commit a batch. The task for it is never cancelled, not even with the loop's."""
-        replica, head = self.follower.replica, self.follower.head
-        assert replica is not None
+        head = self.follower.head
         assert head is not None
         task = asyncio.create_task(self._committer.publish(batch, head))
         task.add_done_callback(lambda _: self._wake.set())
-        self._publication = CommitUnderWay(batch, replica.mark(), task)
+        self._publication = CommitUnderWay(batch, task)
         self._open = None
 
     def _finish(self, publication: CommitUnderWay) -> None:
@@ -385,7 +378,7 @@ class ClusterLoop:
         batch = publication.batch
         match result:
             case Committed(head):
-                self.follower.settle(publication.end, head)
+                self.follower.settle(batch.end, head)
                 batch.release()
                 measure(self._meter, batch, self.follower.replica, self._clock.monotonic())
                 self._record(self.cluster_id, batch.events)

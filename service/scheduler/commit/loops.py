@@ -39,10 +39,11 @@ class Loops(Mapping[str, ClusterLoop]):
     def __len__(self) -> int:
         return len(self._by_name)
 
-    def of(self, cluster_ids: Iterable[int]) -> list[ClusterLoop]:
-        """Return the loops of these clusters; a cluster without a loop is left out."""
-        names = (self._names.get(each) for each in cluster_ids)
-        return [self._by_name[name] for name in names if name is not None]
+    def of(self, cluster_ids: Iterable[int], *, idle_only: bool = False) -> list[ClusterLoop]:
+        """Return the loops of these clusters, or only those without work; some may have no loop."""
+        names = [self._names.get(each) for each in cluster_ids]
+        loops = [self._by_name[name] for name in names if name is not None]
+        return [loop for loop in loops if loop.idle] if idle_only else loops
 
     def put(self, name: str, loop: ClusterLoop) -> None:
         """Set the loop of a cluster, which is awake from now on."""
@@ -64,8 +65,15 @@ class Loops(Mapping[str, ClusterLoop]):
         for each in (self._by_name, self._names, self._awake):
             each.clear()
 
+    def asked(self, name: str) -> ClusterLoop | None:
+        """Return the loop of a cluster for a request, so that it is awake; None if there is none."""
+        loop = self._by_name.get(name)
+        if loop is not None:
+            self._awake[name] = None
+        return loop
+
     def wake(self, cluster_id: int) -> None:
-        """Note that there is a request for a cluster, or news of its log."""
+        """Note that there is news of a cluster's log."""
         name = self._names.get(cluster_id)
         if name is not None:
             self._awake[name] = None

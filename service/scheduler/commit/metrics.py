@@ -129,6 +129,7 @@ UNKNOWN_PROFILE = ""
 def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> None:
     """Count the pods that a batch tried, now that its answers are certain."""
     attempts: dict[tuple[str, Result], int] = {}
+    scheduled: list[tuple[int, float]] = []
     for ticket, outcome in batch.decided:
         intent = ticket.intent
         tried: Iterable[tuple[str, Result]] = ()
@@ -136,20 +137,23 @@ def measure(meter: Meter, batch: Batch, replica: Replica | None, now: float) -> 
             if not intent.dry_run:
                 tried = _asked(intent, outcome, replica)
                 placed = sum(result.outcome == "Placed" for result in outcome.results)
-                meter.scheduled(placed, now - ticket.asked)
+                scheduled.append((placed, now - ticket.asked))
         elif isinstance(intent, PlacePending) and isinstance(outcome, PendingAnswer):
             tried = _found_due(outcome, replica)
         for attempt in tried:
             attempts[attempt] = attempts.get(attempt, 0) + 1
-    if attempts:
-        meter.attempted(_of_known_profiles(attempts, replica))
+    known = _of_known_profiles(attempts, replica)
+    for pods, seconds in scheduled:
+        meter.scheduled(pods, seconds)
+    if known:
+        meter.attempted(known)
 
 
 def _of_known_profiles(attempts: Attempts, replica: Replica | None) -> Attempts:
     """Replace scheduler names that are no profile of the cluster: clients may send any name."""
     known: dict[tuple[str, Result], int] = {}
     for (name, result), pods in attempts.items():
-        is_known = replica is not None and replica.cluster.pipeline(name) is not None
+        is_known = replica is not None and name in replica.cluster.pipelines
         attempt = name if is_known else UNKNOWN_PROFILE, result
         known[attempt] = known.get(attempt, 0) + pods
     return known
@@ -196,13 +200,14 @@ class PluginTimer:
     def __init__(self, meter: Meter, clock: Clock) -> None:
         self._meter = meter
         self._clock = clock
-        self._due = clock.monotonic()
+        self.due = clock.monotonic()
+        """When a pod is to be timed again."""
 
     def sample(self, replica: Replica, outcome: Outcome) -> None:
-        """Time the plugins for the first pod that an answer has placed, if it is time to do so."""
-        started = self._clock.monotonic()
-        if started < self._due or not isinstance(outcome, PlacementAnswer):
+        """Time the plugins for the first pod that an answer has placed; call this once it is due."""
+        if not isinstance(outcome, PlacementAnswer):
             return
+        started = self._clock.monotonic()
         for result in outcome.results:
             manifest = replica.pod(result.namespace, result.name)
             if result.outcome == "Placed" and manifest is not None:
@@ -212,4 +217,4 @@ class PluginTimer:
     def _time(self, replica: Replica, pod: Pod, started: float) -> None:
         now = self._clock.monotonic
         self._meter.executed(time_plugins(replica.cluster, pod, now))
-        self._due = started + max(SAMPLE_SECONDS, (now() - started) / SAMPLE_SHARE)
+        self.due = started + max(SAMPLE_SECONDS, (now() - started) / SAMPLE_SHARE)

@@ -2,8 +2,9 @@
 
 import asyncio
 import weakref
-from collections.abc import Callable
 from typing import Any
+
+import msgspec
 
 from service.model.audit import ITSELF, AuditedCaller
 from service.model.errors import IdempotencyKeyReused
@@ -16,47 +17,24 @@ from service.scheduler.replica.replica import Replica
 Outcome = Answer | Exception
 
 
-class Ticket:
+class Ticket(msgspec.Struct, eq=False):
     """One request in a cluster's inbox; it may be decided several times before it is answered."""
 
-    __slots__ = (
-        "_ground",
-        "asked",
-        "attempts",
-        "caller",
-        "deadline",
-        "future",
-        "hints",
-        "idempotency",
-        "intent",
-        "planned_at",
-    )
-
-    def __init__(
-        self,
-        intent: Intent[Any],
-        deadline: float,
-        idempotency: Idempotency[Any] | None,
-        future: asyncio.Future[Answer],
-        *,
-        asked: float = 0.0,
-        caller: AuditedCaller = ITSELF,
-    ) -> None:
-        self.intent = intent
-        self.deadline = deadline
-        """When the request is given up, in the clock's monotonic seconds."""
-        self.asked = asked
-        """When the request came, in the clock's monotonic seconds."""
-        self.idempotency = idempotency
-        self.caller = caller
-        """The caller whom the audit names."""
-        self.future = future
-        self.attempts = 0
-        self.planned_at: int | None = None
-        """The committed revision on which the request was first decided (P9)."""
-        self._ground: Callable[[], Replica | None] = lambda: None
-        """Returns the replica that the request was last decided on, as long as that is in memory."""
-        self.hints: Hints = {}
+    intent: Intent[Any]
+    deadline: float
+    """When the request is given up, in the clock's monotonic seconds."""
+    idempotency: Idempotency[Any] | None
+    future: asyncio.Future[Answer]
+    asked: float = 0.0
+    """When the request came, in the clock's monotonic seconds."""
+    caller: AuditedCaller = ITSELF
+    """The caller whom the audit names."""
+    attempts: int = 0
+    planned_at: int | None = None
+    """The committed revision on which the request was first decided (P9)."""
+    ground: "weakref.ref[Replica] | None" = None
+    """The replica that the request was last decided on, as long as that is in memory."""
+    hints: Hints = {}
 
     def plan_on(self, replica: Replica) -> None:
         """Note that the request is decided on this replica.
@@ -64,14 +42,9 @@ class Ticket:
         A decision on a replica that was dropped since does not count: the revision on which it
         stood may not be in the log (P3).
         """
-        if self._ground() is not replica:
-            self._ground = weakref.ref(replica)
+        if self.ground is None or self.ground() is not replica:
+            self.ground = weakref.ref(replica)
             self.planned_at = replica.committed_revision
-
-    @property
-    def abandoned(self) -> bool:
-        """Whether nobody waits for the answer any more; then the request need not be decided."""
-        return self.future.done()
 
     @property
     def key(self) -> IdempotencyKey | None:

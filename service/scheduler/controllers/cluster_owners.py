@@ -47,44 +47,46 @@ class ClusterOwners:
         self._store = store
         self._clock = clock
         self._lives = lives
-        self._seconds = limits.home_lease_seconds
-        self._known: dict[str, _Home] = {}
+        self._seconds = limits.owner_lease_seconds
+        self._known: dict[str, _Owner] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._closed = False
 
     async def elsewhere(self, cluster: str) -> str | None:
         """Return the worker that holds the cluster's lease; None if it is this one, or none is known."""
-        home, now = self._known.get(cluster), self._clock.monotonic()
-        if home is None or now >= home.asked + self._seconds:
+        owner, now = self._known.get(cluster), self._clock.monotonic()
+        if owner is None or now >= owner.asked + self._seconds:
             await asyncio.shield(self._ask(cluster))
-            home = self._known.get(cluster)
-        elif now >= home.asked + self._seconds / 3:
+            owner = self._known.get(cluster)
+        elif now >= owner.asked + self._seconds / 3:
             _ = self._ask(cluster)
-        return None if home is None or home.holder == self.own else home.holder
+        return None if owner is None or owner.holder == self.own else owner.holder
 
     def is_elsewhere(self, cluster_id: int) -> bool:
         """Whether, as far as is known, another worker of this server holds the cluster's lease."""
         return any(
-            home.cluster_id == cluster_id and home.holder != self.own and self._lives(home.holder)
-            for home in self._known.values()
+            owner.cluster_id == cluster_id
+            and owner.holder != self.own
+            and self._lives(owner.holder)
+            for owner in self._known.values()
         )
 
     def not_reached(self, worker: str) -> None:
         """Note that a worker did not answer; if it is dead, its leases may be taken by others."""
         if not self._lives(worker):
             self._known = {
-                name: home for name, home in self._known.items() if home.holder != worker
+                name: owner for name, owner in self._known.items() if owner.holder != worker
             }
 
     def tick(self, in_memory: Iterable[str]) -> None:
         """Prolong the leases of the clusters in memory; this is called every now and then."""
         now = self._clock.monotonic()
         for cluster in in_memory:
-            home = self._known.get(cluster)
-            if home is None or now >= home.asked + self._seconds / 3:
+            owner = self._known.get(cluster)
+            if owner is None or now >= owner.asked + self._seconds / 3:
                 _ = self._ask(cluster)
         old = now - self._seconds
-        self._known = {name: home for name, home in self._known.items() if home.asked >= old}
+        self._known = {name: owner for name, owner in self._known.items() if owner.asked >= old}
 
     async def close(self) -> None:
         """Give all leases back, so that other workers can take them; raises nothing."""
@@ -94,9 +96,9 @@ class ClusterOwners:
         for task in list(self._asking.values()):
             await asyncio.wait({task})
         try:
-            for home in self._known.values():
-                if home.holder == self.own:
-                    await self._store.release_lease(home.cluster_id, self._name, self.own)
+            for owner in self._known.values():
+                if owner.holder == self.own:
+                    await self._store.release_lease(owner.cluster_id, self._name, self.own)
         except MoorageError:
             _log.debug("Leases end by themselves.", exc_info=True)
 
@@ -115,22 +117,22 @@ class ClusterOwners:
                 self._known[cluster] = await self._claim(cluster, asked)
         except StorageUnavailable:
             _log.debug("The lease could not be asked for.", exc_info=True)
-            if (home := self._known.get(cluster)) is not None:
-                home.asked = asked  # The old holder is still the best guess.
+            if (owner := self._known.get(cluster)) is not None:
+                owner.asked = asked  # The old holder is still the best guess.
         except MoorageError:
             self._known.pop(cluster, None)
 
-    async def _claim(self, cluster: str, asked: float) -> "_Home":
+    async def _claim(self, cluster: str, asked: float) -> "_Owner":
         cluster_id = await self._store.find_cluster(cluster)
         claimed = cluster_id, self._name, self.own, self._seconds
         lease = await self._store.claim_lease(*claimed)
         if lease is not None and lease.holder != self.own and not self._lives(lease.holder):
             await self._store.release_lease(cluster_id, self._name, lease.holder)
             lease = await self._store.claim_lease(*claimed)
-        return _Home(cluster_id, lease.holder if lease else self.own, asked)
+        return _Owner(cluster_id, lease.holder if lease else self.own, asked)
 
 
-class _Home:
+class _Owner:
     """The worker that held a cluster's lease at the time `asked`."""
 
     __slots__ = ("asked", "cluster_id", "holder")

@@ -183,7 +183,7 @@ class Controllers(ABC, Generic[D]):
     def of(self, cluster_id: int) -> D:
         """Make the controller of a cluster whose replica is to be loaded."""
         lease = self._adopted.pop(cluster_id, None) or self._lease(cluster_id)
-        made = self._by_cluster[cluster_id] = self._duty(lease)
+        made = self._by_cluster[cluster_id] = self._controller(lease)
         return made
 
     def toward(self, cluster_id: int) -> D:
@@ -247,7 +247,7 @@ class Controllers(ABC, Generic[D]):
         """How long a lease lasts, and so how soon another worker takes over from one that died."""
 
     @abstractmethod
-    def _duty(self, lease: HeldLease) -> D:
+    def _controller(self, lease: HeldLease) -> D:
         """Make the controller of the cluster that a lease is for."""
 
     async def _neglected(self) -> list[str]:

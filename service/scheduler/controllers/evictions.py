@@ -12,7 +12,7 @@ from typing_extensions import override
 from service.model.manifest import PodManifest
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
-from service.scheduler.decide.evicting.evicting import eviction_state, watches
+from service.scheduler.decide.eviction_budget import watches
 from service.scheduler.protocol.answers import Answer, EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.protocol.limits import Limits
@@ -60,7 +60,7 @@ class Evictions(Controller):
     @override
     def _is_to_be_done(self) -> bool:
         replica = self._replica
-        return replica is not None and watches(replica.cluster, eviction_state(replica))
+        return replica is not None and watches(replica)
 
     @override
     def _begin_anew(self) -> None:
@@ -134,7 +134,7 @@ class AllEvictions(Controllers[Evictions]):
         return self._limits.evictions_lease_seconds
 
     @override
-    def _duty(self, lease: HeldLease) -> Evictions:
+    def _controller(self, lease: HeldLease) -> Evictions:
         return Evictions(lease=lease, clock=self._clock, limits=self._limits, spawn=self._spawn)
 
     @override

@@ -87,13 +87,14 @@ class PendingPods(Controller):
         if self._closed or self._attempts is not None or now < self._not_before:
             return
         if self.queue.has_work(now) and self._may():
-            self._take_turn(now)
+            self._try_next(now)
 
-    def _take_turn(self, now: float) -> None:
-        attempts = self.queue.take(self._limits.pending_pods_per_turn, now)
+    def _try_next(self, now: float) -> None:
+        attempts = self.queue.take(self._limits.pending_attempts_max, now)
         if attempts.tries or attempts.condition_updates:
             self._attempts = attempts
-            self._submit(PlacePending(attempts=attempts), self._conclude)
+            intent = PlacePending(attempts=attempts, clock=self.lease.database_time)
+            self._submit(intent, self._conclude)
 
     def _conclude(self, future: asyncio.Future[Answer]) -> None:
         attempts, now = self._attempts, self._clock.monotonic()
@@ -126,7 +127,7 @@ class AllPendingPods(Controllers[PendingPods]):
         return self._limits.pending_lease_seconds
 
     @override
-    def _duty(self, lease: HeldLease) -> PendingPods:
+    def _controller(self, lease: HeldLease) -> PendingPods:
         return PendingPods(lease=lease, clock=self._clock, limits=self._limits, spawn=self._spawn)
 
     @override

@@ -13,6 +13,7 @@ from service.scheduler.decide.evicting.evicting import evict_violating
 from service.scheduler.decide.evicting.violations import read_violations
 from service.scheduler.decide.placing.pending import place_pending
 from service.scheduler.decide.placing.placements import place_pods
+from service.scheduler.decide.reading.confirming import confirm_binding
 from service.scheduler.decide.reading.explain import explain_pod, read_topology
 from service.scheduler.decide.stored_objects import delete_object, put_object
 from service.scheduler.decide.writing.applying import apply_lines, apply_objects
@@ -24,6 +25,7 @@ from service.scheduler.protocol.intents import (
     ApplyLines,
     ApplyObjects,
     BindPod,
+    ConfirmBinding,
     DeleteObject,
     EvictPod,
     EvictViolating,
@@ -53,6 +55,7 @@ DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any
     PlacePods: place_pods,
     PlacePending: place_pending,
     BindPod: at_once(bind_pod),
+    ConfirmBinding: at_once(confirm_binding),
     EvictPod: at_once(evict_pod),
     EvictViolating: evict_violating,
     ExplainPod: at_once(explain_pod),

@@ -1,7 +1,8 @@
 """Who may write what about a pod: facts are for observers.
 
 If a pod is on a node, has run, or reports the resources that it runs with, somebody has observed
-this, and an observed fact cannot be refused. So only callers with the right `observe` can state a
+this, and an observed fact cannot be refused. A node that is nominated for a pod takes room from all
+other pods, so that is for the scheduler to say, or for those who report what it did. So only callers with the right `observe` can state a
 fact, or change or delete a pod that is on a node. A pod that others write waits for a node, and has
 to pass admission and quotas.
 """
@@ -11,6 +12,7 @@ from service.scheduler.protocol.callers import Caller
 
 _NODE = "that the pod is on a node is a fact. To have it placed on this one, place it or bind it."
 _STATUS = "that the pod has run, or what it runs with, is a fact."
+_NOMINATION = "that room is kept for the pod on a node is a fact."
 _PLACED = "the pod is on a node, so what becomes of it is a fact."
 _WAITING = "the pod is not on a node, so it is no fact."
 
@@ -47,10 +49,14 @@ def authorize_status(caller: Caller, sent: PodManifest) -> None:
     """Check that a caller may have a pod placed that is sent with this status.
 
     Raises:
-        Forbidden: the status says that the pod has run, and the caller may not observe.
+        Forbidden: the status says that the pod has run, or nominates a node, and the caller may not
+            observe.
     """
-    if not caller.may("observe", sent.namespace) and _reported(sent) != _NOTHING:
-        caller.require("observe", sent.namespace, _STATUS)
+    if not caller.may("observe", sent.namespace):
+        if _reported(sent) != _NOTHING:
+            caller.require("observe", sent.namespace, _STATUS)
+        if sent.pod.nominated_node_name:
+            caller.require("observe", sent.namespace, _NOMINATION)
 
 
 def _fact_in(after: PodManifest, before: PodManifest | None) -> str | None:
@@ -60,7 +66,11 @@ def _fact_in(after: PodManifest, before: PodManifest | None) -> str | None:
     if after.pod.node_name is not None:
         return _NODE
     known = _NOTHING if before is None else _reported(before)
-    return None if _reported(after) == known else _STATUS
+    if _reported(after) != known:
+        return _STATUS
+    nominated = after.pod.nominated_node_name
+    is_told = nominated and (before is None or before.pod.nominated_node_name != nominated)
+    return _NOMINATION if is_told else None
 
 
 _NOTHING = (None, None)

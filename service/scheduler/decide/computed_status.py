@@ -2,9 +2,11 @@
 
 import msgspec
 
-from service.model.manifest import PodGroupManifest, QuotaManifest
+from service.model.disruption_budgets import PodDisruptionBudgetBody
+from service.model.manifest import KeptManifest, PodGroupManifest, QuotaManifest
 from service.model.quota import format_amount
 from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.disruption_budgets import status_of_budget
 from service.scheduler.decide.group_membership import status_of
 from service.scheduler.protocol.answers import ComputedAnswer, ShownObject
 from service.scheduler.protocol.intents import ReadComputed
@@ -18,10 +20,25 @@ def shown(replica: Replica, manifest: StoredManifest) -> bytes:
     match manifest:
         case QuotaManifest():
             return _with_status(body, _usage(replica, manifest))
-        case PodGroupManifest():
+        case PodGroupManifest() if not manifest.has_own_status:
             return _with_status(body, msgspec.json.encode(status_of(replica, manifest)))
+        case KeptManifest():
+            return _with_budget_status(replica, manifest, body)
         case _:
             return body
+
+
+def _with_budget_status(replica: Replica, manifest: KeptManifest, body: bytes) -> bytes:
+    """A disruption budget with what it allows now; all other objects as they are."""
+    found = replica.cluster.objects.having(PodDisruptionBudgetBody)
+    kept = found.get((manifest.namespace, manifest.name))
+    if kept is None or kept.kind != manifest.kind:
+        return body
+    computed = msgspec.to_builtins(status_of_budget(replica.cluster, kept))
+    zeros = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
+    fields = msgspec.json.decode(body)
+    sent = fields.get("status") or {}
+    return msgspec.json.encode(fields | {"status": sent | zeros | computed})
 
 
 def read_computed(context: DecisionContext, intent: ReadComputed) -> ComputedAnswer:

@@ -33,7 +33,7 @@ def bound(context: DecisionContext, manifest: PodManifest, node_name: str, uid: 
     if manifest.status is None:
         # This is the hot path: a new pod has no status into which the condition must be merged.
         return replace(placed, status=_scheduled_alone(context.now))
-    return placed.with_condition(_scheduled(context.now))
+    return placed.with_nomination(None).with_condition(_scheduled(context.now))
 
 
 def _scheduled(now: str) -> PodCondition:

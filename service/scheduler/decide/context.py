@@ -6,8 +6,11 @@ from typing import TypeVar
 
 import msgspec
 
+from service.model.disruption_budgets import DisruptionBudget
 from service.model.events import Event
+from service.model.field_warnings import FieldWarning, FieldWarnings, WarningList
 from service.model.manifest import TemplateCache
+from service.scheduler.decide.disruption_budgets import BudgetCache
 from service.scheduler.protocol.intents import A
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Ids
@@ -65,20 +68,42 @@ class DecisionContext(msgspec.Struct, kw_only=True):
     """Set by a decision that acts because a time has come: its commit must not be earlier (P16)."""
     events: list[Event] = msgspec.field(default_factory=list)
     """The events of the decision, which are recorded once it is committed."""
+    budget_cache: BudgetCache | None = None
+    """Kept from the first pod of the decision on that asks what disruption budgets allow."""
+    warnings: WarningList | None = None
+    """The warnings that the answer has, if there are any."""
+
+    def budgets(self, *, as_given: bool) -> list[DisruptionBudget]:
+        """Return what all disruption budgets allow now, or what their `status` says."""
+        if self.budget_cache is None:
+            self.budget_cache = BudgetCache()
+        return self.budget_cache.of(self.replica.cluster, as_given=as_given)
+
+    def warn(self, found: FieldWarnings, prefix: str = "") -> None:
+        """Add warnings about an object at some path of the request to the answer."""
+        if not found:
+            return
+        if self.warnings is None:
+            self.warnings = WarningList()
+        self.warnings.add(found, prefix)
+
+    def told(self) -> list[FieldWarning] | msgspec.UnsetType:
+        """Return the warnings as the answer has them."""
+        return msgspec.UNSET if self.warnings is None else self.warnings.told()
 
     def hint(self, namespace: str, name: str) -> str | None:
         """Return the node that was chosen for a pod last time, if that very node is still there."""
         hint = self.hints.get((namespace, name))
         if hint is None:
             return None
-        node = self.replica.get("Node", "", hint.node_name)
-        return hint.node_name if node and node.manifest.uid == hint.node_uid else None
+        node = self.replica.cluster.node(hint.node_name)
+        return hint.node_name if node and node.uid == hint.node_uid else None
 
     def remember(self, namespace: str, name: str, node_name: str) -> None:
         """Keep the node chosen for a pod as the hint for next time."""
-        node = self.replica.get("Node", "", node_name)
+        node = self.replica.cluster.node(node_name)
         assert node is not None
-        self.hints[namespace, name] = Hint(node_name, node.manifest.uid)
+        self.hints[namespace, name] = Hint(node_name, node.uid)
 
 
 def at_once(

@@ -8,7 +8,7 @@ from service.model.manifest import PodManifest
 from service.scheduler.decide.conditions import GATED, reasons_in
 from service.scheduler.decide.context import DecisionContext
 
-Rule = Literal["NodeAffinity", "PodAffinity", "PodAntiAffinity", "EvictionAPI"]
+Rule = Literal["NodeAffinity", "PodAffinity", "PodAntiAffinity", "EvictionAPI", "Preemption"]
 
 
 def tell_scheduled(
@@ -45,6 +45,15 @@ def tell_forced(
 def tell_evicted(context: DecisionContext, manifest: PodManifest, rule: Rule, message: str) -> None:
     """Record that a pod is to be stopped; the message says why."""
     _tell(context, manifest, "Warning", "Evicted", message, words=rule, audit=True, rule=rule)
+
+
+def tell_eviction_blocked(
+    context: DecisionContext, manifest: PodManifest, rule: Rule, budget: str, message: str
+) -> None:
+    """Record that a pod is not stopped because of a disruption budget; the message says why it should be."""
+    told = f"Cannot evict pod as it would violate the pod's disruption budget {budget}: {message}"
+    words = f"{rule} {budget}"
+    _tell(context, manifest, "Warning", "EvictionBlocked", told, words=words, audit=True)
 
 
 def _tell(  # noqa: PLR0913 - all that an event says, by name

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from service.model.manifest import PodGroupManifest, PodManifest
+from service.model.manifest import KeptManifest, PodGroupManifest, PodManifest
 from service.model.objects import ObjectName
 from service.model.pod_group import PodGroupStatus, phase_of
+from service.model.scheduling_groups import WORKLOAD, WorkloadBody
 from service.scheduler.decide.message_references import pod_named
 from service.scheduler.replica.kinds import WaitingGroup
 from service.scheduler.replica.pod_groups import GroupRef, group_of
@@ -21,7 +22,7 @@ class Members(NamedTuple):
     namespaces: frozenset[str]
     """The namespaces of the members: who may read one of these may read messages on the group."""
     min_member: int
-    """So many members have to have nodes before any of them may have one."""
+    """So many members have to have nodes before any of them may have one; 0: they do not wait."""
     scheduled: int
     """How many members have a node and have not ended."""
     waiting: tuple[PodManifest, ...]
@@ -29,6 +30,12 @@ class Members(NamedTuple):
     timeout_seconds: int | None = None
     since: str = ""
     """When the timeout began: when the group or its oldest waiting member came, whichever is later."""
+    missing: str | None = None
+    """The object without which no member may be placed, if it does not exist."""
+    topology_key: str | None = None
+    """All members have to be on nodes that have the same value of this label."""
+    node_names: frozenset[str] = frozenset()
+    """The nodes of members that hold one, if there is such a label."""
 
     @property
     def gated(self) -> int:
@@ -43,7 +50,7 @@ class Members(NamedTuple):
 
 
 def waits_with(replica: Replica, manifest: PodManifest) -> GroupRef | None:
-    """Return the group that a pod waits with: its PodGroup, or the pods of one placement request."""
+    """Return the group that a pod waits with: its own, or the pods of one placement request."""
     own = group_of(manifest)
     if own is not None:
         return own
@@ -54,7 +61,7 @@ def waits_with(replica: Replica, manifest: PodManifest) -> GroupRef | None:
 def members_of(replica: Replica, group: GroupRef) -> Members:
     """Return the members of a group; if the group does not exist, none of them may be placed."""
     if group.namespace:
-        return _of_pod_group(replica, group)
+        return _of_group(replica, group)
     return _of_waiting(replica, group.name)
 
 
@@ -63,8 +70,8 @@ def shortage(members: Members, waiting: int, gated: int) -> str | None:
 
     `waiting` is the number of all members without a node, of which `gated` have scheduling gates.
     """
-    if members.min_member == 0:
-        return f"{members.title} does not exist"
+    if members.missing is not None:
+        return f"{members.missing} does not exist"
     here = members.scheduled + waiting
     if here - gated >= members.min_member:
         return None
@@ -97,25 +104,69 @@ def status_of(replica: Replica, manifest: PodGroupManifest) -> PodGroupStatus:
     )
 
 
-def _of_pod_group(replica: Replica, group: GroupRef) -> Members:
-    stored = replica.get("PodGroup", group.namespace, group.name)
+class _Terms(NamedTuple):
+    """What a group demands, by the object that describes it."""
+
+    min_member: int = 0
+    missing: str | None = None
+    topology_key: str | None = None
+    timeout_seconds: int | None = None
+    created: str = ""
+
+
+def _of_group(replica: Replica, group: GroupRef) -> Members:
+    terms = _terms_of_workload(replica, group) if group.workload else _terms_of(replica, group)
     pods = _stored(replica, replica.groups.members(group))
     waiting = _in_order(replica, pods)
-    title = f"group {group.name}"
-    scheduled = sum(_holds_a_node(each) for each in pods)
-    if stored is None:
-        return Members(title, frozenset({group.namespace}), 0, scheduled, waiting)
-    assert isinstance(stored.manifest, PodGroupManifest)
     oldest = min((each.pod.created for each in waiting), default="")
+    holding = [each.pod.node_name for each in pods if _holds_a_node(each)]
     return Members(
-        title=title,
+        title=_title(group),
         namespaces=frozenset({group.namespace}),
-        min_member=stored.manifest.group.min_member,
-        scheduled=scheduled,
+        min_member=terms.min_member,
+        scheduled=len(holding),
         waiting=waiting,
-        timeout_seconds=stored.manifest.group.schedule_timeout_seconds,
-        since=max(oldest, stored.manifest.created) if oldest else "",
+        timeout_seconds=terms.timeout_seconds,
+        since=max(oldest, terms.created) if oldest and terms.created else "",
+        missing=terms.missing,
+        topology_key=terms.topology_key,
+        node_names=frozenset(filter(None, holding)) if terms.topology_key else frozenset(),
     )
+
+
+def _title(group: GroupRef) -> str:
+    if not group.workload:
+        return f"group {group.name}"
+    replica_key = f", replica {group.replica_key}" if group.replica_key else ""
+    return f"group {group.name} of Workload {group.workload}{replica_key}"
+
+
+def _terms_of(replica: Replica, group: GroupRef) -> _Terms:
+    stored = replica.get("PodGroup", group.namespace, group.name)
+    if stored is None:
+        return _Terms(missing=_title(group))
+    assert isinstance(stored.manifest, PodGroupManifest)
+    found = stored.manifest.group
+    return _Terms(
+        min_member=found.min_member,
+        topology_key=found.topology_key,
+        timeout_seconds=found.schedule_timeout_seconds,
+        created=stored.manifest.created,
+    )
+
+
+def _terms_of_workload(replica: Replica, group: GroupRef) -> _Terms:
+    stored = replica.get(WORKLOAD.kind, group.namespace, group.workload)
+    if stored is None:
+        return _Terms(missing=f"Workload {group.workload}")
+    assert isinstance(stored.manifest, KeptManifest)
+    body = stored.manifest.kept.body
+    assert isinstance(body, WorkloadBody)
+    found = body.pod_group(group.name)
+    if found is None:
+        return _Terms(missing=_title(group))
+    gang = found.policy.gang
+    return _Terms(min_member=gang.min_count if gang is not None else 0)
 
 
 def _of_waiting(replica: Replica, name: str) -> Members:

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
+from service.model.annotated_rules import PATH, annotation_of
+from service.model.connections import stated_affinity
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import PodManifest
 from service.model.objects import (
-    Affinity,
     Container,
+    DataAffinity,
     NodeAffinity,
     PodAffinity,
     PodSpec,
@@ -36,9 +38,14 @@ def check_update(stored: PodManifest, updated: PodManifest) -> None:
     old_node = stored.pod.node_name
     if old_node is None or updated.pod.node_name != old_node:
         return
+    group = stored.template.group or updated.template.group
+    if group is not None and stored.template.group != updated.template.group:
+        raise InvalidManifest([FieldError(group.field, FIXED)])
     old, new = stored.pod.spec, updated.pod.spec
     if old is new:
         return
+    if annotation_of(old) != annotation_of(new):
+        raise InvalidManifest([FieldError(PATH, FIXED)])
     errors = [
         FieldError(f"spec.{field}", _MESSAGES.get(field, FIXED))
         for field, read in _FIXED.items()
@@ -63,7 +70,7 @@ def _host_ports(container: Container) -> object:
 
 def _affinity(spec: PodSpec) -> object:
     """Return all lists of affinity rules; a list that is absent means the same as an empty one."""
-    affinity = spec.affinity or Affinity()
+    affinity = stated_affinity(spec)
     nodes = affinity.node_affinity or NO_NODE_AFFINITY
     sides = (affinity.pod_affinity, affinity.pod_anti_affinity)
     return (
@@ -79,6 +86,7 @@ def _pod_affinity(side: PodAffinity) -> object:
         side.required_during_scheduling_required_during_execution or (),
         side.required_during_scheduling_ignored_during_execution or (),
         side.preferred_during_scheduling_ignored_during_execution or (),
+        side.tolerance_seconds,
     )
 
 
@@ -100,7 +108,9 @@ def _toleration(toleration: Toleration) -> Toleration:
 
 _FIXED: Mapping[str, Callable[[PodSpec], object]] = {
     "affinity": _affinity,
+    "connections": lambda spec: spec.connections,
     "containers": lambda spec: _containers(spec.containers),
+    "dataAffinity": lambda spec: spec.data_affinity or DataAffinity(),
     "initContainers": lambda spec: _containers(spec.init_containers),
     "nodeSelector": lambda spec: spec.node_selector or {},
     "overhead": lambda spec: _amounts(spec.overhead),

@@ -1,18 +1,28 @@
 """Placing pods on a cluster that exists only in the request, by the same path as placements."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
-from service.model.config import ClusterConfig
+from service.model.config import ClusterConfig, PreemptionScope
 from service.model.errors import InvalidManifest
-from service.model.manifest import NamespaceManifest, NodeManifest, PodManifest, TemplateCache
+from service.model.manifest import (
+    AnyManifest,
+    KeptManifest,
+    NamespaceManifest,
+    NodeManifest,
+    PodManifest,
+    TemplateCache,
+)
 from service.scheduler.decide import decide
-from service.scheduler.decide.context import Decision, DecisionContext
+from service.scheduler.decide.admitted_pods import as_created, was_admitted
+from service.scheduler.decide.context import Decision, DecisionContext, Steps
+from service.scheduler.decide.passed_over import warnings_of_written
+from service.scheduler.protocol.callers import ANYBODY
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.placements import PlacementAnswer
+from service.scheduler.protocol.placements import PlacementAnswer, Preemption
 from service.scheduler.protocol.ports import Ids
 from service.scheduler.replica.kinds import ConfigManifest, StoredManifest
 from service.scheduler.replica.replica import Replica
@@ -26,12 +36,16 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     config: ClusterConfig = ClusterConfig()
     namespaces: Sequence[NamespaceManifest] = ()
     nodes: Sequence[NodeManifest] = ()
+    objects: Sequence[KeptManifest] = ()
+    """What rules read besides."""
     pods: Sequence[PodManifest] = ()
     """The pods that are there already; those without a node only wait, and are not tried."""
     place: Sequence[PodManifest] = ()
     path: Literal["place", "pod"] = "place"
     """The field of the request that `place` comes from, for errors."""
     all_or_nothing: bool = False
+    preemption: Preemption = "Never"
+    preemption_scope: PreemptionScope = "Node"
 
 
 def simulating(
@@ -43,14 +57,17 @@ def simulating(
         InvalidManifest, PodDiffers: for the same reasons as `place_pods`.
     """
     replica = Replica(templates)
-    pods = [_created(pod, index, templates) for index, pod in enumerate(simulation.pods)]
     config = ConfigManifest(config=simulation.config, body=b"{}")
-    objects: list[StoredManifest] = [config, *simulation.namespaces, *simulation.nodes, *pods]
+    objects: list[StoredManifest] = [
+        config,
+        *simulation.namespaces,
+        *simulation.nodes,
+        *simulation.objects,
+    ]
     for index, manifest in enumerate(objects):
         replica.put(manifest)
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
             yield
-    replica.settle_all()
     context = DecisionContext(
         replica=replica,
         now=now,
@@ -60,21 +77,45 @@ def simulating(
         attempts=1,
         hints={},
     )
+    for index, pod in enumerate(simulation.pods):
+        replica.put(_created(context, pod, index))
+        if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
+            yield
+    replica.settle_all()
     intent = PlacePods(
         pods=tuple(simulation.place),
         path=simulation.path,
         all_or_nothing=simulation.all_or_nothing,
         dry_run=True,
         explain="Full",
+        preemption=simulation.preemption,
+        preemption_scope=simulation.preemption_scope,
+        budgets_as_given=True,
         without_groups=True,
     )
+    yield from _warn(context, simulation)
     answer = yield from decide(context, intent)
     assert isinstance(answer, PlacementAnswer)
     return answer
 
 
-def _created(pod: PodManifest, index: int, templates: TemplateCache) -> PodManifest:
+def _warn(context: DecisionContext, simulation: Simulation) -> Steps[None]:
+    """Warn about the objects that are there already."""
+    there: Mapping[str, Sequence[AnyManifest]] = {
+        "namespaces": simulation.namespaces,
+        "nodes": simulation.nodes,
+        "pods": simulation.pods,
+        "objects": simulation.objects,
+    }
+    for field, manifests in there.items():
+        for index, manifest in enumerate(manifests):
+            context.warn(warnings_of_written(context, manifest), f"{field}[{index}]")
+            if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
+                yield
+
+
+def _created(context: DecisionContext, pod: PodManifest, index: int) -> PodManifest:
     try:
-        return pod.created_now(templates)
+        return as_created(context, pod, was_admitted=was_admitted(pod, ANYBODY))
     except InvalidManifest as error:
         raise error.under(f"pods[{index}]") from None

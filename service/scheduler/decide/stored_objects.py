@@ -1,26 +1,45 @@
 """Creating, replacing and deleting single objects: what all writes have in common."""
 
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from service.model.errors import NotFound, PreconditionFailed, RevisionConflict
+from service.model.kept_object import KeptObject
 from service.model.manifest import (
     DEFAULT_NAMESPACE,
     AnyManifest,
+    KeptManifest,
     NamespaceManifest,
-    NodeManifest,
-    PodGroupManifest,
+    ObjectManifest,
     PodManifest,
     QuotaManifest,
     parse_namespace,
 )
-from service.scheduler.decide.admission import admit, admit_charge, prioritized
+from service.model.requests import requirements
+from service.model.volume_kinds import PersistentVolumeClaimBody
+from service.scheduler.decide.admission import (
+    admit,
+    admit_charge,
+    admit_claim,
+    admit_limits,
+    differs,
+)
+from service.scheduler.decide.admission_policies import admit_by_policies
+from service.scheduler.decide.admitted_pods import as_created, as_updated, was_admitted
 from service.scheduler.decide.audit_facts import authorize_change, authorize_removal
 from service.scheduler.decide.computed_status import shown
 from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.default_storage_class import with_default_class
+from service.scheduler.decide.features import check_scopes, without_features_off
+from service.scheduler.decide.passed_over import warnings_of_written
 from service.scheduler.decide.pod_updates import check_update
+from service.scheduler.decide.volume_bindings import (
+    keep_binding,
+    refuse_while_in_use,
+    release_volumes,
+)
 from service.scheduler.decide.waiting_groups import leave_waiting
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.callers import Caller
@@ -28,6 +47,9 @@ from service.scheduler.protocol.intents import DeleteObject, Preconditions, PutO
 from service.scheduler.replica.replica import Stored
 
 Effect = Literal["Created", "Changed", "Unchanged"]
+
+
+Claim = KeptObject[PersistentVolumeClaimBody]
 
 
 class Written(msgspec.Struct, frozen=True, gc=False):
@@ -68,6 +90,7 @@ def replace_object(
     if stored is not None or own.resource_version:
         check_preconditions(own, stored)
     written = upsert(context, sent, caller, patched=patched)
+    context.warn(warnings_of_written(context, sent))
     return answer_with(context, written.stored, created=written.effect == "Created")
 
 
@@ -78,6 +101,7 @@ def delete_object(context: DecisionContext, intent: DeleteObject) -> ObjectAnswe
         NotFound: there is no such object.
         RevisionConflict, PreconditionFailed: it is not the one that was meant.
         Forbidden: it is a pod, and the caller may not delete this one.
+        Conflict: it is a claim that was bound here, and a pod on a node uses it.
     """
     stored = context.replica.get(intent.kind, intent.namespace, intent.name)
     if stored is None and (intent.kind, intent.name) == ("Namespace", DEFAULT_NAMESPACE):
@@ -86,6 +110,7 @@ def delete_object(context: DecisionContext, intent: DeleteObject) -> ObjectAnswe
         raise missing(intent.kind, intent.namespace, intent.name)
     check_preconditions(intent.preconditions, stored)
     last = answer_with(context, stored)
+    refuse_while_in_use(context, stored.manifest)
     remove(context, stored, intent.caller)
     return replace(last, revision=context.replica.revision)
 
@@ -109,7 +134,9 @@ def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:
     for kind, key in keys:
         if kind == PodManifest.kind:
             leave_waiting(replica, key)
-        replica.delete(kind, *key)
+        entry = replica.delete(kind, *key)
+        assert entry.before is not None
+        release_volumes(context, entry.before.manifest, None)
     return len(keys)
 
 
@@ -135,10 +162,12 @@ def upsert(
         if isinstance(stored.manifest, PodManifest):
             authorize_removal(caller, stored.manifest)
         context.replica.delete(sent.kind, sent.namespace, sent.name)
+        release_volumes(context, stored.manifest, None)
         return replace(_create(context, sent, caller), replaced=True)
     if stored is None:
         return _create(context, sent, caller)
-    updated = _updated(context, sent, stored)
+    known = not patched and _was_admitted(sent, caller)
+    updated = _updated(context, sent, stored, was_admitted=known)
     old = stored.manifest
     if same_object(updated, old):
         return Written("Unchanged", stored)
@@ -146,8 +175,13 @@ def upsert(
         authorize_change(caller, updated, old)
         check_update(old, updated)
         told = sent.pod.node_name if isinstance(sent, PodManifest) else None
-        _admit_update(context, updated, old, is_fact=told is not None and not patched)
-    return Written("Changed", _put(context, updated))
+        is_fact = told is not None and not patched
+        _admit_update(context, updated, old, is_fact=is_fact, was_admitted=known)
+    elif not known:
+        _admit_claim(context, updated, old)
+    written = _put(context, updated)
+    release_volumes(context, old, updated)
+    return Written("Changed", written)
 
 
 def same_object(one: AnyManifest, other: object) -> bool:
@@ -194,6 +228,7 @@ def answer_with(context: DecisionContext, stored: Stored, *, created: bool = Fal
         body=shown(context.replica, stored.manifest),
         resource_version=stored.revision,
         created=created,
+        warnings=context.told(),
     )
 
 
@@ -205,31 +240,73 @@ def missing(kind: str, namespace: str, name: str) -> NotFound:
 def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Written:
     if isinstance(sent, PodManifest):
         authorize_change(caller, sent)
-        sent = prioritized(context, sent.created_now(context.templates), None)
+        sent = without_features_off(context, sent, None)
+        known = _was_admitted(sent, caller)
+        sent = as_created(context, sent, was_admitted=known)
         if sent.pod.node_name is None:
             # A pod with a node is a fact: only observers can state it, and nobody can refuse it.
-            admit(context.replica, sent.pod)
+            admit_by_policies(context.replica, sent, None)
+            admit(context.replica, sent.pod, was_admitted=known)
+    elif not _was_admitted(sent, caller):
+        if isinstance(sent, KeptManifest):
+            sent = with_default_class(context, sent)
+        _admit_claim(context, sent)
+    if isinstance(sent, QuotaManifest):
+        check_scopes(context, sent, None)
     manifest = sent.with_identity(sent.uid or context.ids.uid(), sent.created or context.now)
     return Written("Created", _put(context, manifest))
 
 
-def _updated(context: DecisionContext, sent: AnyManifest, stored: Stored) -> AnyManifest:
+def _updated(
+    context: DecisionContext, sent: AnyManifest, stored: Stored, *, was_admitted: bool
+) -> AnyManifest:
     old = stored.manifest
     if isinstance(sent, PodManifest):
         assert isinstance(old, PodManifest)
-        return prioritized(context, sent.keeping_terms(old, context.templates).updating(old), old)
-    assert isinstance(old, NodeManifest | NamespaceManifest | QuotaManifest | PodGroupManifest)
+        sent = without_features_off(context, sent, old)
+        return as_updated(context, sent, old, was_admitted=was_admitted).updating(old)
+    assert isinstance(old, ObjectManifest)
+    if isinstance(sent, QuotaManifest):
+        assert isinstance(old, QuotaManifest)
+        check_scopes(context, sent, old)
+    if isinstance(sent, KeptManifest):
+        assert isinstance(old, KeptManifest)
+        if not was_admitted:
+            sent = with_default_class(context, sent, old)
+        sent = keep_binding(context, sent, old)
     return sent.with_identity(sent.uid or old.uid, old.created or sent.created)
 
 
 def _admit_update(
-    context: DecisionContext, updated: PodManifest, old: PodManifest, *, is_fact: bool
+    context: DecisionContext,
+    updated: PodManifest,
+    old: PodManifest,
+    *,
+    is_fact: bool,
+    was_admitted: bool,
 ) -> None:
-    """Judge the change of a pod: a pending pod like a new one, a placed pod only by its charge."""
+    """Judge the change of a pod: a waiting pod like a new one, a placed one by what it asks for."""
+    if updated.pod.node_name == old.pod.node_name and not is_fact:
+        admit_by_policies(context.replica, updated, old)
     if updated.pod.node_name is None:
-        admit(context.replica, updated.pod, old.pod)
+        admit(context.replica, updated.pod, old.pod, was_admitted=was_admitted)
     elif old.pod.node_name == updated.pod.node_name and not is_fact:
+        if not was_admitted and differs(updated.pod, old.pod, requirements):
+            admit_limits(context.replica.cluster, updated.pod)
         admit_charge(context.replica, updated.pod, old.pod)
+
+
+def _was_admitted(sent: AnyManifest, caller: Caller) -> bool:
+    """Whether an API server has admitted a pod or claim; other objects are not judged at all."""
+    return isinstance(sent, PodManifest | KeptManifest) and was_admitted(sent, caller)
+
+
+def _admit_claim(context: DecisionContext, sent: AnyManifest, old: object = None) -> None:
+    """Judge a new claim, and what a stored one asks for anew."""
+    if isinstance(sent, KeptManifest) and isinstance(sent.kept.body, PersistentVolumeClaimBody):
+        claim = cast("Claim", sent.kept)
+        stored = cast("Claim", old.kept) if isinstance(old, KeptManifest) else None
+        admit_claim(context.replica.cluster, claim, stored)
 
 
 def _put(context: DecisionContext, manifest: AnyManifest) -> Stored:

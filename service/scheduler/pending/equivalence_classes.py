@@ -4,8 +4,9 @@ from collections.abc import Collection, Iterable
 from enum import Enum
 
 from service.engine.cluster_events import Pair
+from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.model.objects import ObjectName, Pod
-from service.scheduler.pending.queueing_hints import FIT, topics
+from service.scheduler.pending.queueing_hints import topics
 from service.scheduler.protocol.pending_attempts import Refused
 from service.scheduler.replica.pod_groups import GroupRef
 

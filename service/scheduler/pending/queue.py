@@ -21,28 +21,28 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set as Abst
 from itertools import count
 
 from service.engine.cluster_events import ClusterEvent
+from service.model.annotated_rules import annotation_of
 from service.model.config import ClusterConfig
 from service.model.manifest import PodManifest
 from service.model.objects import ObjectName, Pod
+from service.model.scheduling_groups import WORKLOAD
+from service.scheduler.pending.backoff import Backoff
+from service.scheduler.pending.condition_updates import ConditionUpdates
 from service.scheduler.pending.equivalence_classes import (
-    ALL,
     EquivalenceClass,
     Order,
     State,
-    Topic,
-    topics_of,
 )
+from service.scheduler.pending.hint_index import HintIndex
 from service.scheduler.pending.queueing_hints import (
     EVERYTHING,
     MEMBERS,
     events_of,
-    helps,
     identity_of,
-    labels_of,
-    turned_by,
 )
+from service.scheduler.pending.starvation import Starvation
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.pending_attempts import Attempts, ConditionUpdate, Refused
+from service.scheduler.protocol.pending_attempts import Attempts, Refused
 from service.scheduler.replica.kinds import WaitingGroup
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Entry
@@ -73,22 +73,15 @@ class PendingQueue:
             key: GroupRef("", group.name) for group in groups for key in group.members
         }
         """The group of each pod that one request asked to be placed all or none."""
-        self._grouped: dict[EquivalenceClass, None] = {}
-        """The groups that were refused although enough members are there."""
         self._timed: list[tuple[float, int, EquivalenceClass, Refused]] = []
-        """The groups that are tried again at a time, since their message changes then."""
+        """The classes that are tried again at a time: groups, since their message changes then, and
+        pods for which no more pods may be evicted before."""
         self._active: list[tuple[Order, int, EquivalenceClass]] = []
-        self._backoff: list[tuple[float, int, EquivalenceClass]] = []
-        self._resting: list[tuple[Order, int, EquivalenceClass]] = []
-        """The equivalence classes in back-off once more, in the order of their first pods."""
-        self._early = 0
-        """How many of them may still be tried before their back-off is over."""
+        self._index = HintIndex()
+        self._backoff = Backoff(self._limits)
+        self._starvation = Starvation(self._limits.pending_failures_max)
+        self._updates = ConditionUpdates(self._limits)
         self._numbers = count()
-        self._index: dict[Topic, dict[EquivalenceClass, None]] = {}
-        """The unschedulable equivalence classes by topic, to find those that an event may help."""
-        self._untold: dict[EquivalenceClass, None] = {}
-        self._starved: dict[EquivalenceClass, None] = {}
-        self._starving: EquivalenceClass | None = None
         self._taken: dict[ObjectName, EquivalenceClass] = {}
         self._seen: list[tuple[int, ClusterEvent]] = []
         """The events that happened while pods were being tried, with their revisions."""
@@ -122,15 +115,13 @@ class PendingQueue:
 
     def has_work(self, now: float) -> bool:
         """Whether it is worth calling `take`, which may still find nothing to do."""
-        if not self.places:
+        if not self._equivalence_of or not self.places:
             return False
-        if self._active or (self._backoff and self._backoff[0][0] <= now):
-            return True
-        if self._resting and self._early:
+        if self._active or self._backoff.has_work(now):
             return True
         if self._timed and self._timed[0][0] <= now:
             return True
-        return any(equivalence.new or equivalence.stale_due <= now for equivalence in self._untold)
+        return self._updates.are_due(now)
 
     # What changes
 
@@ -144,6 +135,8 @@ class PendingQueue:
                 self._configure(entry)
             elif entry.kind == "PodGroup":
                 self._change(GroupRef(*entry.key), entry.revision)
+            elif entry.kind == WORKLOAD.kind:
+                self._change_workload(entry)
             elif entry.kind == WaitingGroup.kind:
                 self._regroup(entry)
             if self._equivalence_of:
@@ -161,8 +154,10 @@ class PendingQueue:
 
     def _follow(self, entry: Entry) -> None:
         after = entry.after.manifest if entry.after else None
-        if not self._equivalences and not (isinstance(after, PodManifest) and after.pod.wants_node):
-            return  # No pod waits, so none can be helped.
+        if not self._equivalences:
+            pod = after.pod if isinstance(after, PodManifest) else None
+            if pod is None or pod.node_name is not None or not pod.wants_node:
+                return  # No pod waits, so none can be helped.
         before = entry.before.manifest if entry.before else None
         self._follow_pod(entry, after)
         old, new = self._membership(before), self._membership(after)
@@ -189,11 +184,17 @@ class PendingQueue:
         if equivalence is not None:
             self._change_equivalence(equivalence, revision)
 
+    def _change_workload(self, entry: Entry) -> None:
+        """Have all groups of a Workload that changed tried at once."""
+        groups = [each.group for each in self._equivalences.values() if each.group is not None]
+        for group in groups:
+            if group.workload and (group.namespace, group.workload) == entry.key:
+                self._change(group, entry.revision)
+
     def _change_equivalence(self, equivalence: EquivalenceClass, revision: int) -> None:
         equivalence.changed, equivalence.failures = revision, 0
-        self._untold.pop(
-            equivalence, None
-        )  # Which reasons the conditions have to say is known after the next attempt.
+        # Which reasons the conditions have to say is known after the next attempt.
+        self._updates.drop(equivalence)
         if equivalence.state in (State.UNSCHEDULABLE, State.BACKOFF):
             self._activate(equivalence)
 
@@ -221,10 +222,8 @@ class PendingQueue:
             return
         equivalence = self._equivalence_of.get(entry.key)
         if equivalence is not None and after is not None:
-            equivalence.failures, equivalence.refused = (
-                0,
-                None,
-            )  # There is room for pods like this one.
+            # There is room for pods like this one.
+            equivalence.failures, equivalence.refused = 0, None
         self._remove(entry.key)
 
     def _configure(self, entry: Entry) -> None:
@@ -266,8 +265,14 @@ class PendingQueue:
         identity: object = group or (
             pod.namespace,
             manifest.template.spec_json,
+            # Rules of the pod that are not in its spec.
+            annotation_of(pod.spec),
             frozenset(pod.labels.items()),
             pod.required_node_name,
+            pod.controller,
+            pod.name if any(each.ephemeral is not None for each in pod.spec.volumes) else None,
+            # Room that is kept for one pod is not there for others that are equal to it.
+            pod.nominated_node_name and pod.name,
         )
         key = (pod.namespace, pod.name)
         order = (-self._priority(pod), pod.created, *key)
@@ -288,7 +293,7 @@ class PendingQueue:
         if equivalence.state is State.ACTIVE:
             self._enter(equivalence)
         elif equivalence.state is not State.UNKNOWN:
-            self._untold[equivalence] = None
+            self._updates.put(equivalence)
 
     def _remove(self, key: ObjectName) -> None:
         equivalence = self._equivalence_of.pop(key, None)
@@ -299,9 +304,8 @@ class PendingQueue:
         equivalence.stale.pop(key, None)
         self._taken.pop(key, None)
         if equivalence.state is State.ACTIVE:
-            self._enter(
-                equivalence
-            )  # The pod may have been the one by which the equivalence class was known.
+            # The pod may have been the one by which the equivalence class was known.
+            self._enter(equivalence)
         if not equivalence.members:
             self._forget(equivalence)
             del self._equivalences[equivalence.identity]
@@ -322,7 +326,7 @@ class PendingQueue:
             equivalence.state = State.UNKNOWN
         elif equivalence.pod.spec.scheduling_gates:
             equivalence.state = State.GATED
-            self._untold[equivalence] = None
+            self._updates.put(equivalence)
         else:
             equivalence.state = State.ACTIVE
             self._enter(equivalence)
@@ -335,23 +339,20 @@ class PendingQueue:
         None of them is given out again until `conclude` is called.
         """
         assert not self._taken
-        while self._backoff and self._backoff[0][0] <= now:
-            _, _, equivalence = heapq.heappop(self._backoff)
-            if equivalence.state is State.BACKOFF and equivalence.due <= now:
-                self._activate(equivalence)
+        for equivalence in self._backoff.take(now):
+            self._activate(equivalence)
         while self._timed and self._timed[0][0] <= now:
             _, _, equivalence, refused = heapq.heappop(self._timed)
             if equivalence.state is State.UNSCHEDULABLE and equivalence.refused is refused:
                 self._activate(equivalence)
-        self._starving = self._most_starved()
-        first = self._head(self._starving) if self._starving else None
+        first = self._starvation.choose(self._head)
         orders: list[Order] = []
         while len(orders) < count_max and (order := self._next()) is not None:
             orders.append(order)
         behind = sum(first is not None and order <= first for order in orders)
         return Attempts(
             tries=tuple((namespace, name) for _, _, namespace, name in orders),
-            condition_updates=tuple(self._tells(count_max - len(orders), now)),
+            condition_updates=tuple(self._updates.take(count_max - len(orders), now)),
             starving=first[2:] if first else None,
             behind=behind,
         )
@@ -363,7 +364,7 @@ class PendingQueue:
 
         Pods that are neither refused nor gone are tried again.
         """
-        refused_lots: dict[EquivalenceClass, Refused] = {}
+        refused_classes: dict[EquivalenceClass, Refused] = {}
         for key in attempts.tries:
             equivalence = self._taken.pop(key, None)
             if equivalence is None:
@@ -371,7 +372,7 @@ class PendingQueue:
             heapq.heappush(equivalence.heap, equivalence.members[key])
             equivalence.new.pop(key, None)
             if key in refusals:
-                refused_lots[equivalence] = refusals[key]
+                refused_classes[equivalence] = refusals[key]
         for equivalence in {
             self._equivalence_of[key]: None for key in attempts.tries if key in self._equivalence_of
         }:
@@ -379,10 +380,9 @@ class PendingQueue:
                 self._enter(equivalence)
         tried = refusals.keys() | attempts.tries
         for key in refusals.keys() & self._equivalence_of.keys():
-            self._equivalence_of[key].new.pop(
-                key, None
-            )  # This pod was tried with the member that stood for their group.
-        for equivalence, refused in refused_lots.items():
+            # This pod was tried with the member that stood for their group.
+            self._equivalence_of[key].new.pop(key, None)
+        for equivalence, refused in refused_classes.items():
             if equivalence.state is State.ACTIVE:
                 self._refuse(equivalence, refused, tried, now)
         self._seen.clear()
@@ -390,11 +390,11 @@ class PendingQueue:
     def give_back(self, attempts: Attempts, now: float) -> None:
         """Take back attempts that could not be made; all of them are to be made again."""
         self.conclude(attempts, {}, now)
-        for tell in attempts.condition_updates:
-            equivalence = self._equivalence_of.get(tell.key)
+        for update in attempts.condition_updates:
+            equivalence = self._equivalence_of.get(update.key)
             if equivalence is not None:
-                equivalence.new[tell.key] = None
-                self._untold[equivalence] = None
+                equivalence.new[update.key] = None
+                self._updates.put(equivalence)
 
     def _pop(self) -> Order | None:
         """The first pod of all that may be tried.
@@ -415,19 +415,9 @@ class PendingQueue:
         return None
 
     def _next(self) -> Order | None:
-        """The next pod to try: one that is due, or one of the first pods in back-off.
-
-        So the first pods get the chance that a change gives at once, even if they were refused often.
-        kube-scheduler, too, tries pods in back-off if it has nothing else to do.
-        """
-        while self._resting and self._early:
-            first, _, equivalence = self._resting[0]
-            if self._active and self._active[0][0] < first:
-                break
-            heapq.heappop(self._resting)
-            if equivalence.state is State.BACKOFF:
-                self._early -= 1
-                self._activate(equivalence)
+        """The next pod to try: one that is due, or one of the first pods in back-off."""
+        while early := self._backoff.take_early(self._active[0][0] if self._active else None):
+            self._activate(early)
         return self._pop()
 
     def _head(self, equivalence: EquivalenceClass) -> Order | None:
@@ -456,19 +446,16 @@ class PendingQueue:
         equivalence.state = State.UNSCHEDULABLE
         equivalence.refused, equivalence.refused_at = refused, now
         equivalence.failures += 1
-        seconds = self._backoff_seconds(equivalence.failures)
-        equivalence.due = now + (
-            self._limits.pending_backoff_seconds_max if equivalence.is_costly else seconds
-        )
+        self._backoff.begin(equivalence, now)
+        if refused.again_after is not None:
+            timed = (now + refused.again_after, next(self._numbers), equivalence, refused)
+            heapq.heappush(self._timed, timed)
         if equivalence.group is not None:
             self._refuse_group(equivalence, refused, tried, now)
             return
-        equivalence.topics = topics_of(equivalence.pod, refused)
-        for topic in equivalence.topics:
-            self._index.setdefault(topic, {})[equivalence] = None
-        if equivalence.failures >= self._limits.pending_failures_max and equivalence.insufficient:
-            self._starved[equivalence] = None
-        self._note_reasons(equivalence, refused, tried, now)
+        self._index.put(equivalence, refused)
+        self._starvation.note(equivalence)
+        self._updates.note(equivalence, refused, tried, now)
         self._wake_by_seen(equivalence, refused)
 
     def _refuse_group(
@@ -478,15 +465,12 @@ class PendingQueue:
         tried: AbstractSet[ObjectName],
         now: float,
     ) -> None:
-        """Note the refusal of a group; any event may help it, as the hints know single pods only."""
+        """Note the refusal of a group, which any event may help unless members are missing."""
         if refused.reasons.keys() == {MEMBERS}:
             equivalence.failures = 0  # Members are missing, so no node was searched for.
         else:
-            self._grouped[equivalence] = None
-        if refused.again_after is not None:
-            timed = (now + refused.again_after, next(self._numbers), equivalence, refused)
-            heapq.heappush(self._timed, timed)
-        self._note_reasons(equivalence, refused, tried, now)
+            self._index.put_group(equivalence)
+        self._updates.note(equivalence, refused, tried, now)
         if equivalence.changed > refused.revision:
             self._change_equivalence(equivalence, equivalence.changed)
         else:
@@ -494,158 +478,37 @@ class PendingQueue:
 
     def _wake_by_seen(self, equivalence: EquivalenceClass, refused: Refused) -> None:
         for revision, event in self._seen:
-            if revision > refused.revision and self._is_helped(equivalence, event):
+            if revision > refused.revision and self._index.is_helped(equivalence, event):
                 self._wake(equivalence)
                 break
 
-    def _backoff_seconds(self, failures: int) -> float:
-        """How long the back-off is: nothing after the first refusal, then 1 s, then doubled each time."""
-        limits = self._limits
-        doubled = 2.0 ** min(failures - 2, 32) if failures > 1 else 0.0
-        return min(limits.pending_backoff_seconds * doubled, limits.pending_backoff_seconds_max)
-
     def _wake_by(self, event: ClusterEvent) -> None:
         """Wake the equivalence classes that an event can help."""
-        plugins = turned_by(event)
-        if plugins is None:
-            candidates = list(self._equivalences.values())
-        else:
-            candidates = [
-                equivalence for plugin in plugins for equivalence in self._asking(plugin, event)
-            ]
-            candidates += self._grouped
-        for equivalence in candidates:
-            if equivalence.state is State.UNSCHEDULABLE and self._is_helped(equivalence, event):
+        for equivalence in self._index.concerned(event, self._equivalences.values()):
+            if equivalence.state is State.UNSCHEDULABLE and self._index.is_helped(
+                equivalence, event
+            ):
                 self._wake(equivalence)
-
-    def _asking(self, plugin: str, event: ClusterEvent) -> list[EquivalenceClass]:
-        """The equivalence classes that a plugin rejected and that an event may concern."""
-        pairs = labels_of(plugin, event)
-        if pairs is None:
-            return list(self._index.get((plugin, ALL), ()))
-        return [
-            equivalence
-            for pair in (None, *pairs)
-            for equivalence in self._index.get((plugin, pair), ())
-        ]
-
-    def _is_helped(self, equivalence: EquivalenceClass, event: ClusterEvent) -> bool:
-        if equivalence.group is not None:
-            return equivalence in self._grouped
-        reasons = equivalence.refused.reasons if equivalence.refused else {}
-        return event is EVERYTHING or any(
-            helps(event, plugin, equivalence.pod, each) for plugin, each in reasons.items()
-        )
 
     def _wake(self, equivalence: EquivalenceClass) -> None:
         """Have an unschedulable equivalence class tried again when its back-off is over.
 
         The class that starves does not wait for that: it gets every chance first.
         """
-        if equivalence is self._starving or (
-            equivalence.failures <= 1 and not equivalence.is_costly
-        ):
+        at_once = equivalence.failures <= 1 and not equivalence.is_costly
+        if at_once or self._starvation.is_chosen(equivalence):
             self._activate(equivalence)
             return
-        self._unlist(equivalence)
-        equivalence.state = State.BACKOFF
-        heapq.heappush(self._backoff, (equivalence.due, next(self._numbers), equivalence))
-        head = None if equivalence.is_costly else self._head(equivalence)
-        if head is not None:
-            heapq.heappush(self._resting, (head, next(self._numbers), equivalence))
-            self._early = self._limits.pending_early_tries
+        self._index.drop(equivalence)
+        self._backoff.put(equivalence, self._head(equivalence))
 
     def _activate(self, equivalence: EquivalenceClass) -> None:
-        self._unlist(equivalence)
+        self._index.drop(equivalence)
         equivalence.state = State.ACTIVE
         self._enter(equivalence)
 
-    def _unlist(self, equivalence: EquivalenceClass) -> None:
-        self._grouped.pop(equivalence, None)
-        for topic in equivalence.topics:
-            equivalences = self._index[topic]
-            del equivalences[equivalence]
-            if not equivalences:
-                del self._index[topic]
-        equivalence.topics = frozenset()
-
     def _forget(self, equivalence: EquivalenceClass) -> None:
         """Drop all that is remembered of decisions on an equivalence class."""
-        self._unlist(equivalence)
-        self._untold.pop(equivalence, None)
-        self._starved.pop(equivalence, None)
-        if equivalence is self._starving:
-            self._starving = None
-
-    def _most_starved(self) -> EquivalenceClass | None:
-        """The first of the equivalence classes that were refused too often for lack of resources."""
-        self._starved = {
-            equivalence: None
-            for equivalence in self._starved
-            if equivalence.failures >= self._limits.pending_failures_max
-            and equivalence.insufficient
-        }
-        heads = [
-            (head, equivalence)
-            for equivalence in self._starved
-            if (head := self._head(equivalence)) is not None
-        ]
-        return min(heads, key=lambda each: each[0])[1] if heads else None
-
-    # Which conditions are updated
-
-    def _note_reasons(
-        self,
-        equivalence: EquivalenceClass,
-        refused: Refused,
-        tried: AbstractSet[ObjectName],
-        now: float,
-    ) -> None:
-        """Note which members get a condition update: those that were not tried themselves.
-
-        A member whose condition says other reasons already is not updated at once (P18).
-        """
-        reasons = refused.reasons.items()
-        told = frozenset(f"{plugin}: {reason}" for plugin, each in reasons for reason in each)
-        if equivalence.group is not None:
-            told = frozenset({refused.message})
-        if told != equivalence.told:
-            equivalence.told = told
-            if equivalence.told_at is None:
-                equivalence.told_at = now
-            if not equivalence.stale:
-                small = (
-                    equivalence.group
-                    and len(equivalence.members) <= self._limits.pending_group_told_max
-                )
-                equivalence.stale_due = (
-                    now if small else equivalence.told_at + self._limits.pending_told_seconds
-                )
-            equivalence.stale = {
-                key: None
-                for key in equivalence.members
-                if key not in tried and key not in equivalence.new
-            }
-        if equivalence.new or equivalence.stale:
-            self._untold[equivalence] = None
-
-    def _tells(self, count_max: int, now: float) -> Iterable[ConditionUpdate]:
-        for equivalence in list(self._untold):
-            while equivalence.new and count_max > 0:
-                count_max -= 1
-                yield self._tell(equivalence, equivalence.new)
-            while equivalence.stale and equivalence.stale_due <= now and count_max > 0:
-                count_max -= 1
-                yield self._tell(equivalence, equivalence.stale)
-            if not equivalence.new and not equivalence.stale:
-                equivalence.told_at = now
-                del self._untold[equivalence]
-
-    def _tell(self, equivalence: EquivalenceClass, keys: dict[ObjectName, None]) -> ConditionUpdate:
-        key = next(iter(keys))
-        del keys[key]
-        if equivalence.state is State.GATED:
-            return ConditionUpdate(key, "SchedulingGated", "")
-        return ConditionUpdate(
-            key, "Unschedulable", equivalence.refused.message if equivalence.refused else ""
-        )
+        self._index.drop(equivalence)
+        self._updates.drop(equivalence)
+        self._starvation.forget(equivalence)

@@ -12,21 +12,27 @@ Source: `pkg/scheduler/framework/plugins/*`, `EventsToRegister` and `isSchedulab
 
 from collections.abc import Collection, Mapping
 
+from msgspec.structs import replace
+
 from service.engine.cluster_events import (
     Change,
     ClusterEvent,
     Pair,
     node_events,
+    object_events,
     pod_events,
 )
-from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.engine.registry import hinted, known_plugins
-from service.model.manifest import NamespaceManifest, NodeManifest, PodGroupManifest, PodManifest
+from service.model.manifest import (
+    KeptManifest,
+    NamespaceManifest,
+    NodeManifest,
+    PodGroupManifest,
+    PodManifest,
+)
 from service.model.objects import Node, Pod
 from service.scheduler.replica.kinds import WaitingGroup
 from service.scheduler.replica.replica import Entry
-
-__all__ = ["ADMISSION", "EVERYTHING", "FIT", "MEMBERS", "NO_NODES", "events_of", "helps"]
 
 ADMISSION = "Admission"
 """Stands for a plugin if the pod itself is refused, whatever room there is on nodes."""
@@ -54,7 +60,8 @@ def identity_of(event: ClusterEvent) -> object:
     """Equal for events that help the same pods."""
     node = event.node and tuple(map(_node_identity, event.node))
     pods = tuple(map(_identity, event.pods))
-    return event.change, event.freed, event.relabelled, pods, node
+    objects = tuple(map(id, event.objects))
+    return event.change, event.freed, event.relabelled, pods, node, objects
 
 
 def events_of(entry: Entry) -> list[ClusterEvent]:
@@ -64,7 +71,8 @@ def events_of(entry: Entry) -> list[ClusterEvent]:
     some = after or before
     match some:
         case PodManifest():
-            return pod_events(_counting(before), _counting(after))
+            events = pod_events(_counting(before), _counting(after))
+            return [*events, *_room_given_up(before, after)]
         case NodeManifest():
             old = before.node if isinstance(before, NodeManifest) else None
             new = after.node if isinstance(after, NodeManifest) else None
@@ -72,6 +80,9 @@ def events_of(entry: Entry) -> list[ClusterEvent]:
         case NamespaceManifest():
             changed = before is None or after is None or before.labels != after.labels
             return [ClusterEvent(Change.NAMESPACE_RELABELLED)] if changed else []
+        case KeptManifest():
+            was = before.kept if isinstance(before, KeptManifest) else None
+            return object_events(was, after.kept if isinstance(after, KeptManifest) else None)
         case PodGroupManifest() | WaitingGroup():
             return []  # The queue itself follows which pods wait with each other.
         case _:
@@ -105,6 +116,21 @@ def _counting(manifest: object) -> Pod | None:
         return None
     pod = manifest.pod
     return None if pod.node_name is None or pod.finished else pod
+
+
+def _room_given_up(before: object, after: object) -> list[ClusterEvent]:
+    """Return the event that no room is kept for a pod any more: for others it is as if the pod left."""
+    if not isinstance(before, PodManifest) or not _reserves(before.pod):
+        return []
+    old, new = before.pod, after.pod if isinstance(after, PodManifest) else None
+    node_name = old.nominated_node_name
+    if new is not None and node_name in (new.node_name, _reserves(new) and new.nominated_node_name):
+        return []
+    return pod_events(replace(old, node_name=node_name), None)
+
+
+def _reserves(pod: Pod) -> bool:
+    return pod.nominated_node_name is not None and pod.wants_node
 
 
 def _identity(pod: Pod) -> object:

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from service.model.errors import FieldError
+from service.model.field_warnings import FieldWarning
 from service.scheduler.protocol.pending_attempts import Refused
 
 
@@ -17,9 +18,17 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of all answers."""
 
     revision: int
+    """The cluster's revision that the answer belongs to."""
 
 
-class ObjectAnswer(Answer, frozen=True, kw_only=True):
+class WriteAnswer(Answer, frozen=True, kw_only=True):
+    """Base of the answers to requests that bring manifests, or that act on stored ones."""
+
+    warnings: list[FieldWarning] | msgspec.UnsetType = msgspec.UNSET
+    """Fields that are passed over; absent if there are none."""
+
+
+class ObjectAnswer(WriteAnswer, frozen=True, kw_only=True):
     """The object as it is stored now; after a delete, as it was last.
 
     `body` is the manifest without its resourceVersion, which is `resource_version`.
@@ -37,13 +46,17 @@ class ConfigAnswer(Answer, frozen=True, kw_only=True):
     created: bool = False
 
 
-class ApplyAnswer(Answer, frozen=True, kw_only=True):
+class ApplyAnswer(WriteAnswer, frozen=True, kw_only=True):
     """What a `List` changed."""
 
     created: int
+    """Objects that are new."""
     changed: int
+    """Objects that were there and are different now."""
     unchanged: int
+    """Objects that were there just so."""
     deleted: int
+    """Objects that were removed."""
 
 
 LineOutcome = Literal["Created", "Changed", "Unchanged", "Invalid", "Denied", "Forbidden"]
@@ -60,6 +73,8 @@ class LineResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     revision: int | None
     """The revision of the line's change, or the one that last changed the object if none was needed."""
     errors: list[FieldError] = []
+    warnings: list[FieldWarning] | msgspec.UnsetType = msgspec.UNSET
+    """Fields of the line's object that are passed over; absent if there are none."""
 
 
 class LinesAnswer(Answer, frozen=True, kw_only=True):
@@ -72,7 +87,9 @@ class TopologyDomain(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One value of a topology key."""
 
     value: str
+    """The label's value."""
     nodes: list[str]
+    """The nodes that carry it."""
     pods: int
     """How many pods are placed on these nodes, of those that the caller may read."""
     free: dict[str, str]
@@ -83,8 +100,11 @@ class TopologyAnswer(Answer, frozen=True, kw_only=True):
     """The domains of one topology key, by value."""
 
     key: str
+    """The topology key."""
     domains: list[TopologyDomain]
+    """Its domains, by value."""
     nodes_without_key: list[str]
+    """Nodes that lack the label."""
 
 
 class ShownObject(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,14 +128,18 @@ class PodName(msgspec.Struct, frozen=True, kw_only=True):
     """Names a stored pod."""
 
     namespace: str
+    """Namespace of the pod."""
     name: str
+    """Name of the pod."""
 
 
 class ViolationItem(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One required rule that one placed pod breaks."""
 
     namespace: str
+    """Namespace of the pod."""
     name: str
+    """Name of the pod."""
     node_name: str
     """The node that the pod is on."""
     plugin: str
@@ -138,6 +162,18 @@ class ViolationsAnswer(Answer, frozen=True, kw_only=True):
     """All violations, by namespace, name and rule."""
 
     items: list[ViolationItem]
+    """The objects themselves."""
+
+
+class ConfirmationAnswer(Answer, frozen=True, kw_only=True):
+    """The binding of a pod, and which of its required rules do not hold at `revision`."""
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: int
+    node_name: str
+    violations: list[ViolationItem]
 
 
 class PendingAnswer(Answer, frozen=True, kw_only=True):

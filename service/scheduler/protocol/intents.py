@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
+from service.model.config import PreemptionScope
 from service.model.errors import Forbidden, InvalidManifest
 from service.model.manifest import AnyManifest, Applicable, PodManifest
 from service.model.patches import PatchType
@@ -18,6 +19,7 @@ from service.scheduler.protocol.answers import (
     ApplyAnswer,
     ComputedAnswer,
     ConfigAnswer,
+    ConfirmationAnswer,
     EvictionsAnswer,
     LinesAnswer,
     ObjectAnswer,
@@ -27,7 +29,12 @@ from service.scheduler.protocol.answers import (
 )
 from service.scheduler.protocol.callers import ANYBODY, Caller
 from service.scheduler.protocol.pending_attempts import Attempts
-from service.scheduler.protocol.placements import ExplanationAnswer, PlacementAnswer, PodRef
+from service.scheduler.protocol.placements import (
+    ExplanationAnswer,
+    PlacementAnswer,
+    PodRef,
+    Preemption,
+)
 
 A = TypeVar("A", bound=Answer)
 
@@ -141,6 +148,13 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     """Whether pods that cannot be placed are kept as pending pods."""
     dry_run: bool = False
     explain: Literal["None", "Summary", "Full"] = "None"
+    preemption: Preemption = "Never"
+    """Propose: say which pods would have to leave which node for a pod that fits nowhere; Evict: have
+    them leave."""
+    preemption_scope: PreemptionScope = "Node"
+    """Node: only pods of that node; Domains: also pods on other nodes that rules blame."""
+    budgets_as_given: bool = False
+    """Whether disruption budgets allow what their `status` says, instead of what the pods make of them."""
     without_groups: bool = False
     """Whether PodGroups are ignored, so that their members are pods like all others."""
     caller: Caller = ANYBODY
@@ -154,6 +168,8 @@ class PlacePending(Intent[PendingAnswer], frozen=True, kw_only=True):
     """Place pending pods that the queue has found due; this is no client's request."""
 
     attempts: Attempts
+    clock: Callable[[], datetime] | None = None
+    """As of `EvictViolating`; without it nobody is evicted."""
 
 
 class BindPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
@@ -164,6 +180,18 @@ class BindPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
     node_name: str
     force: bool = False
     uid: str | None = None
+
+
+class ConfirmBinding(Intent[ConfirmationAnswer], frozen=True, kw_only=True):
+    """Ask whether the required rules of a placed pod hold now, before its node starts it."""
+
+    namespace: str
+    name: str
+    uid: str
+    pod_revision: int
+    """The revision that last changed the pod as the node saw it, its `metadata.resourceVersion`."""
+    node_name: str | None = None
+    """The node that asks; None: any, since an unchanged pod is on the node where it was seen."""
 
 
 class EvictPod(Intent[ObjectAnswer], frozen=True, kw_only=True):

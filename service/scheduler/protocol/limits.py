@@ -70,11 +70,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     upkeep_lease_seconds: float = 60.0
     upkeep_pause_seconds_max: float = 600.0
     """The longest time between two upkeeps of a cluster in which nothing changes."""
-    home_lease_seconds: float = 10.0
+    owner_lease_seconds: float = 10.0
     """How soon another worker decides a cluster's requests after its owner died (P19)."""
     evictions_lease_seconds: float = 3.0
     """How soon another worker takes over the evictions of one that died."""
-    pending_pods_per_turn: int = 200
+    pending_attempts_max: int = 200
     """How many pending pods one request tries at most."""
     pending_slice_seconds: float = 0.01
     """How long one request may try pending pods before other requests are decided."""

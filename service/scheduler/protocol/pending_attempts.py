@@ -21,7 +21,7 @@ class Refused(msgspec.Struct, frozen=True):
     is_costly: bool = False
     """Whether the attempt took so long that it should not be made often."""
     again_after: float | None = None
-    """The seconds after which the message changes even if nothing else does; None: never."""
+    """The seconds after which another attempt may end otherwise even if nothing changes; None: never."""
 
 
 class ConditionUpdate(NamedTuple):

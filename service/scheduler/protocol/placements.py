@@ -4,47 +4,86 @@ from typing import Any, Literal
 
 import msgspec
 
-from service.scheduler.protocol.answers import Answer
+from service.scheduler.protocol.answers import Answer, WriteAnswer
 
 Outcome = Literal["Placed", "AlreadyPlaced", "Queued", "Unschedulable", "Denied", "GroupRefused"]
 Policy = Literal["BestEffort", "AllOrNothing"]
 Explain = Literal["None", "Summary", "Full"]
+Preemption = Literal["Never", "Propose", "Evict"]
 
 
 class PodRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names a stored pod."""
 
     namespace: str = "default"
+    """Namespace of the pod."""
     name: str
+    """Name of the pod."""
+
+
+class ProposedVictims(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The pods that would have to leave one node so that another pod fits there."""
+
+    victims: list[PodRef]
+    """The pods that the caller may see, the most important first."""
+    other_victims: int | msgspec.UnsetType = msgspec.UNSET
+    """How many more there are, of namespaces that the caller may not read; absent if there are none."""
+    budget_violations: int
+    """How many of them leave although their disruption budgets allow no more of that."""
+
+
+class Proposal(ProposedVictims, frozen=True, kw_only=True, rename="camel"):
+    """Where room can be made for a pod that fits nowhere, at the least cost."""
+
+    node_name: str
+    """The node that costs least, as Kubernetes compares them."""
+    candidates: dict[str, ProposedVictims] | msgspec.UnsetType = msgspec.UNSET
+    """All nodes on which room can be made; only with Full explanations."""
 
 
 class PlacementResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What became of one pod."""
 
     namespace: str
+    """Namespace of the pod."""
     name: str
+    """Name of the pod."""
     uid: str | None
     """None if the pod is not stored."""
     outcome: Outcome
+    """What became of the pod."""
     node_name: str | None = None
+    """The node; null if there is none."""
     score: int | None = None
+    """The node's weighted score."""
     planned_revision: int
     """The revision of the state that `score` and `explanation` belong to."""
     reason: str | None = None
-    """If the pod is Denied: the rule that denies it, in CamelCase."""
+    """If the pod is Denied: the rule that denies it, in CamelCase. GroupSearchEnded: the search for
+    its group ended at `groupSearchSteps`, so there may be a placement."""
     message: str | None = None
+    """The same for people; null if there is nothing to say."""
     explanation: Any = None
+    """As asked for with `explain`; null for None."""
+    preemption: Proposal | msgspec.UnsetType | None = msgspec.UNSET
+    """With `Propose` and `Evict`, of a pod that fits nowhere: where room can be made, or is made; null
+    if it cannot be made, and `message` then says why, as Kubernetes words it."""
 
 
 class GroupFailure(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Why a group was refused: the members that failed in the best attempt, and on which rule."""
 
     failed: list[PodRef]
+    """The members that failed in the best attempt."""
     plugin: str | None
+    """The rule on which they failed."""
+    reason: str | None = None
+    """GroupSearchEnded: the search ended at `groupSearchSteps`, so there may be a placement."""
     message: str
+    """The same for people; null if there is nothing to say."""
 
 
-class PlacementAnswer(Answer, frozen=True, kw_only=True):
+class PlacementAnswer(WriteAnswer, frozen=True, kw_only=True):
     """What became of the pods, in the order asked."""
 
     committed: bool
@@ -52,7 +91,9 @@ class PlacementAnswer(Answer, frozen=True, kw_only=True):
     attempts: int
     """How often the request was decided; more than once if races were lost."""
     results: list[PlacementResult]
+    """What became of each pod."""
     group: GroupFailure | None = None
+    """Why a group was refused; null otherwise."""
 
 
 class ExplanationAnswer(Answer, frozen=True, kw_only=True):

@@ -45,6 +45,16 @@ class EvictionsAt(msgspec.Struct, frozen=True, kw_only=True):
     pods: int
 
 
+class BlockedEviction(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod whose rule does not hold, but whose eviction a disruption budget does not allow."""
+
+    namespace: str
+    name: str
+    uid: str
+    budget: str
+    """The name of the budget."""
+
+
 class EvictionState(msgspec.Struct, frozen=True, kw_only=True):
     """The state that evictions need in later sweeps, as the object (`Evictions`, "", `state`)."""
 
@@ -57,6 +67,8 @@ class EvictionState(msgspec.Struct, frozen=True, kw_only=True):
     """The running timers, sorted by namespace, name and rule."""
     recent: tuple[EvictionsAt, ...] = ()
     """The evictions of the last minute, the oldest first."""
+    blocked: tuple[BlockedEviction, ...] = ()
+    """The pods that wait for a disruption budget, of which an event has told."""
 
     def render(self) -> bytes:
         """The state as JSON."""

@@ -9,17 +9,19 @@ from typing import NamedTuple
 
 from service.model.manifest import PodManifest
 from service.model.objects import ObjectName
-from service.model.pod_group import pod_group_of
+from service.model.pod_group import POD_GROUP_LABEL
 from service.scheduler.replica.kinds import StoredManifest, WaitingGroup
-
-"""Namespace and name."""
 
 
 class GroupRef(NamedTuple):
-    """A group: a PodGroup, or (with no namespace) a `WaitingGroup`."""
+    """A group: a PodGroup, a pod group of a Workload, or (with no namespace) a `WaitingGroup`."""
 
     namespace: str
     name: str
+    workload: str = ""
+    """The Workload that the pod group is part of."""
+    replica_key: str = ""
+    """Which replica of the Workload's pod group it is."""
 
 
 class Groups:
@@ -42,7 +44,7 @@ class Groups:
                 pass
 
     def members(self, group: GroupRef) -> Collection[ObjectName]:
-        """The stored pods that have a group's label."""
+        """The stored pods that have a group's label, or name it in their specs."""
         return self._labelled.get(group, {}).keys()
 
     def waiting_with(self, key: ObjectName) -> WaitingGroup | None:
@@ -76,9 +78,13 @@ class Groups:
 
 
 def group_of(manifest: PodManifest) -> GroupRef | None:
-    """Return the PodGroup that a pod is a member of, which need not be stored."""
-    name = pod_group_of(manifest.pod.labels)
-    return GroupRef(manifest.namespace, name) if name else None
+    """Return the group that a pod is a member of, by its label or its spec; it need not be stored."""
+    name, stated = manifest.pod.labels.get(POD_GROUP_LABEL), manifest.template.group
+    if name:
+        return GroupRef(manifest.pod.namespace, name)
+    if stated is None:
+        return None
+    return GroupRef(manifest.pod.namespace, stated.name, stated.workload, stated.replica_key)
 
 
 def _labelled(manifest: StoredManifest | None) -> tuple[GroupRef, ObjectName] | None:

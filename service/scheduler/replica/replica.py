@@ -15,6 +15,7 @@ from service.engine import Cluster, digest as counted
 from service.model.config import ClusterConfig
 from service.model.log import Change, ObjectRow
 from service.model.manifest import (
+    KeptManifest,
     NamespaceManifest,
     NodeManifest,
     PodGroupManifest,
@@ -32,9 +33,6 @@ from service.scheduler.replica.kinds import (
 )
 from service.scheduler.replica.pod_groups import Groups
 from service.scheduler.replica.quotas import Ledger
-
-"""Namespace and name; the namespace is "" where the kind has none."""
-
 
 # These are structs because named tuples take four times as long to make, and each change makes
 # several of them.
@@ -55,6 +53,11 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     key: ObjectName
     before: Stored | None
     after: Stored | None
+
+
+def grown_by(entries: Sequence[Entry]) -> int:
+    """By how many objects there are more after some changes than before."""
+    return sum((each.after is not None) - (each.before is not None) for each in entries)
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
@@ -139,8 +142,9 @@ class Replica:
         objects = self._objects.setdefault(manifest.kind, {})
         entry = Entry(after.revision, manifest.kind, key, objects.get(key), after)
         objects[key] = after
+        self._remember(entry)
         self.account(entry.before, after)
-        return self._remember(entry)
+        return entry
 
     def delete(self, kind: str, namespace: str, name: str) -> Entry:
         """Remove an object that is there, at the next revision."""
@@ -148,8 +152,10 @@ class Replica:
         before = self._objects[kind][key]
         self._leave(before.manifest)
         del self._objects[kind][key]
+        entry = Entry(self.revision + 1, kind, key, before, None)
+        self._remember(entry)
         self.account(before, None)
-        return self._remember(Entry(self.revision + 1, kind, key, before, None))
+        return entry
 
     def apply(self, change: Change) -> None:
         """Make a change that is in the log.
@@ -200,7 +206,7 @@ class Replica:
 
     def mark(self) -> Mark:
         """The present moment, for `undo` and `settle`."""
-        return Mark(self._settled + len(self._journal), self.cluster.mark(), self.revision)
+        return Mark(self._settled + len(self._journal), self.cluster.position, self.revision)
 
     def since(self, mark: Mark) -> list[Entry]:
         """The changes made after a moment."""
@@ -256,10 +262,9 @@ class Replica:
                 digest.update(msgspec.json.encode((kind, *key, stored.revision)))
         return f"{digest.hexdigest()}-{counted(self.cluster)}"
 
-    def _remember(self, entry: Entry) -> Entry:
+    def _remember(self, entry: Entry) -> None:
         self._journal.append(entry)
         self.revision = entry.revision
-        return entry
 
     def account(self, before: Stored | None, after: Stored | None) -> None:
         """Have quotas and groups follow an object that came, changed or went."""
@@ -279,6 +284,8 @@ class Replica:
                 self.cluster.put_namespace(manifest.namespace_object)
             case ConfigManifest():
                 self.cluster.configure(manifest.config)
+            case KeptManifest():
+                self.cluster.put_object(manifest.kept)
             case EvictionState():
                 pass  # The engine needs nothing of it to place pods.
             case QuotaManifest():
@@ -297,6 +304,8 @@ class Replica:
                 self.cluster.delete_namespace(manifest.name)
             case ConfigManifest():
                 self.cluster.configure(ClusterConfig())
+            case KeptManifest():
+                self.cluster.delete_object(manifest.kind, manifest.namespace, manifest.name)
             case EvictionState():
                 pass
             case QuotaManifest():

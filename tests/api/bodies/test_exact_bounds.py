@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from tests.api.conftest import MakeHarness
-from tests.api.harness import AS_JSON, CLUSTER, Harness, node, pod, problem
-from tests.api.security.test_token import asked
+from tests.api.harness import AS_JSON, CLUSTER, Harness, asked, node, pod, problem
 
 NAMESPACE = f"{CLUSTER}/namespaces/shop"
 BYTES_MAX = 1024

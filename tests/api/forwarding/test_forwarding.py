@@ -1,4 +1,4 @@
-"""P19: requests are handed to the worker that holds the cluster's lease, over a socket."""
+"""P19: requests are forwarded to the worker that holds the cluster's lease, over a socket."""
 
 import asyncio
 import subprocess
@@ -59,22 +59,22 @@ class Worker:
             budget=self.budget,
             middleware=[ForwardingMiddleware(self.cluster_owners, self.peers, bodies, metrics)],
         )
-        self.handed = []
-        """What others handed to it."""
+        self.received = []
+        """What others forwarded to it."""
         self.socket = socket_of(folder, name)
         self.listener = Listener(self.socket, self._decide, self.budget)
         transport = httpx.ASGITransport(app=self.app)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
         self.before = self.after = None
-        """Awaited before or after each that is handed to it."""
+        """Awaited before or after each that is forwarded to it."""
 
     @property
     def decided(self):
-        """The methods and paths of what others handed to it."""
-        return [(request.method, request.path) for request in self.handed]
+        """The methods and paths of what others forwarded to it."""
+        return [(request.method, request.path) for request in self.received]
 
     async def _decide(self, request):
-        self.handed.append(request)
+        self.received.append(request)
         if self.before is not None:
             await self.before()
         answer = await decide_forwarded(self.app.app, request)
@@ -223,9 +223,7 @@ async def test_p19_an_answer_is_the_same_whoever_is_asked(home, other):
     assert home.decided
 
 
-async def test_p19_limits_and_tokens_are_looked_at_before_anything_is_handed_over(
-    home, start_worker
-):
+async def test_p19_limits_and_tokens_are_looked_at_before_anything_is_forwarded(home, start_worker):
     strict = await start_worker("strict", token="secret", body_bytes_max=1024)
     assert problem(await strict.client.get(f"{CLUSTER}/violations"), 401) == "Unauthorized"
     token = {**AS_JSON, "authorization": "Bearer secret"}
@@ -239,9 +237,9 @@ async def test_p19_who_asks_is_told_to_the_other_worker_and_not_by_which_secret(
     headers = {"authorization": "Bearer secret", "cookie": "a=b", "if-match": "*"}
     answer = await strict.client.patch(f"{CLUSTER}/nodes/n", json={}, headers=headers)
     assert answer.status_code == 200
-    [handed] = home.handed
-    assert handed.principal == BOOTSTRAP
-    names = {name for name, _ in handed.headers}
+    [forwarded] = home.received
+    assert forwarded.principal == BOOTSTRAP
+    names = {name for name, _ in forwarded.headers}
     assert b"if-match" in names
     assert not names & {b"authorization", b"cookie"}
 
@@ -269,7 +267,7 @@ async def test_p11_a_key_of_somebody_else_is_another_request(home, start_worker)
     assert problem(answer, 422) == "IdempotencyKeyReused"
 
 
-async def test_p19_a_connection_that_closed_since_is_no_way_to_hand_over(home, other, monkeypatch):
+async def test_p19_a_connection_that_closed_since_is_no_way_to_forward(home, other, monkeypatch):
     """Nothing was sent, so nothing was begun there, and the request is decided here."""
 
     def closed(writer, data):
@@ -289,8 +287,8 @@ async def test_p19_what_nobody_known_has_asked_is_refused_by_whoever_decides(hom
         assert (await decide_forwarded(home.app.app, request)).status == status
 
 
-async def test_p19_nothing_is_handed_over_twice(home, other, start_worker, store):
-    """A worker that is handed a request decides it, whatever it knows of leases by then."""
+async def test_p19_nothing_is_forwarded_twice(home, other, start_worker, store):
+    """A worker to which a request is forwarded decides it, whatever it knows of leases by then."""
     third = await start_worker("third")
     assert await third.cluster_owners.elsewhere("default") == "home"
     await store.release_lease(1, "requests@s", "home")
@@ -415,7 +413,7 @@ async def test_p19_a_worker_that_stands_still_holds_up_nobody_who_may_ask_again(
         writer.transport.pause_reading()
     answer = await other.client.post(f"{CLUSTER}/placements", json=placing("p"), headers=KEY)
     assert answer.json()["results"][0]["outcome"] == "Placed"
-    # By now that is known, and nobody is handed over to it, with or without a key.
+    # By now that is known, and nothing is forwarded to it, with or without a key.
     decided = len(home.decided)
     plain = await other.client.post(f"{CLUSTER}/placements", json=placing("q"))
     assert plain.json()["results"][0]["outcome"] == "Placed"

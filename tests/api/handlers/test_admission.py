@@ -115,6 +115,9 @@ async def test_all_namespaces_are_not_to_be_had_in_parts(
     both = {**wide, "metadata": {"name": "both", "namespace": "shop"}}
     refused = await try_pod(harness, both)
     assert problem(refused, 403) == "AntiAffinityTooBroad"
+    terms[1] |= {"maxPerDomain": 2, "exceptNamespaceSelector": {"matchLabels": {"team": "y"}}}
+    refused = await try_pod(harness, both)
+    assert problem(refused, 403) == "AntiAffinityTooBroad", "as if they left out nothing"
     terms[1]["labelSelector"] = {"matchLabels": {"app": "web"}}
     assert (await try_pod(harness, both)).status_code == 201, "each is about other pods"
 
@@ -177,6 +180,65 @@ async def test_daemons_are_neither_seen_nor_hit(harness: Harness) -> None:
     await configure(harness, daemonNamespaces=[])
     again = await harness.place(pod("agent-3", "kube-system"))
     assert again["results"][0]["outcome"] == "Unschedulable"
+
+
+async def test_replicas_of_a_daemon_keep_apart_by_default(harness: Harness) -> None:
+    """L01, L02: three replicas of a kube-system service on two nodes; the third one fits nowhere."""
+    await configure(harness, placePendingPods=False)
+    for name in ("n1", "n2"):
+        await harness.put(f"nodes/{name}", sized(name, "8", "8Gi"))
+    replicas = [pod(f"dns-{number}", "kube-system", **apart(HOSTNAME)) for number in range(3)]
+    results = (await harness.place(*replicas))["results"]
+    assert [each["outcome"] for each in results] == ["Placed", "Placed", "Unschedulable"]
+    assert {each["nodeName"] for each in results[:2]} == {"n1", "n2"}
+    assert results[2]["message"] == (
+        "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."
+    )
+    replicas[2]["spec"]["nodeName"] = "n1"
+    await harness.put("namespaces/kube-system/pods/dns-2", replicas[2])
+    told = (await harness.client.get(f"{CLUSTER}/violations")).json()["items"]
+    assert len({each["name"] for each in told}) == 2
+    assert {each["nodeName"] for each in told} == {"n1"}
+
+
+async def test_an_explanation_lists_the_rules_that_were_left_out(harness: Harness) -> None:
+    """L01, L02: between daemons and others, on either side; none between pods of one kind."""
+    await configure(harness, placePendingPods=False)
+    for name in ("n1", "n2", "n3"):
+        await harness.put(f"nodes/{name}", sized(name, "8", "8Gi"))
+    agents = [pod(name, "kube-system", nodeName=name) for name in ("n1", "n2")]
+    for agent in agents:
+        await harness.put(f"namespaces/kube-system/pods/{agent['metadata']['name']}", agent)
+    alone = exclusive("alone")
+    path = f"spec.affinity.podAntiAffinity.{IGNORED}[0]"
+    for explain in ("Summary", "Full"):
+        tried = await harness.place(alone, dryRun=True, explain=explain)
+        assert tried["results"][0]["explanation"]["exemptions"] == [
+            {
+                "rule": path,
+                "ownerNamespace": None,
+                "topologyKey": HOSTNAME,
+                "reason": "Pods in daemonNamespaces do not count for required anti-affinity of "
+                "other pods.",
+                "pods": 2,
+                "nodes": 2,
+            }
+        ]
+    await harness.place(alone)
+    late = await harness.place(pod("agent", "kube-system"), dryRun=True, explain="Full")
+    assert late["results"][0]["explanation"]["exemptions"] == [
+        {
+            "rule": path,
+            "ownerNamespace": "shop",
+            "topologyKey": HOSTNAME,
+            "reason": "Required anti-affinity of other pods does not keep out a pod in "
+            "daemonNamespaces.",
+            "pods": 1,
+            "nodes": 1,
+        }
+    ]
+    other = await harness.place(pod("other"), dryRun=True, explain="Full")
+    assert "exemptions" not in other["results"][0]["explanation"]
 
 
 async def test_daemons_are_not_charged_for_what_they_shut_others_out_of(harness: Harness) -> None:
@@ -335,7 +397,9 @@ async def test_priority_classes_come_by_apply_and_resolve_priorities(
     ]
     answer = await harness.client.post(f"{CLUSTER}/apply", json={"kind": "List", "items": items})
     assert answer.status_code == 200, answer.text
-    assert answer.json() | {"revision": 0} == {
+    told = answer.json()
+    assert [each["field"] for each in told.pop("warnings")] == ["items[0].description"]
+    assert told | {"revision": 0} == {
         "revision": 0,
         "created": 3,
         "changed": 0,
@@ -343,7 +407,9 @@ async def test_priority_classes_come_by_apply_and_resolve_priorities(
         "deleted": 0,
     }
     cluster = (await harness.client.get(CLUSTER)).json()
-    assert cluster["config"]["priorityClasses"] == {"high": 1000}
+    assert cluster["config"]["priorityClasses"] == {
+        "high": {"value": 1000, "preemptionPolicy": "Never"}
+    }
     assert await priority(harness, "a") == 1000
     assert await priority(harness, "b") == 2_000_000_000
 
@@ -386,6 +452,92 @@ async def test_unknown_classes_and_priorities_of_ones_own_are_denied(harness: Ha
     assert (await try_pod(harness, pod("a", priorityClassName="high", priority=10))).is_success
     fact = pod("b", priorityClassName="none-such", nodeName="n1")
     assert (await try_pod(harness, fact)).status_code == 201
+
+
+async def spec_stored(harness: Harness, name: str) -> dict[str, Any]:
+    answer = await harness.client.get(f"{CLUSTER}/namespaces/shop/pods/{name}")
+    fields = ("priorityClassName", "priority", "preemptionPolicy")
+    return {name: value for name, value in spec_of(answer.json()).items() if name in fields}
+
+
+DEFAULTS = {"common": {"value": 7, "globalDefault": True, "preemptionPolicy": "Never"}, "high": 10}
+COMMON = {"priorityClassName": "common", "priority": 7, "preemptionPolicy": "Never"}
+
+
+async def test_a_pod_that_names_no_class_gets_the_global_default(harness: Harness) -> None:
+    await configure(harness, priorityClasses=DEFAULTS)
+    await harness.put_node("n1")
+    await harness.put_pod("written")
+    await harness.place(pod("placed"))
+    await harness.put_pod("high", priorityClassName="high")
+    assert await spec_stored(harness, "written") == COMMON
+    assert await spec_stored(harness, "placed") == COMMON
+    assert await spec_stored(harness, "high") == {"priorityClassName": "high", "priority": 10}
+
+
+async def test_the_global_default_is_for_new_pods_only(harness: Harness) -> None:
+    await configure(harness, placePendingPods=False)
+    await harness.put_node("n1")
+    await harness.put_pod("a")
+    observed = pod("observed", nodeName="n1")
+    observed["metadata"]["uid"] = "8c1a5e0e-1111-4222-8333-000000000001"
+    await configure(harness, priorityClasses=DEFAULTS)
+    await harness.put_pod("a", nodeSelector={"a": "b"})
+    await try_pod(harness, observed)
+    assert await spec_stored(harness, "a") == {}
+    assert await spec_stored(harness, "observed") == {}
+
+
+async def test_a_pod_with_the_global_default_is_the_same_when_it_is_sent_again(
+    harness: Harness,
+) -> None:
+    await configure(harness, priorityClasses=DEFAULTS)
+    await harness.put_node("n1")
+    sent = pod("a")
+    assert (await harness.place(sent))["results"][0]["outcome"] == "Placed"
+    assert (await harness.place(sent))["results"][0]["outcome"] == "AlreadyPlaced"
+    written = await try_pod(harness, sent)
+    assert written.status_code == 200
+    assert await spec_stored(harness, "a") == COMMON
+
+
+async def test_a_preemption_policy_that_contradicts_the_class_is_denied(harness: Harness) -> None:
+    await configure(harness, priorityClasses=DEFAULTS)
+    for stated in (
+        {"priorityClassName": "high", "preemptionPolicy": "Never"},
+        {"priorityClassName": "common", "preemptionPolicy": "PreemptLowerPriority"},
+        {"preemptionPolicy": "PreemptLowerPriority"},
+    ):
+        answer = await try_pod(harness, pod("a", **stated))
+        assert problem(answer, 403) == "PreemptionPolicyDiffers"
+    assert problem(await try_pod(harness, pod("a", priority=8)), 403) == "PriorityDiffers"
+    assert (await try_pod(harness, pod("a", **COMMON))).is_success
+
+
+async def test_a_pod_that_changes_its_class_gets_the_policy_of_the_new_one(
+    harness: Harness,
+) -> None:
+    await configure(harness, priorityClasses=DEFAULTS, placePendingPods=False)
+    await harness.put_pod("a")
+    path = f"{CLUSTER}/namespaces/shop/pods/a"
+    await harness.client.patch(path, json={"spec": {"priorityClassName": "high"}})
+    assert await spec_stored(harness, "a") == {
+        "priorityClassName": "high",
+        "priority": 10,
+        "preemptionPolicy": "PreemptLowerPriority",
+    }
+
+
+async def test_only_one_class_is_the_global_default(harness: Harness) -> None:
+    items = [
+        priority_class("common", 7, globalDefault=True),
+        priority_class("other", 8, globalDefault=True),
+    ]
+    answer = await harness.client.post(f"{CLUSTER}/apply", json={"kind": "List", "items": items})
+    assert problem(answer, 422) == "InvalidManifest"
+    (error,) = answer.json()["errors"]
+    assert error["field"] == "items[1].globalDefault"
+    assert "common is already marked as default" in error["message"]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ GROUP = {
     "kind": "PodGroup",
     "spec": {"minMember": 2},
 }
+REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
 KEYS = [*product(SCOPES[:3], DNS_NAMES[:4]), *(("a", name) for name in DNS_NAMES[4:])]
 
 PAGES_MAX = 100
@@ -36,7 +37,7 @@ async def filled(over_each_store: Harness) -> Harness:
     items = [node(name) for name in DNS_NAMES]
     for namespace, name in KEYS:
         items.append(pod(name, namespace, schedulerName="other"))
-        items += [named(kind, namespace, name) for kind in (QUOTA, GROUP)]
+        items += [named(kind, namespace, name) for kind in (QUOTA, GROUP, REPLICA_SET)]
     namespaces = {*LABELS, *SCOPES}
     items += [{"kind": "Namespace", "metadata": {"name": name}} for name in namespaces]
     random.Random(1).shuffle(items)
@@ -77,11 +78,13 @@ LISTS = {
     "pods": len(KEYS),
     "resourcequotas": len(KEYS),
     "podgroups": len(KEYS),
+    "replicasets": len(KEYS),
     "events": len(KEYS),
     "namespaces/a/pods": len(DNS_NAMES),
     "namespaces/a-0/pods": 4,
     "namespaces/a/resourcequotas": len(DNS_NAMES),
     "namespaces/a/podgroups": len(DNS_NAMES),
+    "namespaces/a/replicasets": len(DNS_NAMES),
     "namespaces/a/events": len(DNS_NAMES),
 }
 

@@ -285,6 +285,12 @@ BAD_SIMULATIONS: dict[str, tuple[Any, str]] = {
     "bad pod to place": ({"pod": pod("a", containers=1)}, "pod.spec.containers"),
     "bad policy": ({"place": [], "policy": "x"}, "policy"),
     "no list": ({"nodes": 1, "pod": pod("a")}, "nodes"),
+    "bad object": (
+        {"objects": [{"kind": "Service", "metadata": {"name": "s"}, "spec": 1}], "pod": pod("a")},
+        "objects[0].spec",
+    ),
+    "object without a kind": ({"objects": [{}], "pod": pod("a")}, "objects[0].kind"),
+    "a node among the objects": ({"objects": [node("n1")], "pod": pod("a")}, "objects[0].kind"),
 }
 
 

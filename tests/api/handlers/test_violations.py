@@ -141,3 +141,72 @@ async def test_affinity_is_forgiven_for_a_while_and_what_counts_the_time_is_hidd
     events = await watched(over_each_store, 1)
     assert {event.data["kind"] for event in events} == {"Cluster", "Node", "Pod", "Bookmark"}
     assert "DisruptionTarget" in str(events)
+
+
+def beside(**tolerance: int) -> dict[str, Any]:
+    """Affinity that is required during execution to a pod that is not there."""
+    term = {"topologyKey": "host", "labelSelector": {"matchLabels": {"service": "S2"}}}
+    return {"podAffinity": {ENDURING: [term | tolerance]}}
+
+
+async def test_a_term_says_how_long_it_may_be_broken(over_each_store: Harness) -> None:
+    """M07: less than the cluster tolerates, or more."""
+    await over_each_store.configure(affinityViolationGraceSeconds=3600)
+    await over_each_store.put_node("n1", host="n1")
+    pods = {"impatient": beside(toleranceSeconds=0), "other": beside()}
+    for name, affinity in pods.items():
+        await over_each_store.put_pod(name, affinity=affinity, nodeName="n1")
+    assert (await evicted(over_each_store, "impatient"))["reason"] == "PodAffinityViolated"
+    pods = {"patient": beside(toleranceSeconds=3600)}
+    await over_each_store.put_pod("patient", affinity=pods["patient"], nodeName="n1")
+    await over_each_store.configure(affinityViolationGraceSeconds=0)
+    assert await evicted(over_each_store, "other")
+    path = f"{CLUSTER}/namespaces/shop/pods/patient"
+    patient = (await over_each_store.client.get(path)).json()
+    assert "deletionTimestamp" not in patient["metadata"]
+    assert patient["spec"]["affinity"] == pods["patient"]
+    violated = (await over_each_store.client.get(VIOLATIONS)).json()["items"]
+    assert "patient" in [each["name"] for each in violated]
+
+
+async def test_a_pod_tells_a_time_for_all_its_terms(harness: Harness) -> None:
+    """R02: a term's own time goes before the pod's, and the pod's before the cluster's."""
+    await harness.configure(affinityViolationGraceSeconds=0)
+    await harness.put_node("n1", host="n1")
+    patient, hasty = beside(), beside(toleranceSeconds=0)
+    for affinity in (patient, hasty):
+        affinity["podAffinity"]["toleranceSeconds"] = 3600
+    await harness.put_pod("patient", affinity=patient, nodeName="n1")
+    await harness.put_pod("hasty", affinity=hasty, nodeName="n1")
+    assert await evicted(harness, "hasty")
+    read = await harness.client.get(f"{CLUSTER}/namespaces/shop/pods/patient")
+    assert "deletionTimestamp" not in read.json()["metadata"]
+
+
+async def test_only_affinity_that_must_last_can_be_tolerated(harness: Harness) -> None:
+    term = {"topologyKey": "host", "labelSelector": {}, "toleranceSeconds": 5}
+    refused = {
+        f"podAntiAffinity.{ENDURING}[0].toleranceSeconds": {"podAntiAffinity": {ENDURING: [term]}},
+        f"podAffinity.{IGNORED}[0].toleranceSeconds": {"podAffinity": {IGNORED: [term]}},
+        "podAntiAffinity.toleranceSeconds": {"podAntiAffinity": {"toleranceSeconds": 5}},
+        f"podAffinity.{ENDURING}[0].toleranceSeconds": {
+            "podAffinity": {ENDURING: [term | {"toleranceSeconds": -1}]}
+        },
+    }
+    for field, affinity in refused.items():
+        answer = await harness.client.put(
+            f"{CLUSTER}/namespaces/shop/pods/web", json=pod("web", affinity=affinity)
+        )
+        assert problem(answer, 422) == "InvalidManifest"
+        assert [each["field"] for each in answer.json()["errors"]] == [f"spec.affinity.{field}"]
+
+
+async def test_a_placed_pod_keeps_the_times_that_it_tells(harness: Harness) -> None:
+    await harness.put_node("n1", host="n1")
+    affinity = beside(toleranceSeconds=3600)
+    await harness.put_pod("web", affinity=affinity, nodeName="n1")
+    affinity["podAffinity"]["toleranceSeconds"] = 5
+    path = f"{CLUSTER}/namespaces/shop/pods/web"
+    changed = await harness.client.put(path, json=pod("web", affinity=affinity))
+    assert problem(changed, 422) == "InvalidManifest"
+    assert [each["field"] for each in changed.json()["errors"]] == ["spec.affinity"]

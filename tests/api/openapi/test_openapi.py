@@ -11,6 +11,7 @@ from service.api import routes
 from service.api.problems import PROBLEMS
 from service.api.routes import HANDLERS, openapi_document
 from service.cli.openapi import rendered_document
+from service.model.field_warnings import WARNINGS
 from tests.api.harness import Harness
 from tests.paths import ROOT
 
@@ -66,7 +67,8 @@ def test_every_operation_has_the_name_of_the_api() -> None:
 
 
 def test_every_handler_is_described() -> None:
-    pages = {"openapi_json", "docs", "errors", "error", "options", "debug_replicas"}
+    pages = {"openapi_json", "docs", "errors", "error", "warnings", "warning"}
+    pages |= {"options", "debug_replicas"}
     undescribed = {h.handler_name for h in HANDLERS if "operation" not in (h.opt or {})}
     assert undescribed == pages
 
@@ -155,7 +157,9 @@ async def test_nobody_else_waits_while_the_document_is_made(monkeypatch) -> None
     assert await asyncio.gather(*asking) == [b"made", b"made"]
 
 
-@pytest.mark.parametrize("path", ["/docs", "/errors", "/errors/PodDiffers"])
+@pytest.mark.parametrize(
+    "path", ["/docs", "/errors", "/errors/PodDiffers", "/warnings", "/warnings/VolumesIgnored"]
+)
 async def test_pages_need_nothing_from_elsewhere(harness: Harness, path: str) -> None:
     answer = await harness.client.get(path)
     assert answer.status_code == 200
@@ -176,5 +180,13 @@ async def test_every_problem_has_its_page(harness: Harness, code: str) -> None:
     assert PROBLEMS[code].title.split("`")[0][:20] in answer.text
 
 
-async def test_an_unknown_code_has_no_page(harness: Harness) -> None:
-    assert (await harness.client.get("/errors/<script>")).status_code == 404
+@pytest.mark.parametrize("code", WARNINGS)
+async def test_every_warning_has_its_page(harness: Harness, code: str) -> None:
+    answer = await harness.client.get(f"/warnings/{code}")
+    assert answer.status_code == 200
+    assert WARNINGS[code].message[:20] in answer.text
+
+
+@pytest.mark.parametrize("pages", ["errors", "warnings"])
+async def test_an_unknown_code_has_no_page(harness: Harness, pages: str) -> None:
+    assert (await harness.client.get(f"/{pages}/<script>")).status_code == 404

@@ -15,12 +15,14 @@ import msgspec
 
 from service.model.log import Change
 from tests.concurrency.checker.evicting import (
+    PREEMPTION,
     STATE_KIND,
     eviction_of,
     is_new_eviction,
     without_mark,
 )
 from tests.concurrency.checker.history import Call, History, Key, Violation
+from tests.reference.view import nomination_of, priority_of
 
 MARK = "simulation/call"
 DISTINGUISHED_BY = "groupSearchSteps"
@@ -170,7 +172,7 @@ class _Attribution:
                     continue
             if change.kind == WAITING_GROUP and self._concerns_its_commit(old, change):
                 continue
-            if _is_of_evictions(old, change):
+            if _is_of_evictions(old, change) or self._ends_lower_nomination(old, change):
                 continue
             calls = list(self._candidates(old, change))
             if calls:
@@ -245,6 +247,24 @@ class _Attribution:
         new = (each for each in self._of_commit(commit) if each.kind == WAITING_GROUP)
         joining = {key for each in new if each.created for key in waiting_members(each.body)}
         return not members.isdisjoint(self._keys_in(commit) | joining)
+
+    def _ends_lower_nomination(self, before: Change | None, change: Change) -> bool:
+        """Whether a pod only loses a node that its commit nominates for a pod of higher priority."""
+        if before is None or {before.verb, change.verb} != {"Put"} or change.kind != "Pod":
+            return False
+        old, pod = msgspec.json.decode(before.body), msgspec.json.decode(change.body)
+        node_name = (old.get("status") or {}).pop("nominatedNodeName", None)
+        if node_name is None or old != pod:
+            return False
+        others = (
+            msgspec.json.decode(each.body)
+            for each in self._of_commit(self._commit_of(change.revision))
+            if each.kind == "Pod" and each.verb == "Put"
+        )
+        return any(
+            nomination_of(each) == node_name and priority_of(each) > priority_of(pod)
+            for each in others
+        )
 
     def _keys_in(self, commit: int) -> set[Key]:
         """What the commit that begins there changes."""
@@ -447,11 +467,24 @@ def _mismatch(call: Call, change: Change) -> str | None:
     if _is_of_namespace(call):
         inside = change.namespace == call.asked["object"][2]
         return None if inside or key in _objects(call) else f"the log has {key}"
+    if call.asked.get("evict") and _makes_room(change):
+        return None
     if key not in _objects(call):
         return f"the log has {key}"
     if call.action in ("put", "apply") and mark_of(change) != call.operation:
         return "the log has somebody else's content"
     return _wrong_mark(call, change)
+
+
+def _makes_room(change: Change) -> bool:
+    """Whether a change may be what placing another pod with preemption does to a pod."""
+    if change.kind != "Pod":
+        return False
+    eviction = eviction_of(change)
+    if eviction is not None:
+        return eviction[0] == PREEMPTION
+    status = msgspec.json.decode(change.body).get("status") or {}
+    return change.node_name is None and "nominatedNodeName" not in status
 
 
 def _wrong_mark(call: Call, change: Change) -> str | None:

@@ -1,6 +1,11 @@
-"""A14: nobody is evicted without a violated rule, twice, too soon, or beyond the minute's budget."""
+"""A14: nobody is evicted without a violated rule, twice, too soon, or beyond the minute's budget.
 
-from collections.abc import Callable, Iterator
+Or for a pod of higher priority that waits for the room: then the commit that evicts nominates the
+node, and nobody else is leaving it for the same pod already.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,10 +14,25 @@ import msgspec
 from service.model.log import Change
 from tests.concurrency.checker.state import State
 from tests.reference import ReferenceCluster
-from tests.reference.evictions import broken_rules, comes_first, conflicts
-from tests.reference.view import Manifest, is_terminating, name_of, namespace_of, spec_of
+from tests.reference.evictions import MustGo, blocking_budget, broken_rules, grace_of, must_go
+from tests.reference.preemption import is_under_way, rejection
+from tests.reference.view import (
+    Manifest,
+    is_terminating,
+    name_of,
+    namespace_of,
+    nomination_of,
+    priority_of,
+    spec_of,
+)
 
-REASONS = ("NodeAffinityViolated", "PodAntiAffinityViolated", "PodAffinityViolated")
+PREEMPTION = "PreemptionByScheduler"
+REASONS = (
+    "NodeAffinityViolated",
+    "PodAntiAffinityViolated",
+    "PodAffinityViolated",
+    PREEMPTION,
+)
 STATE_KIND = "Evictions"
 """What the service remembers of evictions is an object of this kind."""
 MINUTE = timedelta(minutes=1)
@@ -20,6 +40,7 @@ _ROUNDING = timedelta(microseconds=10)
 """Of times that were added up."""
 PATIENCE = timedelta(seconds=4)
 """How soon after a violation somebody has looked."""
+_PATH = re.compile(r"\bspec\.[^\s>]+")
 TimerKey = tuple[str, str, str, str]
 """Namespace, name and uid of a pod, and the rule."""
 
@@ -33,6 +54,12 @@ def eviction_of(change: Change) -> tuple[str, str] | None:
         if condition["type"] == "DisruptionTarget" and condition.get("reason") in REASONS:
             return condition["reason"], condition["message"]
     return None
+
+
+def _rule_in(message: str) -> str:
+    """The path of the rule for which a message says that a pod was evicted, wherever in it."""
+    found = _PATH.search(message)
+    return found[0] if found else ""
 
 
 def without_mark(body: bytes) -> Manifest:
@@ -62,14 +89,17 @@ class EvictionCheck:
         blur: timedelta,
         clocks_jump: bool = False,
         keeps_past: bool = True,
+        by_domains: bool = False,
     ) -> None:
         """Where the database's clock jumps nothing is said of how long anything took.
 
         `keeps_past`: whether states of before are kept, which is dear, and of use only if the
-        log has evictions or remembers broken rules. `unseen`, `blur`: see `History`.
+        log has evictions or remembers broken rules. `by_domains`: whether pods may be evicted that
+        keep another one from a node on which they are not. `unseen`, `blur`: see `History`.
         """
         self._clocks_jump = clocks_jump
         self._keeps_past = keeps_past
+        self._by_domains = by_domains
         self._unseen = unseen
         self._blur = blur
         self._state = state
@@ -78,12 +108,15 @@ class EvictionCheck:
         self._evicted: list[datetime] = []
         self._past: list[tuple[datetime, ReferenceCluster]] = []
         """After each commit: when it was, and what it left."""
+        self._sweep: tuple[int, list[MustGo]] = (0, [])
+        """The first revision of the last commit that evicts, and whom it may have had to evict."""
 
-    def see(self, change: Change, at: datetime) -> None:
+    def see(self, change: Change, at: datetime, commit: Sequence[Change]) -> None:
+        """`commit`: all changes of the commit that this one is part of."""
         if change.kind == STATE_KIND and change.verb == "Put":
             self._see_timers(msgspec.json.decode(change.body), at)
         elif change.verb == "Put" and is_new_eviction(self._stored(change), change):
-            self._see_eviction(change, at)
+            self._see_eviction(change, at, commit)
 
     def settle(self, at: datetime) -> None:
         if self._keeps_past:
@@ -93,18 +126,22 @@ class EvictionCheck:
         """After some quiet nobody stays who has to go."""
         if self._count(ended) >= self._limit() or (self._clocks_jump and self._evicted):
             return
-        view, config = self._state.view, self._state.cluster.config
+        view, config, overdue = self._state.view, self._state.cluster.config, set()
         for pod, _ in list(view.placed()):
             if is_terminating(pod):
                 continue
             for plugin, path in broken_rules(view, pod):
+                if plugin != "InterPodAffinity":
+                    continue
                 since = self._timers.get(_timer_key(pod, path), ended)
-                patience = PATIENCE + _grace(config) * (plugin == "InterPodAffinity")
-                if plugin == "NodeAffinity" or since + patience < ended or since == ended:
-                    self._report(f"{_told(pod)} is still there, though {path} does not hold")
-            for path, owner, _ in conflicts(view, pod):
-                if owner is pod:
-                    self._report(f"{_told(pod)} is still there, though {path} does not hold")
+                if since + PATIENCE + grace_of(config, pod, path) < ended or since == ended:
+                    overdue.add(((namespace_of(pod), name_of(pod)), path))
+        look = must_go(view, config, overdue)
+        budgets = self._state.budgets.values()
+        for key in sorted(look.lost | look.chosen | look.unsure):
+            pod = self._state.cluster.pods[key]
+            if blocking_budget(view, pod, budgets) is None:
+                self._report(f"{_told(pod)} is still there, though a rule does not hold")
 
     def _stored(self, change: Change) -> bytes | None:
         stored = self._state.bodies.get(tuple(change.key))
@@ -112,7 +149,7 @@ class EvictionCheck:
 
     # Evictions
 
-    def _see_eviction(self, change: Change, at: datetime) -> None:
+    def _see_eviction(self, change: Change, at: datetime, commit: Sequence[Change]) -> None:
         eviction, pod = eviction_of(change), self._state.pod(tuple(change.key))
         assert eviction is not None
         assert pod is not None
@@ -123,36 +160,107 @@ class EvictionCheck:
         assert stored is not None
         if without_mark(stored) != without_mark(change.body):
             self._report(f"{told} and changes it otherwise")
-        for problem in self._problems(pod, *eviction, at):
+        if eviction[0] == PREEMPTION:
+            for problem in self._preemption_problems(pod, change, commit):
+                self._report(f"{told} for a pod of higher priority, {problem}")
+            return  # It was asked for, and does not count for the budget.
+        for problem in self._problems(pod, *eviction, at, commit):
             self._report(f"{told} ({': '.join(eviction)}), {problem}")
         self._evicted.append(at)
         if self._count(at) > self._limit() and not self._clocks_jump:
             self._report(f"{told}: {self._count(at)} in a minute, {self._limit()} are allowed")
 
-    def _problems(self, pod: Manifest, reason: str, message: str, at: datetime) -> Iterator[str]:
-        path = message.partition(" ")[0]
-        if reason == "PodAntiAffinityViolated":
-            yield from self._conflict_problems(pod, path)
-            return
-        plugin = "NodeAffinity" if reason == "NodeAffinityViolated" else "InterPodAffinity"
-        if (plugin, path) not in broken_rules(self._state.view, pod):
-            yield "whose rule holds"
-        elif plugin == "InterPodAffinity" and not self._clocks_jump:
-            yield from self._grace_problems(pod, path, at)
+    def _preemption_problems(
+        self, victim: Manifest, change: Change, commit: Sequence[Change]
+    ) -> Iterator[str]:
+        node_name = spec_of(victim)["nodeName"]
+        nominated = [
+            each
+            for each in map(_pod_in, commit)
+            if each is not None
+            and nomination_of(each) is not None
+            and priority_of(each) > priority_of(victim)
+        ]
+        waiting = [each for each in nominated if nomination_of(each) == node_name]
+        if not waiting and self._by_domains:
+            waiting = [each for each in nominated if self._keeps_away(victim, each, commit)]
+        if not waiting:
+            yield f"but its commit has none for which {node_name} is nominated"
+        is_first = not any(
+            is_preemption(each) for each in commit if each.revision < change.revision
+        )
+        for each in waiting if is_first else ():
+            if len(waiting) == 1 and self._is_under_way(each):
+                yield f"but others are leaving for {name_of(each)} already"
 
-    def _conflict_problems(self, pod: Manifest, path: str) -> Iterator[str]:
-        config = self._state.cluster.config
-        quarrels = conflicts(self._state.view, pod)
-        anybody = config.get("antiAffinityVictim") == "LowestPriority"
-        if not any(rule == path and (owner is pod or anybody) for rule, owner, _ in quarrels):
-            yield "which is in no such conflict"
-        for _, owner, other in quarrels:
-            rival = other if owner is pod else owner
-            if (anybody or owner is not pod) and not comes_first(config, pod, rival):
-                yield f"though {_told(rival)} should go rather"
+    def _keeps_away(self, victim: Manifest, pod: Manifest, commit: Sequence[Change]) -> bool:
+        """Whether the node that is nominated for a pod does not take it as long as the victim stays."""
+        view, node_name = self._state.view, nomination_of(pod)
+        leaving = {tuple(each.key[1:]) for each in commit if is_preemption(each)}
+        leaving.discard((namespace_of(victim), name_of(victim)))
+        for name, pods in view.pods_on.items():
+            staying = [p for p in pods if (namespace_of(p), name_of(p)) not in leaving]
+            view = view.holding(name, staying)
+        return node_name in view.nodes and rejection(view, pod, str(node_name)) is not None
+
+    def _is_under_way(self, pod: Manifest) -> bool:
+        before = self._state.pod(("Pod", namespace_of(pod), name_of(pod)))
+        if before is None or nomination_of(before) is None:
+            return False
+        return is_under_way(self._state.view, before, self._state.evaluate(before))
+
+    def _problems(
+        self, pod: Manifest, reason: str, message: str, at: datetime, commit: Sequence[Change]
+    ) -> Iterator[str]:
+        path = _rule_in(message)
+        looks = self._looks(at, commit)
+        if reason == "PodAntiAffinityViolated":
+            anybody = self._state.cluster.config.get("antiAffinityVictim") == "LowestPriority"
+            if not any(_is_in_conflict(look, pod, path, anybody=anybody) for look in looks):
+                yield "which is in no such conflict"
+        else:
+            plugin = "NodeAffinity" if reason == "NodeAffinityViolated" else "InterPodAffinity"
+            if (plugin, path) not in broken_rules(self._state.view, pod):
+                yield "whose rule holds"
+            elif plugin == "InterPodAffinity" and not self._clocks_jump:
+                yield from self._grace_problems(pod, path, at)
+        key = (namespace_of(pod), name_of(pod))
+        budget = blocking_budget(self._state.view, pod, self._state.budgets.values())
+        if budget is not None:
+            yield f"though the disruption budget {budget} does not allow it"
+        if not any(key in look.lost | look.chosen | look.unsure for look in looks):
+            yield f"though no more than these have to go: {[sorted(look.chosen) for look in looks]}"
+
+    def _looks(self, at: datetime, commit: Sequence[Change]) -> list[MustGo]:
+        """Whom the service may have found who has to go, when it decided what is committed.
+
+        It did so a little before, when some grace periods may not have been over yet.
+        """
+        first = commit[0].revision
+        if self._sweep[0] != first:
+            view, config = self._state.view, self._state.cluster.config
+            found = [must_go(view, config, each) for each in self._overdue(at)]
+            self._sweep = (first, found)
+        return self._sweep[1]
+
+    def _overdue(self, at: datetime) -> Iterator[set[tuple[tuple[str, str], str]]]:
+        """The rules whose grace period may have been over, for each time up to now."""
+        ends = {
+            ((namespace_of(pod), name_of(pod)), path): self._timers.get(_timer_key(pod, path), at)
+            + grace_of(self._state.cluster.config, pod, path)
+            for pod, _ in self._state.view.placed()
+            if not is_terminating(pod)
+            for plugin, path in broken_rules(self._state.view, pod)
+            if plugin == "InterPodAffinity"
+        }
+        times = sorted({end for end in ends.values() if self._clocks_jump or end <= at})
+        for time in times or [at]:
+            yield {rule for rule, end in ends.items() if end <= time}
+        if times:
+            yield set()
 
     def _grace_problems(self, pod: Manifest, path: str, at: datetime) -> Iterator[str]:
-        grace = _grace(self._state.cluster.config)
+        grace = grace_of(self._state.cluster.config, pod, path)
         since = self._timers.get(_timer_key(pod, path), at)
         if since + grace > at:
             yield f"at {at}, but has until {since + grace}"
@@ -214,6 +322,28 @@ class EvictionCheck:
         self._timers = timers
 
 
+def _is_in_conflict(look: MustGo, pod: Manifest, path: str, *, anybody: bool) -> bool:
+    key = (namespace_of(pod), name_of(pod))
+    return any(
+        each.rule == path
+        and not each.attracts
+        and (each.owner == key or (anybody and key in each.others))
+        for each in look.constraints
+    )
+
+
+def _pod_in(change: Change) -> Manifest | None:
+    if change.kind != "Pod" or change.verb != "Put":
+        return None
+    return dict(msgspec.json.decode(change.body))
+
+
+def is_preemption(change: Change) -> bool:
+    """Whether a change marks a pod as to be stopped so that another one has its room."""
+    eviction = eviction_of(change) if change.verb == "Put" else None
+    return eviction is not None and eviction[0] == PREEMPTION
+
+
 def is_new_eviction(before: bytes | None, change: Change) -> bool:
     """Whether a change marks a pod as evicted by the service, in other words than before."""
     eviction = eviction_of(change)
@@ -230,10 +360,6 @@ def _mark(body: bytes) -> tuple[Any, Any]:
         manifest["metadata"].get("deletionTimestamp"),
         [each for each in conditions if each["type"] == "DisruptionTarget"],
     )
-
-
-def _grace(config: Manifest) -> timedelta:
-    return timedelta(seconds=config.get("affinityViolationGraceSeconds", 30))
 
 
 def _timer_key(pod: Manifest, path: str) -> TimerKey:

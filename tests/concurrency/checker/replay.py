@@ -11,8 +11,10 @@ from tests.concurrency.checker.evicting import EvictionCheck, concerns_evictions
 from tests.concurrency.checker.gangs import Gangs, pod_group_of
 from tests.concurrency.checker.history import Call, History, Key, Violation
 from tests.concurrency.checker.state import State, objections, overcommitted
+from tests.reference import evaluate_preemption
+from tests.reference.preemption import UNDER_WAY, is_preempted
 from tests.reference.resources import amounts
-from tests.reference.view import Manifest, labels_of
+from tests.reference.view import Manifest, is_terminating, labels_of, nomination_of, priority_of
 
 SCORES_CHECKED = 2
 """Plans of which the score is worked out again, for that is slow (A15)."""
@@ -44,6 +46,7 @@ class Replay:
             blur=history.blur,
             clocks_jump=history.clocks_jump,
             keeps_past=any(map(concerns_evictions, history.changes)),
+            by_domains=any(call.asked.get("scope") == "Domains" for call in history.calls),
         )
         for call in history.calls:
             self._expect(call)
@@ -77,7 +80,7 @@ class Replay:
         gangs: dict[str, list[Change]] = {}
         for change in changes:
             self._check_change(change)
-            self._evictions.see(change, commit.at)
+            self._evictions.see(change, commit.at, changes)
             call = self._claims.get(change.revision)
             is_placement = self._is_placement(change)
             for told in self._gangs.see(change, is_placement=is_placement):
@@ -277,8 +280,25 @@ class Replay:
                 self._check_score(call, pod, result)
         else:
             expected = self.state.evaluate(pod)["message"]
+            if call.asked.get("evict") and result.get("preemption") is None:
+                stored = self.state.pod(key) or pod
+                told = evaluate_preemption(self.state.view, stored, [])
+                expected = told["fullMessage"]
+                if result["message"].endswith(UNDER_WAY) and self._others_leave(call, stored):
+                    expected = f"{told['message']} no new claims to deallocate, {UNDER_WAY}"
             if expected != result["message"]:
                 self._report("A15", f"{call}: told {result['message']!r}, expected {expected!r}")
+
+    def _others_leave(self, call: Call, pod: Manifest) -> bool:
+        """Whether pods on any nodes are leaving that may have kept the pod from its nominated node."""
+        return (
+            call.asked.get("scope") == "Domains"
+            and nomination_of(pod) is not None
+            and any(
+                is_preempted(each) and is_terminating(each) and priority_of(each) < priority_of(pod)
+                for each, _ in self.state.view.placed()
+            )
+        )
 
     def _check_score(self, call: Call, pod: Manifest, result: dict[str, Any]) -> None:
         self._scores_left -= 1

@@ -14,7 +14,7 @@ from tests.reference.fit import allocatable_of
 from tests.reference.pipeline import FILTERS, evaluate_view
 from tests.reference.quota import Quotas
 from tests.reference.resources import requests
-from tests.reference.view import Manifest, View, is_finished, labels_of, spec_of
+from tests.reference.view import Manifest, View, is_finished, labels_of, nomination_of, spec_of
 
 RELATIONS = ("PodTopologySpread", "InterPodAffinity")
 """Filters that look at all nodes; the others look at one node and its pods."""
@@ -28,6 +28,8 @@ class State:
         self.bodies: dict[Key, tuple[int, bytes]] = {}
         self.cluster = ReferenceCluster({})
         self._quotas: dict[tuple[str, str], Manifest] = {}
+        self.budgets: dict[tuple[str, str], Manifest] = {}
+        """The disruption budgets."""
         self._in: defaultdict[str, dict[Key, None]] = defaultdict(dict)
         self._of: defaultdict[str, dict[Key, None]] = defaultdict(dict)
         self._view: View | None = None
@@ -70,10 +72,13 @@ class State:
                 pods.append(after)
 
     def _counted_with(self, view: View, pod: Manifest | None) -> Iterator[list[Manifest]]:
-        """The pods of its node, if it counts there."""
+        """The pods of its node, if it counts there, or those that wait for room on the same node."""
         node_name = spec_of(pod).get("nodeName") if pod is not None else None
         if pod is not None and node_name in view.nodes and not is_finished(pod):
             yield view.pods_on[node_name]
+        nominated = None if pod is None else nomination_of(pod)
+        if nominated in view.nodes:
+            yield view.nominated[nominated]
 
     def _put(self, kind: str, manifest: Manifest) -> None:
         match kind:
@@ -88,6 +93,9 @@ class State:
             case "ResourceQuota":
                 metadata = manifest["metadata"]
                 self._quotas[metadata["namespace"], metadata["name"]] = manifest
+            case "PodDisruptionBudget":
+                metadata = manifest["metadata"]
+                self.budgets[metadata["namespace"], metadata["name"]] = manifest
 
     def _delete(self, change: Change) -> None:
         match change.kind:
@@ -99,6 +107,8 @@ class State:
                 self.cluster.delete_pod(change.namespace, change.name)
             case "ResourceQuota":
                 del self._quotas[change.namespace, change.name]
+            case "PodDisruptionBudget":
+                del self.budgets[change.namespace, change.name]
 
     @property
     def view(self) -> View:
@@ -148,8 +158,14 @@ def objections(view: View, pod: Manifest, node_name: str) -> dict[str, list[str]
     """Why a pod may not go to a node, by plugin; empty if it may."""
     if node_name not in view.nodes:
         return {"NodeName": ["no such node"]}
-    pod, alone = unbound(pod), _alone(view, node_name)
-    found = {}
+    pod = unbound(pod)
+    beside = view.reserving(node_name, pod)
+    told = {} if beside is None else _objections(beside, pod, node_name)
+    return told or _objections(view, pod, node_name)
+
+
+def _objections(view: View, pod: Manifest, node_name: str) -> dict[str, list[str]]:
+    alone, found = _alone(view, node_name), {}
     for plugin, rejections in FILTERS.items():
         seen = view if plugin in RELATIONS else alone
         verdict = rejections(seen, pod).get(node_name)
@@ -163,6 +179,7 @@ def _alone(view: View, node_name: str) -> View:
     alone.settings = view.settings
     alone.namespace_labels = view.namespace_labels
     alone.nodes = {node_name: view.nodes[node_name]}
+    alone.objects = view.objects
     alone.pods_on = {node_name: view.pods_on[node_name]}
     return alone
 

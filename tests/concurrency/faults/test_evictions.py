@@ -16,12 +16,12 @@ from tests.builders import REQUIRED_DURING_EXECUTION, matching, node, pod, requi
 from tests.concurrency.callers import PATH, Caller, bearer
 from tests.concurrency.faults.site import site
 from tests.concurrency.racing import NODES, TOKEN, ZONES, kill_postgres, kill_worker
+from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP
 from tests.seeds import seed
 from tests.waiting import once
 
 PLANTING = Path(__file__).parent / "planting"
-PROJECT = Path(__file__).parents[3]
 LASTING = {"execution": REQUIRED_DURING_EXECUTION}
 QUOTA = 60
 PLACERS = 6
@@ -234,7 +234,7 @@ async def test_graces_begin_when_rules_break_whatever_is_killed(ready_made):
 async def test_the_checker_tells_of_wrong_evictions_by_real_processes(
     name, told_as, monkeypatch, ready_made
 ):
-    monkeypatch.setenv("PYTHONPATH", f"{PLANTING}{os.pathsep}{PROJECT}")
+    monkeypatch.setenv("PYTHONPATH", f"{PLANTING}{os.pathsep}{ROOT}")
     monkeypatch.setenv("PLANTED_BUG", name)
     with pytest.raises(AssertionError, match=told_as):
         await evict_while_killing(ready_made, by_the_clock=True)

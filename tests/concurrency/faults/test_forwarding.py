@@ -16,8 +16,8 @@ STOOD_STILL_SECONDS = 0.3
 """Nothing tells that requests are on their way to a worker that stands still; some are, in so long."""
 
 
-def once_handed_over(url):
-    """What came of requests as soon as one was handed over: the second worker may come late."""
+def once_forwarded(url):
+    """What came of requests as soon as one was forwarded: the second worker may come late."""
 
     def told():
         try_out(url)
@@ -28,7 +28,7 @@ def once_handed_over(url):
 
 
 def forwarded(url):
-    """Requests handed over, by what came of it."""
+    """Requests that were forwarded, by what came of it."""
     text = httpx.get(f"{url}/metrics", **PLAIN_HTTP).text
     found = re.findall(r'^moorage_forwarded_total\{outcome="(\w+)"\} (\S+)$', text, re.MULTILINE)
     return {outcome: float(value) for outcome, value in found}
@@ -41,7 +41,7 @@ async def test_p19_workers_that_stand_still_or_are_killed_cost_no_answer_and_dou
 
     async def upset(made):
         """Each in turn, so the one that decides is among them."""
-        outcomes.update(await asyncio.to_thread(once_handed_over, made.servers[0].url))
+        outcomes.update(await asyncio.to_thread(once_forwarded, made.servers[0].url))
         for worker in workers_of(made.servers[0]):
             worker.send_signal(signal.SIGSTOP)
             await asyncio.sleep(STOOD_STILL_SECONDS)

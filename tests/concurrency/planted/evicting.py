@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from service.engine.questions import violations
 from service.scheduler import decide as decide_module
 from service.scheduler.controllers import evictions
-from service.scheduler.decide.evicting import evicting
-from service.scheduler.decide.evicting.anti_affinity_victims import Cause, Conflicts
+from service.scheduler.decide.evicting import conflicts, evicting
+from service.scheduler.decide.evicting.conflicts import Cause, Conflicts
 from service.scheduler.decide.evicting.evicting import Sweep
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.kinds import EvictionState
@@ -72,7 +72,7 @@ def the_marked_are_evicted_again(patch):
 @bug("A14", "Sweep.grace")
 def no_grace(patch):
     """Affinity that does not hold has pods evicted at once."""
-    patch.setattr(Sweep, "grace", timedelta(0))
+    patch.setattr(Sweep, "grace", lambda self, timer: timedelta(0))
 
 
 @bug("A14", "evicting.budget_left")
@@ -94,10 +94,18 @@ def budget_of_each_look(patch):
     patch.setattr(evicting, "recent_evictions", lambda state, now: [])
 
 
-@bug("A14", "Conflicts.leave")
+@bug("A14", "conflicts.let_leave")
 def both_sides_evicted(patch):
     """Further victims are chosen as if nobody had gone."""
-    patch.setattr(Conflicts, "leave", lambda self, key: None)
+
+    def everybody(ordered, priorities, by_pod):
+        broken = {key for key in ordered if any(q.is_broken_with(key) for q in by_pod.get(key, ()))}
+        for key in broken:
+            for quarrel in by_pod[key]:
+                quarrel.leave(key)
+        return broken
+
+    patch.setattr(conflicts, "let_leave", everybody)
 
 
 @bug("A14", "Conflicts.in_order")
@@ -105,12 +113,6 @@ def the_highest_goes(patch):
     """The highest priority goes first, and the oldest among equals."""
     in_order = Conflicts.in_order
     patch.setattr(Conflicts, "in_order", lambda self, keys: in_order(self, keys)[::-1])
-
-
-@bug("A14", "Conflicts.is_daemon")
-def daemons_evicted(patch):
-    """The rules of daemons have daemons evicted."""
-    patch.setattr(Conflicts, "is_daemon", lambda self, pod: False)
 
 
 @bug("A14", "Conflicts.victims")

@@ -1,4 +1,4 @@
-"""Mistakes in handing requests from worker to worker."""
+"""Mistakes in forwarding requests from worker to worker."""
 
 from service.api.forwarding import policy
 from service.api.forwarding.policy import AnswerLost

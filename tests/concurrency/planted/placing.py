@@ -3,6 +3,7 @@
 from service.engine import group_placement
 from service.engine.plugins import inter_pod_affinity, pod_topology_spread
 from service.engine.state.classes import PodClass
+from service.engine.state.matchers import TermMatcher
 from service.engine.state.nodes import NodeTable
 from tests.concurrency.planted.registry import bug
 
@@ -11,6 +12,29 @@ from tests.concurrency.planted.registry import bug
 def anti_affinity_one_way_only(patch):
     """Placed pods' anti-affinity is not seen."""
     patch.setattr(inter_pod_affinity, "forbidding_terms", lambda pod_class: [])
+
+
+@bug("A2", "TermMatcher.matches")
+def daemons_exempt_from_each_other(patch):
+    """Required anti-affinity is left out among daemons, too."""
+    matches_pod = TermMatcher.matches
+
+    def matches_no_daemon(self, subject):
+        return subject.namespace not in self.daemons and matches_pod(self, subject)
+
+    patch.setattr(TermMatcher, "matches", matches_no_daemon)
+
+
+@bug("A15, A14", "TermMatcher.matches")
+def daemons_not_exempt(patch):
+    """The rules between daemons and other pods are not left out."""
+    matches_pod = TermMatcher.matches
+
+    def matches_all(self, subject):
+        whole = TermMatcher(self.namespaces, self.selector, terminating_too=self.terminating_too)
+        return matches_pod(whole, subject)
+
+    patch.setattr(TermMatcher, "matches", matches_all)
 
 
 @bug("A2", "pod_topology_spread.allowed_domains")

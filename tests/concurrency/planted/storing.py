@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from service.model.log import Committed, Head, Lost, ObjectPage, ReplicaMismatch
+from service.model.log import Committed, Head, Lost, ObjectPage, ReplicaMismatch, effects
 from service.store.memory import MemoryStore
 from service.store.memory_cluster import ClusterState
 from tests.concurrency.planted.registry import bug, made_with
@@ -23,7 +23,7 @@ def stale_commits_numbered_on(patch):
         if known:
             return Lost(own.head)
         try:
-            own.append(moved, max(made[self]["clock"](), own.head.at))
+            own.append(moved, effects(changes), max(made[self]["clock"](), own.head.at))
         except ReplicaMismatch:
             return Lost(own.head)
         return Committed(own.head)
@@ -86,8 +86,8 @@ def commits_written_twice(patch):
     """A commit is written twice once in a while."""
     append = ClusterState.append
 
-    def append_again(self, request, at):
-        append(self, request, at)
+    def append_again(self, request, acting, at):
+        append(self, request, acting, at)
         if request.last_revision % 17 == 0:
             self.changes.append(replace(request.changes[-1], revision=self.head.revision + 1))
             self.head = replace_head(self.head)
@@ -103,10 +103,10 @@ def a_row_not_updated(patch):
     """The last object of a larger commit reaches the log, but not its table."""
     append = ClusterState.append
 
-    def append_all_but_one(self, request, at):
+    def append_all_but_one(self, request, acting, at):
         last = request.changes[-1]
         before = self.objects.get(last.key)
-        append(self, request, at)
+        append(self, request, acting, at)
         if len(request.changes) > 2 and before is not None and last.verb == "Put":
             self.objects[last.key] = before
 

@@ -98,12 +98,19 @@ def _placement(operation: Operation) -> PlacePods:
     asked = operation.asked
     if not operation.manifests:
         _, inside, name = asked["pods"][0]
-        return PlacePods(pod_refs=(PodRef(namespace=inside, name=name),))
+        preemption = "Evict" if asked.get("evict") else "Never"
+        return PlacePods(
+            pod_refs=(PodRef(namespace=inside, name=name),),
+            preemption=preemption,
+            preemption_scope=asked.get("scope", "Node"),
+        )
     return PlacePods(
         pods=workload.parsed_pods(operation.manifests),
         all_or_nothing=asked["group"],
         queue=asked["queue"],
         dry_run=asked["dry_run"],
+        preemption="Evict" if asked.get("evict") else "Never",
+        preemption_scope=asked.get("scope", "Node"),
     )
 
 
@@ -135,6 +142,11 @@ _INTENTS: dict[str, Callable[[Operation], Any]] = {
 }
 
 
+def _priority_of(manifest: dict[str, Any]) -> int:
+    """The same whenever a pod of that name is asked for."""
+    return int(sum(map(ord, manifest["metadata"]["name"]))) % 3 * 5
+
+
 class Crowd:
     """What all clients share: the names that they fight over, and their common notebook."""
 
@@ -160,6 +172,10 @@ class Crowd:
         """Namespace and name of what was ever asked for."""
         self.probed: list[int] = self.choices.take("probes", [0, 1, 2], lambda: self.shapes[:3])
         """Shapes of pods that workers are asked about at the end."""
+        self.preempting: random.Random | None = None
+        """Where pods have priorities, and placements may evict others."""
+        self.by_domains = False
+        """Whether the others may be on any node."""
         self._operations = 0
         self._keys: list[Operation] = []
 
@@ -237,6 +253,15 @@ class Crowd:
         }
         return self._patching(self.next_number(), settings)
 
+    def protecting(self) -> Operation:
+        """Each namespace has a budget, so that evictions have to wait for pods that come."""
+        manifests = [workload.budget_manifest(each) for each in NAMESPACES]
+        keys = [(each["kind"], each["metadata"]["namespace"], "kept") for each in manifests]
+        asked = {"objects": keys}
+        number = self.next_number()
+        marked_ones = [marked(each, number) for each in manifests]
+        return Operation(number=number, action="apply", asked=asked, objects=marked_ones)
+
     def admitting_hermits(self) -> Operation:
         settings = {"restrictAllNamespacesAntiAffinity": False}
         return self._patching(self.next_number(), settings)
@@ -290,6 +315,11 @@ class Crowd:
             "dry_run": dry_run,
             "queue": queue,
         }
+        if self.preempting is not None and not group:
+            asked["evict"] = self.preempting.random() < 0.7
+            asked |= self._scope()
+            for each in manifests:
+                each["spec"] = each["spec"] | {"priority": _priority_of(each)}
         operation = Operation(number=number, action="place", asked=asked, manifests=manifests)
         if pick.random() < 0.4:
             operation.key = f"key-{number}"
@@ -299,7 +329,12 @@ class Crowd:
     def _place_stored(self, number: int) -> Operation:
         name = self.random.choice(self.pods)
         asked = {"pods": [("Pod", *name)], "group": False, "dry_run": False, "queue": False}
+        if self.preempting is not None:
+            asked |= {"evict": True} | self._scope()
         return Operation(number=number, action="place", asked=asked)
+
+    def _scope(self) -> dict[str, str]:
+        return {"scope": "Domains"} if self.by_domains else {}
 
     def _put(self, number: int, kind: str) -> Operation:
         manifest = marked(self.manifest(kind), number)

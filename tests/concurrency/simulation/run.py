@@ -106,8 +106,20 @@ class Run(msgspec.Struct, kw_only=True):
         )
 
 
-def simulate(seed: int, schedule: Schedule | None = None, *, steps_max: int = STEPS_MAX) -> Run:
-    """The same for the same seed, always; with a schedule, the run that this describes."""
+def simulate(
+    seed: int,
+    schedule: Schedule | None = None,
+    *,
+    steps_max: int = STEPS_MAX,
+    preempting: bool = False,
+    protecting: bool = False,
+    by_domains: bool = False,
+) -> Run:
+    """The same for the same seed, always; with a schedule, the run that this describes.
+
+    `preempting`: pods have priorities, and placements have others evicted; `by_domains`: on any
+    node. `protecting`: disruption budgets hold back evictions.
+    """
     choices = Choices(schedule)
     loop = SimulatedLoop(random.Random(f"loop {seed}"), choices)
     loop.steps_max = steps_max
@@ -116,6 +128,9 @@ def simulate(seed: int, schedule: Schedule | None = None, *, steps_max: int = ST
         others = Others(*(random.Random(f"{name} {seed}") for name in Others._fields))
         world = random.Random(f"world {seed}")
         simulation = _Simulation(loop, world, handing, others, heard)
+        if preempting:
+            simulation.preempt(random.Random(f"preempt {seed}"), by_domains=by_domains)
+        simulation.protects = protecting
         try:
             loop.run_until_complete(simulation.main())
         except Stuck as stuck:
@@ -171,7 +186,7 @@ class _Simulation:
         self.database = Database(loop, source, _some_trouble(source, choices))
         hands_over = self._choices.does("hands over", handing, 0.3)
         self._peers = SimulatedPeers(self.database, handing) if hands_over else None
-        """In other runs nothing is handed over."""
+        """In other runs nothing is forwarded."""
         self._lives: Counter[int] = Counter()
         self.crashes = self.restarts = self.drains = self.jumps = self.steps = 0
         self.seconds = 0.0
@@ -182,11 +197,18 @@ class _Simulation:
         )
         self._clocks_jump = self._choices.does("clocks jump", source, 0.2)
         self._over = False
+        self.protects = False
+        """Whether there are disruption budgets."""
         self._watched: Worker | None = None
         """Whose stream is read now."""
         self.left = History(
             foreign=workload.FOREIGN.encode(), storage_fails=self.database.trouble.refused > 0
         )
+
+    def preempt(self, source: random.Random, *, by_domains: bool) -> None:
+        """Have placements evict others by chance."""
+        self._crowd.preempting = source
+        self._crowd.by_domains = by_domains
 
     async def main(self) -> None:
         self.database.take_note()
@@ -263,6 +285,8 @@ class _Simulation:
         if all_of_it or self._random.random() < 0.5:
             yield crowd.without_queue
         yield crowd.evicting_soon
+        if self.protects:
+            yield crowd.protecting
         if all_of_it or self._secludes:
             yield crowd.admitting_hermits
         nodes = SETUPS_MAX if all_of_it else len(crowd.nodes)

@@ -47,7 +47,7 @@ def some_limits(source: random.Random, choices: Choices) -> Limits:
         log_keep_seconds=0.1,
         upkeep_seconds=2.0,
         upkeep_lease_seconds=5.0,
-        home_lease_seconds=2.0,
+        owner_lease_seconds=2.0,
         evictions_lease_seconds=some("evictions_lease_seconds", 1.5, (0.6, 1.5)),
     )
 
@@ -106,7 +106,7 @@ class Worker:
     ) -> asyncio.Future[Any]:
         """Send a request; the future is what its sender hears of it, if anything.
 
-        `here`: it is not handed to another worker.
+        `here`: it is not forwarded to another worker.
         """
         loop, database = self._database.loop, self._database
         reply: asyncio.Future[Any] = loop.create_future()

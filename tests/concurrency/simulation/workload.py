@@ -76,7 +76,9 @@ def shape(number: int, app: str) -> PodBuilder:
         bare.spread(2, ZONE, minDomains=2).prefer_affinity(10, ZONE, itself),
         bare.tolerate("dedicated").node_selector(team="red"),
         bare.require_node(requirement("disk", "In", "ssd"), **lasting),
-        bare.require_affinity(ZONE, where("app", "In", "app-0", "app-1"), **lasting),
+        bare.require_affinity(
+            ZONE, where("app", "In", "app-0", "app-1"), toleranceSeconds=2, **lasting
+        ),
         bare.require_anti_affinity(ZONE, matching(app="app-1"), **lasting),
         bare.priority(5).require_anti_affinity(
             ZONE, itself, namespaceSelector=matching(team="red"), **lasting
@@ -180,6 +182,16 @@ def quota_manifest(source: random.Random, name: str, inside: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec}
 
 
+def budget_manifest(inside: str) -> Manifest:
+    """Some pods of the namespace have to stay, whatever rule they break."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "kept", "namespace": inside},
+        "spec": {"minAvailable": 4, "selector": {}},
+    }
+
+
 def hermit_manifest(source: random.Random, name: str, inside: str) -> Manifest:
     """A pod that wants a node, a zone or the whole cluster for itself."""
     made = pod(name, inside).label(app="hermit").request(cpu="100m")
@@ -220,6 +232,8 @@ def config_patch(source: random.Random) -> dict[str, Any]:
         "topologyKey": ZONE,
         "maxSkew": 1,
         "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {},
+        "matchLabelKeys": ["app"],
     }
     changes: tuple[dict[str, Any], ...] = (
         {"daemonNamespaces": ["lab"]},

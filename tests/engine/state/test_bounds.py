@@ -45,7 +45,7 @@ def test_p20_trees_in_which_the_best_node_is_found_count_towards_that_bound():
     for _ in range(20):
         scene.place(pod("asked-for-again"))
     (cache,) = scene.engine.kept_rows()
-    (tree,) = cache.tournaments
+    (tree,) = cache.trees
     assert cache.size_in_bytes >= cache.ranks.nbytes + tree.size_in_bytes
     assert scene.engine.kept_rows_bytes == cache.size_in_bytes
 

@@ -630,6 +630,23 @@ async def test_races_for_the_first_pod_end_in_one_domain(seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
+async def test_races_of_a_controllers_pods_end_with_one_that_is_exempt(seed):
+    """E06: many workers, and nothing that the rule asks for; whoever loses is no longer the first."""
+    async with world(workers=4, seed=seed) as w:
+        await w.apply(*(node(f"n{i}").label(zone=f"z{i}") for i in range(4)))
+        asked = [
+            pod(f"p{i}")
+            .owned_by("ReplicaSet", f"r{i % 2}")
+            .require_affinity("zone", matching(app="web"), firstPodExempt=True)
+            for i in range(10)
+        ]
+        await all_of(*(w.place(each, worker=index % 4) for index, each in enumerate(asked)))
+        placed = await w.nodes_of_pods()
+        assert sorted(int(name[1:]) % 2 for name in placed) == [0, 1]
+        await w.assert_replicas_agree()
+
+
+@pytest.mark.parametrize("seed", range(8))
 async def test_races_for_anti_affinity_end_with_one_pod_a_domain(seed):
     """E05: six zones, ten pods, eight workers."""
     async with world(workers=8, seed=seed) as w:

@@ -11,7 +11,7 @@ from service.scheduler.protocol.limits import Limits
 from tests.builders import node, pod
 from tests.scheduler.world import StillClock, TroubledStore, world
 
-LEASE_SECONDS = Limits().home_lease_seconds
+LEASE_SECONDS = Limits().owner_lease_seconds
 
 
 class Worker:
@@ -166,7 +166,7 @@ class OnePeer:
         return self.outcome
 
 
-async def handed(outcome, repeat, here):
+async def answered(outcome, repeat, here):
     """The answer's text, and whether the request was decided here."""
     decided = []
 
@@ -180,25 +180,25 @@ async def handed(outcome, repeat, here):
 
 @pytest.mark.parametrize("repeat", ["Safe", "Keyed", "Never"])
 async def test_p19_an_answer_is_passed_on_and_who_cannot_be_reached_is_done_without(repeat):
-    assert await handed(Reply("there"), repeat, Reply("here")) == ("there", False)
+    assert await answered(Reply("there"), repeat, Reply("here")) == ("there", False)
     refused = Reply("refused there", refused=True)
-    assert await handed(refused, repeat, Reply("here")) == ("refused there", False)
-    assert await handed(Unreachable(), repeat, Reply("here")) == ("here", True)
+    assert await answered(refused, repeat, Reply("here")) == ("refused there", False)
+    assert await answered(Unreachable(), repeat, Reply("here")) == ("here", True)
     refused = Reply("refused here", refused=True)
-    assert await handed(Unreachable(), repeat, refused) == ("refused here", True)
+    assert await answered(Unreachable(), repeat, refused) == ("refused here", True)
 
 
 async def test_p19_a_lost_answer_is_never_made_up_for_by_doing_it_twice():
     """P4, P11: what may have been done already is done again under its key only."""
     with pytest.raises(OutcomeUnknown):
-        await handed(AnswerLost(), "Never", Reply("here"))
-    assert await handed(AnswerLost(), "Keyed", Reply("here")) == ("here", True)
-    assert await handed(AnswerLost(), "Safe", Reply("here")) == ("here", True)
+        await answered(AnswerLost(), "Never", Reply("here"))
+    assert await answered(AnswerLost(), "Keyed", Reply("here")) == ("here", True)
+    assert await answered(AnswerLost(), "Safe", Reply("here")) == ("here", True)
 
 
 async def test_p19_a_refusal_after_a_lost_answer_is_no_verdict():
     """The other worker may still commit what is refused here: its state may be another one."""
     with pytest.raises(OutcomeUnknown):
-        await handed(AnswerLost(), "Keyed", Reply("refused", refused=True))
+        await answered(AnswerLost(), "Keyed", Reply("refused", refused=True))
     refused = Reply("refused", refused=True)
-    assert await handed(AnswerLost(), "Safe", refused) == ("refused", True)
+    assert await answered(AnswerLost(), "Safe", refused) == ("refused", True)

@@ -131,6 +131,47 @@ async def test_s0_s2_ends_and_s1_is_evicted_once_the_grace_is_over():
         assert evictions(w) == ["s1"]
 
 
+async def test_each_of_a_pods_terms_has_its_own_time():
+    """M07, R02: the term's, else the pod's, else the cluster's; whichever is over first evicts."""
+    async with world() as w:
+        told = ENDURING | {"toleranceSeconds": 50}
+        patient = S1.named("patient").require_affinity("host", matching(service="S2"), **told)
+        hasty = BESIDE.named("hasty")
+        hasty["spec"]["affinity"]["podAffinity"]["toleranceSeconds"] = 5
+        both = hasty.named("both").require_affinity("host", matching(service="S3"), **told)
+        s3 = pod("s3").label(service="S3")
+        await configure(w, requiredAffinityTerms="PerTerm")
+        await apply(w, N1, *(each.on("n1") for each in (patient, hasty, both, BESIDE, S2, s3)))
+        await delete(w, "s3")
+        await pass_seconds(w, 20)
+        assert evictions(w) == []  # only the term with its own time is broken
+        await delete(w, "s2")
+        await pass_seconds(w, 4)
+        assert evictions(w) == []
+        await pass_seconds(w, 3)
+        assert sorted(evictions(w)) == ["both", "hasty"]
+        await pass_seconds(w, 20)
+        assert len(evictions(w)) == 2
+        await pass_seconds(w, 5)
+        assert evictions(w)[2:] == ["s1"]
+        await pass_seconds(w, 15)
+        assert len(evictions(w)) == 3
+        await pass_seconds(w, 5)
+        assert evictions(w)[3:] == ["patient"]
+
+
+async def test_p16_the_database_is_told_when_the_pods_own_time_is_over():
+    async with world() as w:
+        own = S1.require_affinity("host", matching(service="S2"), toleranceSeconds=7, **ENDURING)
+        await apply(w, N1, own.on("n1"), S2.on("n1"))
+        await delete(w, "s2")
+        (timer,) = (await w.stored("Evictions", "", "state"))["timers"]
+        await pass_seconds(w, 10)
+        assert evictions(w) == ["s1"]
+        (due,) = [each.not_before for each in w.store.commits_begun if each.not_before]
+        assert due == datetime.fromisoformat(timer["since"]) + timedelta(seconds=7)
+
+
 async def test_s0_s2_ends_and_s1_stays_if_its_rule_only_bound_scheduling():
     """D08, M10: what Kubernetes does, with the violation in plain sight."""
     async with world() as w:
@@ -218,6 +259,17 @@ async def test_pods_of_daemon_namespaces_are_neither_cause_nor_victim():
         await apply(w, N1, mine.on("n1"), theirs.on("n1"))
         await pass_seconds(w, 60)
         assert evictions(w) == []
+
+
+async def test_a_daemons_rule_has_it_evicted_for_another_daemon():
+    async with world() as w:
+        everyone = {"namespaceSelector": {}, **ENDURING}
+        first = pod("first", "kube-system").require_anti_affinity("host", {}, **everyone)
+        await apply(w, N1, first.on("n1"), pod("mine").on("n1"))
+        await pass_seconds(w, 60)
+        assert evictions(w) == []
+        await apply(w, pod("second", "kube-system").on("n1"))
+        assert evictions(w) == ["first"]
 
 
 # What makes rules false
@@ -445,4 +497,4 @@ async def test_two_sweeps_of_one_state_evict_once():
 
 def test_what_is_remembered_reads_back():
     state = EvictionState()
-    assert state.render() == b'{"timers":[],"recent":[]}'
+    assert state.render() == b'{"timers":[],"recent":[],"blocked":[]}'

@@ -178,7 +178,7 @@ async def test_p16_no_pod_is_placed_by_who_may_have_lost_the_lease_of_the_queue(
         assert await w.nodes_of_pods() == {"p": "n"}
 
 
-async def test_p16_what_is_known_of_a_home_grows_old_from_when_it_was_asked(
+async def test_p16_what_is_known_of_an_owner_grows_old_from_when_it_was_asked(
     store: Distant, clock: StillClock
 ) -> None:
     """P19: a worker whose answer was slow asks again before it takes a cluster for its own."""
@@ -186,10 +186,10 @@ async def test_p16_what_is_known_of_a_home_grows_old_from_when_it_was_asked(
     cluster_owners = [
         ClusterOwners(store, clock, limits, server="s", own=name) for name in ("one", "two")
     ]
-    store.way = (0.0, limits.home_lease_seconds - 1)
+    store.way = (0.0, limits.owner_lease_seconds - 1)
     asking = asyncio.create_task(cluster_owners[0].elsewhere("default"))
     await others()
-    clock.advance(limits.home_lease_seconds - 1)
+    clock.advance(limits.owner_lease_seconds - 1)
     assert await asking is None
     store.way = (0.0, 0.0)
     clock.advance(1.5)

@@ -369,3 +369,161 @@ async def test_a_patched_pod_is_tried_as_what_it_is_now():
         )
         await w.ask(patch)
         assert await settled(w) == {"a": "n1"}
+
+
+ONE_CPU = node("n1").allocatable(cpu="1", memory="8Gi", pods="9")
+
+
+async def test_freed_room_goes_to_the_pod_for_which_it_was_kept_and_not_to_an_older_equal_one():
+    async with world() as w:
+        await w.apply(ONE_CPU)
+        await w.place(pod("running").request(cpu="1"))
+        await put(w, pod("a").request(cpu="1"))
+        await put(w, pod("b").request(cpu="1").nominated("n1"))
+        assert await settled(w) == {"running": "n1", "a": None, "b": None}
+        await delete(w, "Pod", "running")
+        assert await settled(w) == {"a": None, "b": "n1"}
+        assert "nominatedNodeName" not in (await w.stored("Pod", "default", "b"))["status"]
+
+
+async def test_who_gives_up_the_room_that_was_kept_helps_others():
+    async with world() as w:
+        await w.apply(ONE_CPU)
+        await put(w, pod("keeping").request(cpu="1").nominated("n1").scheduler_name("another"))
+        await put(w, pod("a").request(cpu="1"))
+        assert await settled(w) == {"keeping": None, "a": None}
+        await delete(w, "Pod", "keeping")
+        assert await settled(w) == {"a": "n1"}
+
+
+PREEMPTING = PutConfig(config={"queuePreemption": "Evict"})
+
+
+def urgent(name: str, priority: int = 1000):
+    return pod(name).request(cpu="1").priority(priority)
+
+
+async def full(w: World, *names: str) -> None:
+    """Nodes with room for one pod of one cpu, each with one that may be evicted."""
+    for name in names:
+        await w.apply(node(name).allocatable(cpu="1", memory="8Gi", pods="9"))
+        await put(w, pod(f"low-{name}").request(cpu="1").priority(0).on(name))
+
+
+async def leaving(w: World) -> list[str]:
+    stored = [await w.stored("Pod", "default", name) for name in await w.nodes_of_pods()]
+    marked = [each["metadata"] for each in stored if "deletionTimestamp" in each["metadata"]]
+    return sorted(each["name"] for each in marked)
+
+
+async def nominated(w: World, name: str) -> str | None:
+    status = (await w.stored("Pod", "default", name))["status"]
+    return status.get("nominatedNodeName")
+
+
+async def test_pending_pods_evict_nobody_unless_the_setting_says_so():
+    async with world() as w:
+        await full(w, "n1")
+        await put(w, urgent("urgent"))
+        await settled(w)
+        assert (await leaving(w), await nominated(w, "urgent")) == ([], None)
+        await w.ask(PREEMPTING)
+        await settled(w)
+        assert (await leaving(w), await nominated(w, "urgent")) == (["low-n1"], "n1")
+
+
+async def test_a_pod_that_preempted_waits_for_its_victim_and_is_placed_then():
+    async with world() as w:
+        await w.ask(PREEMPTING)
+        await full(w, "n1", "n2")
+        await put(w, urgent("urgent"))
+        await settled(w)
+        node_name = await nominated(w, "urgent")
+        assert await leaving(w) == [f"low-{node_name}"]
+        await w.pass_time(600)
+        await settled(w)
+        assert await leaving(w) == [f"low-{node_name}"]
+        await delete(w, "Pod", f"low-{node_name}")
+        assert (await settled(w))["urgent"] == node_name
+        assert await nominated(w, "urgent") is None
+
+
+async def test_equal_pods_preempt_one_node_each():
+    async with world() as w:
+        await w.ask(PREEMPTING)
+        await full(w, "n1", "n2")
+        for name in ("a", "b", "c"):
+            await put(w, urgent(name))
+        await settled(w)
+        assert await leaving(w) == ["low-n1", "low-n2"]
+        nodes = [await nominated(w, name) for name in ("a", "b", "c")]
+        assert set(nodes) == {None, "n1", "n2"}
+        for name in ("n1", "n2"):
+            await delete(w, "Pod", f"low-{name}")
+        placed = await settled(w)
+        assert sorted(str(placed[name]) for name in ("a", "b", "c")) == ["None", "n1", "n2"]
+
+
+async def test_the_queue_evicts_no_more_pods_in_a_minute_than_allowed():
+    async with world() as w:
+        await w.ask(PutConfig(config={"queuePreemption": "Evict", "evictionsPerMinute": 1}))
+        await full(w, "n1", "n2")
+        for name in ("a", "b"):
+            await put(w, urgent(name))
+        await settled(w)
+        assert len(await leaving(w)) == 1
+        await w.pass_time(59)
+        await settled(w)
+        assert len(await leaving(w)) == 1
+        await w.pass_time(2)
+        await settled(w)
+        assert await leaving(w) == ["low-n1", "low-n2"]
+
+
+async def test_pending_pods_evict_pods_on_other_nodes_of_a_domain_if_the_setting_says_so():
+    async with world() as w:
+        await w.ask(PREEMPTING)
+        for name in ("n1", "n2"):
+            made = node(name).label(host=name, zone="a")
+            await w.apply(made.allocatable(cpu="1", memory="8Gi", pods="9"))
+        await put(w, pod("low").label(app="low").priority(0).on("n2"))
+        rule = urgent("urgent").require_anti_affinity("zone", matching(app="low"))
+        await put(w, rule.node_selector(host="n1"))
+        await settled(w)
+        assert await leaving(w) == []
+        await w.ask(PutConfig(config=PREEMPTING.config | {"queuePreemptionScope": "Domains"}))
+        await settled(w)
+        assert (await leaving(w), await nominated(w, "urgent")) == (["low"], "n1")
+        await w.pass_time(600)
+        await delete(w, "Pod", "low")
+        assert (await settled(w))["urgent"] == "n1"
+
+
+async def test_a_pod_that_never_preempts_waits_in_the_queue():
+    async with world() as w:
+        await w.ask(PREEMPTING)
+        await full(w, "n1")
+        meek = urgent("meek")
+        meek["spec"]["preemptionPolicy"] = "Never"
+        await put(w, meek)
+        await settled(w)
+        assert await leaving(w) == []
+
+
+async def test_of_two_exclusive_pods_for_one_node_the_higher_priority_wins():
+    """K10: too many exclusive nodes are undone by priority. N06: the lower one has to go."""
+
+    def exclusive(name: str, priority: int):
+        alone = urgent(name, priority)
+        return alone.require_anti_affinity("kubernetes.io/hostname", {}, namespaceSelector={})
+
+    async with world() as w:
+        await w.ask(PREEMPTING)
+        await w.apply(node("n1").label({"kubernetes.io/hostname": "n1"}))
+        await put(w, exclusive("hog", 1))
+        assert await settled(w) == {"hog": "n1"}
+        await put(w, exclusive("important", 2))
+        await settled(w)
+        assert await leaving(w) == ["hog"]
+        await delete(w, "Pod", "hog")
+        assert await settled(w) == {"important": "n1"}

@@ -8,7 +8,9 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from service.engine import Refusal, place
+from service.model.annotated_rules import ANNOTATION
 from service.model.manifest import PodManifest, TemplateCache, parse_any
+from service.model.pod_group import POD_GROUP_LABEL
 from service.scheduler.decide import decide
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.pending.equivalence_classes import State
@@ -20,12 +22,22 @@ from service.scheduler.protocol.pending_attempts import Attempts
 from service.scheduler.replica.kinds import ConfigManifest
 from service.scheduler.replica.replica import Replica
 from tests import strategies
-from tests.builders import matching, node, pod
+from tests.builders import (
+    IGNORED_DURING_EXECUTION,
+    claim,
+    matching,
+    namespace,
+    node,
+    pod,
+    service,
+    storage_class,
+    volume,
+)
 from tests.engine import objects
 from tests.scheduler.world import CountedIds, encoded, kinded
 from tests.seeds import examples
 
-LIMITS = Limits(pending_pods_per_turn=3, pending_failures_max=3, pending_early_tries=0)
+LIMITS = Limits(pending_attempts_max=3, pending_failures_max=3, pending_early_tries=0)
 
 
 class Shop:
@@ -50,11 +62,11 @@ class Shop:
         self.replica.settle_all()
 
     def delete(self, kind: str, name: str, namespace: str = "default") -> None:
-        self.replica.delete(kind, namespace if kind == "Pod" else "", name)
+        self.replica.delete(kind, "" if kind in ("Node", "Namespace") else namespace, name)
         self.replica.settle_all()
 
     def take(self) -> Attempts:
-        return self.queue.take(LIMITS.pending_pods_per_turn, self.now)
+        return self.queue.take(LIMITS.pending_attempts_max, self.now)
 
     def decide(self, attempts: Attempts) -> PendingAnswer:
         """What the turn leads to; the log has it at once."""
@@ -307,6 +319,73 @@ def test_the_departure_of_a_pod_that_kept_others_out_wakes_them():
     assert states(shop) == {"active": 1}
 
 
+def test_any_pod_that_leaves_a_full_domain_wakes_those_for_whom_it_was_full():
+    shop = Shop()
+    web = pod("web").label(app="web")
+    shop.put(node("n").label(zone="z"), web.on("n"))
+    shop.put(
+        pod("owner").require_anti_affinity("zone", matching(app="web"), maxPerDomain=1).on("n")
+    )
+    shop.put(web.named("late"), small("bystander").on("n"))
+    shop.work()
+    assert states(shop) == {"unschedulable": 1}
+    shop.put(pod("another").on("n"))
+    assert states(shop) == {"unschedulable": 1}, "who comes makes no room"
+    shop.delete("Pod", "web")
+    assert states(shop) == {"active": 1}
+
+
+@pytest.mark.parametrize("change", ["pod", "namespace", "none"])
+def test_a_constraint_over_namespaces_wakes_for_their_pods_and_for_their_labels(change: str):
+    shop = Shop()
+    shop.put(node("n1").label(zone="a"), node("n2").label(zone="b").cordon())
+    shop.put(namespace("shop").label(team="red"))
+    shop.put(pod("q", "shop").label(app="a").on("n1"), pod("other", "shop").on("n1"))
+    late = pod("late").label(app="a")
+    shop.put(late.spread(1, "zone", namespaceSelector=matching(team="red")))
+    shop.put(pod("r", "shop").label(app="a").on("n1"))
+    shop.work()
+    assert states(shop) == {"unschedulable": 1}
+    match change:
+        case "pod":
+            shop.delete("Pod", "r", "shop")
+        case "namespace":
+            shop.put(namespace("shop"))
+        case "none":
+            shop.delete("Pod", "other", "shop")
+    assert states(shop) == ({"unschedulable": 1} if change == "none" else {"active": 1})
+
+
+def test_default_constraints_wake_for_services_and_owners_that_they_select_by():
+    rule = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    shop = Shop({"defaultTopologySpreadConstraints": [rule]})
+    shop.put(node("n1").label(zone="a"), node("n2").label(zone="b").taint("away", "yes"))
+    shop.put(service(app="web"), service("other", app="x"))
+    shop.put(pod("q").label(app="web").on("n1"), pod("p").label(app="web"))
+    shop.put(pod("own").label(app="web").owned_by("ReplicaSet", "web").spread(1, "zone"))
+    shop.work()
+    assert states(shop) == {"unschedulable": 2}
+    relabelled = service(app="web").label(tier="front")
+    shop.put(service("other", app="y"), service("web", "shop", app="web"), relabelled)
+    shop.delete("Service", "web", "shop")
+    assert states(shop) == {"unschedulable": 2}
+    shop.delete("Service", "web")
+    assert states(shop) == {"active": 1, "unschedulable": 1}
+
+
+def test_a_claim_that_goes_wakes_those_who_can_have_its_volume():
+    shop = Shop()
+    bound = claim("data", volumeName="disk")
+    bound["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+    shop.put(node("n1"), storage_class(), volume("disk"), bound, claim("other"))
+    shop.put(pod("p").claim("other"))
+    shop.work()
+    assert shop.waiting() == {("default", "p")}
+    shop.delete("PersistentVolumeClaim", "data")
+    shop.work()
+    assert shop.waiting() == set()
+
+
 def test_what_was_not_tried_for_very_long_is_tried_again():
     shop = Shop()
     shop.put(pod("p"))
@@ -326,6 +405,55 @@ def test_equal_pods_are_tried_once():
     attempts = shop.take()
     assert (len(attempts.tries), len(attempts.condition_updates)) == (0, 3)
     assert states(shop) == {"unschedulable": 20}
+
+
+def annotated(name: str, disk: str) -> Any:
+    """A pod whose annotation asks for nodes with a disk; all have the same spec and labels."""
+    asks = [{"matchExpressions": [{"key": "disk", "operator": "In", "values": [disk]}]}]
+    required = {IGNORED_DURING_EXECUTION: {"nodeSelectorTerms": asks}}
+    waiting = pod(name)
+    rules = msgspec.json.encode({"affinity": {"nodeAffinity": required}}).decode()
+    waiting["metadata"]["annotations"] = {ANNOTATION: rules}
+    return waiting
+
+
+@pytest.mark.parametrize("other", [annotated("b", "ssd"), pod("b")], ids=["other rules", "none"])
+def test_a_pod_with_other_rules_in_its_annotation_is_tried_for_itself(other: Any):
+    shop = Shop()
+    shop.put(node("n").label(disk="ssd"), annotated("a", "hdd"))
+    shop.work()
+    shop.put(other)
+    shop.work()
+    assert shop.waiting() == {("default", "a")}
+
+
+def test_pods_with_equal_rules_in_their_annotations_are_tried_once():
+    shop = Shop()
+    shop.put(node("n"), *(annotated(name, "ssd") for name in "abcd"))
+    attempts = shop.take()
+    shop.queue.conclude(attempts, shop.decide(attempts).refused, shop.now)
+    assert tries(shop) == []
+
+
+@pytest.mark.parametrize("changed", [annotated("a", "ssd"), pod("a")], ids=["changed", "removed"])
+def test_a_pod_is_tried_again_when_the_rules_in_its_annotation_change(changed: Any):
+    shop = Shop()
+    shop.put(node("n").label(disk="ssd"), annotated("a", "hdd"))
+    shop.work()
+    assert states(shop) == {"unschedulable": 1}
+    shop.put(changed)
+    shop.work()
+    assert shop.waiting() == set()
+
+
+def test_a_group_is_tried_again_when_the_rules_in_the_annotation_of_a_member_change():
+    shop = Shop()
+    shop.put(node("n").label(disk="ssd"))
+    shop.put(annotated("a", "hdd").label(**{POD_GROUP_LABEL: "g"}))
+    shop.work()
+    assert states(shop) == {"unschedulable": 1}
+    shop.put(pod("a").label(**{POD_GROUP_LABEL: "g"}))
+    assert states(shop) == {"active": 1}
 
 
 def test_the_starving_pod_is_named_and_those_behind_it():
@@ -351,9 +479,11 @@ def test_the_starving_pod_is_named_and_those_behind_it():
 class Queue(RuleBasedStateMachine):
     """Objects come, change and go; turns are taken; changes come between a turn and its end."""
 
+    features = strategies.POD_FEATURES + strategies.NODE_FEATURES
+
     @initialize(data=st.data())
     def start(self, data: st.DataObject) -> None:
-        self.world = data.draw(strategies.worlds())
+        self.world = data.draw(strategies.worlds(self.features))
         config = data.draw(strategies.configs(self.world))
         config["restrictAllNamespacesAntiAffinity"] = False
         self.shop = Shop(config)
@@ -378,6 +508,17 @@ class Queue(RuleBasedStateMachine):
     def put_namespace(self, data: st.DataObject) -> None:
         if self.world.stored:
             self.shop.put({"kind": "Namespace"} | data.draw(strategies.namespaces(self.world)))
+
+    @precondition(lambda self: self.world.has(strategies.DEFAULT_SPREAD))
+    @rule(data=st.data())
+    def put_selecting_object(self, data: st.DataObject) -> None:
+        self.shop.put(data.draw(strategies.selecting_objects(self.world)))
+
+    @precondition(lambda self: self.shop.replica.keys("Service"))
+    @rule(data=st.data())
+    def delete_service(self, data: st.DataObject) -> None:
+        namespace, name = data.draw(st.sampled_from(sorted(self.shop.replica.keys("Service"))))
+        self.shop.delete("Service", name, namespace)
 
     @rule(data=st.data(), number=st.integers(0, 9), placed=st.booleans())
     def put_pod(self, data: st.DataObject, number: int, *, placed: bool) -> None:
@@ -457,5 +598,13 @@ class Queue(RuleBasedStateMachine):
         self.nothing_waits_for_a_change_that_fits_already()
 
 
+class QueueOfPodsThatSpreadByDefault(Queue):
+    """Services and owners of pods come, change and go as well."""
+
+    features = (strategies.DEFAULT_SPREAD, "spread")
+
+
 TestQueue = Queue.TestCase
 TestQueue.settings = settings(max_examples=examples(60), stateful_step_count=30)
+TestQueueByDefault = QueueOfPodsThatSpreadByDefault.TestCase
+TestQueueByDefault.settings = settings(max_examples=examples(20), stateful_step_count=30)

@@ -8,10 +8,10 @@ from service.engine.questions.violations import Inspection, Violation, key_of
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.evicting.evicting import (
     TimerKey,
-    eviction_state,
     key_of_timer,
     timer_key,
 )
+from service.scheduler.decide.eviction_budget import eviction_state
 from service.scheduler.protocol.answers import PodName, ViolationItem, ViolationsAnswer
 from service.scheduler.protocol.intents import ReadViolations
 
@@ -24,20 +24,26 @@ CONFLICTS_MAX = 100
 def read_violations(context: DecisionContext, _: ReadViolations) -> Decision[ViolationsAnswer]:
     """List every required rule that a placed pod breaks; the pod itself is left out for this."""
     inspection = Inspection(context.replica.cluster)
-    since = {key_of_timer(each): each.since for each in eviction_state(context.replica).timers}
+    since = running_since(context)
     items: list[ViolationItem] = []
     suspects = inspection.suspects(context.replica.cluster.placed_classes())
     for index, pod_class in enumerate(suspects):
-        items.extend(_item(inspection, each, since) for each in inspection.of(pod_class))
+        items.extend(violation_item(inspection, each, since) for each in inspection.of(pod_class))
         if index % _STEP_CLASSES == _STEP_CLASSES - 1:
             yield
     items.sort(key=lambda item: (item.namespace, item.name, item.rule))
     return ViolationsAnswer(revision=context.replica.revision, items=items)
 
 
-def _item(
+def running_since(context: DecisionContext) -> Mapping[TimerKey, datetime]:
+    """Return since when each rule with a grace period does not hold."""
+    return {key_of_timer(each): each.since for each in eviction_state(context.replica).timers}
+
+
+def violation_item(
     inspection: Inspection, violation: Violation, since: Mapping[TimerKey, datetime]
 ) -> ViolationItem:
+    """Return what an answer says of a violation."""
     pod, breach = violation.pod, violation.breach
     assert pod.node_name is not None
     return ViolationItem(

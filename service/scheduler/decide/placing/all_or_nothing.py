@@ -2,14 +2,14 @@
 
 from msgspec.structs import replace
 
-from service.engine import GroupRefusal, Placement, placing_group
+from service.engine import Colocation, GroupRefusal, Placement, placing_group
 from service.model.objects import ObjectName
 from service.scheduler.decide.conditions import GATED_REASON
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.events import tell_failed
 from service.scheduler.decide.group_membership import members_of, shortage
 from service.scheduler.decide.message_references import reference
-from service.scheduler.decide.placing.gangs import denials
+from service.scheduler.decide.placing.gangs import GROUP_SEARCH_ENDED, denials
 from service.scheduler.decide.placing.one_pod import (
     Candidate,
     already_placed,
@@ -19,6 +19,7 @@ from service.scheduler.decide.placing.one_pod import (
     keep_waiting,
     result_of,
 )
+from service.scheduler.decide.shared_domain import SharedDomain, shared_domain
 from service.scheduler.decide.waiting_groups import wait_together
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import (
@@ -28,7 +29,7 @@ from service.scheduler.protocol.placements import (
     PlacementResult,
     PodRef,
 )
-from service.scheduler.replica.pod_groups import group_of
+from service.scheduler.replica.pod_groups import GroupRef, group_of
 
 
 def place_as_group(
@@ -90,7 +91,7 @@ class GroupAttempt:
         if not pods:
             return []
         hints = [context.hint(pod.namespace, pod.name) for pod in pods]
-        found = yield from placing_group(context.replica.cluster, pods, hints)
+        found = yield from placing_group(context.replica.cluster, pods, hints, self._colocations())
         if not isinstance(found, GroupRefusal):
             return list(found.placements)
         self._fail_search(found)
@@ -99,7 +100,7 @@ class GroupAttempt:
     def bind(self, placements: list[Placement]) -> None:
         """Store all members where they were placed."""
         for candidate, placement in zip(self._fresh, placements, strict=True):
-            uid = bind(self._context, candidate, placement.node_name)
+            uid = bind(self._context, candidate, placement)
             self._placed[candidate.key] = placement, uid
 
     def placed(self, candidate: Candidate) -> PlacementResult:
@@ -125,7 +126,8 @@ class GroupAttempt:
         assert self._failure is not None
         result = self.failed.get(candidate.key)
         if result is None:
-            result = self._result(candidate, "GroupRefused", self._told(candidate))
+            told, reason = self._told(candidate), self._failure.reason
+            result = self._result(candidate, "GroupRefused", told, reason)
         if not self._intent.queue or result.outcome == "Denied":
             if candidate.stored is not None and result.outcome != "Denied":
                 tell_failed(self._context, candidate.stored, self._told(candidate))
@@ -177,7 +179,12 @@ class GroupAttempt:
         self.failed[candidate.key] = self._result(candidate, outcome, message, reason)
         refs = [PodRef(namespace=namespace, name=name) for namespace, name in self.failed]
         first = next(iter(self.failed.values()))
-        self._failure = GroupFailure(failed=refs, plugin=plugin, message=first.message or "")
+        self._failure = GroupFailure(
+            failed=refs,
+            plugin=plugin,
+            reason=reason if reason == GROUP_SEARCH_ENDED else None,
+            message=first.message or "",
+        )
 
     def _result(
         self, candidate: Candidate, outcome: Outcome, message: str, reason: str | None = None
@@ -195,12 +202,38 @@ class GroupAttempt:
     def _fail_search(self, refused: GroupRefusal) -> None:
         candidate = self._fresh[refused.failed]
         plugin = min(refused.refusal.plugins, default=None)
-        self._fail(candidate, "Unschedulable", refused.message, plugin=plugin)
+        reason = GROUP_SEARCH_ENDED if refused.exhausted else None
+        self._fail(candidate, "Unschedulable", refused.message, reason=reason, plugin=plugin)
 
     def _misses_members(self, candidate: Candidate) -> str | None:
-        """Say how many members a PodGroup lacks if those of this request are the only new ones."""
-        group = None if self._intent.without_groups else group_of(candidate.manifest)
+        """Say how many members a group lacks if those of this request are the only new ones.
+
+        Or say that members are in several domains already, if they have to be in one.
+        """
+        group = self._group_of(candidate)
         if group is None:
             return None
         joining = sum(group_of(each.manifest) == group for each in self._fresh)
-        return shortage(members_of(self._context.replica, group), joining, 0)
+        told = shortage(members_of(self._context.replica, group), joining, 0)
+        shared = self._shared_by(group)
+        return told or (shared.conflict if shared is not None else None)
+
+    def _group_of(self, candidate: Candidate) -> GroupRef | None:
+        return None if self._intent.without_groups else group_of(candidate.manifest)
+
+    def _shared_by(self, group: GroupRef) -> SharedDomain | None:
+        return shared_domain(self._context.replica, members_of(self._context.replica, group))
+
+    def _colocations(self) -> list[Colocation]:
+        """Say which members have to be in one domain, by the groups that they are in."""
+        members: dict[GroupRef, list[int]] = {}
+        for index, candidate in enumerate(self._fresh):
+            group = self._group_of(candidate)
+            if group is not None:
+                members.setdefault(group, []).append(index)
+        shared = {group: self._shared_by(group) for group in members}
+        return [
+            Colocation(each.key, tuple(members[group]), each.value)
+            for group, each in shared.items()
+            if each is not None
+        ]

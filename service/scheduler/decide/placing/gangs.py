@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from service.engine import GroupRefusal, Placement, Refusal, placing_group
+from service.engine import (
+    GROUP_TOPOLOGY,
+    Colocation,
+    GroupRefusal,
+    Placement,
+    Refusal,
+    Within,
+    placing_group,
+    within_domain,
+)
 from service.model.errors import Denied
 from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.conditions import GATED, GATED_REASON
@@ -11,8 +20,11 @@ from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.group_membership import Members, shortage
 from service.scheduler.decide.message_references import reference
 from service.scheduler.decide.placing.one_pod import Candidate, bind, refusal_of
+from service.scheduler.decide.shared_domain import shared_domain
 from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
 
+GROUP_SEARCH_ENDED = "GroupSearchEnded"
+"""The reason of a refusal if the search ended at `groupSearchSteps`: there may be room after all."""
 _EXCHANGES_MAX = 8
 """At most so many searches exchange a member that failed for another one."""
 
@@ -41,6 +53,7 @@ class Gang:
         """The reason why the members that had to be placed together were not."""
         self.steps = 0
         """How many steps the searches took that found nothing."""
+        self._shared = shared_domain(context.replica, members)
 
     def assemble(self, beside: Pod | None = None) -> Steps[None]:
         """Place the members that have to be placed together.
@@ -49,13 +62,39 @@ class Gang:
         """
         self.denied = denials(self._context, self._candidates)
         ready = [each for each in self._candidates if each.key not in self.denied]
-        need = self._members.min_member - self._members.scheduled
-        if self._members.min_member == 0 or need > len(ready):
+        need = self._need(ready)
+        if self._members.missing is not None or need > len(ready):
             self.refusal = self._too_few()
+        elif self._shared is not None and self._shared.conflict is not None:
+            told = self._shared.conflict
+            self.refusal = Refusal(told, {GROUP_TOPOLOGY: {told: 1}})
         elif need <= 0:
             self.alone = ready
         else:
             yield from self._place(ready, need, beside)
+
+    def _need(self, ready: Sequence[Candidate]) -> int:
+        """Return how many of the members that are ready have to get nodes together."""
+        need = self._members.min_member - self._members.scheduled
+        is_open = self._shared is not None and self._shared.value is None
+        # Where the domain is still open, it is chosen by the search for several members.
+        return max(need, 1) if is_open and ready else need
+
+    def within(self) -> Within | None:
+        """Return the domain for members that are placed by themselves; None: they may go anywhere."""
+        if self._shared is None:
+            return None
+        cluster, value = self._context.replica.cluster, self._shared.value
+        for placement, _ in self.placed.values():
+            node = cluster.node(placement.node_name)
+            value = node.labels.get(self._shared.key) if node is not None else value
+        return within_domain(cluster.nodes, self._shared.key, value)
+
+    @property
+    def reason(self) -> str | None:
+        """The reason of the refusal, if it has one of its own."""
+        reasons = self.refusal.reasons if self.refusal is not None else {}
+        return GROUP_SEARCH_ENDED if GROUP_SEARCH_ENDED in reasons else None
 
     def seconds_left(self) -> float | None:
         """Seconds until the group has waited too long; None if it has, or if it has no timeout."""
@@ -83,7 +122,7 @@ class Gang:
             self.refusal = found
             return
         for candidate, placement in found:
-            uid = bind(self._context, candidate, placement.node_name)
+            uid = bind(self._context, candidate, placement)
             self.placed[candidate.key] = placement, uid
         self.alone = [each for each in ready if each.key not in self.placed]
 
@@ -118,11 +157,18 @@ class Gang:
         """Search nodes for exactly these members; nothing is bound."""
         pods = [each.pod for each in candidates]
         hints = [self._context.hint(pod.namespace, pod.name) for pod in pods]
-        found = yield from placing_group(self._context.replica.cluster, pods, hints)
+        cluster = self._context.replica.cluster
+        found = yield from placing_group(cluster, pods, hints, self._colocations(len(pods)))
         if isinstance(found, GroupRefusal):
             self.steps += found.steps
             return found
         return list(zip(candidates, found.placements, strict=True))
+
+    def _colocations(self, count: int) -> list[Colocation]:
+        """Say that this many members have to be in one domain, if they have to."""
+        if self._shared is None:
+            return []
+        return [Colocation(self._shared.key, tuple(range(count)), self._shared.value)]
 
     def _refused(self, candidates: list[Candidate], found: GroupRefusal) -> Refusal:
         key = candidates[found.failed].key
@@ -130,7 +176,7 @@ class Gang:
             message = f"{found.message.rstrip('.')}; so {self._members.title} fails at {key[1]}"
         else:
             message = self._fails_at(key, found.message)
-        return Refusal(message, found.refusal.reasons)
+        return Refusal(message, reasons_of(found))
 
     def _too_few(self) -> Refusal:
         gated = sum(denied.reason == GATED_REASON for denied in self.denied.values())
@@ -151,6 +197,13 @@ class Gang:
         """Say at which member the group fails, and what keeps that one from being placed."""
         failed = f"{key[1]}: {why}" if self._is_of_one_namespace else reference("Pod", *key, why)
         return f"{self._members.title} fails at {failed}"
+
+
+def reasons_of(found: GroupRefusal) -> dict[str, dict[str, int]]:
+    """Return the reasons why a search found nothing; one is that it ended by its budget."""
+    if not found.exhausted:
+        return found.refusal.reasons
+    return found.refusal.reasons | {GROUP_SEARCH_ENDED: {"groupSearchSteps": 1}}
 
 
 def denials(context: DecisionContext, candidates: Sequence[Candidate]) -> dict[ObjectName, Denied]:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from service.engine import Explanation, Placement, Refusal, Summary
 from service.model.objects import ObjectName
 from service.scheduler.decide.conditions import GATED_REASON
@@ -34,8 +36,9 @@ def place_one_by_one(
     those that are pending already.
     """
     results: dict[ObjectName, PlacementResult] = {}
-    for index, candidate in enumerate(candidates):
-        key = candidate.key
+    pods = [candidate.manifest.pod for candidate in candidates]
+    keys = [(pod.namespace, pod.name) for pod in pods]
+    for index, (key, candidate) in enumerate(zip(keys, candidates, strict=True)):
         group = None if intent.without_groups else group_of(candidate.manifest)
         if candidate.is_placed or group is None:
             results[key] = place_pod(context, intent, candidate)
@@ -48,7 +51,7 @@ def place_one_by_one(
         revision=context.replica.revision,
         committed=False,
         attempts=context.attempts,
-        results=[results[candidate.key] for candidate in candidates],
+        results=list(map(results.__getitem__, keys)),
     )
 
 
@@ -75,12 +78,13 @@ def _place_members(
     gang = Gang(context, members, [*fresh, *waiting])
     yield from gang.assemble()
     alone = {each.key for each in gang.alone}
+    within = gang.within() if alone else None
     results = {}
     for each in asked:
         if each.is_placed:
             results[each.key] = already_placed(context, intent, each)
         elif each.key in alone:
-            results[each.key] = place_pod(context, intent, each)
+            results[each.key] = place_pod(context, intent, each, within)
         else:
             results[each.key] = _result(context, intent, gang, each, before[each.key])
     return results
@@ -101,7 +105,8 @@ def _result(
         )
     assert isinstance(gang.refusal, Refusal)
     message = gang.told(gang.refusal.message)
-    return left_waiting(context, intent, candidate, message, before.explanation)
+    result = left_waiting(context, intent, candidate, message, before.explanation)
+    return result if gang.reason is None else replace(result, reason=gang.reason)
 
 
 def _placed(

@@ -4,16 +4,32 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from service.engine import Cluster, Explanation, Refusal, Summary, explain, place, summarize
+from service.engine import (
+    Cluster,
+    Explanation,
+    Placement,
+    Refusal,
+    Summary,
+    Within,
+    explain,
+    place,
+    summarize,
+)
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest, PodDiffers
 from service.model.manifest import PodManifest
 from service.model.objects import ObjectName, Pod
-from service.scheduler.decide.admission import admit, knows_scheduler, prioritized
+from service.scheduler.decide.admission import admit, knows_scheduler
+from service.scheduler.decide.admission_policies import admit_by_policies
+from service.scheduler.decide.admitted_pods import as_created, as_updated, was_admitted
 from service.scheduler.decide.audit_facts import authorize_status
 from service.scheduler.decide.conditions import GATED, GATED_REASON, bound, waiting
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.events import tell_failed, tell_scheduled
+from service.scheduler.decide.features import warnings_of_features, without_features_off
+from service.scheduler.decide.placing.proposals import with_proposal
+from service.scheduler.decide.placing.room import find_room, make_room
 from service.scheduler.decide.stored_objects import missing
+from service.scheduler.decide.volume_bindings import bind_volumes
 from service.scheduler.decide.waiting_groups import end_waiting
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Outcome, PlacementResult
@@ -26,6 +42,8 @@ class Candidate(NamedTuple):
 
     manifest: PodManifest
     stored: PodManifest | None
+    was_admitted: bool = False
+    """Whether it has been through the admission of an API server."""
 
     @property
     def pod(self) -> Pod:
@@ -53,7 +71,7 @@ def candidates_of(context: DecisionContext, intent: PlacePods) -> list[Candidate
         Forbidden: a new pod comes with a status that the caller may not state.
     """
     names = [(ref.namespace, ref.name) for ref in intent.pod_refs]
-    names += [(manifest.namespace, manifest.name) for manifest in intent.pods]
+    names += [(manifest.pod.namespace, manifest.pod.name) for manifest in intent.pods]
     _refuse_repeated(intent, names)
     if intent.pod_refs:
         return [_referred(context, *name) for name in names]
@@ -69,14 +87,21 @@ def _referred(context: DecisionContext, namespace: str, name: str) -> Candidate:
 
 def _sent(context: DecisionContext, intent: PlacePods, index: int) -> Candidate:
     sent = intent.pods[index]
-    stored = context.replica.pod(sent.namespace, sent.name)
+    stored = context.replica.pod(sent.pod.namespace, sent.pod.name)
     try:
-        sent = prioritized(context, _with_terms(context, sent, stored), stored)
+        if not context.replica.cluster.config.features.pod_affinity_namespace_selector:
+            sent = _without_features_off(context, intent, index, stored)
+        known = bool(sent.pod.uid) and was_admitted(sent, intent.caller)
+        if stored is None:
+            sent = as_created(context, sent, was_admitted=known)
+        else:
+            sent = as_updated(context, sent, stored, was_admitted=known)
     except InvalidManifest as error:
         raise error.under(intent.place_of(index)) from None
     if stored is None:
-        _authorize_status(intent, index)
-        return Candidate(sent, None)
+        if intent.pods[index].status is not None:
+            _authorize_status(intent, index)
+        return Candidate(sent, None, known)
     if not _is_same(sent, stored):
         raise PodDiffers(
             f"{intent.place_of(index)}: another pod is stored as {sent.namespace}/{sent.name}."
@@ -84,20 +109,21 @@ def _sent(context: DecisionContext, intent: PlacePods, index: int) -> Candidate:
     return Candidate(stored, stored)
 
 
+def _without_features_off(
+    context: DecisionContext, intent: PlacePods, index: int, stored: PodManifest | None
+) -> PodManifest:
+    """Drop fields of features that are off, and tell of it once for all replicas of a template."""
+    sent = intent.pods[index]
+    if index == 0 or intent.path != "template":
+        context.warn(warnings_of_features(context, sent), intent.place_of(index))
+    return without_features_off(context, sent, stored)
+
+
 def _authorize_status(intent: PlacePods, index: int) -> None:
     try:
         authorize_status(intent.caller, intent.pods[index])
     except Forbidden as forbidden:
         raise forbidden.under(intent.place_of(index)) from None
-
-
-def _with_terms(
-    context: DecisionContext, sent: PodManifest, stored: PodManifest | None
-) -> PodManifest:
-    """Merge label keys into the pod's terms: as a pod created now, or as the stored one has them."""
-    if stored is None:
-        return sent.created_now(context.templates)
-    return sent.keeping_terms(stored, context.templates)
 
 
 def _is_same(sent: PodManifest, stored: PodManifest) -> bool:
@@ -117,8 +143,18 @@ def _refuse_repeated(intent: PlacePods, names: list[tuple[str, str]]) -> None:
     raise InvalidManifest(errors)
 
 
-def place_pod(context: DecisionContext, intent: PlacePods, candidate: Candidate) -> PlacementResult:
-    """Place one pod, or say why it cannot be placed, and keep it waiting if that is wanted."""
+def place_pod(
+    context: DecisionContext,
+    intent: PlacePods,
+    candidate: Candidate,
+    within: Within | None = None,
+) -> PlacementResult:
+    """Place one pod, or say why it cannot be placed, and keep it waiting if that is wanted.
+
+    A pod whose group is in a domain is placed `within` that, and nobody is evicted for it.
+    """
+    if intent.preemption == "Evict":
+        candidate = _as_it_is_now(context, candidate)
     if candidate.is_placed:
         return already_placed(context, intent, candidate)
     cluster, pod = context.replica.cluster, candidate.pod
@@ -128,11 +164,14 @@ def place_pod(context: DecisionContext, intent: PlacePods, candidate: Candidate)
         return denied(context, candidate, refused, explanation)
     if pod.spec.scheduling_gates:
         return left_waiting(context, intent, candidate, GATED, explanation, reason=GATED_REASON)
-    found = place(cluster, pod, context.hint(pod.namespace, pod.name))
-    if isinstance(found, Refusal):
+    hint = context.hint(pod.namespace, pod.name) if context.hints else None
+    found = place(cluster, pod, hint, within)
+    if isinstance(found, Refusal) and within is not None:
         return left_waiting(context, intent, candidate, found.message, explanation)
+    if isinstance(found, Refusal):
+        return _refused(context, intent, candidate, found, explanation)
     planned = context.replica.revision
-    uid = bind(context, candidate, found.node_name)
+    uid = bind(context, candidate, found)
     return PlacementResult(
         namespace=pod.namespace,
         name=pod.name,
@@ -143,6 +182,35 @@ def place_pod(context: DecisionContext, intent: PlacePods, candidate: Candidate)
         planned_revision=planned,
         explanation=explanation,
     )
+
+
+def _as_it_is_now(context: DecisionContext, candidate: Candidate) -> Candidate:
+    """Return a stored pod again: pods before it in the request may have ended its nomination."""
+    stored = None if candidate.stored is None else context.replica.pod(*candidate.key)
+    return candidate if stored is None else Candidate(stored, stored)
+
+
+def _refused(
+    context: DecisionContext,
+    intent: PlacePods,
+    candidate: Candidate,
+    refusal: Refusal,
+    explanation: Explanation | Summary | None,
+) -> PlacementResult:
+    """Make the result of a pod that fits nowhere, and room for it, if that is wanted."""
+    if intent.preemption == "Never":
+        return left_waiting(context, intent, candidate, refusal.message, explanation)
+    planned = context.replica.revision
+    found = find_room(context, intent, candidate.pod)
+    if intent.preemption == "Evict":
+        manifest = make_room(context, candidate.manifest, found)
+        candidate = Candidate(manifest, candidate.stored)
+        # A pod for which others have to leave waits for that, even if it would be forgotten else.
+        is_changed = candidate.stored is not None and manifest is not candidate.stored
+        waits = is_changed or manifest.pod.nominated_node_name is not None
+        intent = replace(intent, queue=intent.queue or waits)
+    result = left_waiting(context, intent, candidate, refusal.message, explanation)
+    return with_proposal(replace(result, planned_revision=planned), refusal, found)
 
 
 def held_back_by(context: DecisionContext, candidate: Candidate) -> str | None:
@@ -173,7 +241,10 @@ def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
     if not knows_scheduler(context.replica.cluster, pod):
         return unknown_scheduler(context.replica.cluster, pod)
     try:
-        admit(context.replica, pod, candidate.stored.pod if candidate.stored else None)
+        if candidate.stored is None and context.replica.cluster.config.policies:
+            admit_by_policies(context.replica, candidate.manifest, None)
+        stored = candidate.stored.pod if candidate.stored else None
+        admit(context.replica, pod, stored, was_admitted=candidate.was_admitted)
     except Denied as denied:
         return denied
     return None
@@ -205,13 +276,16 @@ def unknown_scheduler(cluster: Cluster, pod: Pod) -> Denied:
     )
 
 
-def bind(context: DecisionContext, candidate: Candidate, node_name: str) -> str:
+def bind(context: DecisionContext, candidate: Candidate, placement: Placement) -> str:
     """Store a pod as placed on a node, and return its uid."""
-    pod = candidate.pod
+    pod, node_name = candidate.pod, placement.node_name
     uid = pod.uid or context.ids.uid()
+    if pod.spec.volumes:
+        bind_volumes(context, pod, node_name, placement.bindings)
     context.replica.put(bound(context, candidate.manifest, node_name, uid))
     context.remember(pod.namespace, pod.name, node_name)
-    end_waiting(context.replica, candidate.key)
+    if context.replica.groups.waiting_with((pod.namespace, pod.name)) is not None:
+        end_waiting(context.replica, (pod.namespace, pod.name))
     tell_scheduled(context, candidate.manifest, node_name, uid)
     return uid
 

@@ -2,7 +2,10 @@
 
 from collections.abc import Hashable
 
-from service.engine import Placement, Refusal, place
+from msgspec.structs import replace
+
+from service.engine import Placement, Refusal, Within, place
+from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.engine.questions.nearest_fit import nearest_node, verdict_key
 from service.model.errors import Denied
 from service.model.manifest import PodManifest
@@ -10,10 +13,12 @@ from service.model.objects import ObjectName, Pod, PodSpec
 from service.scheduler.decide.conditions import GATED, GATED_REASON, waiting
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.events import tell_failed
+from service.scheduler.decide.eviction_budget import seconds_until_allowed, spend
 from service.scheduler.decide.group_membership import members_of, waits_with
 from service.scheduler.decide.placing.gangs import Gang
 from service.scheduler.decide.placing.one_pod import UNKNOWN_SCHEDULER, Candidate, bind, refusal_of
-from service.scheduler.pending.queueing_hints import ADMISSION, FIT, NO_NODES
+from service.scheduler.decide.placing.room import find_room_for_queue, make_room, to_be_evicted
+from service.scheduler.pending.queueing_hints import ADMISSION, NO_NODES
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import PlacePending
 from service.scheduler.protocol.pending_attempts import ConditionUpdate, Refused, WaitReason
@@ -31,11 +36,13 @@ def place_pending(context: DecisionContext, intent: PlacePending) -> Decision[Pe
     If this takes long, it ends early: a pod that was not tried is not refused either.
     """
     attempts = _Attempts(context, intent)
+    preempts = context.replica.config.queue_preemption != "Never"
     for index, key in enumerate(intent.attempts.tries):
         if index and context.is_late():
             break
         yield from attempts.try_pod(key, behind=index >= intent.attempts.behind)
-        if index % _STEP_PODS == _STEP_PODS - 1:
+        # A search for victims may take as long as several attempts to place a pod.
+        if preempts or index % _STEP_PODS == _STEP_PODS - 1:
             yield
     for index, update in enumerate(intent.attempts.condition_updates):
         attempts.tell(update)
@@ -51,6 +58,7 @@ class _Attempts:
 
     def __init__(self, context: DecisionContext, intent: PlacePending) -> None:
         self._context = context
+        self._clock = intent.clock
         self._starving = intent.attempts.starving
         self._stand_in: Pod | None = None
         self._verdicts: dict[Hashable, Refused] = {}
@@ -69,13 +77,18 @@ class _Attempts:
         else:
             self._try_alone(manifest, behind=behind)
 
-    def _try_alone(self, manifest: PodManifest, *, behind: bool) -> None:
+    def _try_alone(
+        self, manifest: PodManifest, *, behind: bool, within: Within | None = None
+    ) -> None:
         key = (manifest.namespace, manifest.name)
-        found = self._find(manifest, behind=behind)
-        if isinstance(found, Refused):
-            self._refuse(key, found)
+        found = self._find(manifest, behind=behind, within=within)
+        if isinstance(found, Refused) and within is not None:
+            self._refuse(key, found)  # As in Kubernetes, nobody is evicted for such a member.
             return
-        bind(self._context, Candidate(manifest, manifest), found.node_name)
+        if isinstance(found, Refused):
+            self._refuse(key, *self._preempt(manifest, found, behind=behind))
+            return
+        bind(self._context, Candidate(manifest, manifest), found)
         self.placed.append(key)
         self._verdicts.clear()
 
@@ -90,20 +103,51 @@ class _Attempts:
         self.placed.extend(gang.placed)
         if gang.placed:
             self._verdicts.clear()
+        within = gang.within() if gang.alone else None
         for candidate in gang.alone:
-            self._try_alone(candidate.manifest, behind=behind)
+            self._try_alone(candidate.manifest, behind=behind, within=within)
         for denied_key, denied in gang.denied.items():
             if denied.reason not in (GATED_REASON, UNKNOWN_SCHEDULER):
                 self._refuse(denied_key, _refused_for(self._context, denied))
         if gang.refusal is not None and key not in self.refused:
             self._refuse(key, self._refused_together(gang, gang.refusal))
 
-    def _refuse(self, key: ObjectName, refused: Refused) -> None:
-        manifest = self._waiting_pod(key)
-        if manifest is not None:
-            self.refused[key] = refused
-            self._write(manifest, "Unschedulable", refused.message)
-            tell_failed(self._context, manifest, refused.message)
+    def _preempt(
+        self, manifest: PodManifest, refused: Refused, *, behind: bool
+    ) -> tuple[Refused, PodManifest]:
+        """Make room for a refused pod, if the settings and the budget of evictions allow it.
+
+        Returns why the pod has to wait on, and the pod with the node that is nominated for it.
+        """
+        context, pod = self._context, manifest.pod
+        if self._clock is None or context.replica.config.queue_preemption == "Never":
+            return refused, manifest
+        if ADMISSION in refused.reasons or (behind and isinstance(self._place(pod), Placement)):
+            return refused, manifest
+        found, now = find_room_for_queue(context, pod), self._clock()
+        evictions = to_be_evicted(found)
+        seconds = seconds_until_allowed(context.replica, evictions, now) if evictions else None
+        if seconds is not None:
+            return replace(refused, again_after=seconds), manifest
+        if evictions:
+            spend(context.replica, evictions, now)
+            self._verdicts.clear()
+        return refused, make_room(context, manifest, found)
+
+    def _refuse(
+        self, key: ObjectName, refused: Refused, nominated: PodManifest | None = None
+    ) -> None:
+        """Have a pod wait on, with the condition that says why; `nominated` is as it may be now."""
+        stored = self._waiting_pod(key)
+        if stored is None:
+            return
+        self.refused[key] = refused
+        told = waiting(self._context, nominated or stored, "Unschedulable", refused.message)
+        if told is not stored:
+            self._context.replica.put(told)
+        if nominated is not None and nominated is not stored:
+            self._verdicts.clear()
+        tell_failed(self._context, stored, refused.message)
 
     def _refused_together(self, gang: Gang, refusal: Refusal) -> Refused:
         reasons = {plugin: tuple(each) for plugin, each in refusal.reasons.items()}
@@ -127,17 +171,19 @@ class _Attempts:
         manifest = self._context.replica.pod(*key)
         return manifest if manifest is not None and manifest.pod.wants_node else None
 
-    def _find(self, manifest: PodManifest, *, behind: bool) -> Placement | Refused:
+    def _find(
+        self, manifest: PodManifest, *, behind: bool, within: Within | None
+    ) -> Placement | Refused:
         context, pod = self._context, manifest.pod
         denied = refusal_of(context, Candidate(manifest, manifest))
         if denied is None and pod.spec.scheduling_gates:
             denied = Denied(GATED_REASON, GATED)
         if denied is not None:
             return _refused_for(context, denied)
-        known = (verdict_key(context.replica.cluster, pod), behind)
+        known = (verdict_key(context.replica.cluster, pod), behind, within and within.domain)
         if known in self._verdicts:
             return self._verdicts[known]
-        found = self._place_behind(pod) if behind else self._place(pod)
+        found = self._place_behind(pod, within) if behind else self._place(pod, within=within)
         if isinstance(found, Placement):
             return found
         reasons = {plugin: tuple(each) for plugin, each in found.reasons.items()}
@@ -145,11 +191,13 @@ class _Attempts:
         self._verdicts[known] = refused
         return refused
 
-    def _place(self, pod: Pod, node_name: str | None = None) -> Placement | Refusal:
+    def _place(
+        self, pod: Pod, node_name: str | None = None, within: Within | None = None
+    ) -> Placement | Refusal:
         hint = node_name or self._context.hint(pod.namespace, pod.name)
-        return place(self._context.replica.cluster, pod, hint)
+        return place(self._context.replica.cluster, pod, hint, within)
 
-    def _place_behind(self, pod: Pod) -> Placement | Refusal:
+    def _place_behind(self, pod: Pod, within: Within | None) -> Placement | Refusal:
         """Place a pod as if the starving pod had the room that it waits for already.
 
         A stand-in for the starving pod takes resources and ports, but has no labels or rules. It is
@@ -157,15 +205,15 @@ class _Attempts:
         """
         stand_in = self._standing_in()
         if stand_in is None:
-            return self._place(pod)
+            return self._place(pod, within=within)
         cluster = self._context.replica.cluster
         mark = cluster.mark()
         cluster.put_pod(stand_in)
-        found = self._place(pod)
+        found = self._place(pod, within=within)
         cluster.undo(mark)
         if isinstance(found, Refusal):
             return found
-        confirmed = self._place(pod, found.node_name)
+        confirmed = self._place(pod, found.node_name, within)
         if isinstance(confirmed, Refusal) or confirmed.node_name == found.node_name:
             return confirmed
         # The pod fits on the first node only beside the stand-in. It may go to any other node.

@@ -1,12 +1,15 @@
 """A placement request as a whole: one by one or as a group, for real or as a dry run."""
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from service.model.errors import FieldError, InvalidManifest
 from service.scheduler.decide.context import Decision, DecisionContext
+from service.scheduler.decide.passed_over import warnings_of
 from service.scheduler.decide.placing.all_or_nothing import place_as_group
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
-from service.scheduler.decide.placing.one_pod import candidates_of
+from service.scheduler.decide.placing.one_pod import Candidate, candidates_of
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementAnswer
 
@@ -22,14 +25,29 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
     _refuse_long_explanation(context, intent)
     candidates = candidates_of(context, intent)
     place = place_as_group if intent.all_or_nothing else place_one_by_one
-    mark = context.replica.mark()
+    before = context.replica.revision
+    mark = context.replica.mark() if intent.dry_run else None
     answer = yield from place(context, intent, candidates)
-    if intent.dry_run:
+    # Without a function: there are no warnings about most pods, and nothing is to be done for them.
+    if any(
+        [each.manifest.template.warnings or each.manifest.status for each in candidates]  # noqa: C419
+    ):
+        _warn(context, intent, candidates)
+    if context.warnings is not None:
+        answer = replace(answer, warnings=context.told())
+    if mark is not None:
         context.replica.undo(mark)
         context.events.clear()
         results = [replace(result, uid=None) for result in answer.results]
         return replace(answer, revision=context.replica.revision, results=results)
-    return replace(answer, committed=context.replica.revision > mark.revision)
+    return replace(answer, committed=context.replica.revision > before)
+
+
+def _warn(context: DecisionContext, intent: PlacePods, candidates: Sequence[Candidate]) -> None:
+    """Warn about pods; the warnings of a template are the same for all of its replicas."""
+    for index, candidate in enumerate(candidates[:1] if intent.path == "template" else candidates):
+        found = warnings_of(context, candidate.manifest)
+        context.warn(found, intent.place_of(index))
 
 
 def _refuse_long_explanation(context: DecisionContext, intent: PlacePods) -> None:

@@ -11,6 +11,7 @@ from service.scheduler.decide.admission import knows_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.group_membership import waits_for_members
 from service.scheduler.decide.placing.one_pod import Candidate, held_back_by, unknown_scheduler
+from service.scheduler.decide.shared_domain import shares_domain
 from service.scheduler.decide.stored_objects import missing
 from service.scheduler.protocol.answers import TopologyAnswer, TopologyDomain
 from service.scheduler.protocol.intents import ExplainPod, ReadTopology
@@ -26,7 +27,7 @@ def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnsw
     """Explain what every plugin says of every node for a stored pod, with the pod itself taken out.
 
     If a waiting pod is not tried at all, because of its gates, admission, a quota or its group, the
-    message says so, even if nodes would be feasible.
+    message says so, even if nodes would be feasible. So it does if its group has to be in one domain.
 
     Raises:
         NotFound: there is no such pod.
@@ -45,6 +46,7 @@ def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnsw
     if manifest.pod.node_name is None:
         told = held_back_by(context, Candidate(manifest, manifest))
         told = told or waits_for_members(context.replica, manifest)
+        told = told or shares_domain(context.replica, manifest)
         explanation = replace(explanation, message=told or explanation.message)
     return ExplanationAnswer(revision=context.replica.revision, explanation=explanation)
 

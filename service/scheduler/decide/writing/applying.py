@@ -2,9 +2,13 @@
 
 from collections import Counter
 
+from msgspec import UNSET, UnsetType
+
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest
+from service.model.field_warnings import FieldWarning, FieldWarnings, WarningList
 from service.model.manifest import Applicable, PriorityClassManifest
 from service.scheduler.decide.context import Decision, DecisionContext
+from service.scheduler.decide.passed_over import warnings_of_written
 from service.scheduler.decide.stored_objects import Written, remove, upsert
 from service.scheduler.decide.writing.config import set_priority_class
 from service.scheduler.protocol.answers import ApplyAnswer, LineOutcome, LineResult, LinesAnswer
@@ -30,6 +34,7 @@ def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[Ap
     for index, manifest in enumerate(intent.manifests):
         written = _item(context, index, manifest, intent.caller)
         effects[written.effect] += 1
+        context.warn(warnings_of_written(context, manifest), f"items[{index}]")
         replaced += written.replaced
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
             yield
@@ -40,6 +45,7 @@ def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[Ap
         changed=effects["Changed"],
         unchanged=effects["Unchanged"],
         deleted=deleted + replaced,
+        warnings=context.told(),
     )
 
 
@@ -97,7 +103,7 @@ def _line(context: DecisionContext, line: ApplyLine, caller: Caller) -> LineResu
     if isinstance(sent, InvalidManifest):
         return _refused(line, "Invalid", sent.errors)
     if isinstance(sent, Forbidden):
-        return _refused(line, "Forbidden", _told(sent))
+        return _refused(line, "Forbidden", _reason(sent))
     result, revision, errors = _written(context, sent, caller)
     return LineResult(
         line=line.line,
@@ -107,6 +113,7 @@ def _line(context: DecisionContext, line: ApplyLine, caller: Caller) -> LineResu
         result=result,
         revision=revision,
         errors=errors,
+        warnings=UNSET if errors else _told(warnings_of_written(context, sent)),
     )
 
 
@@ -122,7 +129,13 @@ def _refused(line: ApplyLine, result: LineOutcome, errors: list[FieldError]) -> 
     )
 
 
-def _told(forbidden: Forbidden) -> list[FieldError]:
+def _told(found: FieldWarnings) -> list[FieldWarning] | UnsetType:
+    warnings = WarningList()
+    warnings.add(found)
+    return warnings.told()
+
+
+def _reason(forbidden: Forbidden) -> list[FieldError]:
     return [FieldError("", forbidden.detail)]
 
 
@@ -140,5 +153,5 @@ def _written(
         return "Denied", None, [FieldError("", f"{denied.reason}: {denied.detail}")]
     except Forbidden as forbidden:
         context.replica.undo(mark)
-        return "Forbidden", None, _told(forbidden)
+        return "Forbidden", None, _reason(forbidden)
     return written.effect, written.stored.revision, []

@@ -7,8 +7,10 @@ from service.scheduler.decide.admission import admit, knows_scheduler
 from service.scheduler.decide.conditions import GATED, bound, evicted
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.events import tell_evicted, tell_forced, tell_scheduled
+from service.scheduler.decide.passed_over import warnings_of
 from service.scheduler.decide.placing.one_pod import unknown_scheduler
 from service.scheduler.decide.stored_objects import answer_with, check_preconditions, missing
+from service.scheduler.decide.volume_bindings import bind_volumes
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import BindPod, EvictPod, Preconditions
 from service.scheduler.replica.replica import Stored
@@ -39,6 +41,8 @@ def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
         raise missing("Node", "", intent.node_name)
     admit(context.replica, manifest.pod, manifest.pod)
     reasons = _reasons(context, manifest, intent)
+    context.warn(warnings_of(context, manifest))
+    bind_volumes(context, manifest.pod, intent.node_name, forced=intent.force)
     answer = _put(context, bound(context, manifest, intent.node_name, manifest.uid))
     tell_scheduled(context, manifest, intent.node_name, manifest.uid)
     if reasons:

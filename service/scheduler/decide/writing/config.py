@@ -4,9 +4,11 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.config import ClusterConfig, parse_config
+from service.model.errors import FieldError, InvalidManifest
 from service.model.log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.manifest import PriorityClassManifest
 from service.model.patches import apply_patch
+from service.model.validation.configuration import only_one_default
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.stored_objects import Written, check_preconditions
 from service.scheduler.protocol.answers import ConfigAnswer
@@ -33,13 +35,20 @@ def patch_config(context: DecisionContext, intent: PatchConfig) -> ConfigAnswer:
 
 
 def set_priority_class(context: DecisionContext, sent: PriorityClassManifest) -> Written:
-    """Set an entry of the setting `priorityClasses` to the value of a PriorityClass."""
+    """Set an entry of the setting `priorityClasses` to what a PriorityClass says.
+
+    Raises:
+        InvalidManifest: pods that name no class would get this one, and get another one already.
+    """
     config, stored = context.replica.config, context.replica.get(CLUSTER_KIND, "", CLUSTER_NAME)
     assert stored is not None
-    present = config.priority_of(sent.name)
-    if present == sent.value:
+    present = config.priority_class(sent.name)
+    if present == sent.priority_class:
         return Written("Unchanged", stored)
-    classes = config.priority_classes | {sent.name: sent.value}
+    default = config.default_priority_class()
+    if sent.priority_class.global_default and default not in (None, sent.name):
+        raise InvalidManifest([FieldError("globalDefault", only_one_default(default or ""))])
+    classes = config.priority_classes | {sent.name: sent.priority_class.shortest}
     stored = _store(context, replace(config, priority_classes=classes))
     return Written("Created" if present is None else "Changed", stored)
 

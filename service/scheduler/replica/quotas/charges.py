@@ -74,4 +74,8 @@ class Charges:
         config = self._cluster.config
         if pod.spec.affinity is None or pod.namespace in config.daemon_namespaces:
             return ()
-        return exclusive_keys(pod.spec, empty_list_means_all=config.empty_namespaces_mean_all)
+        return exclusive_keys(
+            pod.spec,
+            empty_list_means_all=config.empty_namespaces_mean_all,
+            reads_selectors=config.reads_namespace_selectors,
+        )

@@ -1,0 +1,105 @@
+"""DataAffinity: pods go to nodes that have the data sets which they name. Kubernetes has no such plugin."""
+
+from collections.abc import Collection
+from typing import ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from service.engine.cluster_events import Change, ClusterEvent
+from service.engine.plugin import MAX_NODE_SCORE, Failure, NodePlugin, PreFilter, bounds_of
+from service.engine.state.classes import PodClass
+from service.engine.state.columns import ALL, Ints, Mask, Rows, at
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rules import FoundData, NodeRules
+from service.engine.state.selectors import term_mask
+from service.model.data_sets import DATA_SET, data_sets_of
+from service.model.objects import Pod
+
+NAME = "DataAffinity"
+LACKING = 'node(s) didn\'t have the data set "{}"'
+NOT_FOUND = 'data set "{}" not found'
+
+
+class DataAffinity(NodePlugin):
+    name: ClassVar[str] = NAME
+    filters: ClassVar[bool] = True
+    weight: ClassVar[int] = 2
+    normalizes: ClassVar[bool] = True
+    prefilters: ClassVar[bool] = True
+    is_unnamed_if_skipped: ClassVar[bool] = True
+    events: ClassVar[frozenset[Change]] = frozenset({Change.NODE_DESCRIBED, Change.OBJECT_CHANGED})
+
+    @override
+    def applies(self, rules: NodeRules) -> bool:
+        return rules.data is not None and bool(rules.data.required)
+
+    @override
+    def admits(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Mask:
+        mask = np.ones(len(at(nodes.alive, rows)), dtype=np.bool_)
+        for each in _required(rules):
+            mask &= _having(nodes, each, rows)
+        return mask
+
+    @override
+    def passing(self, nodes: NodeTable, pod_class: PodClass) -> Mask | None:
+        rules = pod_class.template.rules
+        return self.admits(nodes, rules, ALL) if self.applies(rules) else None
+
+    @override
+    def node_failures(self, nodes: NodeTable, rules: NodeRules) -> list[Failure]:
+        return [
+            Failure(LACKING.format(each.name), ~_having(nodes, each, ALL), unresolvable=True)
+            for each in _required(rules)
+        ]
+
+    @override
+    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
+        for each in _required(pod_class.template.rules):
+            if each.nodes is None:
+                return PreFilter(reason=NOT_FOUND.format(each.name))
+        return None
+
+    @override
+    def scores_for(self, rules: NodeRules) -> bool:
+        return rules.data is not None and bool(rules.data.preferred)
+
+    @override
+    def scores(self, nodes: NodeTable, rules: NodeRules, rows: Rows) -> Ints | None:
+        """Return the sum of the weights of the data sets that nodes have; a missing one is nowhere."""
+        if rules.data is None:
+            return None
+        total = np.zeros(len(at(nodes.alive, rows)), dtype=np.int64)
+        for weight, each in rules.data.preferred:
+            total += weight * _having(nodes, each, rows)
+        return total
+
+    @override
+    def normalize(self, raw: Ints, ranks: Ints) -> Ints:
+        bounds = bounds_of(raw, ranks)
+        if bounds is None or not bounds.greatest:
+            return np.zeros_like(raw)
+        return bounds.capped(raw) * MAX_NODE_SCORE // bounds.greatest
+
+    @classmethod
+    @override
+    def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
+        """Whether the event is about a node, or about a data set that the pod requires."""
+        return event.node is not None or any(
+            (each.kind, each.namespace) == (DATA_SET.kind, pod.namespace)
+            and each.name in data_sets_of(pod.spec)
+            for each in event.objects
+        )
+
+
+def _required(rules: NodeRules) -> tuple[FoundData, ...]:
+    return () if rules.data is None else rules.data.required
+
+
+def _having(nodes: NodeTable, data: FoundData, rows: Rows) -> Mask:
+    """Return the nodes that have a data set, shape (rows,)."""
+    mask = np.zeros(len(at(nodes.alive, rows)), dtype=np.bool_)
+    if data.nodes is not None:
+        for term in data.nodes.node_selector_terms:
+            mask |= term_mask(nodes, term, rows, empty=False)
+    return mask

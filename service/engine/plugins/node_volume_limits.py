@@ -1,0 +1,80 @@
+"""NodeVolumeLimits: the CSI drivers on a node take so many volumes."""
+
+from collections.abc import Collection
+from typing import ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from service.engine.cluster_events import Change, ClusterEvent
+from service.engine.plugin import Failure
+from service.engine.state.columns import Mask
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rank_bits import VETO
+from service.engine.state.vetoes import Vetoes
+from service.engine.state.volumes import PodVolumes
+from service.engine.volume_plugin import VolumePlugin, mask_of
+from service.model.objects import Pod
+from service.model.volume_kinds import (
+    CSI_NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    STORAGE_CLASS,
+    VOLUME_ATTACHMENT,
+)
+
+NAME = "NodeVolumeLimits"
+TOO_MANY = "node(s) exceed max volume count"
+
+
+class NodeVolumeLimits(VolumePlugin):
+    name: ClassVar[str] = NAME
+    prefilters: ClassVar[bool] = False
+    kinds: ClassVar[frozenset[str]] = frozenset(
+        {
+            PERSISTENT_VOLUME_CLAIM.kind,
+            PERSISTENT_VOLUME.kind,
+            STORAGE_CLASS.kind,
+            CSI_NODE.kind,
+            VOLUME_ATTACHMENT.kind,
+        }
+    )
+    """Claims of placed pods, too: what they are bound to counts."""
+    events: ClassVar[frozenset[Change]] = frozenset(
+        {Change.NODE_ADDED, Change.POD_LEFT, Change.POD_CAME, Change.OBJECT_CHANGED}
+    )
+    """A pod that comes may use a volume that was attached already, and then counts once."""
+
+    @override
+    def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
+        exceeded = volumes.table.limits.exceeded(volumes.attached())
+        if exceeded is None:
+            return []
+        return [Vetoes(nodes.itself, nodes=np.where(exceeded, VETO, 0))]
+
+    @override
+    def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
+        exceeded = volumes.table.limits.exceeded(volumes.attached())
+        if exceeded is None:
+            return []
+        return [Failure(TOO_MANY, exceeded, unresolvable=False)]
+
+    @override
+    def unsettled_by(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
+        """Where the limit is exceeded, or where the pods that have a volume already may go.
+
+        Anywhere else there is only more left when pods leave.
+        """
+        disks = volumes.attached()
+        exceeded = volumes.table.limits.exceeded(disks)
+        shared = mask_of(nodes, volumes.table.limits.users(disks))
+        if exceeded is None or shared is None:
+            return shared if exceeded is None else exceeded
+        return exceeded | shared
+
+    @classmethod
+    @override
+    def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
+        if event.objects:
+            return event.objects[0].kind in cls.kinds
+        return not event.pods or any(each.spec.volumes for each in event.pods)

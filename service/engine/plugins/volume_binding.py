@@ -1,0 +1,136 @@
+"""VolumeBinding: volumes of claims can be used on a node, and claims without one get one there."""
+
+from typing import ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from service.engine.cluster_events import Change
+from service.engine.plugin import Failure
+from service.engine.state.columns import Mask
+from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_volumes import ClaimUse
+from service.engine.state.rank_bits import VETO
+from service.engine.state.vetoes import Vetoes
+from service.engine.state.volume_matching import VolumeMatches
+from service.engine.state.volumes import PodVolumes, VolumeTable
+from service.engine.volume_plugin import VolumePlugin
+from service.model.volume_kinds import (
+    CSI_DRIVER,
+    CSI_STORAGE_CAPACITY,
+    PERSISTENT_VOLUME,
+    STORAGE_CLASS,
+)
+from service.model.volumes import PersistentVolumeClaim
+
+NAME = "VolumeBinding"
+AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
+NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+NO_ROOM = "node(s) did not have enough free storage"
+LOST_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+MISSING = 'persistentvolumeclaim "{}" not found'
+AWAITED = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "{}"'
+LOST = 'persistentvolumeclaim "{}" bound to non-existent persistentvolume "{}"'
+DELETED = 'persistentvolumeclaim "{}" is being deleted'
+NOT_OWNED = "PVC {} was not created for pod {} (pod is not owner)"
+IMMEDIATE = "pod has unbound immediate PersistentVolumeClaims"
+
+
+class VolumeBinding(VolumePlugin):
+    name: ClassVar[str] = NAME
+    kinds: ClassVar[frozenset[str]] = frozenset(
+        {
+            PERSISTENT_VOLUME.kind,
+            STORAGE_CLASS.kind,
+            CSI_DRIVER.kind,
+            CSI_STORAGE_CAPACITY.kind,
+        }
+    )
+    gives_volumes: ClassVar[bool] = True
+    events: ClassVar[frozenset[Change]] = frozenset({Change.NODE_DESCRIBED, Change.OBJECT_CHANGED})
+
+    @override
+    def rejection(self, volumes: PodVolumes) -> str | None:
+        table = volumes.table
+        for use in volumes.claims:
+            reason = _unusable(use, table.claims.get(use.key), volumes)
+            if reason is not None:
+                return reason
+        unbound = unbound_claims(volumes)
+        if not all(_waits_for_consumer(table, claim) for claim in unbound):
+            return IMMEDIATE
+        return None
+
+    @override
+    def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
+        vetoes: list[Vetoes] = []
+        for claim in volumes.known_claims():
+            if not claim.is_bound:
+                continue
+            volume = volumes.table.volumes.get(claim.volume_name)
+            if volume is None:
+                return [Vetoes(nodes.itself, only=())]
+            usable = volumes.table.nodes_of(volume)
+            if usable is not None:
+                vetoes.append(usable.vetoes)
+        unbound = unbound_claims(volumes)
+        if unbound:
+            failing = VolumeMatches(volumes.table, unbound).failing
+            if failing.any():
+                vetoes.append(Vetoes(nodes.itself, nodes=np.where(failing, VETO, 0)))
+        return vetoes
+
+    @override
+    def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
+        """Several reasons a node, in this order."""
+        unusable, lost = _judge_bound(nodes, volumes)
+        matches = VolumeMatches(volumes.table, unbound_claims(volumes))
+        return [
+            Failure(AFFINITY, unusable & nodes.alive, unresolvable=True),
+            Failure(NO_VOLUME, matches.without_volume & nodes.alive, unresolvable=True),
+            Failure(NO_ROOM, matches.without_room & nodes.alive, unresolvable=True),
+            Failure(LOST_VOLUME, lost & nodes.alive, unresolvable=True),
+        ]
+
+
+def unbound_claims(volumes: PodVolumes) -> list[PersistentVolumeClaim]:
+    """The claims that have no volume yet, in the order of the pod's volumes."""
+    return [claim for claim in volumes.known_claims() if not claim.is_bound]
+
+
+def _unusable(
+    use: ClaimUse, claim: PersistentVolumeClaim | None, volumes: PodVolumes
+) -> str | None:
+    """Why a claim keeps the pod from every node."""
+    name = use.key[1]
+    if claim is None:
+        return (AWAITED if use.is_ephemeral else MISSING).format(name)
+    if claim.is_lost:
+        return LOST.format(name, claim.volume_name)
+    if claim.terminating:
+        return DELETED.format(name)
+    if use.is_ephemeral and (not claim.controller_uid or claim.controller_uid != volumes.pod_uid):
+        return NOT_OWNED.format("/".join(use.key), volumes.pod_name)
+    return None
+
+
+def _waits_for_consumer(table: VolumeTable, claim: PersistentVolumeClaim) -> bool:
+    """Whether an unbound claim is bound with the pod; else somebody else has to bind it before."""
+    storage_class = table.classes.get(claim.class_name)
+    return storage_class is not None and storage_class.waits_for_consumer and not claim.volume_name
+
+
+def _judge_bound(nodes: NodeTable, volumes: PodVolumes) -> tuple[Mask, Mask]:
+    """Shape (nodes,): where a volume can't be used, and where one that is not there comes first."""
+    unusable = np.zeros(nodes.size, dtype=np.bool_)
+    for claim in volumes.known_claims():
+        if not claim.is_bound:
+            continue
+        volume = volumes.table.volumes.get(claim.volume_name)
+        if volume is None:
+            return unusable, ~unusable
+        usable = volumes.table.nodes_of(volume)
+        if usable is not None:
+            unusable |= ~usable.mask
+    return unusable, np.zeros(nodes.size, dtype=np.bool_)

@@ -1,0 +1,81 @@
+"""VolumeRestrictions: claims have to be there; pods share no disk that one of them writes."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from service.engine.cluster_events import Change
+from service.engine.plugin import Failure
+from service.engine.state.columns import Mask
+from service.engine.state.nodes import NodeTable
+from service.engine.state.rank_bits import VETO
+from service.engine.state.vetoes import Vetoes
+from service.engine.state.volumes import PodVolumes
+from service.engine.volume_plugin import VolumePlugin, mask_of
+from service.model.volumes import ONE_POD, PersistentVolumeClaim
+
+NAME = "VolumeRestrictions"
+DISK = "node(s) had no available disk"
+IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+    "already in-use by another pod"
+)
+NOT_FOUND = 'persistentvolumeclaim "{}" not found'
+
+
+class VolumeRestrictions(VolumePlugin):
+    name: ClassVar[str] = NAME
+    events: ClassVar[frozenset[Change]] = frozenset(
+        {Change.NODE_ADDED, Change.POD_LEFT, Change.OBJECT_CHANGED}
+    )
+
+    @override
+    def rejection(self, volumes: PodVolumes) -> str | None:
+        for use in volumes.claims:
+            if not use.is_ephemeral and use.key not in volumes.table.claims:
+                return NOT_FOUND.format(use.key[1])
+        return None
+
+    @override
+    def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
+        if _in_exclusive_use(volumes):
+            return [Vetoes(nodes.itself, only=())]
+        conflicts = _conflicts(nodes, volumes)
+        if conflicts is None:
+            return []
+        return [Vetoes(nodes.itself, nodes=np.where(conflicts, VETO, 0))]
+
+    @override
+    def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
+        """One reason a node: disks before claims."""
+        conflicts = _conflicts(nodes, volumes)
+        if conflicts is None:
+            conflicts = np.zeros(nodes.size, dtype=np.bool_)
+        failures = [Failure(DISK, conflicts, unresolvable=False)]
+        if _in_exclusive_use(volumes):
+            failures.append(Failure(IN_USE, nodes.alive & ~conflicts, unresolvable=False))
+        return failures
+
+    @override
+    def unsettled_by(self, nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
+        """Where pods use the disks, or a claim that only one pod may use."""
+        slots = {slot for claim in _exclusive(volumes) for slot in volumes.table.used_on(claim.key)}
+        slots |= volumes.table.disks.conflicts(volumes.disks)
+        return mask_of(nodes, slots)
+
+
+def _exclusive(volumes: PodVolumes) -> Iterator[PersistentVolumeClaim]:
+    """The claims that only one pod may use."""
+    return (each for each in volumes.lasting_claims() if ONE_POD in each.access_modes)
+
+
+def _in_exclusive_use(volumes: PodVolumes) -> bool:
+    """Whether a placed pod uses a claim that only one pod may use."""
+    return any(volumes.table.is_in_use(claim.key) for claim in _exclusive(volumes))
+
+
+def _conflicts(nodes: NodeTable, volumes: PodVolumes) -> Mask | None:
+    """Shape (nodes,): where a pod has one of the disks; None: nowhere."""
+    return mask_of(nodes, volumes.table.disks.conflicts(volumes.disks))

@@ -1,0 +1,54 @@
+"""VolumeZone: a volume with labels of zones or regions is used in these only."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from service.engine.cluster_events import Change
+from service.engine.plugin import Failure
+from service.engine.state.node_sets import NodeSet
+from service.engine.state.nodes import NodeTable
+from service.engine.state.vetoes import Vetoes
+from service.engine.state.volumes import PodVolumes
+from service.engine.volume_plugin import VolumePlugin
+from service.model.volume_kinds import PERSISTENT_VOLUME
+
+NAME = "VolumeZone"
+NO_ZONE = "node(s) had no available volume zone"
+NOT_FOUND = 'persistentvolume "{}" not found'
+
+
+class VolumeZone(VolumePlugin):
+    name: ClassVar[str] = NAME
+    kinds: ClassVar[frozenset[str]] = frozenset({PERSISTENT_VOLUME.kind})
+    events: ClassVar[frozenset[Change]] = frozenset({Change.NODE_DESCRIBED, Change.OBJECT_CHANGED})
+
+    @override
+    def rejection(self, volumes: PodVolumes) -> str | None:
+        for claim in volumes.lasting_claims():
+            if claim.volume_name and claim.volume_name not in volumes.table.volumes:
+                return NOT_FOUND.format(claim.volume_name)
+        return None
+
+    @override
+    def vetoes_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Vetoes]:
+        return [each.vetoes for each in _zones(volumes)]
+
+    @override
+    def failures_of(self, nodes: NodeTable, volumes: PodVolumes) -> list[Failure]:
+        failing = np.zeros(nodes.size, dtype=np.bool_)
+        for each in _zones(volumes):
+            failing |= ~each.mask
+        return [Failure(NO_ZONE, failing & nodes.alive, unresolvable=True)]
+
+
+def _zones(volumes: PodVolumes) -> Iterator[NodeSet]:
+    """The nodes in the zones of each volume that has labels of them."""
+    table = volumes.table
+    for claim in volumes.lasting_claims():
+        volume = table.volumes.get(claim.volume_name)
+        nodes = None if volume is None else table.zones_of(volume)
+        if nodes is not None:
+            yield nodes

@@ -1,0 +1,152 @@
+"""What stored disruption budgets allow at this revision, by the pods that are there.
+
+A pod is healthy if it is placed and is neither leaving nor over. Wanted are as many pods as the
+replica sets, stateful sets and replication controllers say that manage the selected pods, and one
+for each selected pod that none of them manages.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from service.engine import Cluster
+from service.engine.state.classes import PodClass
+from service.model.disruption_budgets import (
+    DisruptionBudget,
+    PodDisruptionBudgetBody,
+    PodDisruptionBudgetStatus,
+    need_of,
+)
+from service.model.kept_object import KeptObject
+from service.model.objects import OwnerReference, Pod
+from service.model.selectors import matches
+from service.model.workloads import ReplicaSetBody, ReplicationControllerBody, StatefulSetBody
+
+Kept = KeptObject[PodDisruptionBudgetBody]
+
+
+def budgets_of(cluster: Cluster, *, as_given: bool) -> list[DisruptionBudget]:
+    """All budgets, with what they allow now: by the pods that are there, or as their `status` says."""
+    kept = list(cluster.objects.having(PodDisruptionBudgetBody).values())
+    if as_given:
+        return [_budget(each, each.body.status) for each in kept]
+    return [_budget(each, status_of_budget(cluster, each)) for each in kept]
+
+
+class BudgetCache:
+    """The budgets of a cluster, which are worked out again only after something has changed."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[Cluster, int, bool] | None = None
+        self._budgets: list[DisruptionBudget] = []
+
+    def of(self, cluster: Cluster, *, as_given: bool) -> list[DisruptionBudget]:
+        """Do what `budgets_of` does."""
+        asked = (cluster, cluster.version, as_given)
+        if self._seen != asked:
+            self._budgets = budgets_of(cluster, as_given=as_given)
+            self._seen = asked
+        return self._budgets
+
+
+class BudgetsByNamespace:
+    """The budgets of a cluster, of which each is asked what it allows at that moment."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._by_namespace: defaultdict[str, list[Kept]] = defaultdict(list)
+        for _, kept in sorted(cluster.objects.having(PodDisruptionBudgetBody).items()):
+            self._by_namespace[kept.namespace].append(kept)
+
+    def blocking(self, pod: Pod) -> str | None:
+        """Return the name of the first budget that does not allow an eviction; None: all allow it.
+
+        As in Kubernetes' eviction API, a budget with an empty selector is for all pods.
+        """
+        for kept in self._by_namespace.get(pod.namespace, ()):
+            if not matches(kept.body.spec.selector, pod.labels):
+                continue
+            if pod.name in kept.body.status.disrupted_pods:
+                continue
+            if status_of_budget(self._cluster, kept).disruptions_allowed <= 0:
+                return kept.name
+        return None
+
+
+def status_of_budget(cluster: Cluster, kept: Kept) -> PodDisruptionBudgetStatus:
+    """What one stored budget allows now."""
+    spec, disrupted = kept.body.spec, kept.body.status.disrupted_pods
+    selected = cluster.selected_classes(kept.namespace, spec.selector)
+    healthy = sum(sum(each.nodes.values()) for each in selected if not each.terminating)
+    healthy -= sum(_is_healthy(cluster, kept, name) for name in disrupted)
+    need = need_of(
+        spec,
+        matching=sum(each.pods for each in selected),
+        wanted=_wanted(cluster, kept.namespace, selected),
+    )
+    allowed = max(healthy - need.desired, 0) if need.expected else 0
+    return PodDisruptionBudgetStatus(
+        disruptions_allowed=allowed,
+        current_healthy=healthy,
+        desired_healthy=need.desired,
+        expected_pods=need.expected,
+        disrupted_pods=disrupted,
+    )
+
+
+def _budget(kept: Kept, status: PodDisruptionBudgetStatus) -> DisruptionBudget:
+    return DisruptionBudget(
+        namespace=kept.namespace,
+        selector=kept.body.spec.selector,
+        disruptions_allowed=status.disruptions_allowed,
+        disrupted_pods=frozenset(status.disrupted_pods),
+    )
+
+
+def _is_healthy(cluster: Cluster, kept: Kept, name: str) -> bool:
+    pod = cluster.pod(kept.namespace, name)
+    return (
+        pod is not None
+        and matches(kept.body.spec.selector, pod.labels)
+        and pod.node_name is not None
+        and cluster.node(pod.node_name) is not None
+        and not (pod.terminating or pod.finished)
+    )
+
+
+def _wanted(cluster: Cluster, namespace: str, selected: list[PodClass]) -> int:
+    managed: defaultdict[OwnerReference, int] = defaultdict(int)
+    for each in selected:
+        for owner, pods in each.owners.items():
+            managed[owner] += pods
+    unmanaged = sum(each.pods for each in selected) - sum(managed.values())
+    for owner, pods in managed.items():
+        replicas = _replicas(cluster, namespace, owner)
+        unmanaged += pods if replicas is None else replicas
+    return unmanaged
+
+
+def _replicas(cluster: Cluster, namespace: str, owner: OwnerReference) -> int | None:
+    """How many pods an owner wants; None if it is not known."""
+    for api_version, kept in _managers(cluster, namespace, owner.name):
+        if (owner.api_version, owner.kind) == (api_version, kept.kind):
+            same = not owner.uid or not kept.uid or owner.uid == kept.uid
+            return kept.body.spec.replicas if same else None
+    return None
+
+
+Manager = (
+    KeptObject[ReplicaSetBody] | KeptObject[StatefulSetBody] | KeptObject[ReplicationControllerBody]
+)
+
+
+def _managers(cluster: Cluster, namespace: str, name: str) -> Iterator[tuple[str, Manager]]:
+    key, objects = (namespace, name), cluster.objects
+    replica_set = objects.having(ReplicaSetBody).get(key)
+    if replica_set is not None:
+        yield "apps/v1", replica_set
+    stateful_set = objects.having(StatefulSetBody).get(key)
+    if stateful_set is not None:
+        yield "apps/v1", stateful_set
+    controller = objects.having(ReplicationControllerBody).get(key)
+    if controller is not None:
+        yield "v1", controller

@@ -1,0 +1,55 @@
+"""Confirming a binding: whether a pod may still be started on the node that it was placed on.
+
+Between the placement of a pod and its start the state goes on changing, so a node may ask again. The
+rules are those of `listViolations`, judged for this one pod; nothing is written.
+"""
+
+from service.engine.questions.violations import Inspection
+from service.model.errors import Conflict
+from service.model.manifest import PodManifest
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.evicting.violations import running_since, violation_item
+from service.scheduler.decide.stored_objects import check_preconditions, missing
+from service.scheduler.protocol.answers import ConfirmationAnswer
+from service.scheduler.protocol.intents import ConfirmBinding, Preconditions
+from service.scheduler.replica.replica import Stored
+
+
+def confirm_binding(context: DecisionContext, intent: ConfirmBinding) -> ConfirmationAnswer:
+    """Judge the required rules of a placed pod now, if it is still the one that the node saw.
+
+    Raises:
+        NotFound: there is no such pod.
+        RevisionConflict: the pod has another uid, or has changed since the node saw it.
+        Conflict: the pod is not bound, or to another node; its node is gone; or it is to be stopped.
+    """
+    stored, manifest = _pod_as_seen(context, intent)
+    pod = manifest.pod
+    if pod.node_name is None or pod.node_name != (intent.node_name or pod.node_name):
+        where = f"to {pod.node_name}" if pod.node_name else "to no node"
+        raise Conflict(f"The pod is bound {where}.")
+    if pod.terminating or pod.finished:
+        raise Conflict("The pod is being deleted, or has ended, so it is not to be started.")
+    if context.replica.get("Node", "", pod.node_name) is None:
+        raise Conflict(f"The node {pod.node_name} is not there any more.")
+    inspection, since = Inspection(context.replica.cluster), running_since(context)
+    broken = [violation_item(inspection, each, since) for each in inspection.of_pod(pod)]
+    return ConfirmationAnswer(
+        revision=context.replica.revision,
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=manifest.uid,
+        resource_version=stored.revision,
+        node_name=pod.node_name,
+        violations=sorted(broken, key=lambda each: each.rule),
+    )
+
+
+def _pod_as_seen(context: DecisionContext, intent: ConfirmBinding) -> tuple[Stored, PodManifest]:
+    stored = context.replica.get("Pod", intent.namespace, intent.name)
+    if stored is None:
+        raise missing("Pod", intent.namespace, intent.name)
+    seen = Preconditions(uid=intent.uid, resource_version=str(intent.pod_revision))
+    check_preconditions(seen, stored)
+    assert isinstance(stored.manifest, PodManifest)
+    return stored, stored.manifest

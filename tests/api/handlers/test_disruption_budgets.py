@@ -1,0 +1,198 @@
+"""What stored disruption budgets allow, and that preemption heeds them, over HTTP."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.harness import CLUSTER, Harness, node, pod
+from tests.builders import (
+    REQUIRED_DURING_EXECUTION,
+    node as labelled_node,
+    pod as built_pod,
+    requirement,
+)
+from tests.waiting import once
+
+BLOCKED = "Cannot evict pod as it would violate the pod's disruption budget"
+PATH = f"{CLUSTER}/namespaces/shop/poddisruptionbudgets/web"
+
+
+async def put_budget(harness: Harness, selector: Any = None, **spec: Any) -> None:
+    selector = {"matchLabels": {"app": "web"}} if selector is None else selector
+    manifest = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"selector": selector, **spec},
+    }
+    await harness.put("namespaces/shop/poddisruptionbudgets/web", manifest)
+
+
+async def status(harness: Harness) -> tuple[int, int, int, int]:
+    """The disruptions that are allowed, and the pods that are healthy, needed and wanted."""
+    told = (await harness.client.get(PATH)).json()["status"]
+    listed = (await harness.client.get(PATH.rpartition("/")[0])).json()["items"]
+    assert [each["status"] for each in listed] == [told]
+    fields = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+    return tuple(told[field] for field in fields)  # type: ignore[return-value]
+
+
+def owned(name: str, kind: str = "ReplicaSet", **spec: Any) -> dict[str, Any]:
+    owner = {"apiVersion": "apps/v1", "kind": kind, "name": "web", "uid": "", "controller": True}
+    made = pod(name, nodeName="n1", **spec)
+    return made | {"metadata": made["metadata"] | {"ownerReferences": [owner]}}
+
+
+async def put_pods(harness: Harness, *pods: dict[str, Any]) -> None:
+    await harness.configure(placePendingPods=False)
+    await harness.put_node("n1")
+    for each in pods:
+        await harness.put(f"namespaces/shop/pods/{each['metadata']['name']}", each)
+
+
+async def test_a_status_follows_the_pods(over_each_store: Harness) -> None:
+    harness = over_each_store
+    await put_pods(harness, *(pod(f"web-{number}", nodeName="n1") for number in range(3)))
+    await put_budget(harness, minAvailable=2)
+    assert await status(harness) == (1, 3, 2, 3)
+    await harness.put_pod("web-3")
+    assert await status(harness) == (1, 3, 2, 4)
+    await harness.client.post(f"{CLUSTER}/namespaces/shop/pods/web-0/eviction")
+    assert await status(harness) == (0, 2, 2, 4)
+    await harness.client.delete(f"{CLUSTER}/nodes/n1")
+    assert (await status(harness))[:2] == (0, 0)
+
+
+async def test_a_finished_pod_is_not_healthy(harness: Harness) -> None:
+    over = pod("over", nodeName="n1") | {"status": {"phase": "Succeeded"}}
+    await put_pods(harness, pod("web-0", nodeName="n1"), over)
+    await put_budget(harness, minAvailable=0)
+    assert await status(harness) == (1, 1, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"maxUnavailable": 1}, (0, 2, 4, 5)),
+        ({"minAvailable": "40%"}, (0, 2, 2, 5)),
+        ({"minAvailable": 1}, (1, 2, 1, 2)),
+    ],
+)
+async def test_as_many_pods_are_wanted_as_their_owner_says(
+    harness: Harness, spec: dict[str, Any], told: tuple[int, ...]
+) -> None:
+    await put_pods(harness, owned("web-0"), owned("web-1"))
+    replica_set = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"replicas": 5}}
+    await harness.put("namespaces/shop/replicasets/web", replica_set)
+    await put_budget(harness, **spec)
+    assert await status(harness) == told
+
+
+async def test_a_pod_whose_owner_is_not_known_is_wanted_itself(harness: Harness) -> None:
+    await put_pods(harness, owned("web-0", "Job"), owned("web-1"), pod("web-2", nodeName="n1"))
+    await put_budget(harness, maxUnavailable=1)
+    assert await status(harness) == (1, 3, 2, 3)
+
+
+async def test_an_empty_selector_is_for_all_pods_of_the_namespace(harness: Harness) -> None:
+    await put_pods(harness, pod("web-0", nodeName="n1"))
+    await put_budget(harness, {}, minAvailable=0)
+    assert await status(harness) == (1, 1, 0, 1)
+
+
+async def test_a_proposal_counts_the_budgets_that_it_violates(harness: Harness) -> None:
+    await put_pods(harness, *(pod(f"web-{number}", nodeName="n1") for number in range(4)))
+    containers = [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]
+    urgent = pod("urgent", priority=9) | {"spec": {"containers": containers, "priority": 9}}
+    for allowed, violations in ((2, 0), (3, 1), (4, 2)):
+        await put_budget(harness, minAvailable=allowed)
+        [result] = (await harness.place(urgent, preemption="Propose"))["results"]
+        assert result["preemption"]["budgetViolations"] == violations
+
+
+@pytest.mark.parametrize(("allowed", "violations"), [(0, 1), (1, 0)])
+async def test_a_simulated_budget_allows_what_its_status_says(
+    harness: Harness, allowed: int, violations: int
+) -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"disruptionsAllowed": allowed},
+    }
+    containers = [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]
+    urgent = pod("urgent") | {"spec": {"containers": containers, "priority": 9}}
+    body = {"nodes": [node("n1")], "pods": [pod("web-0", nodeName="n1")], "pod": urgent}
+    body |= {"objects": [budget], "preemption": "Propose"}
+    answer = await harness.client.post("/v1/simulations", json=body)
+    [result] = answer.json()["results"]
+    assert result["preemption"]["budgetViolations"] == violations
+
+
+async def lose_their_disks(harness: Harness, *names: str) -> None:
+    """Pods whose rule must last, on a node that changes."""
+    ssd = requirement("disk", "In", "ssd")
+    made = (
+        built_pod(name, "shop")
+        .label(app="web")
+        .require_node(ssd, execution=REQUIRED_DURING_EXECUTION)
+        .on("n1")
+        for name in names
+    )
+    await harness.put("nodes/n1", labelled_node("n1").label(disk="ssd"))
+    for each in made:
+        await harness.put(f"namespaces/shop/pods/{each['metadata']['name']}", each)
+    await put_budget(harness, minAvailable=2)
+    await harness.put("nodes/n1", labelled_node("n1").label(disk="hdd"))
+
+
+async def leaving(harness: Harness) -> set[str]:
+    items = (await harness.client.get(f"{CLUSTER}/pods")).json()["items"]
+    return {each["metadata"]["name"] for each in items if "deletionTimestamp" in each["metadata"]}
+
+
+async def blocked(harness: Harness) -> list[dict[str, Any]]:
+    selector = {"fieldSelector": "reason=EvictionBlocked"}
+    answer = await harness.client.get(f"{CLUSTER}/events", params=selector)
+    return list(answer.json()["items"])
+
+
+async def test_an_eviction_waits_for_its_budget_and_is_told(over_each_store: Harness) -> None:
+    """M11: of three, two have to stay until the budget allows less; each is told so once."""
+    harness = over_each_store
+    names = {"web-0", "web-1", "web-2"}
+    await lose_their_disks(harness, *names)
+    gone = await once(lambda: leaving(harness)) or set()
+    assert len(gone) == 1
+    told = {each["involvedObject"]["name"]: each for each in await blocked(harness)}
+    assert told.keys() == names - gone
+    rule = f"spec.affinity.nodeAffinity.{REQUIRED_DURING_EXECUTION}"
+    assert {each["message"] for each in told.values()} == {
+        f"{BLOCKED} web: {rule} does not hold on node n1."
+    }
+    await harness.put("nodes/n2", labelled_node("n2"))
+    await put_budget(harness, minAvailable=1)
+    assert len(await once(lambda: more_than(harness, gone)) or ()) == 2
+    assert {each["count"] for each in await blocked(harness)} == {1}
+    await harness.client.delete(PATH)
+    assert await once(lambda: all_of(harness, names))
+
+
+async def more_than(harness: Harness, before: set[str]) -> set[str]:
+    now = await leaving(harness)
+    return now if now > before else set()
+
+
+async def all_of(harness: Harness, names: set[str]) -> bool:
+    return await leaving(harness) == names
+
+
+async def test_a_blocked_eviction_is_given_up_when_the_rule_holds_again(harness: Harness) -> None:
+    """M11: as long as the budget allows nothing, the node may change back."""
+    await lose_their_disks(harness, "web-0", "web-1")
+    assert len(await once(lambda: blocked(harness)) or ()) == 2
+    await harness.put("nodes/n1", labelled_node("n1").label(disk="ssd"))
+    await harness.client.delete(PATH)
+    await harness.put("nodes/n1", labelled_node("n1").label(disk="ssd", other="x"))
+    assert await leaving(harness) == set()

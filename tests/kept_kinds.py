@@ -1,0 +1,27 @@
+"""Objects of every kind that is kept for rules, for tests that hold for all of them."""
+
+from typing import Any
+
+from service.model.kept_kinds import KEPT_KINDS
+
+Manifest = dict[str, Any]
+KINDS = tuple(KEPT_KINDS)
+
+
+def kept(kind: str, namespace: str = "shop", name: str = "kept", **metadata: Any) -> Manifest:
+    """An object as the kind's example has it."""
+    declared = KEPT_KINDS[kind]
+    scope = {"namespace": namespace} if declared.namespaced else {}
+    return {
+        **declared.example,
+        "apiVersion": declared.api_version,
+        "kind": kind,
+        "metadata": {"name": name, **scope, **metadata},
+    }
+
+
+def path_of(kind: str, namespace: str = "shop", name: str = "kept") -> str:
+    """The path of an object below that of its cluster."""
+    declared = KEPT_KINDS[kind]
+    scope = f"namespaces/{namespace}/" if declared.namespaced else ""
+    return f"{scope}{declared.plural}/{name}"

@@ -1,0 +1,79 @@
+"""Every field that Kubernetes has is answered, and the page says how."""
+
+import copy
+import tomllib
+
+import pytest
+
+from service.model.field_warnings import PASSED_OVER, WARNINGS
+from tools.manifests import answers, versions
+from tools.manifests.__main__ import PAGE
+from tools.manifests.page import page
+
+AGAIN = "Run `python -m tools.manifests`."
+
+
+def with_field(type_name: str, name: str) -> dict[str, dict[str, list[str]]]:
+    """The fields that are stored, and one more in the last version."""
+    read = copy.deepcopy(dict(versions.stored()))
+    read["1.37"][type_name].append(name)
+    return read
+
+
+def test_the_page_is_what_the_declarations_say():
+    assert PAGE.read_text() == page(), AGAIN
+
+
+def test_no_field_of_kubernetes_is_undecided():
+    undecided = [
+        f"{each.type_name}: {each.path}"
+        for each in answers.fields(versions.stored())
+        if each.answer == "undecided"
+    ]
+    assert undecided == [], "Read it, refuse it, warn of it, or enter it in kept.toml."
+
+
+@pytest.mark.parametrize(
+    ("type_name", "answer"),
+    [("PodSpec", "undecided"), ("VolumeSource", "undecided"), ("Toleration", "refused")],
+)
+def test_a_field_that_is_new_in_a_version_shows_up(type_name, answer):
+    read = with_field(type_name, "brandNew")
+    (found,) = (each for each in answers.fields(read) if each.path.endswith(".brandNew"))
+    assert (found.answer, found.versions) == (answer, ("1.37",))
+
+
+def test_what_is_entered_as_kept_exists_and_has_no_other_answer():
+    assert answers.stale(versions.stored()) == []
+    assert set(tomllib.loads(answers.KEPT.read_text())) <= {
+        each.type_name for each in answers.PLACES
+    }
+
+
+def test_every_warning_about_a_field_of_kubernetes_is_about_one_that_it_has():
+    """A path that is misspelt would never be found in a manifest."""
+    known = {(each.kind, each.path) for each in answers.fields(versions.stored())}
+    known |= {("PriorityClass", f"metadata.{each}") for each in ("labels", "annotations")}
+    known |= {("ResourceQuota", "spec.hard[*]"), ("PodGroup", "spec.minResources")}
+    known.add(("Pod", "spec.initContainers[].resources.claims"))
+    assert {(each.kind, each.path) for each in PASSED_OVER} <= known
+
+
+def test_fields_that_kubernetes_does_not_have_are_told_apart():
+    own = answers.own(versions.stored())
+    assert "spec.topologySpreadConstraints[].namespaceSelector" in own
+    known = {each.path for each in answers.fields(versions.stored())}
+    assert known.isdisjoint(own)
+
+
+def test_every_code_of_a_declaration_has_a_meaning():
+    assert {each.code for each in PASSED_OVER} <= WARNINGS.keys()
+
+
+def test_the_answers_that_users_ask_for_first():
+    found = {(each.kind, each.path): each.answer for each in answers.fields(versions.stored())}
+    assert found["Pod", "spec.affinity"] == "honoured"
+    assert found["Pod", "spec.volumes[].persistentVolumeClaim"] == "warned"
+    assert found["Pod", "spec.resourceClaims"] == "refused or warned"
+    assert found["Pod", "spec.dnsPolicy"] == "kept"
+    assert found["PriorityClass", "globalDefault"] == "honoured"

@@ -1,0 +1,1 @@
+"""The page `docs/manifests.md`: what becomes of each field that Kubernetes has."""

@@ -1,0 +1,211 @@
+"""What becomes of each field of a manifest, by the declarations that decode manifests.
+
+A field is honoured if a type declares it that is decoded, passed over with a warning if
+`service.model.field_warnings` declares it, and refused if its object takes no unknown fields. What is
+left is either kept and returned, which has to be said in `kept.toml`, or undecided.
+"""
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from service.api.openapi import wire
+from service.model import manifest_types, objects, scheduling_groups as groups
+from service.model.config import MatchScope
+from service.model.field_warnings import PASSED_OVER, PassedOver
+from tools.manifests import versions
+from tools.manifests.versions import GROUPS
+
+Answer = Literal["honoured", "refused", "refused or warned", "warned", "kept", "undecided"]
+
+KEPT = Path(__file__).with_name("kept.toml")
+
+
+class Place(NamedTuple):
+    """Where in an object a type of Kubernetes stands, and the type by which it is decoded."""
+
+    kind: str
+    type_name: str
+    path: str
+    decoded: type[msgspec.Struct] | None = None
+
+
+_TERM = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[]"
+_NODE = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution[]"
+_NODE_TERM = f"{_NODE}.nodeSelectorTerms[]"
+
+PLACES: Sequence[Place] = (
+    Place("Pod", "PodSpec", "spec", wire.PodSpec),
+    Place("Pod", "Container", "spec.containers[]", objects.Container),
+    Place("Pod", "ContainerPort", "spec.containers[].ports[]", objects.ContainerPort),
+    Place(
+        "Pod", "ResourceRequirements", "spec.containers[].resources", objects.ResourceRequirements
+    ),
+    Place("Pod", "VolumeSource", "spec.volumes[]"),
+    Place("Pod", "Affinity", "spec.affinity", objects.Affinity),
+    Place("Pod", "NodeAffinity", "spec.affinity.nodeAffinity", objects.NodeAffinity),
+    Place("Pod", "NodeSelector", _NODE, objects.NodeSelector),
+    Place("Pod", "NodeSelectorTerm", _NODE_TERM, objects.NodeSelectorTerm),
+    Place(
+        "Pod",
+        "NodeSelectorRequirement",
+        f"{_NODE_TERM}.matchExpressions[]",
+        objects.NodeSelectorRequirement,
+    ),
+    Place(
+        "Pod",
+        "PreferredSchedulingTerm",
+        f"spec.affinity.nodeAffinity.{_PREFERRED}",
+        objects.PreferredSchedulingTerm,
+    ),
+    Place("Pod", "PodAffinity", "spec.affinity.podAffinity", objects.PodAffinity),
+    Place("Pod", "PodAntiAffinity", "spec.affinity.podAntiAffinity", objects.PodAffinity),
+    Place("Pod", "PodAffinityTerm", _TERM, objects.PodAffinityTerm),
+    Place(
+        "Pod",
+        "WeightedPodAffinityTerm",
+        f"spec.affinity.podAffinity.{_PREFERRED}",
+        objects.WeightedPodAffinityTerm,
+    ),
+    Place("Pod", "Toleration", "spec.tolerations[]", objects.Toleration),
+    Place(
+        "Pod",
+        "TopologySpreadConstraint",
+        "spec.topologySpreadConstraints[]",
+        objects.TopologySpreadConstraint,
+    ),
+    Place("Pod", "PodSchedulingGroup", "spec.schedulingGroup", manifest_types.PodSchedulingGroup),
+    Place("Pod", "WorkloadReference", "spec.workloadRef", manifest_types.WorkloadReference),
+    Place("Pod", "PodSchedulingGate", "spec.schedulingGates[]", objects.PodSchedulingGate),
+    Place("Pod", "PodStatus", "status", wire.PodStatus),
+    Place("Pod", "ContainerStatus", "status.containerStatuses[]", objects.ContainerStatus),
+    Place("Node", "NodeSpec", "spec", wire.NodeSpec),
+    Place("Node", "Taint", "spec.taints[]", objects.Taint),
+    Place("Node", "NodeStatus", "status", wire.NodeStatus),
+    Place("Node", "ContainerImage", "status.images[]", objects.ContainerImage),
+    Place("Namespace", "NamespaceSpec", "spec"),
+    Place("Namespace", "NamespaceStatus", "status"),
+    Place("ResourceQuota", "ResourceQuotaSpec", "spec", wire.ResourceQuotaSpec),
+    Place("ResourceQuota", "ScopeSelector", "spec.scopeSelector", wire.QuotaScopeSelector),
+    Place(
+        "ResourceQuota",
+        "ScopedResourceSelectorRequirement",
+        "spec.scopeSelector.matchExpressions[]",
+        MatchScope,
+    ),
+    Place("PriorityClass", "PriorityClass", "", wire.PriorityClass),
+    Place("PodGroup", f"{GROUPS}PodGroupSpec", "spec", groups.ScheduledGroupSpec),
+    Place(
+        "PodGroup",
+        f"{GROUPS}PodGroupSchedulingPolicy",
+        "spec.schedulingPolicy",
+        groups.PodGroupSchedulingPolicy,
+    ),
+    Place(
+        "PodGroup",
+        f"{GROUPS}GangSchedulingPolicy",
+        "spec.schedulingPolicy.gang",
+        groups.GangSchedulingPolicy,
+    ),
+    Place(
+        "PodGroup",
+        f"{GROUPS}PodGroupSchedulingConstraints",
+        "spec.schedulingConstraints",
+        groups.PodGroupSchedulingConstraints,
+    ),
+    Place(
+        "PodGroup",
+        f"{GROUPS}TopologyConstraint",
+        "spec.schedulingConstraints.topology[]",
+        groups.TopologyConstraint,
+    ),
+    Place("PodGroup", f"{GROUPS}PodGroupStatus", "status"),
+    Place("Workload", f"{GROUPS}WorkloadSpec", "spec", groups.WorkloadSpec),
+    Place(
+        "Workload",
+        f"{GROUPS}PodGroupPolicy",
+        "spec.podGroups[].policy",
+        groups.PodGroupSchedulingPolicy,
+    ),
+)
+
+
+class Field(NamedTuple):
+    """One field of Kubernetes and its answer."""
+
+    kind: str
+    type_name: str
+    path: str
+    versions: tuple[str, ...]
+    """The versions of Kubernetes that have it, of those that were read."""
+    answer: Answer
+    warning: PassedOver | None = None
+
+
+def fields(read: versions.Fields) -> Iterator[Field]:
+    """Every field of the places above with its answer."""
+    kept = tomllib.loads(KEPT.read_text())
+    for place in PLACES:
+        names = dict.fromkeys(
+            name for types in read.values() for name in types.get(place.type_name, ())
+        )
+        for name in sorted(names):
+            yield _field(place, name, read, kept.get(place.type_name, ()))
+
+
+def own(read: versions.Fields) -> list[str]:
+    """The fields that Moorage has in these places and no version of Kubernetes, by their paths."""
+    return [
+        f"{place.path}.{name}"
+        for place in PLACES
+        if place.decoded is not None and place.path
+        for name in sorted(_names(place.decoded))
+        if not any(name in types.get(place.type_name, ()) for types in read.values())
+    ]
+
+
+def stale(read: versions.Fields) -> list[str]:
+    """What `kept.toml` says of fields that no version has, or that have another answer by now."""
+    decided = {(each.type_name, each.path.rpartition(".")[2]): each.answer for each in fields(read)}
+    return [
+        f"{type_name}.{name}"
+        for type_name, names in tomllib.loads(KEPT.read_text()).items()
+        for name in names
+        if decided.get((type_name, name)) != "kept"
+    ]
+
+
+def _field(place: Place, name: str, read: versions.Fields, kept: Sequence[str]) -> Field:
+    path = f"{place.path}.{name}" if place.path else name
+    having = tuple(
+        version for version, types in read.items() if name in types.get(place.type_name, ())
+    )
+    warning = _warning(place.kind, path)
+    answer = _answer(place, name, warning, is_kept=name in kept)
+    return Field(place.kind, place.type_name, path, having, answer, warning)
+
+
+def _answer(place: Place, name: str, warning: PassedOver | None, *, is_kept: bool) -> Answer:
+    if warning is not None:
+        return "refused or warned" if warning.refused_by else "warned"
+    if is_kept:
+        return "kept"
+    if place.decoded is not None and name in _names(place.decoded):
+        return "honoured"
+    if place.decoded is not None and place.decoded.__struct_config__.forbid_unknown_fields:
+        return "refused"
+    return "undecided"
+
+
+def _warning(kind: str, path: str) -> PassedOver | None:
+    """The warning about all values of a field; one about single keys of a map leaves it honoured."""
+    found = (each for each in PASSED_OVER if (each.kind, each.path) == (kind, path))
+    return next(found, None)
+
+
+def _names(decoded: type[msgspec.Struct]) -> frozenset[str]:
+    return frozenset(field.encode_name for field in msgspec.structs.fields(decoded))
