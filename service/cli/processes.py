@@ -30,6 +30,7 @@ from granian.server import MPServer
 from granian.server.mp import WorkerProcess
 
 from service.cli.errors import ExitCode
+from service.cli.stop_signals import StopRequest
 from service.cli.stopping import LAUNCH_SIGNALS, Alarm, run_worker
 from service.cli.tls import Certificate, watch
 
@@ -113,6 +114,12 @@ class Workers(MPServer):
             for worker in self.wrks:
                 worker.inner.kill()
 
+    def heed(self, request: StopRequest) -> None:
+        """End at once if a stop signal came before this server listened to signals itself."""
+        if request.number is not None:
+            self.interrupt_signal = True
+            self.main_loop_interrupt.set()
+
     def certificate_renewed(self) -> None:
         """Replace the workers one by one; each reads the renewed certificate as it starts."""
         self.respawn_interval = RENEWAL_SECONDS
@@ -149,11 +156,12 @@ def run_workers(
     certificate: Certificate | None = None,
     connections_max: int = BACKLOG,
     secrets: Mapping[str, str] | None = None,
+    stop_request: StopRequest | None = None,
 ) -> ExitCode:
     """Serve the ASGI factory `target` (`module:function`) until SIGTERM or SIGINT.
 
     Each worker accepts at most `connections_max` connections. `secrets` are environment variables
-    that only the workers get.
+    that only the workers get. `stop_request` tells of a signal that came before.
 
     Returns:
         OK after such a signal, else UNAVAILABLE.
@@ -185,6 +193,8 @@ def run_workers(
         ssl_protocol_min=SSLProtocols.tls12,
     )
     server.main_loop_interrupt = Alarm()
+    if stop_request is not None:
+        server.on_startup(partial(server.heed, stop_request))
     _launch_fork_server()
     stopped = threading.Event()
     if certificate is not None:

@@ -62,7 +62,7 @@ def run_server(settings: Settings) -> None:
     with (
         claimed_port(settings.host, settings.port) as port,
         suppress(StopSignal),
-        raised_stop_signals(),
+        raised_stop_signals() as stop_request,
         database(settings) as urls,
         ExitStack() as folders,
     ):
@@ -91,6 +91,7 @@ def run_server(settings: Settings) -> None:
             certificate=certificate,
             connections_max=accepted_connections_max(connection_limits(settings).total),
             secrets=secrets,
+            stop_request=stop_request,
         )
         ignore_stop_signals()
         if code is not ExitCode.OK:
@@ -119,8 +120,9 @@ def run_migration(settings: Settings) -> None:
         Stopped: a signal came. The tables are as they were, or as this version needs them.
     """
     try:
-        with raised_stop_signals(), database(settings) as urls:
+        with raised_stop_signals() as stop_request, database(settings) as urls:
             migrate(urls)
+            stop_request.raise_if_made()
     except StopSignal as stopped:
         raise Stopped(
             stopped.number,
@@ -139,8 +141,9 @@ def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
         Stopped: a signal came. Some revisions may be raised; to raise them again does no harm.
     """
     try:
-        with raised_stop_signals(), database(settings) as urls:
+        with raised_stop_signals() as stop_request, database(settings) as urls:
             migrate(urls)
+            stop_request.raise_if_made()
             return run_until_stopped(_lift(urls.serving, clusters))
     except StopSignal as stopped:
         raise Stopped(stopped.number, "Stopped before all were lifted.") from None

@@ -35,22 +35,39 @@ def restored_stop_handlers(*, but_ignored: bool = False) -> Iterator[None]:
                 signal.signal(number, handler)
 
 
+class StopRequest:
+    """Whether a stop signal came; `number` tells which one.
+
+    Python drops what a signal's handler raises while a finalizer or the callback of a weak
+    reference runs, as happens during imports. Who has to end asks here at the end of each step.
+    """
+
+    number: int | None = None
+
+    def raise_if_made(self) -> None:
+        """Raise the StopSignal again that may have been dropped."""
+        if self.number is not None:
+            raise StopSignal(self.number)
+
+
 @contextmanager
-def raised_stop_signals() -> Iterator[None]:
-    """Raise a StopSignal once if SIGTERM or SIGINT comes during the context.
+def raised_stop_signals() -> Iterator[StopRequest]:
+    """Raise a StopSignal once if SIGTERM or SIGINT comes during the context, and note it.
 
     From then on both are ignored, even after the context. Coroutines are to be run by
     `run_until_stopped`.
     """
+    request = StopRequest()
 
     def stop(number: int, _frame: FrameType | None) -> None:
         ignore_stop_signals()
+        request.number = number
         raise StopSignal(number)
 
     with restored_stop_handlers(but_ignored=True):
         for number in STOP_SIGNALS:
             signal.signal(number, stop)
-        yield
+        yield request
 
 
 def ignore_stop_signals() -> None:

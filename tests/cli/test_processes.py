@@ -41,7 +41,10 @@ async def app(scope, receive, send):
 
 if __name__ == "__main__":
     from service.cli.processes import run_workers
+    from service.cli.stop_signals import StopRequest
     port, workers, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    request = StopRequest()
+    request.number = int(sys.argv[4]) if len(sys.argv) > 4 else None
     sys.exit(
         run_workers(
             "application:create",
@@ -49,13 +52,14 @@ if __name__ == "__main__":
             port=port,
             workers=workers,
             header_timeout_seconds=seconds,
+            stop_request=request,
         )
     )
 """
 
 
 class Server:
-    def __init__(self, folder, workers, header_seconds):
+    def __init__(self, folder, workers, header_seconds, stopped_by=None):
         self._held = hold_port()
         self.port = port = port_of(self._held)
         self.url = f"http://127.0.0.1:{port}"
@@ -63,6 +67,8 @@ class Server:
         environment = {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
         command = [sys.executable, str(folder / "application.py")]
         options = [str(port), str(workers), str(header_seconds)]
+        if stopped_by is not None:
+            options.append(str(int(stopped_by)))
         self._log = folder / "log"
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -97,9 +103,11 @@ class Server:
 def start(tmp_path):
     started = []
 
-    def server(workers=1, header_seconds=WAIT_SECONDS):
-        started.append(Server(tmp_path, workers, header_seconds))
-        started[-1].worker()
+    def server(workers=1, header_seconds=WAIT_SECONDS, stopped_by=None):
+        """A server that answers, or one that was told to stop before it listened to signals."""
+        started.append(Server(tmp_path, workers, header_seconds, stopped_by))
+        if stopped_by is None:
+            started[-1].worker()
         return started[-1]
 
     yield server
@@ -112,6 +120,12 @@ def test_a_stop_signal_ends_the_server_with_exit_code_0(start, number):
     server = start(workers=2)
 
     os.killpg(server.process.pid, number)  # as a terminal does: to all of its processes
+
+    assert server.process.wait(WAIT_SECONDS) == 0
+
+
+def test_a_stop_signal_that_came_before_the_server_listened_to_signals_ends_it_too(start):
+    server = start(stopped_by=signal.SIGTERM)
 
     assert server.process.wait(WAIT_SECONDS) == 0
 

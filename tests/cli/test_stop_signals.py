@@ -2,6 +2,8 @@
 
 import asyncio
 import signal
+import sys
+import weakref
 
 import pytest
 
@@ -88,3 +90,20 @@ def test_afterwards_the_handlers_are_what_they_were_unless_a_stop_signal_came():
     with pytest.raises(StopSignal), raised_stop_signals():
         signal.raise_signal(signal.SIGTERM)
     assert {signal.getsignal(number) for number in STOP_SIGNALS} == {signal.SIG_IGN}
+
+
+def test_what_python_drops_as_it_is_raised_in_a_callback_of_a_weak_reference_is_noted(monkeypatch):
+    class Referent:
+        pass
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda _unraisable: None)
+    with raised_stop_signals() as request:
+        request.raise_if_made()
+        referent = Referent()
+        reference = weakref.ref(referent, lambda _: signal.raise_signal(signal.SIGTERM))
+        del referent
+        assert reference() is None
+
+        with pytest.raises(StopSignal) as stopped:
+            request.raise_if_made()
+    assert stopped.value.number == signal.SIGTERM
