@@ -57,9 +57,9 @@ class VolumeBinding(VolumePlugin):
             reason = _unusable(use, table.claims.get(use.key), volumes)
             if reason is not None:
                 return reason
-        unbound = unbound_claims(volumes)
-        if not all(_waits_for_consumer(table, claim) for claim in unbound):
-            return IMMEDIATE
+        for claim in unbound_claims(volumes):
+            if not _waits_for_consumer(table, claim):
+                return IMMEDIATE
         return None
 
     @override

@@ -1,6 +1,5 @@
 """VolumeRestrictions: claims have to be there; pods share no disk that one of them writes."""
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -66,9 +65,9 @@ class VolumeRestrictions(VolumePlugin):
         return mask_of(nodes, slots)
 
 
-def _exclusive(volumes: PodVolumes) -> Iterator[PersistentVolumeClaim]:
+def _exclusive(volumes: PodVolumes) -> list[PersistentVolumeClaim]:
     """The claims that only one pod may use."""
-    return (each for each in volumes.lasting_claims() if ONE_POD in each.access_modes)
+    return [each for each in volumes.lasting_claims() if ONE_POD in each.access_modes]
 
 
 def _in_exclusive_use(volumes: PodVolumes) -> bool:

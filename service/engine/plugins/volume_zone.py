@@ -1,6 +1,5 @@
 """VolumeZone: a volume with labels of zones or regions is used in these only."""
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -44,11 +43,12 @@ class VolumeZone(VolumePlugin):
         return [Failure(NO_ZONE, failing & nodes.alive, unresolvable=True)]
 
 
-def _zones(volumes: PodVolumes) -> Iterator[NodeSet]:
+def _zones(volumes: PodVolumes) -> list[NodeSet]:
     """The nodes in the zones of each volume that has labels of them."""
-    table = volumes.table
+    table, zones = volumes.table, list[NodeSet]()
     for claim in volumes.lasting_claims():
         volume = table.volumes.get(claim.volume_name)
         nodes = None if volume is None else table.zones_of(volume)
         if nodes is not None:
-            yield nodes
+            zones.append(nodes)
+    return zones

@@ -6,7 +6,7 @@ that several pods share counts once, so that sums would not do.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Set as AbstractSet
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,8 @@ from service.engine.state.nodes import NodeTable
 from service.model.volumes import DiskName
 
 UNLIMITED: Final = 2**62
+AMPLE: Final = 16
+"""A pod with so few volumes needs no look at nodes if all have room for as many."""
 
 
 class DiskUser:
@@ -27,17 +29,28 @@ class DiskUser:
 
 
 class _DriverColumns:
-    """Of one driver: how many volumes each node has, and how many it takes."""
+    """Of one driver: how many more volumes each node takes."""
 
-    __slots__ = ("limit", "taken")
+    __slots__ = ("left", "nearly_full")
 
     def __init__(self, size: int) -> None:
-        self.taken = Column(np.int64, 0, size)
-        self.limit = Column(np.int64, UNLIMITED, size)
+        self.left = Column(np.int64, UNLIMITED, size)
+        self.nearly_full = 0
+        """The number of nodes with room for fewer than AMPLE volumes."""
 
     def resize(self, size: int) -> None:
-        self.taken.resize(size)
-        self.limit.resize(size)
+        self.left.resize(size)
+
+    def put(self, slot: int, left: int) -> None:
+        before = int(self.left.cells[slot])
+        self.nearly_full += (left < AMPLE) - (before < AMPLE)
+        self.left.cells[slot] = left
+
+    def exceeded(self, count: int) -> Mask | None:
+        """Shape (nodes,): where so many more are too many; None: nowhere."""
+        if not self.nearly_full and count <= AMPLE:
+            return None
+        return self.left.values < count
 
 
 class VolumeLimits:
@@ -62,11 +75,15 @@ class VolumeLimits:
     def count(self, user: DiskUser, slot: int, pods: int) -> None:
         """Pods with volumes come to a node, or leave it."""
         placed = self._placed.setdefault(slot, {})
-        placed[user] = placed.get(user, 0) + pods
-        if not placed[user]:
-            del placed[user]
-            if not placed:
-                del self._placed[slot]
+        before = placed.get(user, 0)
+        if before + pods:
+            placed[user] = before + pods
+            if not before:
+                self._join(user, slot)
+            return
+        del placed[user]
+        if not placed:
+            del self._placed[slot]
         self._stale.add(slot)
 
     def touch(self, slots: Iterable[int]) -> None:
@@ -101,6 +118,24 @@ class VolumeLimits:
         if slot is not None:
             self._stale.add(slot)
 
+    def _join(self, user: DiskUser, slot: int) -> None:
+        """Add what new pods use, so that what the others use need not be worked out again."""
+        node = self._nodes.nodes[slot]
+        if node is None or slot in self._stale or self._size != self._nodes.size:
+            self._stale.add(slot)
+            return
+        limits = self._limits.get(node.name)
+        if not limits:
+            return
+        attachments: Container[DiskName] = self._attachments.get(node.name, ())
+        used = self._used.setdefault(slot, set())
+        for disk in user.attached() - used:
+            used.add(disk)
+            self._users.setdefault(disk, set()).add(slot)
+            if disk.driver in limits and disk not in attachments:
+                columns = self._drivers[disk.driver]
+                columns.put(slot, columns.left.cells[slot] - 1)
+
     # What is asked
 
     def exceeded(self, disks: Iterable[DiskName]) -> Mask | None:
@@ -110,10 +145,10 @@ class VolumeLimits:
             return None
         self._refresh()
         exceeded: Mask | None = None
-        for driver, count in Counter(disk.driver for disk in wanted).items():
+        for driver, count in _by_driver(wanted).items():
             columns = self._drivers.get(driver)
-            if columns is not None:
-                over = columns.taken.values + count > columns.limit.values
+            over = None if columns is None else columns.exceeded(count)
+            if over is not None:
                 exceeded = over if exceeded is None else exceeded | over
         if exceeded is None:
             return None
@@ -129,13 +164,11 @@ class VolumeLimits:
 
     def _exceeds(self, slot: int, wanted: frozenset[DiskName]) -> bool:
         """The same for a node that has some of the volumes."""
-        new = Counter(disk.driver for disk in wanted - self._used.get(slot, set()))
+        new = _by_driver(wanted - self._used.get(slot, set()))
         for driver, count in new.items():
             columns = self._drivers.get(driver)
-            if columns is not None:
-                over: bool = columns.taken.cells[slot] + count > columns.limit.cells[slot]
-                if over:
-                    return True
+            if columns is not None and int(columns.left.cells[slot]) < count:
+                return True
         return False
 
     def _refresh(self) -> None:
@@ -151,17 +184,16 @@ class VolumeLimits:
         node = self._nodes.nodes[slot] if slot < len(self._nodes.nodes) else None
         limits = self._limits.get(node.name, {}) if node is not None else {}
         for columns in self._drivers.values():
-            columns.limit.cells[slot] = UNLIMITED
-            columns.taken.cells[slot] = 0
+            columns.put(slot, UNLIMITED)
         used = self._disks_of_pods(slot) if limits else set[DiskName]()
-        self._note(slot, used)
+        if used or slot in self._used:
+            self._note(slot, used)
         if node is None or not limits:
             return
-        taken = Counter(disk.driver for disk in used.union(self._attachments.get(node.name, ())))
+        taken = _by_driver(used.union(self._attachments.get(node.name, ())))
         for driver, limit in limits.items():
             columns = self._drivers.get(driver) or self._columns(driver)
-            columns.limit.cells[slot] = limit
-            columns.taken.cells[slot] = taken[driver]
+            columns.put(slot, limit - taken.get(driver, 0))
 
     def _columns(self, driver: str) -> _DriverColumns:
         made = self._drivers[driver] = _DriverColumns(self._size)
@@ -186,3 +218,11 @@ class VolumeLimits:
             self._used[slot] = used
         else:
             self._used.pop(slot, None)
+
+
+def _by_driver(disks: AbstractSet[DiskName]) -> dict[str, int]:
+    """How many volumes each driver has among these; a Counter would take several times as long."""
+    counts: dict[str, int] = {}
+    for disk in disks:
+        counts[disk.driver] = counts.get(disk.driver, 0) + 1
+    return counts

@@ -343,13 +343,13 @@ class PodVolumes(DiskUser):
 
     def known_claims(self) -> list[PersistentVolumeClaim]:
         """The claims that are there."""
-        found = (self.table.claims.get(use.key) for use in self.claims)
-        return [claim for claim in found if claim is not None]
+        known = self.table.claims
+        return [known[use.key] for use in self.claims if use.key in known]
 
     def lasting_claims(self) -> list[PersistentVolumeClaim]:
         """Those of them that are not made for ephemeral volumes."""
-        found = (self.table.claims.get(use.key) for use in self.claims if not use.is_ephemeral)
-        return [claim for claim in found if claim is not None]
+        known = self.table.claims
+        return [known[u.key] for u in self.claims if not u.is_ephemeral and u.key in known]
 
 
 def _swap(objects: dict[K, V], key: K, new: V | None) -> V | None:
