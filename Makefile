@@ -7,7 +7,8 @@ JOBS       ?= $(shell nproc 2>/dev/null || echo 2)
 VERDICTS   ?= .verdicts/last
 DATA_DIR   ?= .data
 FILES      ?= $(wildcard tests/conformance/vectors/*)
-INTERPRETED := tests/engine/test_against_reference.py tests/bench/test_guards.py tests/concurrency/test_planted.py
+INTERPRETED := tests/engine/test_against_reference.py tests/bench/test_guards.py tests/concurrency/test_planted.py \
+  tests/api/test_trace.py tests/engine/preemption/test_preemption_with_volumes.py tests/engine/state/test_selected_classes.py
 
 # The same tests in the same order in the same processes, each time; sets iterate alike, too.
 PYTEST := PYTHONHASHSEED=0 .venv/bin/python -m pytest -n $(JOBS) -m "not slow and not exploration" --durations=20

@@ -1,6 +1,7 @@
 """The compiled engine is never older than its sources, and where it is missing these run."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -80,3 +81,18 @@ def test_a_compiler_that_fails_leaves_nothing_behind(checkout):
     assert told == "The engine is not compiled, so it is slower: ImportError: no tools here."
     assert list((checkout / "service/_compiled").iterdir()) == []
     assert which(checkout)[0] == "False"
+
+
+def test_what_needs_the_sources_runs_in_the_gates_session_with_sources():
+    line = re.search(
+        r"^INTERPRETED := ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+    assert line is not None
+    listed = set(line[1].replace("\\\n", " ").split())
+    marked = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if "\n@pytest.mark.interpreted" in path.read_text()
+    }
+    assert len(marked) > 2
+    assert marked <= listed

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from service.cli.local import is_ready
 from service.cli.ports import LOOPBACK, hold_port, port_of
 from tests.paths import ROOT
-from tests.waiting import WAIT_SECONDS, eventually
+from tests.waiting import PATIENCE_SECONDS, eventually
 
 
 @contextlib.contextmanager
@@ -23,14 +24,25 @@ def live_server(database_url: str, **settings: str) -> Iterator[str]:
     with hold_port() as held:
         port = str(port_of(held))
         options = ["--host", LOOPBACK, "--port", port, "--no-ws", "--log-level", "error"]
-        process = subprocess.Popen([*command, *options, target], cwd=ROOT, env=environment)
+        process = subprocess.Popen(
+            [*command, *options, target], cwd=ROOT, env=environment, start_new_session=True
+        )
         try:
             url = f"http://{LOOPBACK}:{port}"
             _wait_until_ready(url, process)
             yield url
         finally:
-            process.terminate()
-            process.wait(WAIT_SECONDS)
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Stop the server, by force if it hears nothing: how ours stops is tested where it is run."""
+    process.terminate()
+    try:
+        process.wait(PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _wait_until_ready(url: str, process: subprocess.Popen[bytes]) -> None:

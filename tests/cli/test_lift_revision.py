@@ -8,6 +8,7 @@ from sqlalchemy.engine import make_url
 from service.store.postgres import PostgresStore
 from tests.api.harness import CLUSTER, node, problem
 from tests.api.live import live_server
+from tests.processes import PLAIN_HTTP
 
 LIFT = 1_000_000_000
 
@@ -20,7 +21,7 @@ def restore(databases, url):
 
 
 def test_p3_after_a_restore_no_revision_is_used_twice(moorage, databases, database_url):
-    with live_server(database_url) as url, httpx.Client(base_url=url) as client:
+    with live_server(database_url) as url, httpx.Client(base_url=url, **PLAIN_HTTP) as client:
         for name in ("n1", "n2"):
             seen = client.put(f"{CLUSTER}/nodes/{name}", json=node(name))
         last = int(seen.headers["moorage-revision"])
