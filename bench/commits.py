@@ -29,6 +29,8 @@ from service.store.migrate import upgrade
 from service.store.postgres import PostgresStore
 
 CLUSTER = "default"
+APPLIED_AT_ONCE = 5_000
+"""The objects that are loaded in one commit: fewer than what a commit takes at most."""
 
 
 def run(
@@ -53,7 +55,9 @@ async def _measure(
     objects = workload.before(pods)
     parsed = tuple(parse_any(json.dumps(each).encode(), templates) for each in objects)
     began = perf_counter()
-    await scheduler.submit(CLUSTER, ApplyObjects(manifests=parsed))
+    for start in range(0, len(parsed), APPLIED_AT_ONCE):
+        part = parsed[start : start + APPLIED_AT_ONCE]
+        await scheduler.submit(CLUSTER, ApplyObjects(manifests=part))
     load_seconds = perf_counter() - began
     intents = list(_intents(workload, templates, batch, pods))
     cpu, postgres_cpu = process_time(), postgres.cpu_seconds()

@@ -1,5 +1,6 @@
 """Who guesses tokens, or asks too often, is refused; nobody else is."""
 
+import threading
 from typing import Any
 
 import httpx
@@ -152,3 +153,10 @@ def test_no_more_keys_are_kept_than_there_is_room_for(
     buckets = Buckets(clock.monotonic)
     taken = [buckets.acquire_entry(key, 1, 10) for key in ("a", "b", "a", "c", "b", "a")]
     assert taken == [True, True, False, True, True, True]  # b, then a, had to make room
+
+
+def test_counting_starts_no_thread(clock: StillClock) -> None:
+    """What a thread still holds for a while would be garbage of a later request."""
+    before = threading.enumerate()
+    Buckets(clock.monotonic)
+    assert threading.enumerate() == before

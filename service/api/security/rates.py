@@ -36,12 +36,14 @@ class Buckets(MemoryStorage):
     """Buckets that leak steadily: a limit of 10 in 10 s takes ten at once, then one a second.
 
     The library's own memory keeps a list of all hits, uses the wall clock, has as many keys as there
-    are callers, and starts a thread to clear up. Here each key has one number, and the oldest keys
-    make room.
+    are callers, and starts a thread to clear up. Here each key has one number, the oldest keys make
+    room, and the thread is ended before it does anything.
     """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         super().__init__()
+        self.timer.cancel()
+        self.timer.join()
         self._monotonic = monotonic
         self._empty_at: dict[str, float] = {}
         """The time when each bucket will be empty; the bucket that was hit last is at the end."""
