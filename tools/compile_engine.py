@@ -17,7 +17,7 @@ from pathlib import Path
 from service import compiled
 
 ROOT = Path(__file__).parents[1]
-NOT_COMPILED = ("__init__.py", "exemptions.py", "explanation.py")
+NOT_COMPILED = ("__init__.py", "culprits.py", "exemptions.py", "explanation.py")
 """mypyc compiles neither packages nor msgspec structs."""
 
 

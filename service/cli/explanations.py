@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from service.cli.output import Output
@@ -75,7 +75,10 @@ def print_explanation(output: Output, explanation: Explanation, chosen: str | No
         prefilter = explanation["prefilter"]
         output.line(f"  {prefilter['plugin']}: {', '.join(prefilter['reasons'])}")
     _print_scores(output, explanation, chosen)
-    _print_refused(output, explanation)
+    if "culprits" in explanation:
+        _print_culprits(output, explanation["culprits"])
+    else:
+        _print_refused(output, explanation)
     _print_exemptions(output, explanation)
     _print_origin(output, explanation)
 
@@ -141,6 +144,35 @@ def _print_refused(output: Output, explanation: Explanation) -> None:
         ("  refused nodes", "plugin", "reason"),
         [(f"  {count}", *why) for why, count in grouped.most_common()],
     )
+
+
+def _print_culprits(output: Output, culprits: Iterable[Mapping[str, Any]]) -> None:
+    """Print what stands against the pod on one node, one paragraph for each rule."""
+    for culprit in culprits:
+        output.line(f"  {culprit['plugin']}: {culprit['reason']}", style="bold")
+        for line in _details(culprit):
+            output.line(f"    {line}")
+
+
+def _details(culprit: Mapping[str, Any]) -> Iterator[str]:
+    if culprit["rule"]:
+        yield f"rule: {culprit['rule']}"
+    if "domain" in culprit:
+        yield _domain(culprit["domain"])
+    for resource, quantity in culprit.get("missing", {}).items():
+        yield f"missing: {quantity} {resource}"
+    for pod in culprit["pods"]:
+        owned = f", by its own rule {pod['rule']}" if pod["rule"] else ""
+        yield f"pod: {_name(pod)}{owned}"
+    if culprit["otherPods"]:
+        yield f"and {culprit['otherPods']} more pods"
+
+
+def _domain(domain: Mapping[str, Any]) -> str:
+    if domain["value"] is None:
+        return f"domain: the node does not have the label {domain['key']}"
+    skew = f", skew {domain['skew']} with the pod" if "skew" in domain else ""
+    return f"domain: {domain['key']}={domain['value']}, {domain['count']} pods{skew}"
 
 
 def _print_exemptions(output: Output, explanation: Explanation) -> None:

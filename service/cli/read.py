@@ -67,11 +67,15 @@ def explain(
     *,
     name: Annotated[str, typer.Argument(help="The pod: namespace/name, or a name with -n.")],
     namespace: Namespace = None,
+    about: Annotated[
+        str | None,
+        typer.Option("--node", help="Say what stands against the pod on this node alone."),
+    ] = None,
 ) -> None:
     """Say why a pod is where it is, or why it waits."""
     namespace, name = split_identity(name, namespace)
     path = session.client.path("namespaces", namespace, "pods", name)
-    explanation = session.client.get(f"{path}/explanation")
+    explanation = session.client.get(f"{path}/explanation", {"node": about})
     if not session.output.for_people:
         session.output.document(explanation)
         return

@@ -7,7 +7,14 @@ from service.engine.group_placement import GroupPlacement, GroupRefusal, place_g
 from service.engine.placement import Placement, UnknownSchedulerError, place
 from service.engine.preemption.search import NoPreemption, Preemption, preempt
 from service.engine.preemption.victims import Victims
-from service.engine.questions.explanation import Explanation, Summary, check, explain, summarize
+from service.engine.questions.explanation import (
+    Explanation,
+    Summary,
+    check,
+    explain,
+    explain_node,
+    summarize,
+)
 from service.engine.questions.opportunity_cost import Extent, OpportunityCosts
 from service.engine.questions.plugin_timing import Execution, time_plugins
 from service.engine.questions.volume_bindings import PROVISION, bindings_on, user_of_claim
@@ -37,6 +44,7 @@ __all__ = [
     "check",
     "digest",
     "explain",
+    "explain_node",
     "place",
     "place_group",
     "placing_group",

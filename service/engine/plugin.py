@@ -94,6 +94,8 @@ class Blame(NamedTuple):
     """With so many of them the rule would let the pod in; None: that depends on which of them leave."""
     counted: Mask | None = None
     """Shape (nodes,): the nodes whose pods count; None: all."""
+    reason: str = ""
+    """Why the rule refuses the node, as in the filter's failures; "": for all reasons of the filter."""
 
 
 def lasting(failures: Sequence[Failure]) -> Headrooms:

@@ -97,6 +97,11 @@ def amounts(quantities: Quantities | None) -> dict[str, int]:
     return {name: amount(name, parse_quantity(text)) for name, text in quantities.items()}
 
 
+def format_amount(resource: str, counted: int) -> str:
+    """The shortest exact decimal text of an amount in the unit that the resource is counted in."""
+    return format_quantity(counted * (MILLI if resource == "cpu" else NANO))
+
+
 def format_quantity(nanos: int) -> str:
     """The shortest exact decimal text: whole units, else millis, else nanos."""
     if nanos % NANO == 0:

@@ -474,6 +474,19 @@ async def test_an_explanation_says_that_it_may_rest_on_another_tenant(harness: H
     assert told["filters"]["InterPodAffinity"]["n1"] == [f"{existing} {MAY_BE}"]
 
 
+async def test_culprits_of_another_tenant_are_counted_and_not_named(harness: Harness) -> None:
+    path = f"{CLUSTER}/namespaces/shop/pods/web/explanation?node=n1"
+    told, plain = [(await harness.client.get(path, headers=each)) for each in (SHOP, ADMIN)]
+    [culprit], [seen] = plain.json()["culprits"], told.json()["culprits"]
+    assert {each["namespace"] for each in culprit["pods"]} == {BANK}
+    assert seen == culprit | {
+        "reason": f"{culprit['reason']} {MAY_BE}",
+        "pods": [],
+        "otherPods": len(culprit["pods"]),
+    }
+    assert SECRET not in told.text
+
+
 async def test_rules_that_were_left_out_are_told_of_ones_own_pods(harness: Harness) -> None:
     """The bank's pods are daemons, with a rule against all others; the shop has one against all."""
     await harness.client.patch(CLUSTER, json={"config": {"daemonNamespaces": [BANK]}})

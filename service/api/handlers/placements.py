@@ -15,7 +15,7 @@ from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, sub
 from service.api.openapi import wire
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
 from service.api.openapi.resources import POD_EXAMPLE, PODS
 from service.api.security.rights import deciding_for, require_force, require_placing
 from service.api.security.visibility import (
@@ -275,7 +275,9 @@ _EXPLAIN = Operation(
     tag="placements",
     summary="Why a pod is where it is, or why it waits",
     description="Every filter's own verdict on every node and every score, at the head; a placed "
-    "pod is taken out of the cluster first.",
+    "pod is taken out of the cluster first. With `node` it is about this node alone, next to the "
+    "best ones, and names all that stands against the pod there: `culprits`.",
+    parameters=(Parameter(name="node", description="The only node to explain.", example="node-7"),),
     answers={200: Body(types={JSON: Explanation}, description="The full explanation.")},
 )
 
@@ -283,11 +285,9 @@ _EXPLAIN = Operation(
 @get(PODS.item + "/explanation", opt=described(_EXPLAIN))
 async def explain_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Explain a stored pod."""
-    query(request)
-    answer = await services.scheduler.submit(
-        request.path_params["cluster"],
-        ExplainPod(namespace=request.path_params["namespace"], name=request.path_params["name"]),
-    )
+    path, asked = request.path_params, query(request)
+    intent = ExplainPod(namespace=path["namespace"], name=path["name"], node_name=asked.get("node"))
+    answer = await services.scheduler.submit(path["cluster"], intent)
     explanation = seen_explanation(visibility_of(request), answer.explanation)
     return json_response(msgspec.json.encode(explanation), answer.revision)
 

@@ -19,6 +19,7 @@ from service.api.reading.reads import Wanted
 from service.api.security.callers import caller_of
 from service.engine import PROVISION
 from service.engine.plugins import inter_pod_affinity, node_ports
+from service.engine.questions.culprits import Culprit
 from service.engine.questions.exemptions import Exemption
 from service.engine.questions.explanation import Explanation, Summary
 from service.model.config import ClusterConfig, parse_config
@@ -330,6 +331,7 @@ def _seen_explanation(visibility: frozenset[str], explanation: Any) -> Any:
                 },
                 message=explanation.message and _seen_words(visibility, explanation.message),
                 exemptions=_seen_exemptions(visibility, explanation.exemptions),
+                culprits=_seen_culprits(visibility, explanation.culprits),
             )
         case Summary():
             return replace(
@@ -365,6 +367,21 @@ def _seen_exemptions(
         return listed
     shown = [each for each in listed if each.owner_namespace in (None, *visibility)]
     return shown or msgspec.UNSET
+
+
+def _seen_culprits(
+    visibility: frozenset[str], culprits: list[Culprit] | msgspec.UnsetType
+) -> list[Culprit] | msgspec.UnsetType:
+    """The culprits, of whose pods those that are not shown are only counted."""
+    if culprits is msgspec.UNSET:
+        return culprits
+    return [_seen_culprit(visibility, each) for each in culprits]
+
+
+def _seen_culprit(visibility: frozenset[str], culprit: Culprit) -> Culprit:
+    shown = [each for each in culprit.pods if each.namespace in visibility]
+    others = culprit.other_pods + len(culprit.pods) - len(shown)
+    return replace(culprit, reason=_hedged(culprit.reason), pods=shown, other_pods=others)
 
 
 def _hedged(text: str) -> str:

@@ -380,7 +380,8 @@ def _companions(pod_class: PodClass, slot: int) -> Iterator[Blame]:
         may_stay = 0 if pod_class.matches_all(terms) else -1
         for term in terms:
             if term.counter.total or may_stay < 0:
-                yield Blame(term, term.counter.key, None, _matching(term.matcher), may_stay)
+                taken = _matching(term.matcher)
+                yield Blame(term, term.counter.key, None, taken, may_stay, reason=AFFINITY)
 
 
 def _repelled(pod_class: PodClass, slot: int) -> Iterator[Blame]:
@@ -390,7 +391,8 @@ def _repelled(pod_class: PodClass, slot: int) -> Iterator[Blame]:
         held: Held = term.counter if limit is None else limit
         if domain != NO_DOMAIN and held.in_domain(domain):
             may_stay = 0 if limit is None else limit.full_at - 1
-            yield Blame(term, held.key, domain, _matching(term.matcher), may_stay)
+            taken, reason = _matching(term.matcher), ANTI_AFFINITY if limit is None else FULL
+            yield Blame(term, held.key, domain, taken, may_stay, reason=reason)
 
 
 def _repelling_owners(pod_class: PodClass, slot: int) -> Iterator[Blame]:
@@ -401,9 +403,10 @@ def _repelling_owners(pod_class: PodClass, slot: int) -> Iterator[Blame]:
         if domain == NO_DOMAIN or not held.in_domain(domain):
             continue
         if owned.limit is None:
-            yield Blame(owned, held.key, domain, _owning(owned))
+            yield Blame(owned, held.key, domain, _owning(owned), reason=EXISTING)
         else:
-            yield Blame(owned, held.key, domain, _owning_or_filling(owned), None)
+            taken = _owning_or_filling(owned)
+            yield Blame(owned, held.key, domain, taken, None, reason=EXISTING_FULL)
 
 
 def _owning_or_filling(term: OwnedTerm) -> Callable[[PodClass], int]:

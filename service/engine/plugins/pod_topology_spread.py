@@ -148,7 +148,7 @@ class PodTopologySpread(RelationPlugin):
             spare = int(_spare(rule, self_matches=self_matches)[domain])
             if spare < 0:
                 may_stay, mask = spare + int(_counts(rule)[domain]), rule.eligibility.mask
-                found.append(Blame(rule, rule.key, domain, taken, may_stay, mask))
+                found.append(Blame(rule, rule.key, domain, taken, may_stay, mask, SKEW))
         return found
 
     @override

@@ -19,8 +19,8 @@ from service.engine.fallbacks import fallbacks, variant
 from service.engine.pipeline import Pipeline
 from service.engine.plugins import inter_pod_affinity
 from service.engine.plugins.pod_topology_spread import allowed_domains
-from service.engine.questions.violations import Rule, anti_affinity_rules, exempt_rules
-from service.engine.state.classes import MatcherEntry, OwnedTerm, PodClass, Role
+from service.engine.questions.required_rules import anti_affinity_rules, exempt_rules, owned_rules
+from service.engine.state.classes import MatcherEntry, OwnedTerm, PodClass
 from service.engine.state.columns import ALL
 from service.engine.state.counters import DomainLimit
 from service.engine.state.matchers import Subject
@@ -225,7 +225,7 @@ def _of_others(
     subject = cluster.subject(pod_class)
     found: dict[_Place, _Reach] = {}
     for other in others:
-        for rule, term in _rules_of(other):
+        for rule, term in owned_rules(other):
             if leaves_out(term.matcher, subject):
                 key = term.counter.key
                 place = _Place(other.namespace, rule.path, key.name)
@@ -233,14 +233,6 @@ def _of_others(
     for place in sorted(found):
         if found[place].domains:
             yield found[place].exemption(place.path, place.namespace, reason)
-
-
-def _rules_of(pod_class: PodClass) -> Iterator[tuple[Rule, OwnedTerm]]:
-    """Yield the required anti-affinity of a class's pods, as it concerns other pods."""
-    template = pod_class.template
-    forbidding = [each for each in template.owned if each.role is Role.FORBIDS]
-    for (rule, _), term in zip(anti_affinity_rules(template), forbidding, strict=True):
-        yield rule, term
 
 
 def _leaves_out(entry: MatcherEntry, subject: Subject) -> bool:

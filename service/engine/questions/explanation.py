@@ -1,7 +1,11 @@
 """Explanations: what every plugin says of every node, for people and for the vectors."""
 
+from collections.abc import Collection
+from typing import TypeVar
+
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from service.engine.cluster import Cluster
 from service.engine.pipeline import Pipeline
@@ -9,6 +13,7 @@ from service.engine.placement import pipeline_of, settled
 from service.engine.plugin import Failure
 from service.engine.plugins import pod_topology_spread as spreading
 from service.engine.plugins.volume_binding import NAME as BINDING, unbound_claims
+from service.engine.questions.culprits import Culprit, culprits
 from service.engine.questions.exemptions import Exemption, exemptions, fallen_back
 from service.engine.refusal import Narrowing, Rejection, failures_of, prefilter, refuse
 from service.engine.state.classes import PodClass
@@ -17,6 +22,8 @@ from service.engine.state.nodes import NodeTable
 from service.engine.state.volume_matching import VolumeMatches
 from service.model.annotated_rules import RulesOrigin, rules_from
 from service.model.objects import Pod
+
+T = TypeVar("T")
 
 Verdicts = dict[str, dict[str, list[str]]]
 """The reasons by plugin and node."""
@@ -67,6 +74,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The rules that were left out; absent if none was."""
     rules_from: RulesOrigin | msgspec.UnsetType = msgspec.UNSET
     """The annotation from which rules of the pod are; absent if all are in its spec."""
+    culprits: list[Culprit] | msgspec.UnsetType = msgspec.UNSET
+    """What stands against the pod on the node that was asked about, rule by rule; absent if no node was."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -129,6 +138,40 @@ def explain(cluster: Cluster, pod: Pod) -> Explanation:
         exemptions=left_out,
         rules_from=rules_from(pod.spec) or msgspec.UNSET,
     )
+
+
+def explain_node(cluster: Cluster, pod: Pod, node_name: str) -> Explanation:
+    """Explain how every plugin judges a pod on one node, with the culprits; changes nothing.
+
+    Of the other nodes only the best ones have scores and totals, to compare with.
+
+    Raises:
+        KeyError: there is no such node.
+        UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
+    """
+    found = culprits(cluster, pod, node_name)
+    whole = explain(cluster, pod)
+    shown = {node_name, *whole.best}
+    return replace(
+        whole,
+        filters={
+            plugin: {node_name: each[node_name]}
+            for plugin, each in whole.filters.items()
+            if node_name in each
+        },
+        unresolvable={
+            plugin: [node_name] for plugin, each in whole.unresolvable.items() if node_name in each
+        },
+        feasible=[each for each in whole.feasible if each == node_name],
+        scores={plugin: _only(shown, each) for plugin, each in whole.scores.items()},
+        total=_only(shown, whole.total),
+        bindings=_only({node_name}, whole.bindings) if whole.bindings else whole.bindings,
+        culprits=found,
+    )
+
+
+def _only(names: Collection[str], by_node: dict[str, T]) -> dict[str, T]:
+    return {name: each for name, each in by_node.items() if name in names}
 
 
 def summarize(cluster: Cluster, pod: Pod) -> Summary:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,35 +20,30 @@ from service.engine.plugins import (
     node_affinity as selection,
     pod_topology_spread as spreading,
 )
+from service.engine.questions.required_rules import (
+    Rule,
+    Ruled,
+    affinity_rules,
+    anti_affinity_rules,
+    node_rules,
+    spread_rules,
+    terms_by_key,
+    written_terms,
+)
 from service.engine.state.classes import AffinityTerm, MatcherEntry, PodClass, Template
 from service.engine.state.columns import ALL, Ints, Mask
-from service.engine.state.rules import NodeRules, RequiredNodes
+from service.engine.state.rules import NodeRules
 from service.engine.state.selectors import required_mask
 from service.engine.state.spread import SpreadRule
 from service.engine.state.topology import NO_DOMAIN, TopologyKey
 from service.model.objects import (
-    NodeSelector,
     ObjectName,
     Pod,
-    PodAffinity,
-    PodAffinityTerm,
-    PodSpec,
 )
 
-Execution = Literal["Ignored", "Required"]
-_IGNORED = "requiredDuringSchedulingIgnoredDuringExecution"
-_REQUIRED = "requiredDuringSchedulingRequiredDuringExecution"
 AT_ONCE_MIN = 16
 """If a class is on fewer nodes, they are looked at one by one. Likewise, fewer classes of a
 template are looked at one by one."""
-
-
-class Rule(NamedTuple):
-    """One required rule of a pod; `path` is its place in the manifest or in the configuration."""
-
-    plugin: str
-    path: str
-    execution: Execution
 
 
 class Crowd(NamedTuple):
@@ -285,7 +280,7 @@ class Inspection:
             return pipeline is None or pipeline.filters_with(plugin)
 
         per_term = self._cluster.config.affinity_per_term
-        affinity = _affinity_rules(template, per_term=per_term) if counts(relations.NAME) else None
+        affinity = affinity_rules(template, per_term=per_term) if counts(relations.NAME) else None
         return _TemplateRules(
             nodes=tuple(self._node_tests(template)) if counts(selection.NAME) else (),
             enduring=affinity[0] if affinity else (),
@@ -304,27 +299,23 @@ class Inspection:
             yield _NodeTest(rule, mask)
 
     def _spread_rules(self, template: Template) -> Iterator["_RuledSpread"]:
-        own = template.spec.topology_spread_constraints
-        place = "spec.topologySpreadConstraints" if own else "defaultTopologySpreadConstraints"
-        for spread in template.hard_spread:
+        for rule, spread in spread_rules(template):
             alike = (spread.counter, spread.eligibility, spread.key, spread.min_domains)
             level = self._levels.get(alike)
             if level is None:
                 level = self._levels[alike] = _Level.of(spread)
-            yield _RuledSpread(
-                Rule(spreading.NAME, f"{place}[{spread.index}]", "Ignored"), spread, level
-            )
+            yield _RuledSpread(rule, spread, level)
 
 
 class _TemplateRules(NamedTuple):
     """The required rules of a template."""
 
     nodes: "tuple[_NodeTest, ...]"
-    enduring: "_Ruled"
+    enduring: "Ruled"
     """The required affinity terms that hold during execution, too."""
-    ignored: "_Ruled"
+    ignored: "Ruled"
     """The required affinity terms that are ignored during execution."""
-    apart: "_Ruled"
+    apart: "Ruled"
     """The required anti-affinity terms."""
     spread: "tuple[_RuledSpread, ...]"
 
@@ -350,103 +341,15 @@ class _NodeTest:
         return ~self._mask[slots]
 
 
-def node_rules(spec: PodSpec, rules: NodeRules) -> Iterator[tuple[Rule, RequiredNodes]]:
-    """Yield each rule of a pod on its node's labels, on its own."""
-    if not rules.required.anything:
-        return
-    if rules.required.selector:
-        required = rules.required._replace(affinities=())
-        yield Rule(selection.NAME, "spec.nodeSelector", "Ignored"), required
-    affinity = spec.affinity and spec.affinity.node_affinity
-    if not affinity:
-        return
-    variants: tuple[tuple[str, Execution, NodeSelector | None], ...] = (
-        (_REQUIRED, "Required", affinity.required_during_scheduling_required_during_execution),
-        (_IGNORED, "Ignored", affinity.required_during_scheduling_ignored_during_execution),
-    )
-    for name, execution, selector in variants:
-        if selector is not None:
-            rule = Rule(selection.NAME, f"spec.affinity.nodeAffinity.{name}", execution)
-            required = RequiredNodes((), (selector,), rules.required.empty_term_matches_all)
-            yield rule, required
-
-
 # Pod affinity and anti-affinity
 
 
-_Ruled = tuple[tuple[Rule, AffinityTerm], ...]
-
-
-def _affinity_rules(template: Template, *, per_term: bool) -> tuple[_Ruled, _Ruled]:
-    """Return the affinity terms that are required during execution, and the others."""
-    affinity = template.spec.affinity
-    if not template.affinity or not affinity or not affinity.pod_affinity:
-        return (), ()
-    enduring, ignored = _terms(affinity.pod_affinity)
-    if per_term:
-        lasting, others = template.enduring_affinity, template.affinity[len(enduring) :]
-    else:
-        lasting = _by_key(enduring, template.enduring_affinity)
-        others = _by_key(ignored, template.affinity)
-    return (
-        _ruled(f"podAffinity.{_REQUIRED}", lasting, "Required"),
-        _ruled(f"podAffinity.{_IGNORED}", others, "Ignored"),
-    )
-
-
-def exempt_rules(template: Template) -> Iterator[tuple[Rule, AffinityTerm]]:
-    """Yield each term of required affinity that is left out for the first pod, with its rule."""
-    affinity = template.spec.affinity
-    if affinity and affinity.pod_affinity:
-        _, ruled = _affinity_rules(template, per_term=template.affinity_per_term)
-        for term, each in zip(_terms(affinity.pod_affinity)[1], ruled, strict=True):
-            if term.first_pod_exempt:
-                yield each
-
-
-def anti_affinity_rules(template: Template) -> _Ruled:
-    """Return each term of required anti-affinity with its rule, in the order of compiling."""
-    affinity = template.spec.affinity
-    if not template.anti_affinity or not affinity or not affinity.pod_anti_affinity:
-        return ()
-    first = len(_terms(affinity.pod_anti_affinity)[0])
-    return (
-        *_ruled(f"podAntiAffinity.{_REQUIRED}", template.anti_affinity[:first], "Required"),
-        *_ruled(f"podAntiAffinity.{_IGNORED}", template.anti_affinity[first:], "Ignored"),
-    )
-
-
-def _matched(rules: _Ruled) -> _Ruled:
+def _matched(rules: Ruled) -> Ruled:
     """Leave out terms that match no pod at all: no placement can break them."""
     return tuple((rule, term) for rule, term in rules if term.counter.total)
 
 
-def _terms(
-    affinity: PodAffinity,
-) -> tuple[tuple[PodAffinityTerm, ...], tuple[PodAffinityTerm, ...]]:
-    """Return the terms required during execution, then those ignored then, as templates do."""
-    return (
-        affinity.required_during_scheduling_required_during_execution or (),
-        affinity.required_during_scheduling_ignored_during_execution or (),
-    )
-
-
-def _by_key(
-    written: Sequence[PodAffinityTerm], compiled: Sequence[AffinityTerm]
-) -> tuple[AffinityTerm, ...]:
-    """Return the compiled term of each written one; there is one for each topology key."""
-    by_key = {term.counter.key.name: term for term in compiled}
-    return tuple(by_key[term.topology_key] for term in written)
-
-
-def _ruled(place: str, terms: Sequence[AffinityTerm], execution: Execution) -> _Ruled:
-    return tuple(
-        (Rule(relations.NAME, f"spec.affinity.{place}[{index}]", execution), term)
-        for index, term in enumerate(terms)
-    )
-
-
-def _is_of_affinity(breach: Breach, ruled: _Ruled) -> bool:
+def _is_of_affinity(breach: Breach, ruled: Ruled) -> bool:
     return any(breach.rule == rule for rule, _ in ruled)
 
 
@@ -456,12 +359,12 @@ def _first_test(pod_class: PodClass, rules: _TemplateRules) -> "_AffinityTest":
     affinity = template.spec.affinity and template.spec.affinity.pod_affinity
     assert affinity, "only such pods have siblings"
     compiled = template.affinity_of_first
-    enduring, written = _terms(affinity)
+    enduring, written = written_terms(affinity)
     kept = [index for index, term in enumerate(written) if not term.first_pod_exempt]
     if template.affinity_per_term:
         terms = compiled[len(enduring) :]
     else:
-        terms = _by_key([written[index] for index in kept], compiled)
+        terms = terms_by_key([written[index] for index in kept], compiled)
     ignored = tuple(
         (rules.ignored[index][0], term) for index, term in zip(kept, terms, strict=True)
     )
@@ -479,8 +382,8 @@ class _AffinityTest:
     def __init__(
         self,
         pod_class: PodClass,
-        enduring: _Ruled,
-        ignored: _Ruled,
+        enduring: Ruled,
+        ignored: Ruled,
         together: tuple[AffinityTerm, ...] | None = None,
     ) -> None:
         self._class = pod_class
@@ -525,7 +428,7 @@ class _AffinityTest:
             (*self._lasting, *self._all), slots, lambda term: own in term.matcher.classes
         )
 
-    def _told(self, ruled: _Ruled, unmet: Sequence[AffinityTerm]) -> Iterator[Breach]:
+    def _told(self, ruled: Ruled, unmet: Sequence[AffinityTerm]) -> Iterator[Breach]:
         for rule, term in ruled if unmet else ():
             if any(term is each for each in unmet):
                 yield Breach(rule, relations.AFFINITY)
@@ -565,7 +468,7 @@ def _unmet_together(
 
 
 class _AntiAffinityTest:
-    def __init__(self, pod_class: PodClass, terms: _Ruled) -> None:
+    def __init__(self, pod_class: PodClass, terms: Ruled) -> None:
         self._terms = [(*each, pod_class in each[1].matcher.classes) for each in terms]
 
     def breaches(self, slot: int) -> Iterator[Breach]:

@@ -208,6 +208,8 @@ class ExplainPod(Intent[ExplanationAnswer], frozen=True, kw_only=True):
 
     namespace: str
     name: str
+    node_name: str | None = None
+    """The only node about which to explain, with all that stands against the pod there; None: all."""
 
 
 class ReadTopology(Intent[TopologyAnswer], frozen=True, kw_only=True):

@@ -6,10 +6,21 @@ from typing import Any
 import pytest
 
 from tests.api.harness import AS_JSON, CLUSTER, Harness, node, pod, problem
+from tests.builders import IGNORED_DURING_EXECUTION
 from tests.waiting import once
 
 PLACEMENTS = f"{CLUSTER}/placements"
 POD = f"{CLUSTER}/namespaces/shop/pods/web-0"
+HOST = "kubernetes.io/hostname"
+APART = {
+    "affinity": {
+        "podAntiAffinity": {
+            IGNORED_DURING_EXECUTION: [
+                {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "web"}}}
+            ]
+        }
+    }
+}
 
 
 async def test_a_pod_is_placed_and_stored(over_each_store: Harness) -> None:
@@ -109,6 +120,44 @@ async def test_explanations(harness: Harness) -> None:
     assert read.headers["moorage-revision"]
     absent = await harness.client.get(f"{CLUSTER}/namespaces/shop/pods/none/explanation")
     assert problem(absent, 404) == "NotFound"
+
+
+async def test_an_explanation_of_one_node_names_what_stands_against_the_pod(
+    harness: Harness,
+) -> None:
+    await harness.configure(placePendingPods=False)
+    for name in ("n1", "n2"):
+        await harness.put_node(name, **{HOST: name})
+    rule = f"spec.affinity.podAntiAffinity.{IGNORED_DURING_EXECUTION}[0]"
+    placed = await harness.place(pod("a", **APART))
+    taken = placed["results"][0]["nodeName"]
+    free = ({"n1", "n2"} - {taken}).pop()
+    await harness.put("namespaces/shop/pods/b", pod("b"))
+    path = f"{CLUSTER}/namespaces/shop/pods/b/explanation"
+
+    told = (await harness.client.get(path, params={"node": taken})).json()
+    owner = {"namespace": "shop", "name": "a", "rule": rule}
+    domain = {"key": HOST, "value": taken, "count": 1}
+    assert told["culprits"] == [
+        {
+            "plugin": "InterPodAffinity",
+            "node": taken,
+            "reason": "node(s) didn't satisfy existing pods anti-affinity rules",
+            "rule": None,
+            "pods": [owner],
+            "otherPods": 0,
+            "domain": domain,
+        }
+    ]
+    assert told["filters"].keys() == {"InterPodAffinity"}
+    assert (told["feasible"], told["best"], told["total"].keys()) == ([], [free], {free})
+
+    fits = (await harness.client.get(path, params={"node": free})).json()
+    assert (fits["culprits"], fits["feasible"], fits["filters"]) == ([], [free], {})
+    assert "culprits" not in (await harness.client.get(path)).json()
+    absent = await harness.client.get(path, params={"node": "n3"})
+    assert problem(absent, 404) == "NotFound"
+    assert "There is no Node n3." in absent.json()["detail"]
 
 
 BAD: dict[str, tuple[dict[str, Any], list[str]]] = {

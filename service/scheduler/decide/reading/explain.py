@@ -4,9 +4,9 @@ from collections import Counter, defaultdict
 
 from msgspec.structs import replace
 
-from service.engine import Cluster, explain
-from service.model.objects import Node
-from service.model.quantity import format_quantity
+from service.engine import Cluster, Explanation, explain, explain_node
+from service.model.objects import Node, Pod
+from service.model.quantity import format_amount
 from service.scheduler.decide.admission import knows_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.group_membership import waits_for_members
@@ -19,8 +19,6 @@ from service.scheduler.protocol.placements import ExplanationAnswer
 
 _STEP_NODES = 200
 """How many nodes are counted in one step, before other tasks may run."""
-_NANOS_PER_MILLI = 1_000_000
-_NANOS_PER_UNIT = 1_000_000_000
 
 
 def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnswer:
@@ -30,7 +28,7 @@ def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnsw
     message says so, even if nodes would be feasible. So it does if its group has to be in one domain.
 
     Raises:
-        NotFound: there is no such pod.
+        NotFound: there is no such pod, or not the node about which the intent asks.
         Denied: its `schedulerName` is no profile, so no plugin can judge it.
     """
     manifest = context.replica.pod(intent.namespace, intent.name)
@@ -41,14 +39,24 @@ def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnsw
         raise unknown_scheduler(cluster, manifest.pod)
     mark = cluster.mark()
     cluster.delete_pod(intent.namespace, intent.name)
-    explanation = explain(cluster, manifest.pod)
-    cluster.undo(mark)
+    try:
+        explanation = _explanation(cluster, manifest.pod, intent.node_name)
+    finally:
+        cluster.undo(mark)
     if manifest.pod.node_name is None:
         told = held_back_by(context, Candidate(manifest, manifest))
         told = told or waits_for_members(context.replica, manifest)
         told = told or shares_domain(context.replica, manifest)
         explanation = replace(explanation, message=told or explanation.message)
     return ExplanationAnswer(revision=context.replica.revision, explanation=explanation)
+
+
+def _explanation(cluster: Cluster, pod: Pod, node_name: str | None) -> Explanation:
+    if node_name is None:
+        return explain(cluster, pod)
+    if cluster.node(node_name) is None:
+        raise missing("Node", "", node_name)
+    return explain_node(cluster, pod, node_name)
 
 
 def read_topology(context: DecisionContext, intent: ReadTopology) -> Decision[TopologyAnswer]:
@@ -101,7 +109,7 @@ class _Domain:
             nodes=sorted(self._nodes),
             pods=self._pods,
             free={
-                resource: _quantity(resource, self._free[resource])
+                resource: format_amount(resource, self._free[resource])
                 for resource in sorted(self._free)
             },
         )
@@ -111,7 +119,3 @@ def _pods_of(cluster: Cluster, slot: int, namespaces: frozenset[str]) -> int:
     """Count the pods on a node that are in these namespaces."""
     classes = cluster.classes_on(slot).items()
     return sum(pods for pod_class, pods in classes if pod_class.namespace in namespaces)
-
-
-def _quantity(resource: str, amount: int) -> str:
-    return format_quantity(amount * (_NANOS_PER_MILLI if resource == "cpu" else _NANOS_PER_UNIT))
