@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.budget import holding_of
-from service.api.bodies.filters import parse_filters
+from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.api.bodies.paging import Continue, parse_continue
 from service.api.bodies.requests import (
     AnyRequest,
@@ -135,7 +135,7 @@ async def list_objects(
 async def list_of(request: AnyRequest, services: Services, kind: str) -> Response[Any]:
     """Objects ordered by namespace and name: one page if `limit` is given, else all, streamed."""
     parameters = query(request)
-    passes = parse_filters(kind, parameters)
+    passes = filter_of_bodies(kind, parse_filters(kind, parameters))
     own = _list_named(request, kind)
     start = parse_continue(parameters["continue"], own) if "continue" in parameters else None
     limit = number(parameters, "limit") or None
@@ -228,7 +228,7 @@ async def delete_object(
     """Remove an object at once; the answer is what it was."""
     query(request)
     namespace, name = _place(request)
-    options = await _delete_options(request, services)
+    options = await delete_options(request, services)
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
         DeleteObject(
@@ -335,7 +335,8 @@ def _named(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-async def _delete_options(request: AnyRequest, services: Services) -> wire.DeletePreconditions:
+async def delete_options(request: AnyRequest, services: Services) -> wire.DeletePreconditions:
+    """The preconditions in the body of a request to delete; none if it has no body."""
     media_type(request)
     body = await services.bodies.read(request)
     if not body.strip():

@@ -117,6 +117,10 @@ class Replica:
         """Namespace and name of all objects of a kind, in no order."""
         return tuple(self._objects.get(kind, ()))
 
+    def all_of(self, kind: str) -> Sequence[Stored]:
+        """All objects of a kind, in no order."""
+        return tuple(self._objects.get(kind, {}).values())
+
     def pending_pods(self) -> Iterator[PodManifest]:
         """All pods without a node, in no order."""
         for stored in self._objects.get("Pod", {}).values():
