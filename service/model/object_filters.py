@@ -85,7 +85,7 @@ _decode_status = msgspec.json.Decoder(_Status | None).decode
 
 
 @lru_cache(maxsize=4_096)
-def phase_in(status: bytes) -> str:
+def _phase_in(status: bytes) -> str:
     """Return the phase of a pod with this encoded status."""
     decoded = _decode_status(status)
     return (decoded and decoded.phase) or PENDING
@@ -100,9 +100,10 @@ def _scheduler_name(manifest: Subject) -> str:
     return name or DEFAULT_SCHEDULER
 
 
-def _phase(manifest: Subject) -> str:
+def phase_of(manifest: Subject) -> str:
+    """Return the phase of a pod."""
     status = manifest.status if isinstance(manifest, PodManifest) else None
-    return PENDING if status is None else phase_in(status)
+    return PENDING if status is None else _phase_in(status)
 
 
 def _unschedulable(manifest: Subject) -> str:
@@ -119,6 +120,6 @@ _FIELDS: Mapping[str, Callable[[Subject], str]] = {
     NODE_NAME: _node_name,
     "spec.schedulerName": _scheduler_name,
     "spec.unschedulable": _unschedulable,
-    PHASE: _phase,
+    PHASE: phase_of,
 }
 """How each field that filters can name is read; events, which are no manifests, have others."""

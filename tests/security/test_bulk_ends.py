@@ -49,6 +49,24 @@ async def test_each_caller_deletes_what_it_may(harness: Harness) -> None:
     assert await left(harness) == {"bank-placed", "bank-waiting", "team-placed", "team-waiting"}
 
 
+async def test_other_kinds_are_deleted_where_the_caller_may_change_them(harness: Harness) -> None:
+    await prepare(harness)
+    quotas = [
+        {
+            "kind": "ResourceQuota",
+            "metadata": {"name": "q", "namespace": each},
+            "spec": {"hard": {}},
+        }
+        for each in ("bank", "shop")
+    ]
+    body = {"kind": "List", "items": quotas}
+    assert (await harness.client.post(f"{CLUSTER}/apply", json=body)).status_code == 200
+    path = f"{CLUSTER}/resourcequotas?all=true"
+    answer = await harness.client.delete(path, headers=by("half"))
+    results = {each["namespace"]: each["result"] for each in answer.json()["results"]}
+    assert results == {"bank": "Forbidden", "shop": "Deleted"}
+
+
 async def test_the_fact_that_a_pod_is_gone_is_for_observers(harness: Harness) -> None:
     await prepare(harness)
     shop = f"{CLUSTER}/namespaces/shop/pods"

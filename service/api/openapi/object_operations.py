@@ -59,6 +59,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     list_type: type[msgspec.Struct]
     example: Mapping[str, Any]
     list_parameters: Sequence[Parameter] = ()
+    indexed: bool = False
+    """Whether lists with filters are read from the replica."""
     computed: bool = False
     """Whether part of each object is not stored but computed for each answer."""
     changed_by: Verb
@@ -122,7 +124,7 @@ IF_NONE_MATCH = Parameter(
 _IF_NONE_MATCH = Parameter(
     name="If-None-Match",
     place="header",
-    description="Answer 304 if the object's ETag is still one of these.",
+    description="Answer 304 if the ETag is still one of these.",
     example='"1042"',
 )
 LIMIT_AND_CONTINUE = (
@@ -156,6 +158,17 @@ POD_LIST_PARAMETERS = (
     ),
 )
 
+_SHORT_LISTS = tuple(
+    frozenset(names)
+    for names in (
+        {"nodeName"},
+        {"limit", "labelSelector"},
+        {"limit", "fieldSelector"},
+        {"limit", "phase"},
+    )
+)
+"""The filters of lists that are read from the replica of another worker; longer lists would have to be held there."""
+
 
 _FACTS = (
     "A pod with `spec.nodeName`, a status that it has run, and whatever becomes of a pod that is on a node are "
@@ -182,12 +195,18 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
         access=resource.reading,
         reads=True,
         decided=resource.computed,
+        decided_with=_SHORT_LISTS if resource.indexed else (),
         tag=resource.tag,
         summary=f"List the {resource.plural} of {scope}",
         description="By namespace and name. Pages show the present; `metadata.resourceVersion` "
         "stays the first page's, so that watching from it makes the list exact.",
-        parameters=(*_LIST_PARAMETERS, *resource.list_parameters),
-        answers={200: Body(types={JSON: resource.list_type}, description="The list.")},
+        parameters=(
+            *_LIST_PARAMETERS,
+            *resource.list_parameters,
+            *(() if resource.computed else (_IF_NONE_MATCH,)),
+        ),
+        answers={200: Body(types={JSON: resource.list_type}, description="The list.")}
+        | ({} if resource.computed else {304: Body(types={}, description="Unchanged.")}),
         problems=("RevisionNotReached",),
     )
 

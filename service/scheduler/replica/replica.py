@@ -212,6 +212,10 @@ class Replica:
         """The present moment, for `undo` and `settle`."""
         return Mark(self._settled + len(self._journal), self.cluster.position, self.revision)
 
+    def tentative(self) -> Sequence[Entry]:
+        """The changes that are not known to be in the log, the oldest first."""
+        return tuple(self._journal)
+
     def since(self, mark: Mark) -> list[Entry]:
         """The changes made after a moment."""
         return self._journal[mark.position - self._settled :]

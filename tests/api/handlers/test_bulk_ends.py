@@ -163,8 +163,11 @@ async def test_a_deletion_that_ends_early_tells_what_was_committed(
     assert (answer["deleted"], answer["remaining"]) == (2, 3)
     assert answer["problem"]["code"] == "StorageUnavailable"
     assert await names(harness) == ["p2", "p3", "p4"]
-    again = await deleted(harness, f"{SHOP}?all=true", **headers)
+    successor = await make_harness(store, apply_lines_per_commit=2)  # the first one was killed, say
+    again = await deleted(successor, f"{SHOP}?all=true", **headers)
     assert (again["deleted"], again["remaining"]) == (5 if key else 3, 0)
+    if key:
+        assert again["commits"][0] == answer["commits"][0]
     assert "problem" not in again
     assert await names(harness) == []
     await apply(harness, labelled("q", "web", nodeName="n1"))
