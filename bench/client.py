@@ -35,6 +35,14 @@ class Connection:
         """Send a PUT with JSON; return status and body of the answer."""
         return await self._send("PUT", path, body, "application/json")
 
+    async def patch(self, path: str, body: bytes) -> tuple[int, bytes]:
+        """Send a PATCH with a merge patch; return status and body of the answer."""
+        return await self._send("PATCH", path, body, "application/json")
+
+    async def get(self, path: str) -> tuple[int, bytes]:
+        """Send a GET; return status and body of the answer."""
+        return await self._send("GET", path, b"", "application/json")
+
     async def delete(self, path: str) -> tuple[int, bytes]:
         """Send a DELETE; return status and body of the answer."""
         return await self._send("DELETE", path, b"", "application/json")

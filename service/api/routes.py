@@ -12,6 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from service.api.handlers.apply import APPLY_HANDLERS
 from service.api.handlers.audits import AUDIT_HANDLERS
 from service.api.handlers.clusters import CLUSTER_HANDLERS
+from service.api.handlers.deletions import DELETION_HANDLERS
 from service.api.handlers.events import EVENT_HANDLERS
 from service.api.handlers.objects import object_handlers
 from service.api.handlers.overview import OVERVIEW_HANDLERS
@@ -19,6 +20,7 @@ from service.api.handlers.placements import PLACEMENT_HANDLERS
 from service.api.handlers.principals import PRINCIPAL_HANDLERS
 from service.api.handlers.server import SERVER_HANDLERS
 from service.api.handlers.simulations import SIMULATION_HANDLERS
+from service.api.handlers.status_reports import STATUS_HANDLERS
 from service.api.handlers.violations import VIOLATION_HANDLERS
 from service.api.handlers.watch import WATCH_HANDLERS
 from service.api.openapi.access import Access, access_of, declared
@@ -30,7 +32,9 @@ from service.api.openapi.schemas import Document
 _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *CLUSTER_HANDLERS,
     *(handler for resource in RESOURCES for handler in object_handlers(resource)),
+    *DELETION_HANDLERS,
     *APPLY_HANDLERS,
+    *STATUS_HANDLERS,
     *PLACEMENT_HANDLERS,
     *OVERVIEW_HANDLERS,
     *VIOLATION_HANDLERS,

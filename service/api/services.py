@@ -1,5 +1,7 @@
 """The services that every handler works with; `service.app` puts them together."""
 
+import asyncio
+
 import msgspec
 
 from service.api.bodies.requests import BodyReader
@@ -33,9 +35,16 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     bodies: BodyReader
     metrics: Metrics
 
+    turns: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+    """Held by the one list with filters that looks through objects at the moment."""
+
+    def is_computed(self, kind: str) -> bool:
+        """Whether the `status` of objects of a kind is computed for each answer."""
+        return kind in _COMPUTED
+
     def reads_of(self, kind: str) -> ClusterReads | ComputedReads:
         """The reads that know how objects of a kind are read."""
-        if kind in _COMPUTED:
+        if self.is_computed(kind):
             return ComputedReads(self.reads, self.scheduler)
         return self.reads
 

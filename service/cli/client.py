@@ -123,6 +123,11 @@ class Client:
         """Send a DELETE, and return the decoded answer: the object as it last was."""
         return self._decoded(self._ask("DELETE", path))
 
+    def delete_once(self, path: str, params: Params) -> Any:
+        """Delete what passes filters, once, however often the request is sent; return the answer."""
+        headers = {"Idempotency-Key": secrets.token_urlsafe(18)}
+        return self._decoded(self._ask("DELETE", path, params=params, headers=headers, again=True))
+
     def post(self, path: str, body: object, params: Params | None = None) -> Any:
         """Send a POST that is harmless to repeat; return the decoded answer, if it has one."""
         content = msgspec.json.encode(body)

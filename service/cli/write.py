@@ -1,4 +1,4 @@
-"""Commands that change a cluster: apply, place, bind, delete, evict, config."""
+"""Commands that change a cluster: apply, place, bind, evict, config."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from service.cli.explanations import (
     reasons_of_refusals,
 )
 from service.cli.options import Session, connected
-from service.cli.resources import find_resource, split_identity
+from service.cli.resources import split_identity
 from service.cli.sources import read_objects
 
 LIST_OBJECTS_MAX = 10_000
@@ -161,24 +161,6 @@ def evict(
     namespace, name = split_identity(pod, namespace)
     path = session.client.path("namespaces", namespace, "pods", name, "eviction")
     _done(session, session.client.post_once(path, {}), f"{namespace}/{name} is being evicted")
-
-
-@connected
-def delete(
-    session: Session,
-    *,
-    kind: Annotated[str, typer.Argument(help="node, namespace, pod, resourcequota.")],
-    name: Annotated[str, typer.Argument(help="The object; namespace/name for a pod.")],
-    namespace: Namespace = None,
-) -> None:
-    """Delete one object at once."""
-    resource = find_resource(kind)
-    if resource.namespaced:
-        namespace, name = split_identity(name, namespace)
-        path = session.client.path("namespaces", namespace, resource.plural, name)
-    else:
-        path = session.client.path(resource.plural, name)
-    _done(session, session.client.delete(path), f"{resource.kind} {name} deleted")
 
 
 @connected

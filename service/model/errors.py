@@ -40,8 +40,11 @@ class FieldError(msgspec.Struct, frozen=True, omit_defaults=False):
     """
 
     field: str
+    """The path of the field; "" for the whole object."""
     message: str
+    """What is wrong with it."""
     value: object = None
+    """What was sent."""
 
     def under(self, prefix: str) -> "FieldError":
         """Return the error with a longer path: `under("pods[3]")`."""

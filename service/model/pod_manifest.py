@@ -41,6 +41,7 @@ from service.model.metadata import (
     with_required_node,
 )
 from service.model.objects import Pod, PodResize
+from service.model.patches import merge_patch
 from service.model.plain import (
     BEFORE_STATUS,
     SPEC,
@@ -266,6 +267,14 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
             template=template,
         )
 
+    def reporting(self, patch: bytes, limits: Limits) -> "PodManifest":
+        """Return the pod with a merge patch (RFC 7396), a JSON object, made to its status.
+
+        Raises `InvalidManifest` if the patched status is not valid.
+        """
+        report = _known_report if _are_small(patch, self.status) else _report
+        return self.with_read_status(report(self.status, patch, limits))
+
     def with_status(self, status: Json) -> "PodManifest":
         """Return the pod with another status, decoded and valid."""
         return self.with_read_status(_read_status(status))
@@ -324,6 +333,14 @@ def _kept_status(status: bytes | None, old: bytes | None) -> ReadStatus | None:
     return (_known_kept if _are_small(status, old) else _keep)(status, old)
 
 
+def _report(status: bytes | None, patch: bytes, limits: Limits) -> ReadStatus:
+    patched = merge_patch(_fields_of_status(status), msgspec.json.decode(patch))
+    problems = Problems(limits)
+    KINDS["Pod"].envelope({"metadata": {"name": "any"}, "status": patched}, "", problems)
+    problems.raise_any()
+    return _read_status(entries_of(patched))
+
+
 def _keep(status: bytes | None, old: bytes | None) -> ReadStatus | None:
     fields = _fields_of_status(status)
     kept = keeping_conditions(fields, _fields_of_status(old))
@@ -346,6 +363,7 @@ def _are_small(status: bytes | None, other: bytes | None) -> bool:
 
 _known_kept = lru_cache(maxsize=1_024)(_keep)
 _known_difference = lru_cache(maxsize=1_024)(_find_difference)
+_known_report = lru_cache(maxsize=1_024)(_report)
 
 
 def parse_pod(

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Set as AbstractSet
+from collections.abc import Coroutine, Mapping, Sequence, Set as AbstractSet
 from contextlib import aclosing
 from datetime import UTC
 from typing import Any, TypeVar, cast, overload
@@ -22,8 +22,9 @@ from service.model.errors import (
     PreconditionFailed,
     Unavailable,
 )
-from service.model.log import IdempotencyKey, ReplicaState
+from service.model.log import Head, IdempotencyKey, ReplicaState
 from service.model.manifest import TemplateCache
+from service.model.object_filters import ObjectFilter
 from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
@@ -40,6 +41,7 @@ from service.scheduler.protocol.intents import A, Idempotency, Intent, PutConfig
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.protocol.ports import Clock, Ids, Store
+from service.scheduler.replica.replica import Stored
 from service.scheduler.watching import Watching
 
 _log = logging.getLogger(__name__)
@@ -245,6 +247,28 @@ class Scheduler:
             if self._clock.monotonic() >= end:
                 await self._clock.sleep(0)
                 end = self._clock.monotonic() + self._limits.slice_seconds
+
+    async def committed(
+        self,
+        cluster: str,
+        cluster_id: int,
+        head: Head,
+        kind: str,
+        wanted: ObjectFilter,
+        namespace: str | None,
+    ) -> tuple[Head, Sequence[Stored]] | None:
+        """Return pods or nodes that may pass a filter, all at one head that is `head` or later.
+
+        Nobody's decision waits for this. None: the cluster is not in memory at such a head yet, or
+        another worker has it; then the tables have to be read.
+        """
+        if self._cluster_owners.is_elsewhere(cluster_id):
+            return None
+        loop = await self.loop_of(cluster)
+        if loop.cluster_id != cluster_id:
+            return None
+        loop.last_used = self._clock.monotonic()
+        return await loop.committed(head, kind, wanted, namespace)
 
     async def store_events(self) -> None:
         """Store the gathered events of this process now, as far as this is possible."""

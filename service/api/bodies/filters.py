@@ -10,6 +10,14 @@ import msgspec
 from service.api.bodies.requests import wrong_parameter
 from service.model.kept_kinds import KEPT_KINDS
 from service.model.namespace_selectors import uses_namespace_selector
+from service.model.object_filters import (
+    DEFAULT_SCHEDULER,
+    NODE_NAME,
+    PENDING,
+    PHASE,
+    FieldRequirement,
+    ObjectFilter,
+)
 from service.model.objects import Affinity, LabelSelector, LabelSelectorRequirement
 from service.model.selectors import matches
 
@@ -70,8 +78,6 @@ class ListedEvent(Listed, frozen=True, rename="camel"):
 _listed = msgspec.json.Decoder(Listed)
 _listed_event = msgspec.json.Decoder(ListedEvent)
 
-Filter = Callable[[Listed], bool]
-
 
 class Field(NamedTuple):
     """A field that field selectors can name: the kinds that have it, and how to read it as text."""
@@ -92,21 +98,20 @@ _EVENT = frozenset({"Event"})
 
 
 def _phase(listed: Listed) -> str:
-    """The pod's phase; a pod whose status was never sent is Pending, as in kube-apiserver."""
-    return (listed.status and listed.status.phase) or "Pending"
+    return (listed.status and listed.status.phase) or PENDING
 
 
 FIELDS: Mapping[str, Field] = {
     "metadata.name": Field(attrgetter("metadata.name"), _ALL),
     "metadata.namespace": Field(attrgetter("metadata.namespace"), _NAMESPACED),
-    "spec.nodeName": Field(lambda o: (o.spec and o.spec.node_name) or "", _POD),
+    NODE_NAME: Field(lambda o: (o.spec and o.spec.node_name) or "", _POD),
     "spec.schedulerName": Field(
-        lambda o: (o.spec and o.spec.scheduler_name) or "default-scheduler", _POD
+        lambda o: (o.spec and o.spec.scheduler_name) or DEFAULT_SCHEDULER, _POD
     ),
     "spec.unschedulable": Field(
         lambda o: "true" if o.spec and o.spec.unschedulable else "false", frozenset({"Node"})
     ),
-    "status.phase": Field(_phase, _POD),
+    PHASE: Field(_phase, _POD),
     "involvedObject.kind": Field(attrgetter("involved_object.kind"), _EVENT),
     "involvedObject.namespace": Field(attrgetter("involved_object.namespace"), _EVENT),
     "involvedObject.name": Field(attrgetter("involved_object.name"), _EVENT),
@@ -116,24 +121,41 @@ FIELDS: Mapping[str, Field] = {
 }
 
 
-def parse_filters(kind: str, parameters: Mapping[str, str]) -> Callable[[bytes], bool] | None:
-    """The filter that the query parameters of a list ask for; None if everything passes.
+def parse_filters(kind: str, parameters: Mapping[str, str]) -> ObjectFilter:
+    """The filter that the query parameters of a list ask for.
 
     Raises:
         MalformedRequest: a selector cannot be read, or names an unknown field or value.
     """
-    asked = [
-        parse(parameters[name], kind) for name, parse in _PARSERS.items() if name in parameters
-    ]
-    filters = [each for each in asked if each is not None]
-    if not filters:
-        return None
+    fields = _field_requirements(parameters.get("fieldSelector", ""), kind)
+    if (node_name := parameters.get("nodeName")) is not None:
+        fields = (*fields, FieldRequirement(NODE_NAME, node_name))
+    if (phase := parameters.get("phase")) is not None:
+        fields = (*fields, _phase_requirement(phase))
+    return ObjectFilter(
+        labels=parse_label_selector(parameters.get("labelSelector", "")),
+        fields=fields,
+        uses_namespace_selector=_uses_namespace_selector(parameters.get("uses")),
+    )
 
+
+def filter_of_bodies(kind: str, wanted: ObjectFilter) -> Callable[[bytes], bool] | None:
+    """The function which says whether an object with this body passes; None if every object does."""
+    if wanted.asks_nothing:
+        return None
     decoder: msgspec.json.Decoder[Any] = _listed_event if kind == "Event" else _listed
+    selector = wanted.labels
+    fields = [(FIELDS[each.field].read, each.value, each.wanted) for each in wanted.fields]
 
     def passes(body: bytes) -> bool:
         listed = decoder.decode(body)
-        return all(each(listed) for each in filters)
+        if selector is not None and not matches(selector, listed.metadata.labels or {}):
+            return False
+        if not all((read(listed) == value) is is_wanted for read, value, is_wanted in fields):
+            return False
+        return not wanted.uses_namespace_selector or (
+            listed.spec is not None and uses_namespace_selector(listed.spec.affinity)
+        )
 
     return passes
 
@@ -153,13 +175,6 @@ def parse_label_selector(text: str) -> LabelSelector | None:
     )
 
 
-def _label_filter(text: str, _kind: str) -> Filter | None:
-    selector = parse_label_selector(text)
-    if selector is None:
-        return None
-    return lambda listed: matches(selector, listed.metadata.labels or {})
-
-
 def _requirement(part: str, text: str) -> LabelSelectorRequirement:
     operator: Operator
     if match := _EQUALITY.fullmatch(part):
@@ -175,16 +190,13 @@ def _requirement(part: str, text: str) -> LabelSelectorRequirement:
     raise wrong_parameter("labelSelector", "cannot be read as a label selector", text)
 
 
-def _field_filter(text: str, kind: str) -> Filter | None:
+def _field_requirements(text: str, kind: str) -> tuple[FieldRequirement, ...]:
     if not text.strip():
-        return None
-    parts = [_field_requirement(part.strip(), kind, text) for part in text.split(",")]
-    return lambda listed: all((read(listed) == value) is wanted for read, value, wanted in parts)
+        return ()
+    return tuple(_field_requirement(part.strip(), kind, text) for part in text.split(","))
 
 
-def _field_requirement(
-    part: str, kind: str, text: str
-) -> tuple[Callable[[Listed], str], str, bool]:
+def _field_requirement(part: str, kind: str, text: str) -> FieldRequirement:
     match = _FIELD.fullmatch(part)
     if match is None:
         raise wrong_parameter("fieldSelector", "cannot be read as a field selector", text)
@@ -192,34 +204,17 @@ def _field_requirement(
     if field is None or kind not in field.kinds:
         known = ", ".join(name for name, each in FIELDS.items() if kind in each.kinds)
         raise wrong_parameter("fieldSelector", f"knows only {known} here", text)
-    return field.read, match[3], match[2] != "!="
+    return FieldRequirement(match[1], match[3], match[2] != "!=")
 
 
-def _node_filter(text: str, _kind: str) -> Filter:
-    return lambda listed: FIELDS["spec.nodeName"].read(listed) == text
-
-
-def _phase_filter(text: str, _kind: str) -> Filter:
-    phases = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+def _phase_requirement(text: str) -> FieldRequirement:
+    phases = (PENDING, "Running", "Succeeded", "Failed", "Unknown")
     if text not in phases:
         raise wrong_parameter("phase", f"has to be one of {', '.join(phases)}", text)
-    return lambda listed: _phase(listed) == text
+    return FieldRequirement(PHASE, text)
 
 
-def _uses_filter(text: str, _kind: str) -> Filter:
-    if text != "namespaceSelector":
-        raise wrong_parameter("uses", "has to be namespaceSelector", text)
-    return _uses_namespace_selector
-
-
-def _uses_namespace_selector(listed: Listed) -> bool:
-    return listed.spec is not None and uses_namespace_selector(listed.spec.affinity)
-
-
-_PARSERS: Mapping[str, Callable[[str, str], Filter | None]] = {
-    "labelSelector": _label_filter,
-    "fieldSelector": _field_filter,
-    "nodeName": _node_filter,
-    "phase": _phase_filter,
-    "uses": _uses_filter,
-}
+def _uses_namespace_selector(text: str | None) -> bool:
+    if text not in (None, "namespaceSelector"):
+        raise wrong_parameter("uses", "has to be namespaceSelector", text or "")
+    return text is not None

@@ -155,7 +155,7 @@ async def _send(send: Send, answer: ForwardedAnswer) -> None:
 
 def _may_be_forwarded(scope: HTTPScope) -> bool:
     operation = scope["route_handler"].opt.get("operation")
-    if not isinstance(operation, Operation) or not operation.decided:
+    if not isinstance(operation, Operation) or not _needs_replica(operation, scope):
         return False
     if is_head(scope) or scope.get("state", {}).get(_FORWARDED):
         return False
@@ -164,6 +164,15 @@ def _may_be_forwarded(scope: HTTPScope) -> bool:
         return False
     length = headers.get(b"content-length", b"" if b"transfer-encoding" in headers else b"0")
     return length.isdigit() and int(length[:18]) <= HANDED_BYTES_MAX
+
+
+def _needs_replica(operation: Operation, scope: HTTPScope) -> bool:
+    if operation.decided or not operation.decided_with:
+        return operation.decided
+    given = {
+        each.partition(b"=")[0].decode("latin-1") for each in scope["query_string"].split(b"&")
+    }
+    return any(names <= given for names in operation.decided_with)
 
 
 def _repeat(scope: HTTPScope) -> Repeat:

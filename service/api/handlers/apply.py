@@ -1,32 +1,28 @@
 """Writes many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from io import BytesIO
-from typing import Any
 
 import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.budget import holding_of
+from service.api.bodies.deletions import parse_deletion
 from service.api.bodies.manifests import Pause, items_in, parse_items, read_members
 from service.api.bodies.requests import (
     AnyRequest,
-    header,
     media_type,
     number,
     query,
     wrong_parameter,
 )
-from service.api.bodies.responses import revision_headers, warning_header
-from service.api.bodies.streams import Pieces, Streamed
+from service.api.bodies.responses import warning_header
+from service.api.bodies.streams import Streamed
+from service.api.handlers.line_streams import answer_lines
 from service.api.idempotency import (
     IDEMPOTENCY_KEY,
     KEY_PROBLEMS,
     Rendered,
-    submit_chunk,
     submit_once,
 )
 from service.api.openapi import wire
@@ -34,29 +30,20 @@ from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, NDJSON, Body, Operation, Parameter, described
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
-from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem
-from service.api.security.refusals import note_refused
 from service.api.security.rights import deciding_for, refusal, require_pruning, require_writing
 from service.api.services import Services
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
 from service.model.json_pieces import Member, whole
 from service.model.manifest import Applicable, parse_any
 from service.model.strict_json import decode_strict
-from service.scheduler.protocol.answers import ApplyAnswer, LinesAnswer
+from service.model.validation.rules import entries_of
+from service.scheduler.protocol.answers import ApplyAnswer
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import ApplyLine, ApplyLines, ApplyObjects
-
-CHUNK_BYTES_MAX = 16 * 1024 * 1024
-"""The bytes of the lines that one commit of a stream takes at most; it takes at least one line."""
-CHUNKS_AHEAD = 2
-"""How many commits of one stream are decided or under way at the same time."""
 
 _READ = ("items",)
 
 _encoder = msgspec.json.Encoder()
-_FORBIDDEN = b'"result":"Forbidden"'
-"""It stands in an answer only if the caller may not write that line, as quotes in texts are escaped."""
-
 _OPERATION = Operation(
     id="applyObjects",
     warns=True,
@@ -66,7 +53,8 @@ _OPERATION = Operation(
     summary="Create or change many objects",
     description="A `List` is one commit, whole or not at all. As NDJSON, one object a line, it is "
     "applied in commits of at most 1,000 lines and answered line by line; a bad line is reported "
-    "and the rest goes on. Should the stream have to end early, its last line is a problem "
+    'and the rest goes on. A line `{"delete": {"kind": "Pod", "metadata": {…}}}` deletes that object, if it has '
+    "the `uid` and `resourceVersion` that stand there. Should the stream have to end early, its last line is a problem "
     "document; lines that were not answered are applied or not. `metadata.resourceVersion`, `managedFields` and `generation` are ignored. A "
     "PriorityClass sets its entry of the setting `priorityClasses`. Each object takes the verb that "
     "writing it by itself would take, a PriorityClass `configure`, and `prune` takes it in all namespaces: a `List` is "
@@ -112,9 +100,11 @@ async def apply_objects(
     request: AnyRequest, services: NamedDependency[Services]
 ) -> Response[bytes] | Streamed:
     """Put many objects."""
-    if media_type(request) == NDJSON:
-        return await _apply_lines(request, services)
     parameters = query(request)
+    if media_type(request) == NDJSON:
+        if parameters:
+            raise wrong_parameter("prune", "goes with a List only, which is one commit", "")
+        return await answer_lines(request, services, partial(_read_lines, request, services))
     prune = _prune(parameters.get("prune"))
     prune_before = number(parameters, "pruneBefore")
     body = await services.bodies.read(request)
@@ -160,221 +150,16 @@ def _prune(text: str | None) -> frozenset[str]:
     return kinds
 
 
-async def _apply_lines(request: AnyRequest, services: Services) -> Streamed:
-    """Answer while reading; the first chunk is decided before the answer begins, so that errors get a status."""
-    if query(request):
-        raise wrong_parameter("prune", "goes with a List only, which is one commit", "")
-    head = await services.reads.head(request.path_params["cluster"])
-    answers = _answers(request, services)
-    revision, first = await _first(answers) or (head.revision, b"")
-    return Streamed(
-        _streamed(request, first, answers),
-        headers=revision_headers(revision),
-        media_type=NDJSON,
-    )
-
-
-async def _first(answers: AsyncIterator[tuple[int, bytes]]) -> tuple[int, bytes] | None:
-    async for answer in answers:
-        return answer
-    return None
-
-
-async def _streamed(
-    request: AnyRequest, first: bytes, rest: AsyncIterator[tuple[int, bytes]]
-) -> Pieces:
-    yield first
-    try:
-        async for _, lines in rest:
-            yield lines
-    except MoorageError as error:
-        status, problem, _ = encode_problem(error, request.scope["path"])
-        note_refused(request.scope, status)
-        yield problem + b"\n"
-
-
-class _UnderWay:
-    """The chunks of one stream that are submitted and not yet answered, in their order in the stream."""
-
-    def __init__(self, count_max: int) -> None:
-        self.tasks: asyncio.Queue[asyncio.Task[tuple[int, bytes]] | None] = asyncio.Queue()
-        self.room = asyncio.Semaphore(count_max)
-        self.count = 0
-
-    def add(self, work: Coroutine[Any, Any, tuple[int, bytes]]) -> None:
-        """Start the next chunk, for which the caller has acquired `room`."""
-        self.count += 1
-        task = asyncio.create_task(work)
-        task.add_done_callback(_take_note)
-        self.tasks.put_nowait(task)
-
-    def end(self) -> None:
-        """Say that no more chunks will be added."""
-        self.tasks.put_nowait(None)
-
-    async def answers(self) -> AsyncIterator[tuple[int, bytes]]:
-        """The answers of the chunks, in order and each as soon as it is there."""
-        while (task := await self.tasks.get()) is not None:
-            answer = await task
-            self.count -= 1
-            yield answer
-            self.room.release()
-
-    def cancel(self) -> None:
-        """Cancel the chunks that are not decided yet."""
-        while not self.tasks.empty():
-            if (task := self.tasks.get_nowait()) is not None:
-                task.cancel()
-
-
-async def _answers(request: AnyRequest, services: Services) -> AsyncIterator[tuple[int, bytes]]:
-    """The revision and the answer lines of each chunk, once it is committed.
-
-    The next chunk is read, parsed and decided while one is being committed. Under an idempotency
-    key it is decided only afterwards. Otherwise, if a chunk failed and the stream were sent again,
-    the chunk after it would be answered from its record instead of being decided anew on top.
-    """
-    under_way = _UnderWay(CHUNKS_AHEAD if header(request, "idempotency-key") is None else 1)
-    feeding = asyncio.create_task(_feed(request, services, under_way))
-    try:
-        async for answer in under_way.answers():
-            yield answer
-        await feeding
-    finally:
-        feeding.cancel()
-        under_way.cancel()
-
-
-async def _feed(request: AnyRequest, services: Services, under_way: _UnderWay) -> None:
-    """Submit chunk after chunk, each as soon as there is room for it among those under way."""
-    chunk, caller = 0, deciding_for(request)
-    try:
-        async for start, lines in _chunks(request, services, lambda: under_way.count > 0):
-            parsed = await _parse_lines(start, lines, services)
-            intent = ApplyLines(lines=_refusing(caller, parsed), caller=caller)
-            await under_way.room.acquire()
-            under_way.add(_submit(request, services, intent, lines, chunk))
-            chunk += 1
-    finally:
-        under_way.end()
-
-
-def _take_note(task: "asyncio.Task[tuple[int, bytes]]") -> None:
-    """Read the task's exception, as asyncio logs those that nobody reads; a failed chunk has told enough."""
-    if not task.cancelled():
-        task.exception()
-
-
-async def _submit(
-    request: AnyRequest, services: Services, intent: ApplyLines, lines: Sequence[bytes], chunk: int
-) -> tuple[int, bytes]:
-    body = b"\n".join(lines)
-    try:
-        revision, rendered = await submit_chunk(
-            request, services, intent, body, _rendered_lines, chunk=chunk
-        )
-    finally:
-        holding_of(request.scope).give_back(len(body) + 1)
-    forbidden = rendered.body.count(_FORBIDDEN)
-    note_refused(request.scope, PROBLEMS["Forbidden"].status, forbidden)
-    return revision, rendered.body
-
-
-def _rendered_lines(answer: LinesAnswer) -> Rendered:
-    return Rendered(_encoder.encode_lines(answer.results))
-
-
-async def _chunks(
-    request: AnyRequest, services: Services, waits: Callable[[], bool]
-) -> AsyncIterator[tuple[int, Sequence[bytes]]]:
-    """The body's lines, as many at a time as one commit takes, each time with the first line's number."""
-    start, chunk = 1, _Chunk(services.settings.apply_lines_per_commit)
-    async for line in _lines(request, services, waits):
-        if not chunk.takes(line):
-            yield start, chunk.lines
-            start, chunk = start + len(chunk.lines), chunk.next()
-        chunk.add(line)
-        if chunk.is_full:
-            yield start, chunk.lines
-            start, chunk = start + len(chunk.lines), chunk.next()
-    if any(map(bytes.strip, chunk.lines)):
-        yield start, chunk.lines
-
-
-class _Chunk:
-    """The lines of one commit; which lines these are does not depend on the pieces in which they arrive."""
-
-    def __init__(self, lines_max: int) -> None:
-        self.lines: list[bytes] = []
-        self._lines_max = lines_max
-        self._bytes = 0
-
-    @property
-    def is_full(self) -> bool:
-        """Whether this chunk has room for no other line, however short."""
-        return len(self.lines) >= self._lines_max
-
-    def takes(self, line: bytes) -> bool:
-        """Whether this commit has room for the line."""
-        return not self.lines or self._bytes + len(line) <= CHUNK_BYTES_MAX
-
-    def add(self, line: bytes) -> None:
-        """Add a line to this chunk."""
-        self.lines.append(line)
-        self._bytes += len(line)
-
-    def next(self) -> "_Chunk":
-        """An empty chunk, which follows this one."""
-        return _Chunk(self._lines_max)
-
-
-async def _lines(
-    request: AnyRequest, services: Services, waits: Callable[[], bool]
-) -> AsyncIterator[bytes]:
-    """The body's lines, without line ends; the last one may be empty.
-
-    A line that arrives in many pieces is put together once, when it is complete.
-    """
-    longest = services.settings.apply_line_bytes_max
-    begun, length = list[bytes](), 0
-    async for piece in services.bodies.stream(request, waits):
-        complete, rest = _lines_in(piece)
-        for line in complete:
-            _refuse_long(length + len(line), longest)
-            yield b"".join((*begun, line)) if begun else line
-            begun, length = [], 0
-        begun += [rest] if rest else []
-        length += len(rest)
-        _refuse_long(length, longest)
-    yield b"".join(begun)
-
-
-def _refuse_long(length: int, longest: int) -> None:
-    if length > longest:
-        raise BodyTooLarge(f"A line is longer than {longest} bytes.")
-
-
-def _lines_in(piece: bytes) -> tuple[list[bytes], bytes]:
-    """The parts of a piece that a line end follows, and the rest; `bytes.split` takes twice as long."""
-    lines = BytesIO(piece).readlines()
-    rest = lines.pop() if lines and lines[-1][-1:] != b"\n" else b""
-    return [line[:-1] for line in lines], rest
-
-
-async def _parse_lines(
-    start: int, lines: Sequence[bytes], services: Services
-) -> tuple[ApplyLine, ...]:
+async def _read_lines(
+    request: AnyRequest, services: Services, start: int, lines: Sequence[bytes]
+) -> ApplyLines:
+    caller = deciding_for(request)
     parsed, pause = list[ApplyLine](), Pause()
     for number_of_line, line in enumerate(lines, start):
         if line.strip():
-            parsed.append(_parse_line(number_of_line, line, services))
+            parsed.append(_refused_or_not(caller, _parse_line(number_of_line, line, services)))
             await pause.after_some()
-    return tuple(parsed)
-
-
-def _refusing(caller: Caller, lines: Iterable[ApplyLine]) -> tuple[ApplyLine, ...]:
-    """The lines, of which those that the caller may not write are replaced by the reason for that."""
-    return tuple(_refused_or_not(caller, each) for each in lines)
+    return ApplyLines(lines=tuple(parsed), caller=caller)
 
 
 def _refused_or_not(caller: Caller, line: ApplyLine) -> ApplyLine:
@@ -393,7 +178,9 @@ def _refused_or_not(caller: Caller, line: ApplyLine) -> ApplyLine:
 
 def _parse_line(number_of_line: int, line: bytes, services: Services) -> ApplyLine:
     try:
-        return ApplyLine(line=number_of_line, object=parse_any(line, services.scheduler.templates))
+        deletion = parse_deletion(line)
+        sent = deletion or parse_any(line, services.scheduler.templates)
+        return ApplyLine(line=number_of_line, object=sent)
     except MalformedJSON as error:
         invalid = InvalidManifest([FieldError("", error.detail)])
         return ApplyLine(line=number_of_line, object=invalid)
@@ -411,6 +198,7 @@ def _identity(line: bytes) -> tuple[str | None, str | None, str | None]:
     except (MalformedJSON, InvalidManifest):
         return None, None, None
     fields = decoded if isinstance(decoded, dict) else {}
+    fields = entries_of(fields.get("delete", fields))
     metadata = fields.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     found = (fields.get("kind"), metadata.get("namespace"), metadata.get("name"))

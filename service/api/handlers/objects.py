@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 from litestar import Response, delete, get, patch, put
@@ -9,11 +10,12 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.budget import holding_of
-from service.api.bodies.filters import parse_filters
+from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.api.bodies.paging import Continue, parse_continue
 from service.api.bodies.requests import (
     AnyRequest,
     converted,
+    header,
     if_match,
     if_none_match,
     media_type,
@@ -47,10 +49,18 @@ from service.api.openapi.operations import (
     STRATEGIC_MERGE_PATCH,
     described,
 )
+from service.api.reading.event_reads import EVENT_KIND
+from service.api.reading.filtered_reads import INDEXED_KINDS, FilteredReads
 from service.api.reading.reads import BATCH_ROWS, Wanted
 from service.api.security.callers import told_caller
 from service.api.security.rights import deciding_for
-from service.api.security.visibility import require_sight, seen_batches, seen_body, visibility_of
+from service.api.security.visibility import (
+    Lists,
+    require_sight,
+    seen_batches,
+    seen_body,
+    visibility_of,
+)
 from service.api.services import Services
 from service.model.errors import NotFound
 from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
@@ -135,7 +145,10 @@ async def list_objects(
 async def list_of(request: AnyRequest, services: Services, kind: str) -> Response[Any]:
     """Objects ordered by namespace and name: one page if `limit` is given, else all, streamed."""
     parameters = query(request)
-    passes = parse_filters(kind, parameters)
+    if (unchanged := await _unchanged_list(request, services, kind)) is not None:
+        return unchanged
+    wanted_objects = parse_filters(kind, parameters)
+    passes = filter_of_bodies(kind, wanted_objects)
     own = _list_named(request, kind)
     start = parse_continue(parameters["continue"], own) if "continue" in parameters else None
     limit = number(parameters, "limit") or None
@@ -148,12 +161,14 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
         at_least=number(parameters, "minRevision") or 0,
         hold=partial(holding_of(request.scope).hold_answer, may_be_refused=True),
     )
+    lists: Lists = services.lists_of(kind)
+    if passes is not None and kind in INDEXED_KINDS:
+        lists = FilteredReads(
+            services.reads, services.scheduler, services.turns, wanted_objects, passes
+        )
+        passes = None
     pages = seen_batches(
-        services.lists_of(kind),
-        request.path_params["cluster"],
-        kind,
-        wanted,
-        visibility_of(request),
+        lists, request.path_params["cluster"], kind, wanted, visibility_of(request)
     )
     found = _Found(pages, passes)
     first = await found.start()
@@ -163,13 +178,35 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
         holding_of(request.scope).keeps_room = True
         return Streamed(
             _streamed(list_head(list_kind, revision, None), found),
-            headers=revision_headers(first, f'W/"{first}"'),
+            headers=revision_headers(first, _list_tag(request, first)),
             media_type=JSON,
         )
     taken, more = await found.take(min(limit, LIST_LIMIT_MAX))
     token = Continue(own, revision, taken[-1].namespace, taken[-1].name).token() if more else None
     body = list_head(list_kind, revision, token) + items(taken) + b"]}"
-    return json_response(body, first, etag=f'W/"{first}"')
+    return json_response(body, first, etag=_list_tag(request, first))
+
+
+async def _unchanged_list(
+    request: AnyRequest, services: Services, kind: str
+) -> Response[bytes] | None:
+    """A 304 if nothing of the cluster has changed since the list that the client has.
+
+    Lists whose objects also change without a revision are never unchanged.
+    """
+    if kind == EVENT_KIND or services.is_computed(kind) or header(request, "if-none-match") is None:
+        return None
+    head = await services.reads.head(request.path_params["cluster"])
+    return not_modified(request, _list_tag(request, head.revision), head.revision)
+
+
+def _list_tag(request: AnyRequest, revision: int) -> str:
+    """The entity tag of a list: it is another one for callers who see other namespaces."""
+    seen = visibility_of(request)
+    if seen is None:
+        return f'W/"{revision}"'
+    names = ",".join(sorted(seen)).encode()
+    return f'W/"{revision}-{sha256(names).hexdigest()[:16]}"'
 
 
 async def put_object(
@@ -228,7 +265,7 @@ async def delete_object(
     """Remove an object at once; the answer is what it was."""
     query(request)
     namespace, name = _place(request)
-    options = await _delete_options(request, services)
+    options = await delete_options(request, services)
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
         DeleteObject(
@@ -335,7 +372,8 @@ def _named(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-async def _delete_options(request: AnyRequest, services: Services) -> wire.DeletePreconditions:
+async def delete_options(request: AnyRequest, services: Services) -> wire.DeletePreconditions:
+    """The preconditions in the body of a request to delete; none if it has no body."""
     media_type(request)
     body = await services.bodies.read(request)
     if not body.strip():

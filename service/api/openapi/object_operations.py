@@ -16,9 +16,37 @@ from service.api.openapi.operations import (
     Operation,
     Parameter,
 )
+from service.api.problems import Problem
 from service.model.principals import Verb
+from service.scheduler.protocol.answers import DeletionResult
 
 CLUSTER_PATH = "/v1/clusters/{cluster:str}"
+
+
+class DeletionCommit(msgspec.Struct, frozen=True, kw_only=True):
+    """One commit of a deletion of many objects."""
+
+    revision: int
+    """The revision of its last change."""
+    deleted: int
+    """How many objects it deleted."""
+
+
+class Deletions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of a deletion of many objects."""
+
+    revision: int
+    """The cluster's revision after the last commit."""
+    deleted: int
+    """How many objects were deleted."""
+    remaining: int
+    """How many more pass the filters and were not looked at."""
+    commits: list[DeletionCommit]
+    """Each commit that was made, in their order."""
+    results: list[DeletionResult]
+    """What became of each object, by namespace and name."""
+    problem: Problem | msgspec.UnsetType = msgspec.UNSET
+    """Why the server could not go on; absent if it could."""
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +59,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     list_type: type[msgspec.Struct]
     example: Mapping[str, Any]
     list_parameters: Sequence[Parameter] = ()
+    indexed: bool = False
+    """Whether lists with filters are read from the replica."""
     computed: bool = False
     """Whether part of each object is not stored but computed for each answer."""
     changed_by: Verb
@@ -94,7 +124,7 @@ IF_NONE_MATCH = Parameter(
 _IF_NONE_MATCH = Parameter(
     name="If-None-Match",
     place="header",
-    description="Answer 304 if the object's ETag is still one of these.",
+    description="Answer 304 if the ETag is still one of these.",
     example='"1042"',
 )
 LIMIT_AND_CONTINUE = (
@@ -105,8 +135,7 @@ LIMIT_AND_CONTINUE = (
     ),
     Parameter(name="continue", description="The `metadata.continue` of the page before."),
 )
-_LIST_PARAMETERS = (
-    *LIMIT_AND_CONTINUE,
+SELECTORS = (
     Parameter(
         name="labelSelector",
         description="Only objects with such labels, in Kubernetes' syntax.",
@@ -117,8 +146,8 @@ _LIST_PARAMETERS = (
         description="Only objects with such fields, in Kubernetes' syntax.",
         example="metadata.name=web-0",
     ),
-    MIN_REVISION,
 )
+_LIST_PARAMETERS = (*LIMIT_AND_CONTINUE, *SELECTORS, MIN_REVISION)
 POD_LIST_PARAMETERS = (
     Parameter(name="nodeName", description="Only pods on this node; empty: pending pods."),
     Parameter(name="phase", description="Only pods in this phase.", example="Running"),
@@ -128,6 +157,17 @@ POD_LIST_PARAMETERS = (
         example="namespaceSelector",
     ),
 )
+
+_SHORT_LISTS = tuple(
+    frozenset(names)
+    for names in (
+        {"nodeName"},
+        {"limit", "labelSelector"},
+        {"limit", "fieldSelector"},
+        {"limit", "phase"},
+    )
+)
+"""The filters of lists that are read from the replica of another worker; longer lists would have to be held there."""
 
 
 _FACTS = (
@@ -155,12 +195,18 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
         access=resource.reading,
         reads=True,
         decided=resource.computed,
+        decided_with=_SHORT_LISTS if resource.indexed else (),
         tag=resource.tag,
         summary=f"List the {resource.plural} of {scope}",
         description="By namespace and name. Pages show the present; `metadata.resourceVersion` "
         "stays the first page's, so that watching from it makes the list exact.",
-        parameters=(*_LIST_PARAMETERS, *resource.list_parameters),
-        answers={200: Body(types={JSON: resource.list_type}, description="The list.")},
+        parameters=(
+            *_LIST_PARAMETERS,
+            *resource.list_parameters,
+            *(() if resource.computed else (_IF_NONE_MATCH,)),
+        ),
+        answers={200: Body(types={JSON: resource.list_type}, description="The list.")}
+        | ({} if resource.computed else {304: Body(types={}, description="Unchanged.")}),
         problems=("RevisionNotReached",),
     )
 
@@ -268,4 +314,49 @@ def delete_operation(resource: Resource) -> Operation:
         ),
         answers={200: _one(resource, "The object as it was.")},
         problems=_WRITE_PROBLEMS,
+    )
+
+
+def delete_many_operation(
+    resource: Resource, key: Parameter, key_problems: Sequence[str], *, everywhere: bool = False
+) -> Operation:
+    """Declare how the objects of a kind that pass filters are deleted; `key` is the idempotency key."""
+    scoped = resource.namespaced and not everywhere
+    scope = "a namespace" if scoped else "the cluster"
+    infix = "Namespaced" if scoped else ""
+    return Operation(
+        id=f"delete{infix}{resource.kinds}",
+        access=resource.changing,
+        decided=True,
+        tag=resource.tag,
+        summary=f"Delete {resource.plural} of {scope}",
+        description=_with_facts(
+            resource,
+            "Deletes what passes the filters and the caller may read, by namespace and name, in commits of at most "
+            "1,000 objects, each of which is made as a whole. The answer tells of each object and each commit. An "
+            "object that has to stay is reported and the rest goes on. `remaining` says how many more pass: if it "
+            "is not 0, ask again. If the server cannot go on after some commits, `problem` says why.",
+        ),
+        parameters=(
+            *SELECTORS,
+            *resource.list_parameters,
+            Parameter(
+                name="all",
+                type=bool,
+                description="Has to be `true` where no filter is given: then all objects are meant.",
+            ),
+            Parameter(
+                name="limit",
+                type=int,
+                description="How many objects are deleted at most; `applyObjectsMax` is the most.",
+            ),
+            key,
+        ),
+        request=Body(
+            types={JSON: wire.DeleteOptions},
+            description="May be absent; preconditions are for single objects.",
+            required=False,
+        ),
+        answers={200: Body(types={JSON: Deletions}, description="What was deleted.")},
+        problems=("Conflict", *key_problems),
     )

@@ -64,6 +64,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its answers have an entity tag though they are not about a cluster; those that are have one."""
     decided: bool = False
     """Whether it needs the cluster's replica, so that it is forwarded to the worker that has it (P19)."""
+    decided_with: Sequence[frozenset[str]] = ()
+    """Names of query parameters: a request that has all of one set needs the replica, too."""
     warns: bool = False
     """Whether it reads manifests, or acts on stored ones, so that its answers may have warnings."""
     problems: Sequence[str] = ()

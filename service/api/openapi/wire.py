@@ -602,6 +602,28 @@ class DeleteOptions(Value, frozen=True, kw_only=True):
     """Preconditions on the object; if one does not hold, nothing is deleted."""
 
 
+class StatusReport(Value, frozen=True, kw_only=True):
+    """What one pod's `status` has to be changed to."""
+
+    namespace: str = "default"
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    uid: str | None = None
+    """If given, its `metadata.uid` has to be this one."""
+    resource_version: str | None = None
+    """If given, its `metadata.resourceVersion` has to be this one."""
+    status: dict[str, Any]
+    """A merge patch of its status: fields that are absent stay, null removes a field."""
+
+
+class StatusReports(Value, frozen=True, kw_only=True):
+    """Reports on many pods."""
+
+    items: list[StatusReport]
+    """One for each pod; for one pod there may be several, which count in their order."""
+
+
 class Eviction(Value, frozen=True, kw_only=True):
     """A Kubernetes policy/v1 Eviction; which pod is meant is in the path."""
 

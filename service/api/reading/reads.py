@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 from typing_extensions import override
@@ -36,8 +36,16 @@ BATCH_ROWS = 1_000
 """How many rows a list reads at once; each batch shows the state at the time when it is read."""
 _POLL_SECONDS = 0.05
 
+
+class Position(NamedTuple):
+    """A cluster by its id, and where its log ends."""
+
+    cluster_id: int
+    head: Head
+
+
 T = TypeVar("T")
-Answer = TypeVar("Answer", ObjectRead, ObjectPage, EventPage)
+Answer = TypeVar("Answer", ObjectRead, ObjectPage, EventPage, Position)
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,6 +209,14 @@ class ClusterReads:
             )
 
         return await self._reading(cluster, read, wanted.at_least)
+
+    async def position(self, cluster: str, *, at_least: int = 0) -> Position:
+        """The id of the cluster that has this name, and its head at revision `at_least` or later."""
+
+        async def read(cluster_id: int) -> Position:
+            return Position(cluster_id, await self.store.head(cluster_id))
+
+        return await self._reading(cluster, read, at_least)
 
     async def head(self, cluster: str) -> Head:
         """The head of a cluster's log."""

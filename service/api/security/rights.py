@@ -14,7 +14,7 @@ from service.model.errors import Forbidden
 from service.model.manifest import Applicable, PriorityClassManifest
 from service.model.principals import Verb
 from service.scheduler.protocol.callers import Caller
-from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.intents import Deletion, PlacePods, StatusReport
 
 _CHANGED_BY: Mapping[str, tuple[Verb, ...]] = {
     PriorityClassManifest.kind: ("configure",),
@@ -81,8 +81,8 @@ def require_pruning(caller: Caller, kinds: Iterable[str]) -> None:
         _require(caller, _CHANGED_BY[kind], None, f"prune={kind}")
 
 
-def refusal(caller: Caller, each: Applicable) -> Forbidden | None:
-    """The error if the caller may not write an object, else None."""
+def refusal(caller: Caller, each: Applicable | Deletion | StatusReport) -> Forbidden | None:
+    """The error if the caller may not write or delete an object, or report on it, else None."""
     try:
         require_any(
             caller.principal, _CHANGED_BY[each.kind], caller.cluster, each.namespace or None
@@ -90,6 +90,14 @@ def refusal(caller: Caller, each: Applicable) -> Forbidden | None:
     except Forbidden as forbidden:
         return forbidden
     return None
+
+
+def deletable_in(caller: Caller, kind: str) -> frozenset[str] | None:
+    """The namespaces where the caller may delete objects of a kind, if nothing stored forbids it; None: everywhere."""
+    names = [caller.principal.namespaces(verb, caller.cluster) for verb in _CHANGED_BY[kind]]
+    if None in names:
+        return None
+    return frozenset().union(*(each for each in names if each is not None))
 
 
 def require_force(caller: Caller, namespace: str) -> None:

@@ -57,7 +57,7 @@ OTHER = "a pod of another tenant"
 A_VOLUME = "volume"
 """The word that replaces the name of a PersistentVolume, which only those see who see everything."""
 
-_EVERYBODYS = frozenset(
+EVERYBODYS = frozenset(
     {"Node", CLUSTER_KIND, *(each.kind for each in KEPT_KINDS.values() if each.everybodys)}
 )
 _NAMESPACE = "Namespace"
@@ -125,14 +125,14 @@ def require_sight(request: AnyRequest, kind: str, namespace: str, name: str) -> 
         Forbidden: the object is, or is in, a namespace that the caller may not read, or only those
             see it who may read all of the cluster; whether it exists or not.
     """
-    if kind not in _EVERYBODYS:
+    if kind not in EVERYBODYS:
         where = name if kind == _NAMESPACE else namespace or None
         require(caller_of(request.scope), "read", request.path_params["cluster"], where)
 
 
 def sees(visibility: Visibility, kind: str, namespace: str, name: str) -> bool:
     """Whether an object is shown to a caller who sees so much."""
-    if visibility is None or kind in _EVERYBODYS:
+    if visibility is None or kind in EVERYBODYS:
         return True
     return (name if kind == _NAMESPACE else namespace) in visibility
 
@@ -156,7 +156,7 @@ async def seen_batches(
     Namespaces are read one by one, so that neither the time nor the number of batches gives a hint
     of objects in other namespaces.
     """
-    if visibility is None or kind in _EVERYBODYS:
+    if visibility is None or kind in EVERYBODYS:
         parts: Sequence[Wanted] = [wanted]
     else:
         parts = _parts(kind, wanted, visibility)

@@ -30,6 +30,7 @@ from service.model.log import (
     ReplicaState,
 )
 from service.model.manifest import TemplateCache
+from service.model.object_filters import ObjectFilter
 from service.scheduler.commit.batch import Batch
 from service.scheduler.commit.committer import Announce, Committer
 from service.scheduler.commit.decider import Decider
@@ -42,6 +43,7 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.replica.follower import Follower, Observer
 from service.scheduler.replica.lag import Lag
+from service.scheduler.replica.replica import Stored
 
 _log = logging.getLogger(__name__)
 
@@ -136,6 +138,25 @@ class ClusterLoop:
         self._behind = True
         self._wake.set()
         return True
+
+    async def committed(
+        self, head: Head, kind: str, wanted: ObjectFilter, namespace: str | None
+    ) -> tuple[Head, Sequence[Stored]] | None:
+        """Return pods or nodes that may pass a filter, all at one head that is `head` or later.
+
+        None: they are not in memory at such a head, and did not get there in a short time.
+        """
+        follower = self.follower
+        if follower.committed.revision < head.revision:
+            self.hear(head)
+        if not await follower.committed.reach(head.revision, self._limits.list_wait_seconds):
+            return None
+        replica, known = follower.replica, follower.head
+        if replica is None or known is None or known.revision < head.revision:
+            return None
+        if known.revision == head.revision and known.tip != head.tip:
+            return None
+        return known, follower.committed.candidates(replica, kind, wanted, namespace)
 
     def stop(self) -> None:
         """Have the loop end as soon as every request is answered."""

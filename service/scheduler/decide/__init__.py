@@ -19,7 +19,9 @@ from service.scheduler.decide.stored_objects import delete_object, put_object
 from service.scheduler.decide.writing.applying import apply_lines, apply_objects
 from service.scheduler.decide.writing.binding import bind_pod, evict_pod
 from service.scheduler.decide.writing.config import patch_config, put_config
+from service.scheduler.decide.writing.deletions import delete_objects
 from service.scheduler.decide.writing.patching import patch_object
+from service.scheduler.decide.writing.status_reports import report_statuses
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import (
     ApplyLines,
@@ -27,6 +29,7 @@ from service.scheduler.protocol.intents import (
     BindPod,
     ConfirmBinding,
     DeleteObject,
+    DeleteObjects,
     EvictPod,
     EvictViolating,
     ExplainPod,
@@ -40,6 +43,7 @@ from service.scheduler.protocol.intents import (
     ReadComputed,
     ReadTopology,
     ReadViolations,
+    ReportStatus,
 )
 
 __all__ = ["DECISIONS", "decide", "is_advisory"]
@@ -48,6 +52,8 @@ DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any
     PutObject: at_once(put_object),
     PatchObject: at_once(patch_object),
     DeleteObject: at_once(delete_object),
+    DeleteObjects: delete_objects,
+    ReportStatus: report_statuses,
     ApplyObjects: apply_objects,
     ApplyLines: apply_lines,
     PutConfig: at_once(put_config),

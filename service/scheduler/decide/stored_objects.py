@@ -103,16 +103,40 @@ def delete_object(context: DecisionContext, intent: DeleteObject) -> ObjectAnswe
         Forbidden: it is a pod, and the caller may not delete this one.
         Conflict: it is a claim that was bound here, and a pod on a node uses it.
     """
-    stored = context.replica.get(intent.kind, intent.namespace, intent.name)
-    if stored is None and (intent.kind, intent.name) == ("Namespace", DEFAULT_NAMESPACE):
+    meant = intent.preconditions
+    stored = stored_as_meant(context, intent.kind, intent.namespace, intent.name, meant)
+    last = answer_with(context, stored)
+    delete_stored(context, stored, intent.caller)
+    return replace(last, revision=context.replica.revision)
+
+
+def stored_as_meant(
+    context: DecisionContext, kind: str, namespace: str, name: str, preconditions: Preconditions
+) -> Stored:
+    """Return the stored object that a request is about.
+
+    Raises:
+        NotFound: there is no such object.
+        RevisionConflict, PreconditionFailed: it is not the one that was meant.
+    """
+    stored = context.replica.get(kind, namespace, name)
+    if stored is None and (kind, name) == ("Namespace", DEFAULT_NAMESPACE):
         stored = _unstored_default(context)
     if stored is None:
-        raise missing(intent.kind, intent.namespace, intent.name)
-    check_preconditions(intent.preconditions, stored)
-    last = answer_with(context, stored)
+        raise missing(kind, namespace, name)
+    check_preconditions(preconditions, stored)
+    return stored
+
+
+def delete_stored(context: DecisionContext, stored: Stored, caller: Caller) -> None:
+    """Delete an object, or a namespace with all that is in it, if it can be deleted now.
+
+    Raises:
+        Forbidden: it is a pod, and the caller may not delete this one.
+        Conflict: it is a claim that was bound here, and a pod on a node uses it.
+    """
     refuse_while_in_use(context, stored.manifest)
-    remove(context, stored, intent.caller)
-    return replace(last, revision=context.replica.revision)
+    remove(context, stored, caller)
 
 
 def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:

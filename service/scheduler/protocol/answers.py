@@ -59,28 +59,80 @@ class ApplyAnswer(WriteAnswer, frozen=True, kw_only=True):
     """Objects that were removed."""
 
 
-LineOutcome = Literal["Created", "Changed", "Unchanged", "Invalid", "Denied", "Forbidden"]
+DeletionOutcome = Literal["Deleted", "Conflict", "Forbidden"]
+
+
+class DeletionResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What became of one object that was to be deleted."""
+
+    namespace: str | None
+    """Namespace of the object; null where its kind has none."""
+    name: str
+    """Name of the object."""
+    uid: str
+    """Its `metadata.uid`."""
+    result: DeletionOutcome
+    """Conflict: it cannot be deleted now. Forbidden: the caller may not delete it."""
+    revision: int | None
+    """The revision of the deletion; null if the object is still there."""
+    message: str | None = None
+    """Why it is still there."""
+
+
+class DeletionsAnswer(Answer, frozen=True, kw_only=True):
+    """What became of objects that were to be deleted, by namespace and name."""
+
+    results: list[DeletionResult]
+    remaining: int
+    """How many more pass the filter and were not looked at."""
+
+    @property
+    def last(self) -> tuple[str, str] | None:
+        """Namespace and name of the last object that was looked at."""
+        if not self.results:
+            return None
+        return self.results[-1].namespace or "", self.results[-1].name
+
+
+LineOutcome = Literal[
+    "Created",
+    "Changed",
+    "Unchanged",
+    "Deleted",
+    "NotFound",
+    "Conflict",
+    "Invalid",
+    "Denied",
+    "Forbidden",
+]
 
 
 class LineResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What became of one line of an NDJSON `apply`; lines count from 1."""
+    """What became of one line of an NDJSON `apply`, or of one report; they count from 1."""
 
     line: int
+    """Number of the line or report."""
     kind: str | None
+    """Kind of the object; null if it cannot be read."""
     namespace: str | None
+    """Namespace of the object; null if it has none, or it cannot be read."""
     name: str | None
+    """Name of the object; null if it cannot be read."""
     result: LineOutcome
+    """What became of it."""
     revision: int | None
     """The revision of the line's change, or the one that last changed the object if none was needed."""
     errors: list[FieldError] = []
+    """Why nothing became of it."""
     warnings: list[FieldWarning] | msgspec.UnsetType = msgspec.UNSET
     """Fields of the line's object that are passed over; absent if there are none."""
 
 
 class LinesAnswer(Answer, frozen=True, kw_only=True):
-    """What became of some lines of an NDJSON `apply`, in their order."""
+    """What became of some lines of an NDJSON `apply`, or of some reports, in their order."""
 
     results: list[LineResult]
+    """What became of each."""
 
 
 class TopologyDomain(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -6,13 +6,14 @@ Whether an intent can be carried out depends on the cluster's state, and is deci
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
 
 from service.model.config import PreemptionScope
 from service.model.errors import Forbidden, InvalidManifest
 from service.model.manifest import AnyManifest, Applicable, PodManifest
+from service.model.object_filters import ObjectFilter
 from service.model.patches import PatchType
 from service.scheduler.protocol.answers import (
     Answer,
@@ -20,6 +21,7 @@ from service.scheduler.protocol.answers import (
     ComputedAnswer,
     ConfigAnswer,
     ConfirmationAnswer,
+    DeletionsAnswer,
     EvictionsAnswer,
     LinesAnswer,
     ObjectAnswer,
@@ -91,6 +93,26 @@ class DeleteObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
     caller: Caller = ANYBODY
 
 
+class DeleteObjects(Intent[DeletionsAnswer], frozen=True, kw_only=True):
+    """Delete some of the objects of a kind that pass a filter, by namespace and name, in one commit.
+
+    Of those that the caller may not delete, and those that cannot be deleted now, the answer tells;
+    they stop no other.
+    """
+
+    kind: str
+    wanted: ObjectFilter
+    namespaces: frozenset[str] | None = None
+    """Where to look; None: everywhere."""
+    deletable: frozenset[str] | None = None
+    """The namespaces where the caller may delete objects of this kind; None: everywhere."""
+    after: tuple[str, str] | None = None
+    """A namespace and name; objects up to and including this one are left alone."""
+    count: int
+    """How many objects are looked at, at most."""
+    caller: Caller = ANYBODY
+
+
 class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
     """Put all objects of a `List` in one commit, or none; a PriorityClass changes the configuration.
 
@@ -103,11 +125,20 @@ class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
     caller: Caller = ANYBODY
 
 
+class Deletion(msgspec.Struct, frozen=True, kw_only=True):
+    """An object that a line wants deleted, if it is the one that was meant."""
+
+    kind: str
+    namespace: str = ""
+    name: str
+    preconditions: Preconditions = NO_PRECONDITIONS
+
+
 class ApplyLine(msgspec.Struct, frozen=True, kw_only=True):
     """One line of NDJSON: the object, or the error that it is not valid or may not be written."""
 
     line: int
-    object: Applicable | InvalidManifest | Forbidden
+    object: Applicable | Deletion | InvalidManifest | Forbidden
     kind: str | None = None
     """The kind that a bad line names, as far as it can be read; a good line has it in its object."""
     namespace: str | None = None
@@ -115,9 +146,37 @@ class ApplyLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApplyLines(Intent[LinesAnswer], frozen=True, kw_only=True):
-    """Put some objects in one commit; bad lines are reported, and stop no other."""
+    """Put or delete some objects in one commit; bad lines are reported, and stop no other."""
 
     lines: tuple[ApplyLine, ...]
+    caller: Caller = ANYBODY
+
+
+class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A merge patch (RFC 7396) of the status of a pod, if it is the one that was meant."""
+
+    kind: ClassVar[str] = PodManifest.kind
+    namespace: str
+    name: str
+    status: bytes
+    """A JSON object, compact."""
+    preconditions: Preconditions = NO_PRECONDITIONS
+
+
+class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One report, or the error that it is not valid or may not be made; they count from 1."""
+
+    line: int
+    report: StatusReport | InvalidManifest | Forbidden
+    namespace: str | None = None
+    """The namespace that a bad report names, as far as it can be read; likewise its `name`."""
+    name: str | None = None
+
+
+class ReportStatus(Intent[LinesAnswer], frozen=True, kw_only=True):
+    """Change the status of some pods in one commit; bad reports are told of, and stop no other."""
+
+    lines: tuple[ReportLine, ...]
     caller: Caller = ANYBODY
 
 

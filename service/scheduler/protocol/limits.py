@@ -39,6 +39,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many objects one `List` of `apply` may have."""
     explained_pairs_max: int = 2_000_000
     """How many pairs of a pod and a node one request may have explained in full."""
+    list_wait_seconds: float = 0.25
+    """How long a list with filters waits for the replica; then it reads the tables."""
     watchers_max: int = 1_000
     """How many watches this process may have; more are refused as Overloaded."""
     watchers_of_one_max: int = 250

@@ -10,6 +10,7 @@ from service.model.log import Diverged, Head, LogPage
 from service.model.manifest import TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.replica.committed import CommittedObjects
 from service.scheduler.replica.loading import Loading
 from service.scheduler.replica.replica import Entry, Mark, Replica
 
@@ -53,12 +54,15 @@ class Follower:
         self._observer = observer
         self._loading: Loading[Replica] | None = None
         """A load that stopped because the database could not be reached, and will go on later."""
+        self.committed = CommittedObjects()
+        """Pods and nodes at `head`, without tentative changes."""
         self.replica: Replica | None = None
         self.head: Head | None = None
 
     def drop(self) -> None:
         """Give the replica up; the next `catch_up` loads a new one."""
         self.replica = self.head = self._loading = None
+        self.committed.drop()
 
     def settle(self, end: Mark, head: Head) -> None:
         """Note that the replica's changes up to `end` are committed, and that `head` is theirs."""
@@ -105,8 +109,14 @@ class Follower:
             self._loading = loading
             raise
         self.replica, self.head = replica, head
-        replica.on_settled = self._observer.settled
+        replica.on_settled = self._settled
+        self.committed.loaded(replica)
         self._observer.loaded(replica)
+
+    def _settled(self, entries: Sequence[Entry]) -> None:
+        assert self.replica is not None
+        self.committed.settled(entries, self.replica.committed_revision)
+        self._observer.settled(entries)
 
     def _new_loading(self) -> Loading[Replica]:
         return Loading(

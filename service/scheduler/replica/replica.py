@@ -117,6 +117,10 @@ class Replica:
         """Namespace and name of all objects of a kind, in no order."""
         return tuple(self._objects.get(kind, ()))
 
+    def all_of(self, kind: str) -> Sequence[Stored]:
+        """All objects of a kind, in no order."""
+        return tuple(self._objects.get(kind, {}).values())
+
     def pending_pods(self) -> Iterator[PodManifest]:
         """All pods without a node, in no order."""
         for stored in self._objects.get("Pod", {}).values():
@@ -207,6 +211,10 @@ class Replica:
     def mark(self) -> Mark:
         """The present moment, for `undo` and `settle`."""
         return Mark(self._settled + len(self._journal), self.cluster.position, self.revision)
+
+    def tentative(self) -> Sequence[Entry]:
+        """The changes that are not known to be in the log, the oldest first."""
+        return tuple(self._journal)
 
     def since(self, mark: Mark) -> list[Entry]:
         """The changes made after a moment."""

@@ -175,8 +175,13 @@ async def test_p19_what_takes_the_replica_is_decided_by_the_lease_holder(home, o
     await calls.patch(CLUSTER, json={"config": {"hardPodAffinityWeight": 3}})
     await calls.post(f"{CLUSTER}/apply", json={"kind": "List", "items": [node("n2")]})
     await calls.get(f"{CLUSTER}/namespaces/shop/resourcequotas")
+    for query in ("nodeName=n", "phase=Pending&limit=5", "limit=5&labelSelector=a%3Db"):
+        listed = (await calls.get(f"{CLUSTER}/pods?{query}")).json()["items"]
+        assert [each["metadata"]["name"] for each in listed] == ["p"]
+    await calls.post(f"{CLUSTER}/pods/statuses", json={"items": []})
     await calls.delete(item)
-    assert len(home.decided) == 11
+    await calls.delete(f"{CLUSTER}/pods?all=true")
+    assert len(home.decided) == 16
     assert other.scheduler.replicas() == {}
 
 
@@ -184,6 +189,10 @@ async def test_p19_what_is_read_from_the_tables_or_streams_stays(home, other):
     calls = other.client
     assert (await calls.get(f"{CLUSTER}/nodes/n")).json()["metadata"]["name"] == "n"
     assert (await calls.get(f"{CLUSTER}/nodes")).status_code == 200
+    assert (await calls.get(f"{CLUSTER}/nodes?limit=5")).status_code == 200
+    for query in ("labelSelector=a", "labelSelector=!a"):
+        listed = (await calls.get(f"{CLUSTER}/nodes?{query}")).json()["items"]
+        assert len(listed) == (query == "labelSelector=!a")
     assert (await calls.get(CLUSTER)).status_code == 200
     assert (await calls.get("/v1/clusters")).status_code == 200
     lines = {"content": b'{"kind":"Node","metadata":{"name":"n3"}}', "headers": {}}

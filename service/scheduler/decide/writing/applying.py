@@ -1,22 +1,33 @@
 """Applying many objects at once."""
 
 from collections import Counter
+from functools import partial
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest
-from service.model.field_warnings import FieldWarning, FieldWarnings, WarningList
 from service.model.manifest import Applicable, PriorityClassManifest
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.passed_over import warnings_of_written
-from service.scheduler.decide.stored_objects import Written, remove, upsert
+from service.scheduler.decide.stored_objects import (
+    Written,
+    delete_stored,
+    remove,
+    stored_as_meant,
+    upsert,
+)
 from service.scheduler.decide.writing.config import set_priority_class
-from service.scheduler.protocol.answers import ApplyAnswer, LineOutcome, LineResult, LinesAnswer
+from service.scheduler.decide.writing.line_results import (
+    STEP_OBJECTS,
+    Warnings,
+    WriteOutcome,
+    attempted,
+    refused,
+    told,
+)
+from service.scheduler.protocol.answers import ApplyAnswer, LineResult, LinesAnswer
 from service.scheduler.protocol.callers import Caller
-from service.scheduler.protocol.intents import ApplyLine, ApplyLines, ApplyObjects
-
-_STEP_OBJECTS = 50
-"""How many objects are written in one step, before other tasks may run."""
+from service.scheduler.protocol.intents import ApplyLine, ApplyLines, ApplyObjects, Deletion
 
 
 def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[ApplyAnswer]:
@@ -36,7 +47,7 @@ def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[Ap
         effects[written.effect] += 1
         context.warn(warnings_of_written(context, manifest), f"items[{index}]")
         replaced += written.replaced
-        if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
+        if index % STEP_OBJECTS == STEP_OBJECTS - 1:
             yield
     deleted = _prune(context, intent, newest)
     return ApplyAnswer(
@@ -50,11 +61,11 @@ def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[Ap
 
 
 def apply_lines(context: DecisionContext, intent: ApplyLines) -> Decision[LinesAnswer]:
-    """Create or change the object of each line; an error in one line stops no other."""
+    """Create, change or delete the object of each line; an error in one line stops no other."""
     results = []
     for index, line in enumerate(intent.lines):
         results.append(_line(context, line, intent.caller))
-        if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
+        if index % STEP_OBJECTS == STEP_OBJECTS - 1:
             yield
     return LinesAnswer(revision=context.replica.revision, results=results)
 
@@ -100,58 +111,33 @@ def _prune(context: DecisionContext, intent: ApplyObjects, newest: int) -> int:
 
 def _line(context: DecisionContext, line: ApplyLine, caller: Caller) -> LineResult:
     sent = line.object
-    if isinstance(sent, InvalidManifest):
-        return _refused(line, "Invalid", sent.errors)
-    if isinstance(sent, Forbidden):
-        return _refused(line, "Forbidden", _reason(sent))
-    result, revision, errors = _written(context, sent, caller)
+    warnings: Warnings = UNSET
+    if isinstance(sent, InvalidManifest | Forbidden):
+        named: ApplyLine | Applicable | Deletion = line
+        done = refused(sent)
+    elif isinstance(sent, Deletion):
+        named, done = sent, attempted(context, partial(_deleted, context, sent, caller))
+    else:
+        named, done = sent, attempted(context, partial(_applied, context, sent, caller))
+        warnings = UNSET if done.errors else told(warnings_of_written(context, sent))
     return LineResult(
         line=line.line,
-        kind=sent.kind,
-        namespace=sent.namespace or None,
-        name=sent.name,
-        result=result,
-        revision=revision,
-        errors=errors,
-        warnings=UNSET if errors else _told(warnings_of_written(context, sent)),
+        kind=named.kind,
+        namespace=named.namespace or None,
+        name=named.name,
+        result=done.result,
+        revision=done.revision,
+        errors=done.errors,
+        warnings=warnings,
     )
 
 
-def _refused(line: ApplyLine, result: LineOutcome, errors: list[FieldError]) -> LineResult:
-    return LineResult(
-        line=line.line,
-        kind=line.kind,
-        namespace=line.namespace,
-        name=line.name,
-        result=result,
-        revision=None,
-        errors=errors,
-    )
+def _applied(context: DecisionContext, sent: Applicable, caller: Caller) -> WriteOutcome:
+    written = _write(context, sent, caller)
+    return WriteOutcome(written.effect, written.stored.revision)
 
 
-def _told(found: FieldWarnings) -> list[FieldWarning] | UnsetType:
-    warnings = WarningList()
-    warnings.add(found)
-    return warnings.told()
-
-
-def _reason(forbidden: Forbidden) -> list[FieldError]:
-    return [FieldError("", forbidden.detail)]
-
-
-def _written(
-    context: DecisionContext, sent: Applicable, caller: Caller
-) -> tuple[LineOutcome, int | None, list[FieldError]]:
-    mark = context.replica.mark()
-    try:
-        written = _write(context, sent, caller)
-    except InvalidManifest as error:
-        context.replica.undo(mark)
-        return "Invalid", None, error.errors
-    except Denied as denied:
-        context.replica.undo(mark)
-        return "Denied", None, [FieldError("", f"{denied.reason}: {denied.detail}")]
-    except Forbidden as forbidden:
-        context.replica.undo(mark)
-        return "Forbidden", None, _reason(forbidden)
-    return written.effect, written.stored.revision, []
+def _deleted(context: DecisionContext, sent: Deletion, caller: Caller) -> WriteOutcome:
+    stored = stored_as_meant(context, sent.kind, sent.namespace, sent.name, sent.preconditions)
+    delete_stored(context, stored, caller)
+    return WriteOutcome("Deleted", context.replica.revision)

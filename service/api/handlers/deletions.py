@@ -1,0 +1,172 @@
+"""Deletes the objects of a kind that pass filters: a request makes one commit after the other."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from litestar import Response, delete
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+
+from service.api.bodies.filters import parse_filters
+from service.api.bodies.requests import AnyRequest, number, query, wrong_parameter
+from service.api.bodies.responses import encoded_response
+from service.api.handlers.objects import delete_options
+from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_chunk
+from service.api.openapi.access import require
+from service.api.openapi.object_operations import (
+    CLUSTER_PATH,
+    DeletionCommit,
+    Deletions,
+    Resource,
+    delete_many_operation,
+)
+from service.api.openapi.operations import described
+from service.api.openapi.resources import NAMESPACES, RESOURCES
+from service.api.problems import problem_of
+from service.api.security.callers import caller_of
+from service.api.security.rights import deciding_for, deletable_in
+from service.api.security.visibility import EVERYBODYS, visibility_of
+from service.api.services import Services
+from service.model.errors import FieldError, InvalidManifest, MoorageError
+from service.scheduler.protocol.answers import DeletionsAnswer
+from service.scheduler.protocol.intents import DeleteObjects
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(DeletionsAnswer)
+
+
+def _handlers(resource: Resource) -> list[HTTPRouteHandler]:
+    """The handlers of one kind; there is none for namespaces, as in Kubernetes: each has to be named."""
+    paths = {resource.collection: False}
+    if resource.namespaced:
+        paths[f"{CLUSTER_PATH}/{resource.plural}"] = True
+    return [_handler(resource, path, everywhere=everywhere) for path, everywhere in paths.items()]
+
+
+def _handler(resource: Resource, path: str, *, everywhere: bool) -> HTTPRouteHandler:
+    operation = delete_many_operation(
+        resource, IDEMPOTENCY_KEY, KEY_PROBLEMS, everywhere=everywhere
+    )
+
+    @delete(path, status_code=200, opt=described(operation))
+    async def handle(request: AnyRequest, services: NamedDependency[Services]) -> Response[Any]:
+        return await _delete_many(request, services, resource)
+
+    return handle
+
+
+async def _delete_many(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[bytes]:
+    parameters = query(request)
+    await _refuse_preconditions(request, services)
+    wanted = _intent(request, parameters, resource)
+    most = services.settings.apply_objects_max
+    limit = min(number(parameters, "limit", least=1) or most, most)
+    deletions = await _Commits(request, services, wanted, limit).run()
+    return encoded_response(deletions, deletions.revision)
+
+
+class _Commits:
+    """One request: it makes commits until nothing is left, enough was looked at, or one fails."""
+
+    def __init__(
+        self, request: AnyRequest, services: Services, wanted: DeleteObjects, limit: int
+    ) -> None:
+        self._request = request
+        self._services = services
+        self._wanted = wanted
+        self._room = limit
+        self._per_commit = services.settings.apply_lines_per_commit
+        self._answers: list[DeletionsAnswer] = []
+
+    async def run(self) -> Deletions:
+        """Make all commits.
+
+        Raises:
+            MoorageError: the first commit failed; if a later one does, the answer has the problem.
+        """
+        wanted, remaining = self._wanted, 1
+        while self._room and remaining:
+            wanted = msgspec.structs.replace(wanted, count=min(self._room, self._per_commit))
+            try:
+                answer = await self._commit(wanted)
+            except MoorageError as error:
+                if not self._answers:
+                    raise
+                return self._told(problem_of(error, self._request.scope["path"]))
+            self._answers.append(answer)
+            self._room -= len(answer.results)
+            remaining = answer.remaining
+            wanted = msgspec.structs.replace(wanted, after=answer.last)
+        return self._told()
+
+    async def _commit(self, wanted: DeleteObjects) -> DeletionsAnswer:
+        _, rendered = await submit_chunk(
+            self._request, self._services, wanted, b"", _rendered, chunk=len(self._answers)
+        )
+        return _decoder.decode(rendered.body)
+
+    def _told(self, problem: Any = msgspec.UNSET) -> Deletions:
+        commits = [
+            DeletionCommit(revision=each.revision, deleted=deleted)
+            for each in self._answers
+            if (deleted := sum(result.result == "Deleted" for result in each.results))
+        ]
+        return Deletions(
+            revision=self._answers[-1].revision,
+            deleted=sum(each.deleted for each in commits),
+            remaining=self._answers[-1].remaining,
+            commits=commits,
+            results=[result for each in self._answers for result in each.results],
+            problem=problem,
+        )
+
+
+def _rendered(answer: DeletionsAnswer) -> Rendered:
+    return Rendered(_encoder.encode(answer))
+
+
+def _intent(
+    request: AnyRequest, parameters: Mapping[str, str], resource: Resource
+) -> DeleteObjects:
+    wanted = parse_filters(resource.kind, parameters)
+    everything = parameters.get("all", "false")
+    if everything not in ("true", "false"):
+        raise wrong_parameter("all", "has to be true or false", everything)
+    if wanted.asks_nothing and everything == "false":
+        raise wrong_parameter("all", "has to be true to delete all, as there is no filter", "")
+    caller = deciding_for(request)
+    return DeleteObjects(
+        kind=resource.kind,
+        wanted=wanted,
+        namespaces=_namespaces(request, resource),
+        deletable=deletable_in(caller, resource.kind) if resource.namespaced else None,
+        count=1,
+        caller=caller,
+    )
+
+
+def _namespaces(request: AnyRequest, resource: Resource) -> frozenset[str] | None:
+    """The namespaces to look in: a filter may tell only of what the caller may read."""
+    namespace = request.path_params.get("namespace")
+    if namespace is not None:
+        require(caller_of(request.scope), "read", request.path_params["cluster"], namespace)
+        return frozenset({namespace})
+    return None if resource.kind in EVERYBODYS else visibility_of(request)
+
+
+async def _refuse_preconditions(request: AnyRequest, services: Services) -> None:
+    preconditions = await delete_options(request, services)
+    if preconditions.uid is not None or preconditions.resource_version is not None:
+        message = "are for single objects: name the object in the path"
+        raise InvalidManifest([FieldError("preconditions", message)])
+
+
+DELETION_HANDLERS = tuple(
+    handler
+    for resource in RESOURCES
+    if resource is not NAMESPACES
+    for handler in _handlers(resource)
+)

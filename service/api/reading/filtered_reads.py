@@ -1,0 +1,113 @@
+"""Reads lists with filters from the replica, in slices that keep nobody waiting, or else from the tables."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from heapq import merge
+
+from service.api.reading.reads import ClusterReads, Wanted
+from service.model.log import PAGE_BYTES_MAX, Head, ObjectPage, ObjectRow
+from service.model.object_filters import ObjectFilter
+from service.scheduler.replica.committed import INDEXED_KINDS
+from service.scheduler.replica.replica import Stored
+from service.scheduler.service import Scheduler
+
+__all__ = ["INDEXED_KINDS", "FilteredReads"]
+
+SLICE_SECONDS = 0.00025
+"""About how long a list occupies the event loop at a time: a decision meets several such slices on its way."""
+_LOOKS_BETWEEN = 20
+"""After how many objects the time is looked at."""
+_SORTED_AT_ONCE = 500
+_ROWS_AT_ONCE = 100
+"""How many objects are written in one slice."""
+
+
+class FilteredReads:
+    """It reads lists of one kind in place of `ClusterReads`, and leaves out what does not pass a filter.
+
+    `turns` lets one list of the process look through objects at a time, so that together they take
+    no longer slices than one.
+    """
+
+    def __init__(
+        self,
+        reads: ClusterReads,
+        scheduler: Scheduler,
+        turns: asyncio.Lock,
+        wanted: ObjectFilter,
+        passes: Callable[[bytes], bool],
+    ) -> None:
+        self._reads = reads
+        self._scheduler = scheduler
+        self._turns = turns
+        self._filter = wanted
+        self._passes = passes
+
+    async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
+        """The objects that pass, in batches: from the replica all at one revision."""
+        cluster_id, head = await self._reads.position(cluster, at_least=wanted.at_least)
+        found = await self._scheduler.committed(
+            cluster, cluster_id, head, kind, self._filter, wanted.namespace
+        )
+        if found is None:
+            async for page in self._reads.batches(cluster, kind, wanted):
+                yield ObjectPage(page.head, [row for row in page.rows if self._passes(row.body)])
+            return
+        head, candidates = found
+        async with self._turns:
+            runs = await self._sorted(candidates, wanted)
+        del candidates, found
+        async for page in _pages(head, runs, wanted.rows):
+            yield page
+
+    async def _sorted(self, candidates: Sequence[Stored], wanted: Wanted) -> list[list[Stored]]:
+        """The objects that pass and follow the key, in lists each of which is sorted."""
+        runs, run, clock = list[list[Stored]](), list[Stored](), asyncio.get_running_loop().time
+        end = clock() + SLICE_SECONDS
+        for index, stored in enumerate(candidates):
+            if self._is_wanted(stored, wanted):
+                run.append(stored)
+            if len(run) == _SORTED_AT_ONCE:
+                runs.append(sorted(run, key=_key))
+                run = []
+            if index % _LOOKS_BETWEEN == 0 and clock() >= end:
+                await asyncio.sleep(0)
+                end = clock() + SLICE_SECONDS
+        return [*runs, sorted(run, key=_key)]
+
+    def _is_wanted(self, stored: Stored, wanted: Wanted) -> bool:
+        if wanted.namespace not in (None, stored.manifest.namespace):
+            return False
+        if wanted.after is not None and _key(stored) <= wanted.after:
+            return False
+        return self._filter.passes(stored.manifest)
+
+
+async def _pages(head: Head, runs: list[list[Stored]], rows: int) -> AsyncIterator[ObjectPage]:
+    """Write the objects, some at a time; there is at least one page."""
+    batch, size, most = list[ObjectRow](), 0, min(rows, _ROWS_AT_ONCE)
+    for stored in merge(*runs, key=_key):
+        row = _row(stored)
+        batch.append(row)
+        size += len(row.body)
+        if len(batch) >= most or size >= PAGE_BYTES_MAX:
+            yield ObjectPage(head, batch)
+            batch, size = [], 0
+            await asyncio.sleep(0)
+    yield ObjectPage(head, batch)
+
+
+def _key(stored: Stored) -> tuple[str, str]:
+    return stored.manifest.namespace, stored.manifest.name
+
+
+def _row(stored: Stored) -> ObjectRow:
+    manifest = stored.manifest
+    return ObjectRow(
+        kind=manifest.kind,
+        namespace=manifest.namespace,
+        name=manifest.name,
+        uid=manifest.uid,
+        revision=stored.revision,
+        body=manifest.render(),
+    )

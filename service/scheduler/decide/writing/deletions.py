@@ -1,0 +1,77 @@
+"""Deleting many objects of a kind: those that pass a filter, in the order of their names."""
+
+from functools import partial
+from heapq import nsmallest
+
+from service.model.errors import Forbidden
+from service.scheduler.decide.context import Decision, DecisionContext, Steps
+from service.scheduler.decide.stored_objects import delete_stored
+from service.scheduler.decide.writing.line_results import STEP_OBJECTS, WriteOutcome, attempted
+from service.scheduler.protocol.answers import DeletionOutcome, DeletionResult, DeletionsAnswer
+from service.scheduler.protocol.intents import DeleteObjects
+from service.scheduler.replica.replica import Stored
+
+_STEP_LOOKS = 2_000
+"""How many objects are looked at in one step, before other tasks may run."""
+
+
+def delete_objects(context: DecisionContext, intent: DeleteObjects) -> Decision[DeletionsAnswer]:
+    """Delete the first objects that pass the filter; those that have to stay stop no other."""
+    found = yield from _found(context, intent)
+    chosen = nsmallest(intent.count, found, key=_name)
+    results = []
+    for index, stored in enumerate(chosen):
+        results.append(_result(context, intent, stored))
+        if index % STEP_OBJECTS == STEP_OBJECTS - 1:
+            yield
+    return DeletionsAnswer(
+        revision=context.replica.revision, results=results, remaining=len(found) - len(chosen)
+    )
+
+
+def _found(context: DecisionContext, intent: DeleteObjects) -> Steps[list[Stored]]:
+    found = []
+    for index, stored in enumerate(context.replica.all_of(intent.kind)):
+        if _is_meant(intent, stored):
+            found.append(stored)
+        if index % _STEP_LOOKS == _STEP_LOOKS - 1:
+            yield
+    return found
+
+
+def _is_meant(intent: DeleteObjects, stored: Stored) -> bool:
+    manifest = stored.manifest
+    if intent.namespaces is not None and manifest.namespace not in intent.namespaces:
+        return False
+    if intent.after is not None and _name(stored) <= intent.after:
+        return False
+    return intent.wanted.passes(manifest)
+
+
+def _name(stored: Stored) -> tuple[str, str]:
+    return stored.manifest.namespace, stored.manifest.name
+
+
+def _result(context: DecisionContext, intent: DeleteObjects, stored: Stored) -> DeletionResult:
+    manifest = stored.manifest
+    done = attempted(context, partial(_deleted, context, intent, stored))
+    outcome: DeletionOutcome = (
+        done.result if done.result in ("Deleted", "Conflict") else "Forbidden"
+    )
+    return DeletionResult(
+        namespace=manifest.namespace or None,
+        name=manifest.name,
+        uid=manifest.uid,
+        result=outcome,
+        revision=done.revision,
+        message=done.errors[0].message if done.errors else None,
+    )
+
+
+def _deleted(context: DecisionContext, intent: DeleteObjects, stored: Stored) -> WriteOutcome:
+    namespace = stored.manifest.namespace
+    if intent.deletable is not None and namespace not in intent.deletable:
+        who = intent.caller.principal.name
+        raise Forbidden(f"{who} may not change a {intent.kind} in the namespace {namespace}.")
+    delete_stored(context, stored, intent.caller)
+    return WriteOutcome("Deleted", context.replica.revision)

@@ -1,0 +1,122 @@
+"""The pods and nodes of a replica without its tentative changes, for lists with filters.
+
+Nothing is kept before the first list asks, so a cluster that nobody lists in this way pays nothing.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from service.model.manifest import NodeManifest, PodManifest
+from service.model.object_filters import NODE_NAME, PHASE, ObjectFilter, phase_of
+from service.model.objects import ObjectName
+from service.scheduler.replica.replica import Entry, Replica, Stored
+
+INDEXED_KINDS = frozenset({PodManifest.kind, NodeManifest.kind})
+"""The kinds of which a cluster may have very many objects."""
+
+Group = tuple[str, ...]
+"""The kind of some objects and, after it, what they have in common: a namespace, a node, a phase or a label."""
+
+_NAMESPACE, _LABEL = "namespace", "label"
+_NOWHERE = -1
+"""The revision while there is no replica: no revision that anybody waits for is reached."""
+
+
+class CommittedObjects:
+    """Pods and nodes as the log has them at `revision`, in groups that filters ask for."""
+
+    def __init__(self) -> None:
+        self.revision = _NOWHERE
+        self._filled = False
+        self._groups: dict[Group, dict[ObjectName, Stored]] = {}
+        self._news = asyncio.Event()
+
+    def drop(self) -> None:
+        """Forget everything, as the replica is given up."""
+        self.revision, self._filled, self._groups = _NOWHERE, False, {}
+
+    def loaded(self, replica: Replica) -> None:
+        """Begin anew with a replica of which nothing is tentative."""
+        self.drop()
+        self._reached(replica.revision)
+
+    def settled(self, entries: Sequence[Entry], revision: int) -> None:
+        """Take in changes that are in the log, which is known up to this revision now."""
+        if self._filled:
+            for entry in entries:
+                if entry.kind in INDEXED_KINDS:
+                    self._change(entry.key, entry.before, entry.after)
+        self._reached(revision)
+
+    def _reached(self, revision: int) -> None:
+        self.revision = revision
+        told, self._news = self._news, asyncio.Event()
+        told.set()
+
+    async def reach(self, revision: int, seconds: float) -> bool:
+        """Wait a limited time for a revision, and return whether it is reached."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.revision < revision:
+                    await self._news.wait()
+        return self.revision >= revision
+
+    def candidates(
+        self, replica: Replica, kind: str, wanted: ObjectFilter, namespace: str | None
+    ) -> list[Stored]:
+        """Return all objects of a kind that may pass a filter, in no order, as they are at `revision`.
+
+        They are the smallest group that has all of these. `replica` is the one that was loaded last.
+        """
+        if not self._filled:
+            self._fill(replica)
+        nothing: Mapping[ObjectName, Stored] = {}
+        groups = [self._groups.get(each, nothing) for each in _asked(kind, wanted, namespace)]
+        return list(min(groups, key=len).values())
+
+    def _fill(self, replica: Replica) -> None:
+        self._filled = True
+        for kind in INDEXED_KINDS:
+            for stored in replica.all_of(kind):
+                self._change((stored.manifest.namespace, stored.manifest.name), None, stored)
+        for entry in reversed(replica.tentative()):
+            if entry.kind in INDEXED_KINDS:
+                self._change(entry.key, entry.after, entry.before)
+
+    def _change(self, key: ObjectName, before: Stored | None, after: Stored | None) -> None:
+        if before is not None:
+            for each in _groups_of(before):
+                group = self._groups[each]
+                del group[key]
+                if not group:  # groups come and go without end
+                    del self._groups[each]
+        if after is not None:
+            for each in _groups_of(after):
+                self._groups.setdefault(each, {})[key] = after
+
+
+def _groups_of(stored: Stored) -> Iterator[Group]:
+    """Return the groups that an object is in."""
+    manifest = stored.manifest
+    kind = manifest.kind
+    yield (kind,)
+    if isinstance(manifest, PodManifest):
+        yield kind, _NAMESPACE, manifest.namespace
+        yield kind, NODE_NAME, manifest.pod.node_name or ""
+        yield kind, PHASE, phase_of(manifest)
+    for key, value in manifest.labels.items():
+        yield kind, _LABEL, key, value
+
+
+def _asked(kind: str, wanted: ObjectFilter, namespace: str | None) -> Iterator[Group]:
+    """Return groups of which each has all objects that pass a filter."""
+    yield (kind,)
+    if namespace is not None:
+        yield kind, _NAMESPACE, namespace
+    for field in (NODE_NAME, PHASE):
+        if kind == PodManifest.kind and (value := wanted.required(field)) is not None:
+            yield kind, field, value
+    for each in (wanted.labels and wanted.labels.match_expressions) or ():
+        if each.operator == "In" and each.values and len(each.values) == 1:
+            yield kind, _LABEL, each.key, each.values[0]
