@@ -43,9 +43,9 @@ class Expression:
             value = answer.value()
             is_boolean = answer.type() == self._true_or_false
         except Exception as error:  # noqa: BLE001 - whatever it was, there is no answer
-            raise ExpressionError(_told(error)) from None
+            raise ExpressionError(told_of(error)) from None
         if not is_boolean:
-            raise ExpressionError(_told(value))
+            raise ExpressionError(told_of(value))
         return bool(value)
 
 
@@ -61,7 +61,7 @@ def compiled(text: str) -> Expression:
         expression = environment.compile(text)
         returned = expression.return_type()
     except Exception as error:  # noqa: BLE001 - whatever it was, it cannot be asked
-        raise ExpressionError(_told(error)) from None
+        raise ExpressionError(told_of(error)) from None
     if returned not in (cel.Type.BOOL, cel.Type.DYN):
         raise ExpressionError(f"must be true or false, not of type {returned.name()}")
     return Expression(expression, cel.Type.BOOL)
@@ -82,7 +82,7 @@ def _library() -> tuple[Any, Any]:
     return cel, cel.NewEnv(variables=dict.fromkeys(VARIABLES, cel.Type.DYN))
 
 
-def _told(error: object) -> str:
+def told_of(error: object) -> str:
     """Return the first line of what the library says, without what is the same in all of it."""
     first = str(error).strip().partition("\n")[0]
     for prefix in ("INVALID_ARGUMENT: ", "ERROR: ", "<input>:"):

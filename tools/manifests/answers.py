@@ -19,7 +19,7 @@ from service.model.field_warnings import PASSED_OVER, PassedOver
 from tools.manifests import versions
 from tools.manifests.versions import GROUPS
 
-Answer = Literal["honoured", "refused", "refused or warned", "warned", "kept", "undecided"]
+Answer = Literal["honoured", "refused", "honoured or not", "warned", "kept", "undecided"]
 
 KEPT = Path(__file__).with_name("kept.toml")
 
@@ -191,7 +191,7 @@ def _field(place: Place, name: str, read: versions.Fields, kept: Sequence[str]) 
 
 def _answer(place: Place, name: str, warning: PassedOver | None, *, is_kept: bool) -> Answer:
     if warning is not None:
-        return "refused or warned" if warning.refused_by else "warned"
+        return "honoured or not" if warning.setting else "warned"
     if is_kept:
         return "kept"
     if place.decoded is not None and name in _names(place.decoded):

@@ -115,8 +115,10 @@ def _row(field: Field) -> str:
 def _answer(field: Field) -> str:
     if field.warning is None:
         return field.answer
-    setting, told = field.warning.refused_by, f"warned: `{field.warning.code}`"
-    return f"refused, or with `{setting}: Ignore` {told}" if setting else told
+    setting, told = field.warning.setting, f"warned: `{field.warning.code}`"
+    if not setting:
+        return told
+    return f"honoured; with `{setting}: Refuse` refused, with `{setting}: Ignore` {told}"
 
 
 def _own() -> str:
