@@ -25,7 +25,7 @@ from service.model.devices import (
     ResourceSlice,
 )
 from service.model.kept_object import KeptKind, KeptObject
-from service.model.objects import NodeSelector, Partial
+from service.model.objects import NodeSelector, Partial, Strict
 from service.model.validation.devices import CLAIM, CLAIM_STATUS, CLASS, SLICE, TEMPLATE
 
 Text = str | int | float
@@ -52,6 +52,8 @@ class DeviceClassSpec(Partial, frozen=True, kw_only=True):
 
     selectors: tuple[DeviceSelector, ...] = ()
     """All of them have to select a device."""
+    config: tuple[object, ...] = ()
+    """What drivers are told of devices that are allocated by the class."""
 
 
 class DeviceClassBody(Partial, frozen=True, kw_only=True):
@@ -61,7 +63,7 @@ class DeviceClassBody(Partial, frozen=True, kw_only=True):
     """Which devices are of it."""
 
 
-class DeviceAttribute(Partial, frozen=True, kw_only=True):
+class DeviceAttribute(Strict, frozen=True, kw_only=True):
     """The value of an attribute; one of these."""
 
     number: int | None = msgspec.field(default=None, name="int")
@@ -192,6 +194,8 @@ class DeviceClaim(Partial, frozen=True, kw_only=True):
     """All of them have to be met."""
     constraints: tuple[DeviceConstraint, ...] = ()
     """All of them have to hold."""
+    config: tuple[object, ...] = ()
+    """What drivers are told of the devices, perhaps of those for some of the requests."""
 
 
 class ResourceClaimSpec(Partial, frozen=True, kw_only=True):

@@ -57,7 +57,7 @@ WARNINGS: Mapping[str, WarningKind] = {
         "allocate.",
     ),
     DEVICE_FIELD: WarningKind(
-        "is not read: in Kubernetes v1.35 the feature that it belongs to is off",
+        "is not read: in Kubernetes v1.35 the feature that it belongs to is off, or not there yet",
         "The field belongs to a feature of dynamic resource allocation that is off by default in "
         "Kubernetes v1.35: devices that share counters or can be allocated several times, taints and "
         "binding conditions of devices, nodes of single devices, devices as extended resources. It is "
@@ -245,15 +245,19 @@ _OF_PODS = {
     "spec.volumes[].persistentVolumeClaim": VOLUMES,
     "spec.volumes[].ephemeral": VOLUMES,
     **{f"spec.volumes[].{disk}": VOLUMES for disk in _DISKS},
-    "spec.containers[].resources.claims": DEVICE_CLAIMS,
-    "spec.initContainers[].resources.claims": DEVICE_CLAIMS,
     "spec.runtimeClassName": RUNTIME_CLASS,
     "status.resources": "PodResizeIgnored",
     "status.allocatedResources": "PodResizeIgnored",
-    "status.resourceClaimStatuses": DEVICE_CLAIMS,
     "status.extendedResourceClaimStatus": DEVICE_CLAIMS,
     "status.nodeAllocatableResourceClaimStatuses": DEVICE_CLAIMS,
 }
+
+_OF_DEVICES = (
+    "spec.resourceClaims",
+    "spec.containers[].resources.claims",
+    "spec.initContainers[].resources.claims",
+    "status.resourceClaimStatuses",
+)
 
 _OF_GROUPS = (
     "spec.parentCompositePodGroupName",
@@ -265,11 +269,15 @@ _OF_GROUPS = (
 _OF_SLICES = (
     "spec.perDeviceNodeSelection",
     "spec.sharedCounters",
+    "spec.devices[].allNodes",
     "spec.devices[].allowMultipleAllocations",
     "spec.devices[].bindingConditions",
     "spec.devices[].bindingFailureConditions",
     "spec.devices[].bindsToNode",
     "spec.devices[].consumesCounters",
+    "spec.devices[].nodeAllocatableResourceMappings",
+    "spec.devices[].nodeName",
+    "spec.devices[].nodeSelector",
     "spec.devices[].taints",
     "spec.devices[].capacity[*].requestPolicy",
 )
@@ -289,7 +297,7 @@ _NOT_KEPT = ("description", "metadata.labels", "metadata.annotations")
 
 PASSED_OVER: Sequence[PassedOver] = (
     *(PassedOver("Pod", path, code) for path, code in _OF_PODS.items()),
-    PassedOver("Pod", "spec.resourceClaims", DEVICE_CLAIMS, setting="deviceClaims"),
+    *(PassedOver("Pod", path, DEVICE_CLAIMS, setting="deviceClaims") for path in _OF_DEVICES),
     PassedOver("Pod", "spec.preemptionPolicy", PREEMPTION, _may_preempt),
     PassedOver("Node", "status.declaredFeatures", "DeclaredFeaturesIgnored"),
     PassedOver("Node", "spec.podPreemptionPolicy", PREEMPTION),

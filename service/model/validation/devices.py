@@ -113,7 +113,7 @@ def _expression(value: object, path: str, problems: Problems) -> None:
 _SELECTORS = _at_most(
     ITEMS_MAX, list_of(_in_part("cel", cel=_in_part("expression", expression=_expression)))
 )
-CLASS = _in_part(selectors=_SELECTORS)
+CLASS = _in_part(selectors=_SELECTORS, config=list_of(_in_part()))
 
 
 # Slices
