@@ -83,7 +83,7 @@ class DeviceCapacity(Partial, frozen=True, kw_only=True):
     """The quantity."""
 
 
-class SlicedDevice(Partial, frozen=True, kw_only=True):
+class SliceDevice(Partial, frozen=True, kw_only=True):
     """A device of a slice."""
 
     name: str
@@ -126,7 +126,7 @@ class ResourceSliceSpec(Partial, frozen=True, kw_only=True):
     """A slice with this field is passed over: the feature is off in Kubernetes v1.35."""
     shared_counters: tuple[object, ...] = ()
     """A slice with shared counters is passed over: the feature is off in Kubernetes v1.35."""
-    devices: tuple[SlicedDevice, ...] = ()
+    devices: tuple[SliceDevice, ...] = ()
     """The devices."""
 
 
@@ -308,7 +308,7 @@ def _slice(kept: KeptObject[ResourceSliceBody]) -> ResourceSlice:
     )
 
 
-def _device(device: SlicedDevice, driver: str) -> Device:
+def _device(device: SliceDevice, driver: str) -> Device:
     content = {"attributes": device.attributes, "capacity": device.capacity}
     return Device(
         name=device.name,

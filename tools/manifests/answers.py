@@ -144,7 +144,7 @@ PLACES: Sequence[Place] = (
     Place("DeviceClass", f"{DEVICES}DeviceClassSpec", "spec", device_kinds.DeviceClassSpec),
     Place("ResourceSlice", f"{DEVICES}ResourceSliceSpec", "spec", device_kinds.ResourceSliceSpec),
     Place("ResourceSlice", f"{DEVICES}ResourcePool", "spec.pool", device_kinds.ResourcePool),
-    Place("ResourceSlice", f"{DEVICES}Device", "spec.devices[]", device_kinds.SlicedDevice),
+    Place("ResourceSlice", f"{DEVICES}Device", "spec.devices[]", device_kinds.SliceDevice),
     Place(
         "ResourceSlice",
         f"{DEVICES}DeviceAttribute",

@@ -42,8 +42,8 @@ PodGroups and Workloads are those of `scheduling.k8s.io`: of v1alpha1 in 1.35, v
 v1alpha3 in 1.37. The final v1beta1 of 1.37 has not been read, only its types of July 2026, which
 have the fields of v1alpha3.
 Slices, classes and claims of devices are those of `resource.k8s.io/v1`. They are also taken as
-v1beta2, which has the same fields, and classes as v1beta1. A ResourceClaimTemplate has the fields of
-a claim's `spec` in its `spec.spec`, and they are answered alike.
+v1beta2, which has the same fields, and classes as v1beta1. A ResourceClaimTemplate has the fields
+of a claim's `spec` in its `spec.spec`, and they are answered alike.
 Of all objects name, namespace, labels and deletion are honoured; of a namespace nothing else is
 read.
 """
