@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from service.model.devices import Device
-from service.model.expressions import Expression, ExpressionError, told_of
+from service.model.expressions import ExpressionError, compiled_by
 from service.model.quantity import NANO, parse_quantity
 
 SELECTOR_LENGTH_MAX = 10 * 1024
@@ -48,15 +48,7 @@ class DeviceSelector:
         Raises:
             ExpressionError: it is none, names an unknown function, or is not true or false.
         """
-        cel, environment = _library()
-        try:
-            compiled = environment.compile(text)
-            returned = compiled.return_type()
-        except Exception as error:  # noqa: BLE001 - whatever it was, it cannot be asked
-            raise ExpressionError(told_of(error)) from None
-        if returned not in (cel.Type.BOOL, cel.Type.DYN):
-            raise ExpressionError(f"must be true or false, not of type {returned.name()}")
-        self._expression = Expression(compiled, cel.Type.BOOL)
+        self._expression = compiled_by(_library(), text)
         self._domains = _literals(_INDEX, text) - _literals(_IN_MAP, text)
         """What maps are asked for by name, which a device may not have."""
 

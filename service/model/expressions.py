@@ -43,9 +43,9 @@ class Expression:
             value = answer.value()
             is_boolean = answer.type() == self._true_or_false
         except Exception as error:  # noqa: BLE001 - whatever it was, there is no answer
-            raise ExpressionError(told_of(error)) from None
+            raise ExpressionError(_told(error)) from None
         if not is_boolean:
-            raise ExpressionError(told_of(value))
+            raise ExpressionError(_told(value))
         return bool(value)
 
 
@@ -56,12 +56,21 @@ def compiled(text: str) -> Expression:
     Raises:
         ExpressionError: it is no expression, names an unknown variable, or is not true or false.
     """
-    cel, environment = _library()
+    return compiled_by(_library(), text)
+
+
+def compiled_by(library: tuple[Any, Any], text: str) -> Expression:
+    """Compile an expression with the library and an environment of it, which has its variables.
+
+    Raises:
+        ExpressionError: it is no expression, names what the environment lacks, or is not true or false.
+    """
+    cel, environment = library
     try:
         expression = environment.compile(text)
         returned = expression.return_type()
     except Exception as error:  # noqa: BLE001 - whatever it was, it cannot be asked
-        raise ExpressionError(told_of(error)) from None
+        raise ExpressionError(_told(error)) from None
     if returned not in (cel.Type.BOOL, cel.Type.DYN):
         raise ExpressionError(f"must be true or false, not of type {returned.name()}")
     return Expression(expression, cel.Type.BOOL)
@@ -82,7 +91,7 @@ def _library() -> tuple[Any, Any]:
     return cel, cel.NewEnv(variables=dict.fromkeys(VARIABLES, cel.Type.DYN))
 
 
-def told_of(error: object) -> str:
+def _told(error: object) -> str:
     """Return the first line of what the library says, without what is the same in all of it."""
     first = str(error).strip().partition("\n")[0]
     for prefix in ("INVALID_ARGUMENT: ", "ERROR: ", "<input>:"):
