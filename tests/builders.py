@@ -111,6 +111,11 @@ class PodBuilder(Builder):
         source = {"persistentVolumeClaim": {"claimName": name}}
         return self._appended({"name": name, **source}, "spec", "volumes")
 
+    def devices(self, claim: str = "", template: str = "", name: str = "gpu") -> Self:
+        """Use devices: those of a claim, or of one that is made from a template."""
+        key = "resourceClaimName" if claim else "resourceClaimTemplateName"
+        return self._appended({"name": name, key: claim or template}, "spec", "resourceClaims")
+
     def on(self, node_name: str) -> Self:
         """Place the pod on a node; a pod that is still to be placed then accepts only this node."""
         copy, spec = self._changed("spec")
@@ -299,4 +304,65 @@ def volume(name: str, size: str = "1Gi", node: str = "", **spec: Any) -> ObjectB
     own = {"storageClassName": "local", "capacity": {"storage": size}, **affinity}
     return ObjectBuilder(
         apiVersion="v1", kind="PersistentVolume", metadata={"name": name}, spec=own | spec
+    )
+
+
+GPU = "gpu.example.com"
+"""A driver and a class of devices."""
+
+
+def device_class(name: str = GPU, expression: str = f'device.driver == "{GPU}"') -> ObjectBuilder:
+    """A class of the devices for which an expression is true."""
+    return ObjectBuilder(
+        apiVersion="resource.k8s.io/v1",
+        kind="DeviceClass",
+        metadata={"name": name},
+        spec={"selectors": [{"cel": {"expression": expression}}]},
+    )
+
+
+def resource_slice(node_name: str | None, *devices: Manifest, **spec: Any) -> ObjectBuilder:
+    """The devices of one node, or those that several reach by what `spec` says."""
+    name = node_name or "shared"
+    reached = {} if node_name is None else {"nodeName": node_name}
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    return ObjectBuilder(
+        apiVersion="resource.k8s.io/v1",
+        kind="ResourceSlice",
+        metadata={"name": name},
+        spec={"driver": GPU, "pool": pool, "devices": [*devices], **reached, **spec},
+    )
+
+
+def device(name: str, **attributes: str | int | bool) -> Manifest:
+    """A device of a slice."""
+    kinds = {bool: "bool", int: "int", str: "string"}
+    told = {key: {kinds[type(value)]: value} for key, value in attributes.items()}
+    return {"name": name, "attributes": told}
+
+
+def asking(
+    count: int = 1, *expressions: str, name: str = "gpu", class_name: str = GPU, **fields: Any
+) -> Manifest:
+    """A request of a claim for a number of devices."""
+    selectors = [{"cel": {"expression": each}} for each in expressions]
+    asked = {"deviceClassName": class_name, "count": count, "selectors": selectors, **fields}
+    return {"name": name, "exactly": asked}
+
+
+def device_claim(name: str, *requests: Manifest, **devices: Any) -> ObjectBuilder:
+    """A claim to devices in the namespace default; by default to one."""
+    return ObjectBuilder(
+        apiVersion="resource.k8s.io/v1",
+        kind="ResourceClaim",
+        metadata={"name": name, "namespace": "default"},
+        spec={"devices": {"requests": [*(requests or (asking(),))], **devices}},
+    )
+
+
+def claim_template(name: str, *requests: Manifest, **devices: Any) -> ObjectBuilder:
+    """A template of such claims."""
+    made = device_claim(name, *requests, **devices)
+    return ObjectBuilder(
+        made | {"kind": "ResourceClaimTemplate", "spec": {"spec": made["spec"]}},
     )

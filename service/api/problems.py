@@ -169,9 +169,16 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "DeviceClaimsRefused": ProblemKind(
         403,
         "The pod claims devices",
-        "`spec.resourceClaims` asks for devices (dynamic resource allocation), of which Moorage knows "
-        "nothing. With the cluster's setting `deviceClaims: Ignore` such a pod is placed as if it claimed "
-        "none, with a warning.",
+        "`spec.resourceClaims` asks for devices (dynamic resource allocation), and the cluster's setting "
+        "`deviceClaims` is `Refuse`. With `Allocate`, the default, such a pod is given its devices together "
+        "with its node; with `Ignore` it is placed as if it claimed none, with a warning.",
+    ),
+    "AdminAccessDenied": ProblemKind(
+        403,
+        "The namespace may not claim devices for administration",
+        "A request of a ResourceClaim or ResourceClaimTemplate has `adminAccess`, with which it is given "
+        "devices that others use. Kubernetes allows that only in namespaces with the label "
+        "`resource.kubernetes.io/admin-access: true`, and so does Moorage.",
     ),
     "PolicyDenied": ProblemKind(
         403,

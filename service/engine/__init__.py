@@ -7,6 +7,7 @@ from service.engine.group_placement import GroupPlacement, GroupRefusal, place_g
 from service.engine.placement import Placement, UnknownSchedulerError, place
 from service.engine.preemption.search import NoPreemption, Preemption, preempt
 from service.engine.preemption.victims import Victims
+from service.engine.questions.device_allocations import allocations_on
 from service.engine.questions.explanation import (
     Explanation,
     Summary,
@@ -19,6 +20,7 @@ from service.engine.questions.opportunity_cost import Extent, OpportunityCosts
 from service.engine.questions.plugin_timing import Execution, time_plugins
 from service.engine.questions.volume_bindings import PROVISION, bindings_on, user_of_claim
 from service.engine.refusal import Refusal
+from service.engine.state.pod_devices import DeviceUse, uses_of as device_uses
 from service.engine.state.within import GROUP_TOPOLOGY, Within, within_domain
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "PROVISION",
     "Cluster",
     "Colocation",
+    "DeviceUse",
     "Execution",
     "Explanation",
     "Extent",
@@ -40,8 +43,10 @@ __all__ = [
     "UnknownSchedulerError",
     "Victims",
     "Within",
+    "allocations_on",
     "bindings_on",
     "check",
+    "device_uses",
     "digest",
     "explain",
     "explain_node",

@@ -12,6 +12,7 @@ from service.engine.ranking.static_rows import StaticRows
 from service.engine.state.classes import MatchIndex, PodClass
 from service.engine.state.data_sets import DataSets
 from service.engine.state.default_spread import DefaultSelectors
+from service.engine.state.devices import DeviceTable, allocated
 from service.engine.state.importance import ImportanceTable, Placed
 from service.engine.state.kept_objects import KeptObjects
 from service.engine.state.matchers import Subject
@@ -21,6 +22,8 @@ from service.engine.state.templates import Compiler, Eligibilities, ObjectRules
 from service.engine.state.views import NodeViews
 from service.engine.state.volumes import VolumeTable
 from service.model.config import ClusterConfig
+from service.model.device_kinds import device_object
+from service.model.devices import ClaimAllocation, DeviceObject, ResourceClaim, nodes_of
 from service.model.kept_object import KeptObject
 from service.model.objects import (
     LabelSelector,
@@ -89,6 +92,8 @@ class Cluster:
         self._eligibilities = Eligibilities(self.nodes)
         self.volumes = VolumeTable(self.nodes)
         """The objects about volumes, and the placed pods that use them."""
+        self.devices = DeviceTable(self.nodes, self.config.device_search_steps)
+        """The objects about devices, and which are in use."""
         self.pipelines = pipelines_of(self.config)
         """The plugins of each profile, by its name."""
         self._compiler = Compiler(
@@ -97,7 +102,7 @@ class Cluster:
             self.nodes,
             self._match_index,
             self._eligibilities,
-            ObjectRules(self._selectors, self.volumes, DataSets(self.objects)),
+            ObjectRules(self._selectors, self.volumes, self.devices, DataSets(self.objects)),
         )
         self._classes_on: list[dict[PodClass, int]] = []
         self._row_caches: OrderedDict[tuple[NodeRules, Pipeline], RowCache] = OrderedDict()
@@ -105,7 +110,7 @@ class Cluster:
         self._sites: OrderedDict[tuple[Hashable, Pipeline], StaticRows] = OrderedDict()
         self._importance: ImportanceTable | None = None
         for kept in self.objects:
-            self._put_volume_object(kept)
+            self._enter_object(kept)
         for namespace in self._namespaces.values():
             self._match_index.relabel_namespace(namespace.name, dict(namespace.labels))
         for node in nodes:
@@ -178,6 +183,7 @@ class Cluster:
         self.nodes.forget(slot)
         self.nodes.describe(slot, node)
         self._eligibilities.enter(slot)
+        self.devices.touch(slot)
         self.recount(slot, 1)
 
     def delete_node(self, name: str) -> None:
@@ -194,6 +200,7 @@ class Cluster:
         self._eligibilities.leave(slot)
         self.nodes.remove(slot)
         self.volumes.limits.touch((slot,))
+        self.devices.touch(slot)
 
     def detach_pods(self, name: str, slot: int) -> None:
         """Stop counting the pods of a node that is about to be removed."""
@@ -207,6 +214,7 @@ class Cluster:
             self._eligibilities.resize()
         self._eligibilities.enter(slot)
         self.volumes.limits.touch((slot,))
+        self.devices.touch(slot)
 
     def recount(self, slot: int, sign: int) -> None:
         """Add a node's pods to the counters of its domains (`sign` = 1), or subtract them (-1)."""
@@ -249,12 +257,11 @@ class Cluster:
         before = self.objects.get(kind, *key)
         if kept is None:
             self.objects.delete(kind, *key)
-            removed = volume_object(before) if before is not None else None
-            if removed is not None:
-                self.volumes.remove(removed)
+            if before is not None:
+                self._leave_object(before)
         else:
             self.objects.put(kept)
-            self._put_volume_object(kept)
+            self._enter_object(kept)
         self._record(lambda: self._swap_object(kind, key, before))
         self._selectors.change(key, before, kept)
         self._compiler.reconsider(before, kept)
@@ -275,10 +282,45 @@ class Cluster:
         self._record(lambda: self.volumes.put(before))
         self.volumes.put(after)
 
-    def _put_volume_object(self, kept: KeptObject[Partial]) -> None:
-        new = volume_object(kept)
-        if new is not None:
-            self.volumes.put(new)
+    def assume_devices(self, pod: Pod, allocations: Iterable[ClaimAllocation]) -> None:
+        """Have the claims of a pod given their devices, until that is undone.
+
+        A claim that is still to be made has a name that no stored one can have.
+        """
+        for each in allocations:
+            name = f"{pod.name}/{each.pod_claim}" if each.claim is None else each.claim
+            before = self.devices.claims.get((pod.namespace, name))
+            claim = before or ResourceClaim(namespace=pod.namespace, name=name)
+            after = allocated(claim, each.grants, nodes_of(each.grants))
+            self._swap_assumed(after, before)
+
+    def forget_assumed_devices(self, pod: Pod) -> None:
+        """Have the claims gone, until that is undone, that were only assumed to be made for a pod."""
+        for each in pod.spec.resource_claims:
+            assumed = self.devices.claims.get((pod.namespace, f"{pod.name}/{each.name}"))
+            if assumed is not None:
+                self._swap_assumed(None, assumed)
+
+    def _swap_assumed(self, after: DeviceObject | None, before: DeviceObject | None) -> None:
+        self._record(lambda: self._swap_assumed(before, after))
+        if after is not None:
+            self.devices.put(after)
+        elif before is not None:
+            self.devices.remove(before)
+
+    def _enter_object(self, kept: KeptObject[Partial]) -> None:
+        volume, device = volume_object(kept), device_object(kept)
+        if volume is not None:
+            self.volumes.put(volume)
+        if device is not None:
+            self.devices.put(device)
+
+    def _leave_object(self, kept: KeptObject[Partial]) -> None:
+        volume, device = volume_object(kept), device_object(kept)
+        if volume is not None:
+            self.volumes.remove(volume)
+        if device is not None:
+            self.devices.remove(device)
 
     # Pods
 

@@ -31,6 +31,7 @@ def digest(cluster: Cluster) -> str:
         *_columns(cluster.nodes),
         *_ports(cluster.nodes),
         *_volumes(cluster),
+        *_devices(cluster),
         *_residents(cluster),
         *_nominations(cluster),
         *_Counted(cluster.nodes).lines(cluster.known_classes()),
@@ -78,6 +79,14 @@ def _volumes(cluster: Cluster) -> Iterator[bytes]:
     for key, slots in sorted(cluster.volumes.users()):
         named = sorted((_name(cluster.nodes, slot), pods) for slot, pods in slots.items())
         yield msgspec.json.encode((key, named))
+
+
+def _devices(cluster: Cluster) -> Iterator[bytes]:
+    """What is known of devices, and which of them are in use."""
+    for each in cluster.devices.objects():
+        yield type(each).__name__.encode() + msgspec.json.encode(each, order="deterministic")
+    for device, claims in sorted(cluster.devices.in_use.items()):
+        yield msgspec.json.encode((*device, claims))
 
 
 def _residents(cluster: Cluster) -> Iterator[bytes]:

@@ -31,6 +31,7 @@ from service.engine.placement import (
     relation_vetoes,
     unreserved,
 )
+from service.engine.questions.device_allocations import allocations_on
 from service.engine.questions.explanation import check
 from service.engine.questions.volume_bindings import assume_bindings, bindings_on
 from service.engine.ranking.candidates import Candidates
@@ -39,6 +40,7 @@ from service.engine.state.classes import PodClass
 from service.engine.state.rank_bits import VETO
 from service.engine.state.vetoes import Vetoes
 from service.engine.state.within import Within, within_domain
+from service.model.devices import ClaimAllocation
 from service.model.objects import Pod
 
 T = TypeVar("T")
@@ -132,6 +134,8 @@ class GroupSearch:
         self._classes = [cluster.class_of(pod) for pod in pods]
         self._bindings: dict[int, dict[str, str] | None] = {}
         """What the claims of each member got when it was bound last."""
+        self._devices: dict[int, list[ClaimAllocation] | None] = {}
+        """The same of its claims to devices."""
         self._start = cluster.mark()
         self._steps = self._steps_max = cluster.config.group_search_steps
         self._tried = 0
@@ -223,7 +227,7 @@ class GroupSearch:
             return None
         for index, hint in enumerate(hints):
             self._bind(index, hint)
-        if None in self._bindings.values():
+        if None in self._bindings.values() or None in self._devices.values():
             return None
         return (yield from self.checked(hints))
 
@@ -338,6 +342,7 @@ class GroupSearch:
                 yield
             mark = self._cluster.mark()
             self._cluster.delete_pod(pod.namespace, pod.name)
+            self._cluster.forget_assumed_devices(pod)
             answer = place(self._cluster, pod, name, self._within[index])
             if isinstance(answer, Refusal) or answer.node_name != name:
                 self._note(index, _broken_by_the_rest(name, check(self._cluster, pod, name)))
@@ -367,13 +372,17 @@ class GroupSearch:
         bindings = bindings_on(self._cluster, pod, node_name)
         assume_bindings(self._cluster, pod, node_name, bindings or {})
         self._bindings[index] = bindings
+        devices = allocations_on(self._cluster, pod, node_name)
+        self._cluster.assume_devices(pod, devices or ())
+        self._devices[index] = devices
         self._cluster.put_pod(replace(pod, node_name=node_name))
 
     def _with_bindings(self, found: Sequence[Placement]) -> Iterator[Placement]:
         """Add the bindings that were checked: in another order members could get others."""
         for index, placement in enumerate(found):
             bindings = self._bindings[index]
-            yield Placement(placement.node_name, placement.score, bindings)
+            devices = self._devices[index]
+            yield Placement(placement.node_name, placement.score, bindings, devices)
 
     def _node_name(self, slot: int) -> str:
         node = self._cluster.nodes.nodes[slot]

@@ -22,6 +22,7 @@ from service.engine.state.nodes import NodeTable
 from service.engine.state.rank_bits import TIE_BITS, VETO, tie_hash
 from service.engine.state.vetoes import Vetoes
 from service.engine.state.within import Within
+from service.model.devices import ClaimAllocation
 from service.model.objects import Pod
 
 
@@ -32,6 +33,8 @@ class Placement(NamedTuple):
     score: int
     bindings: Mapping[str, str] | None = None
     """Of a group's member: its claims to volumes, or `PROVISION`, that the group was checked with."""
+    devices: Sequence[ClaimAllocation] | None = None
+    """Of a group's member: what its claims to devices are given."""
 
 
 UNTOLD = Refusal("")

@@ -123,13 +123,16 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     profiles: tuple[Profile, ...] = ()
     """Scheduler profiles by `schedulerName`; `default-scheduler` always exists."""
 
-    device_claims: Literal["Refuse", "Ignore"] = "Refuse"
-    """Whether pods that claim devices (`resourceClaims`) are refused, or placed as if they did not."""
+    device_claims: Literal["Allocate", "Refuse", "Ignore"] = "Allocate"
+    """Whether pods that claim devices (`resourceClaims`) are given them, refused, or placed as if they
+    claimed none."""
     volumes: Literal["Honor", "Ignore"] = "Honor"
     """Whether the volumes of pods decide where they can go."""
 
     place_pending_pods: bool = True
     """Whether pods without a node are placed as soon as that is possible."""
+    device_search_steps: int = 5_000
+    """How many devices are tried on each node, at most, to find those that a pod claims."""
     group_search_steps: int = 10_000
     """After how many steps the search for a group's placement is given up."""
     priority_classes: dict[str, int | PriorityClassEntry] = msgspec.field(default_factory=dict)

@@ -56,7 +56,16 @@ def compiled(text: str) -> Expression:
     Raises:
         ExpressionError: it is no expression, names an unknown variable, or is not true or false.
     """
-    cel, environment = _library()
+    return compiled_by(_library(), text)
+
+
+def compiled_by(library: tuple[Any, Any], text: str) -> Expression:
+    """Compile an expression with the library and an environment of it, which has its variables.
+
+    Raises:
+        ExpressionError: it is no expression, names what the environment lacks, or is not true or false.
+    """
+    cel, environment = library
     try:
         expression = environment.compile(text)
         returned = expression.return_type()

@@ -25,6 +25,7 @@ VOLUMES = "VolumesIgnored"
 UNKNOWN_SCHEDULER = "UnknownScheduler"
 FEATURE_OFF = "FeatureOff"
 GROUP_FIELD = "GroupFieldIgnored"
+DEVICE_FIELD = "DeviceFieldIgnored"
 _MORE = "MoreWarnings"
 
 Json = Mapping[str, object]
@@ -48,10 +49,22 @@ WARNINGS: Mapping[str, WarningKind] = {
     ),
     DEVICE_CLAIMS: WarningKind(
         "is not read: no device is allocated to the pod",
-        "The pod claims devices (dynamic resource allocation), of which Moorage knows nothing. With the "
-        "cluster's setting `deviceClaims: Refuse`, the default, a pod that is to be placed is refused. "
-        "This warning is told where the setting is `Ignore`, so that the pod is placed as if it claimed "
-        "nothing, and of pods that are on a node already, which is a fact and never refused.",
+        "The pod claims devices (dynamic resource allocation). With the cluster's setting "
+        "`deviceClaims: Allocate`, the default, it is given them together with its node. This warning is "
+        "told where the setting is `Ignore`, so that the pod is placed as if it claimed nothing; where it "
+        "is `Refuse`, of pods that are on a node already, which is a fact and never refused; and of "
+        "devices that stand for extended resources, or that PodGroups claim, which Moorage does not "
+        "allocate.",
+    ),
+    DEVICE_FIELD: WarningKind(
+        "is not read: in Kubernetes v1.35 the feature that it belongs to is off, or not there yet",
+        "The field belongs to a feature of dynamic resource allocation that is off by default in "
+        "Kubernetes v1.35: devices that share counters or can be allocated several times, taints and "
+        "binding conditions of devices, nodes of single devices, devices as extended resources. It is "
+        "kept and returned. As in Kubernetes, a slice with shared counters or with nodes of single "
+        "devices is passed over as a whole, and a device that takes of counters or has binding conditions "
+        "is not given to anybody; taints keep nobody away, and every device is given to one claim at a "
+        "time.",
     ),
     GROUP_FIELD: WarningKind(
         "is not read: the group is placed by its own policy and constraints, and its members are evicted one by one",
@@ -201,8 +214,8 @@ class PassedOver(msgspec.Struct, frozen=True):
     path: str
     code: str
     when: Callable[[object, Json], bool] = _is_set
-    refused_by: str = ""
-    """The cluster's setting that may have it refused instead."""
+    setting: str = ""
+    """The cluster's setting by which it is honoured, and with other values refused or passed over."""
 
     @property
     def steps(self) -> list[str]:
@@ -232,15 +245,19 @@ _OF_PODS = {
     "spec.volumes[].persistentVolumeClaim": VOLUMES,
     "spec.volumes[].ephemeral": VOLUMES,
     **{f"spec.volumes[].{disk}": VOLUMES for disk in _DISKS},
-    "spec.containers[].resources.claims": DEVICE_CLAIMS,
-    "spec.initContainers[].resources.claims": DEVICE_CLAIMS,
     "spec.runtimeClassName": RUNTIME_CLASS,
     "status.resources": "PodResizeIgnored",
     "status.allocatedResources": "PodResizeIgnored",
-    "status.resourceClaimStatuses": DEVICE_CLAIMS,
     "status.extendedResourceClaimStatus": DEVICE_CLAIMS,
     "status.nodeAllocatableResourceClaimStatuses": DEVICE_CLAIMS,
 }
+
+_OF_DEVICES = (
+    "spec.resourceClaims",
+    "spec.containers[].resources.claims",
+    "spec.initContainers[].resources.claims",
+    "status.resourceClaimStatuses",
+)
 
 _OF_GROUPS = (
     "spec.parentCompositePodGroupName",
@@ -249,11 +266,38 @@ _OF_GROUPS = (
     "spec.preemptionPolicy",
 )
 
+_OF_SLICES = (
+    "spec.perDeviceNodeSelection",
+    "spec.sharedCounters",
+    "spec.devices[].allNodes",
+    "spec.devices[].allowMultipleAllocations",
+    "spec.devices[].bindingConditions",
+    "spec.devices[].bindingFailureConditions",
+    "spec.devices[].bindsToNode",
+    "spec.devices[].consumesCounters",
+    "spec.devices[].nodeAllocatableResourceMappings",
+    "spec.devices[].nodeName",
+    "spec.devices[].nodeSelector",
+    "spec.devices[].taints",
+    "spec.devices[].capacity[*].requestPolicy",
+)
+_OF_CLAIMS = tuple(
+    (kind, f"{spec}.devices.{path}")
+    for kind, spec in (("ResourceClaim", "spec"), ("ResourceClaimTemplate", "spec.spec"))
+    for path in (
+        "constraints[].distinctAttribute",
+        "requests[].exactly.capacity",
+        "requests[].exactly.tolerations",
+        "requests[].firstAvailable[].capacity",
+        "requests[].firstAvailable[].tolerations",
+    )
+)
+
 _NOT_KEPT = ("description", "metadata.labels", "metadata.annotations")
 
 PASSED_OVER: Sequence[PassedOver] = (
     *(PassedOver("Pod", path, code) for path, code in _OF_PODS.items()),
-    PassedOver("Pod", "spec.resourceClaims", DEVICE_CLAIMS, refused_by="deviceClaims"),
+    *(PassedOver("Pod", path, DEVICE_CLAIMS, setting="deviceClaims") for path in _OF_DEVICES),
     PassedOver("Pod", "spec.preemptionPolicy", PREEMPTION, _may_preempt),
     PassedOver("Node", "status.declaredFeatures", "DeclaredFeaturesIgnored"),
     PassedOver("Node", "spec.podPreemptionPolicy", PREEMPTION),
@@ -261,6 +305,9 @@ PASSED_OVER: Sequence[PassedOver] = (
     PassedOver("PriorityClass", "preemptionPolicy", PREEMPTION, _preempts),
     PassedOver("PodGroup", "spec.minResources", "MinResourcesIgnored"),
     *(PassedOver("PodGroup", path, GROUP_FIELD) for path in _OF_GROUPS),
+    *(PassedOver("ResourceSlice", path, DEVICE_FIELD) for path in _OF_SLICES),
+    *(PassedOver(kind, path, DEVICE_FIELD) for kind, path in _OF_CLAIMS),
+    PassedOver("DeviceClass", "spec.extendedResourceName", DEVICE_FIELD),
     PassedOver("PodGroup", "spec.disruptionMode", GROUP_FIELD, _keeps_together),
     PassedOver("PodGroup", "spec.resourceClaims", DEVICE_CLAIMS),
     PassedOver("ResourceQuota", "spec.hard[*]", "QuotaNotCharged", _is_not_charged),
@@ -329,8 +376,11 @@ def _places(fields: object, steps: Sequence[str], path: str) -> Iterator[tuple[s
     owner = entries_of(fields)
     name, _, each = steps[0].partition("[")
     here, value = at(path, name), owner.get(name)
-    if each == "*]":
+    if each == "*]" and len(steps) == 1:
         yield from ((key_at(here, key), key, owner) for key in entries_of(value))
+    elif each == "*]":
+        for key, item in entries_of(value).items():
+            yield from _places(item, steps[1:], key_at(here, key))
     elif not each and len(steps) == 1:
         yield here, value, owner
     elif not each:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from service.model.data_sets import DATA_SET
+from service.model.device_kinds import DEVICE_KINDS
 from service.model.disruption_budgets import POD_DISRUPTION_BUDGET
 from service.model.kept_object import KeptKind
 from service.model.limit_ranges import LIMIT_RANGE
@@ -17,6 +18,7 @@ KEPT_KINDS: Mapping[str, KeptKind] = {
         *WORKLOADS,
         POD_DISRUPTION_BUDGET,
         *VOLUME_KINDS,
+        *DEVICE_KINDS,
         RUNTIME_CLASS,
         LIMIT_RANGE,
         WORKLOAD,

@@ -1,6 +1,6 @@
 """Objects of the kinds that are declared in `service.model.kept_kinds`, between JSON and values."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import msgspec
@@ -19,6 +19,7 @@ from service.model.manifest_base import (
 )
 from service.model.metadata import Json, Metadata, members_of, read_metadata
 from service.model.objects import Partial
+from service.model.strict_json import encode
 from service.model.validation.kinds import KindRules, kind_rules
 from service.model.validation.rules import Limits, entries_of, without_nulls
 
@@ -131,3 +132,17 @@ def _manifest(declared: KeptKind, metadata: Metadata, rest: Json, version: objec
         created=metadata.created,
         resource_version=metadata.resource_version,
     )
+
+
+def edited(manifest: KeptManifest, edit: Callable[[Json], None]) -> KeptManifest:
+    """Return an object whose decoded fields were changed by `edit`."""
+    fields = cast("Json", msgspec.json.decode(manifest.render()))
+    edit(fields)
+    return load_kept(manifest.kind, encode(fields))
+
+
+def part_of(fields: Json, name: str) -> Json:
+    """Return a member that is an object, made if it is absent."""
+    part = entries_of(fields.get(name))
+    fields[name] = part
+    return part

@@ -29,13 +29,6 @@ class ObjectMeta(Value, frozen=True, kw_only=True):
     """Set while the object is being terminated, RFC 3339 in UTC."""
 
 
-class PodResourceClaim(Value, frozen=True, kw_only=True):
-    """A claim of devices; other fields are kept and returned as they are."""
-
-    name: str
-    """Name by which containers refer to the claim."""
-
-
 class PodSchedulingGroup(Strict, frozen=True, kw_only=True):
     """The group whose members get nodes together, as Kubernetes has it since v1.36."""
 
@@ -61,8 +54,9 @@ class PodSpec(objects.PodSpec, frozen=True, kw_only=True):
     """The node that the pod is bound to; absent while it is pending."""
     host_network: bool | None = None
     """Whether the ports of containers are ports of the node."""
-    resource_claims: list[PodResourceClaim] | None = None
-    """Claims of devices; refused or passed over, as the setting `deviceClaims` says."""
+    resource_claims: tuple[objects.PodResourceClaim, ...] = ()
+    """Claims to devices, which the pod is given together with its node. With other values of the
+    setting `deviceClaims` it is refused, or they are passed over."""
     scheduling_group: PodSchedulingGroup | None = None
     """The PodGroup that the pod is a member of."""
     workload_ref: WorkloadReference | None = None

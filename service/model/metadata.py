@@ -25,6 +25,8 @@ _NOT_KEPT = frozenset(
 FINISHED = frozenset({"Succeeded", "Failed"})
 REQUIRED_NODE = "moorage.dev/required-node-name"
 """Annotation of a stored pending pod that is to be placed on this node only."""
+CLAIM_STATUSES = "resourceClaimStatuses"
+"""The field of a pod's status that names the claims that were made for it."""
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED_REASON = "PreemptionByScheduler"
 OWN_CONDITIONS = frozenset({"PodScheduled", DISRUPTION_TARGET})
@@ -168,6 +170,16 @@ def is_preempted(status: Json) -> bool:
     return False
 
 
+def device_claims_of(status: Json) -> tuple[tuple[str, str | None], ...]:
+    """Which claim to devices was made for each that the pod's spec has a template for."""
+    return tuple(
+        [
+            (cast("str", each["name"]), cast("str | None", each.get("resourceClaimName")))
+            for each in map(entries_of, items_of(status.get(CLAIM_STATUSES)))
+        ]
+    )
+
+
 def resize_of(status: Json) -> PodResize | None:
     """Read the state of an in-place resize; None if no container reports its actual resources."""
     fields = ("containerStatuses", "initContainerStatuses")
@@ -199,8 +211,14 @@ def with_condition(status: Json, condition: PodCondition) -> Json:
     return status | {"conditions": [*conditions, new]}
 
 
-def keeping_conditions(status: Json, old_status: Json) -> Json:
-    """A client's status with the conditions that Moorage wrote into the stored one."""
+def keeping_what_was_written(status: Json, old_status: Json) -> Json:
+    """A client's status with what Moorage wrote into the stored one: conditions, and claims it made."""
+    kept = _keeping_conditions(status, old_status)
+    made = old_status.get(CLAIM_STATUSES)
+    return kept | {CLAIM_STATUSES: made} if made and CLAIM_STATUSES not in kept else kept
+
+
+def _keeping_conditions(status: Json, old_status: Json) -> Json:
     conditions = items_of(status.get("conditions"))
     present = {entries_of(c).get("type") for c in conditions}
     kept = [

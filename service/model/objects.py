@@ -450,6 +450,17 @@ class Volume(Value, frozen=True, kw_only=True):
     """An image in a Ceph cluster."""
 
 
+class PodResourceClaim(Value, frozen=True, kw_only=True):
+    """A claim to devices; either it is there, or it is made for the pod from a template."""
+
+    name: str
+    """Name by which containers refer to the claim."""
+    resource_claim_name: str | None = None
+    """Name of a ResourceClaim in the pod's namespace."""
+    resource_claim_template_name: str | None = None
+    """Name of a ResourceClaimTemplate in the pod's namespace."""
+
+
 class PodSpec(Value, frozen=True, kw_only=True, weakref=True):
     """What scheduling reads of a pod's `spec`, without `nodeName` (see `Pod.node_name`).
 
@@ -492,8 +503,8 @@ class PodSpec(Value, frozen=True, kw_only=True, weakref=True):
     is created."""
     active_deadline_seconds: AtLeastOne | None = None
     """How long the pod may run; read by quota scopes."""
-    resource_claims: object = None
-    """Claims of devices, of which only it is read whether there are any."""
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    """Claims to devices, which the pod is given together with its node."""
     volumes: tuple[Volume, ...] = ()
     """What the pod's containers mount; claims and disks decide where it can go."""
 
@@ -569,6 +580,10 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The claims that the volumes of the spec name, in their order.
 
     They are not part of the spec, so that pods that differ only in their claims share one."""
+    device_claims: tuple[tuple[str, str | None], ...] = ()
+    """`status.resourceClaimStatuses`: which claim was made for each that the spec has a template for.
+
+    None stands for a claim that turned out not to be needed."""
 
     @property
     def priority(self) -> int:

@@ -6,6 +6,7 @@ is looked up by its bytes, the metadata is checked in a few steps, and nothing e
 the one that finds out what is wrong.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import ClassVar, cast
 
@@ -24,14 +25,16 @@ from service.model.manifest_base import (
     open_draft,
 )
 from service.model.metadata import (
+    CLAIM_STATUSES,
     Json,
     Metadata,
     PodCondition,
+    device_claims_of,
     fields_of,
     following,
     is_finished,
     is_preempted,
-    keeping_conditions,
+    keeping_what_was_written,
     members_of,
     nominated_node,
     read_metadata,
@@ -57,7 +60,7 @@ from service.model.strict_json import decode_strict, encode
 from service.model.templates import Amendment, PodTemplate, TemplateCache, split_node_name
 from service.model.validation.kinds import KINDS
 from service.model.validation.names import dns_subdomain
-from service.model.validation.rules import Limits, Problems, entries_of
+from service.model.validation.rules import Limits, Problems, entries_of, items_of
 
 _NODE_NAME = b'"nodeName":"'
 _NODE_NAME_KEY = b'"nodeName"'
@@ -168,6 +171,17 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
             return self
         fields = {k: each for k, each in self.status_fields().items() if k != _NOMINATED}
         return self.with_status(fields | {_NOMINATED: node_name} if node_name else fields)
+
+    def with_device_claims(self, made: Mapping[str, str]) -> "PodManifest":
+        """Return the pod with the names of claims that were made for it, by its own names for them."""
+        fields = self.status_fields()
+        known = [
+            each
+            for each in map(entries_of, items_of(fields.get(CLAIM_STATUSES)))
+            if each.get("name") not in made
+        ]
+        new = [{"name": own, "resourceClaimName": name} for own, name in made.items()]
+        return self.with_status(fields | {CLAIM_STATUSES: [*known, *new]})
 
     def status_fields(self) -> Json:
         """The decoded status, empty where there is none."""
@@ -288,6 +302,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
             started=status.started,
             nominated_node_name=status.nominated_node_name,
             preempted=status.preempted,
+            device_claims=status.device_claims,
         )
         return replace(self, pod=pod, status=status.encoded)
 
@@ -305,6 +320,7 @@ class ReadStatus(msgspec.Struct, frozen=True):
     started: str
     nominated_node_name: str | None
     preempted: bool
+    device_claims: tuple[tuple[str, str | None], ...]
 
 
 def _read_status(status: Json) -> ReadStatus:
@@ -315,6 +331,7 @@ def _read_status(status: Json) -> ReadStatus:
         started=started_at(status),
         nominated_node_name=nominated_node(status),
         preempted=is_preempted(status),
+        device_claims=device_claims_of(status),
     )
 
 
@@ -343,7 +360,7 @@ def _report(status: bytes | None, patch: bytes, limits: Limits) -> ReadStatus:
 
 def _keep(status: bytes | None, old: bytes | None) -> ReadStatus | None:
     fields = _fields_of_status(status)
-    kept = keeping_conditions(fields, _fields_of_status(old))
+    kept = keeping_what_was_written(fields, _fields_of_status(old))
     return None if kept is fields else _read_status(kept)
 
 
@@ -564,6 +581,7 @@ def _manifest(
         nominated_node_name=nominated_node(reported) if reported else None,
         preempted=is_preempted(reported) if reported else False,
         claims=template.claims,
+        device_claims=device_claims_of(reported) if reported else (),
     )
     return PodManifest(
         pod=pod,

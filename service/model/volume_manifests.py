@@ -5,14 +5,14 @@ others have bound is for them to release. Clients write claims and volumes witho
 were bound to since, so what an update does not mention of a binding stays.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import cast
 
 import msgspec
 from msgspec.structs import replace
 
-from service.model.kept_manifest import KeptManifest, load_kept
-from service.model.strict_json import encode
+from service.model.kept_manifest import KeptManifest, edited, part_of
+from service.model.metadata import Json
 from service.model.validation.rules import entries_of
 from service.model.volume_kinds import (
     BIND_COMPLETED,
@@ -31,38 +31,36 @@ RELEASED = "Released"
 UNBOUND = (None, "", "Pending", "Available")
 """The phases of claims and volumes that are bound to nothing; absent: none was told yet."""
 
-Json = dict[str, object]
-
 
 def claim_of_default_class(claim: KeptManifest, class_name: str) -> KeptManifest:
     """Return the claim with a storage class that it did not name itself."""
 
     def edit(fields: Json) -> None:
-        _part(fields, "spec")["storageClassName"] = class_name
-        _part(_part(fields, "metadata"), "annotations")[DEFAULTED_CLASS] = class_name
+        part_of(fields, "spec")["storageClassName"] = class_name
+        part_of(part_of(fields, "metadata"), "annotations")[DEFAULTED_CLASS] = class_name
 
-    return _edited(claim, edit)
+    return edited(claim, edit)
 
 
 def claim_bound_to(claim: KeptManifest, volume_name: str) -> KeptManifest:
     """Return the claim bound to a volume."""
 
     def edit(fields: Json) -> None:
-        _part(fields, "spec")["volumeName"] = volume_name
-        _part(fields, "status")["phase"] = "Bound"
-        annotations = _part(_part(fields, "metadata"), "annotations")
+        part_of(fields, "spec")["volumeName"] = volume_name
+        part_of(fields, "status")["phase"] = "Bound"
+        annotations = part_of(part_of(fields, "metadata"), "annotations")
         annotations.update({BIND_COMPLETED: "yes", BOUND_BY_CONTROLLER: "yes"})
 
-    return _edited(claim, edit)
+    return edited(claim, edit)
 
 
 def claim_for_node(claim: KeptManifest, node_name: str) -> KeptManifest:
     """Return the claim with a volume to be provisioned for a node."""
 
     def edit(fields: Json) -> None:
-        _part(_part(fields, "metadata"), "annotations")[SELECTED_NODE] = node_name
+        part_of(part_of(fields, "metadata"), "annotations")[SELECTED_NODE] = node_name
 
-    return _edited(claim, edit)
+    return edited(claim, edit)
 
 
 def volume_bound_to(volume: KeptManifest, claim: KeptManifest) -> KeptManifest:
@@ -76,24 +74,24 @@ def volume_bound_to(volume: KeptManifest, claim: KeptManifest) -> KeptManifest:
     }
 
     def edit(fields: Json) -> None:
-        _part(fields, "spec")["claimRef"] = reference
-        _part(fields, "status")["phase"] = "Bound"
-        annotations = _part(_part(fields, "metadata"), "annotations")
+        part_of(fields, "spec")["claimRef"] = reference
+        part_of(fields, "status")["phase"] = "Bound"
+        annotations = part_of(part_of(fields, "metadata"), "annotations")
         annotations[BOUND_HERE] = claim.uid
         if not is_reserved:
             annotations[BOUND_BY_CONTROLLER] = "yes"
 
     is_reserved = _volume_body(volume).spec.claim_ref is not None
-    return _edited(volume, edit)
+    return edited(volume, edit)
 
 
 def volume_released(volume: KeptManifest) -> KeptManifest:
     """Return a volume whose claim is gone: nobody else gets it, as there may be data on it."""
 
     def edit(fields: Json) -> None:
-        _part(fields, "status")["phase"] = RELEASED
+        part_of(fields, "status")["phase"] = RELEASED
 
-    return _edited(volume, edit)
+    return edited(volume, edit)
 
 
 def claim_keeping_binding(sent: KeptManifest, stored: KeptManifest) -> KeptManifest:
@@ -103,10 +101,10 @@ def claim_keeping_binding(sent: KeptManifest, stored: KeptManifest) -> KeptManif
         return sent
 
     def edit(fields: Json) -> None:
-        _part(fields, "spec")["volumeName"] = name
+        part_of(fields, "spec")["volumeName"] = name
         _keep(fields, stored, (BIND_COMPLETED, BOUND_BY_CONTROLLER))
 
-    return _edited(sent, edit)
+    return edited(sent, edit)
 
 
 def volume_keeping_binding(sent: KeptManifest, stored: KeptManifest) -> KeptManifest:
@@ -116,13 +114,13 @@ def volume_keeping_binding(sent: KeptManifest, stored: KeptManifest) -> KeptMani
     """
     if BOUND_HERE not in stored.kept.annotations or not _leaves_claim(sent, stored):
         return sent
-    spec = _part(cast("Json", msgspec.json.decode(stored.render())), "spec")
+    spec = part_of(cast("Json", msgspec.json.decode(stored.render())), "spec")
 
     def edit(fields: Json) -> None:
-        _part(fields, "spec")["claimRef"] = spec["claimRef"]
+        part_of(fields, "spec")["claimRef"] = spec["claimRef"]
         _keep(fields, stored, (BOUND_HERE, BOUND_BY_CONTROLLER))
 
-    return _edited(sent, edit)
+    return edited(sent, edit)
 
 
 def _leaves_claim(sent: KeptManifest, stored: KeptManifest) -> bool:
@@ -141,10 +139,10 @@ def _keep(fields: Json, stored: KeptManifest, annotations: Iterable[str]) -> Non
     """Have an update keep annotations and the phase, if it has none or that of an unbound object."""
     known = stored.kept.annotations
     kept = {name: known[name] for name in annotations if name in known}
-    metadata = _part(fields, "metadata")
+    metadata = part_of(fields, "metadata")
     metadata["annotations"] = kept | entries_of(metadata.get("annotations"))
     phase = _phase_of(stored)
-    status = _part(fields, "status")
+    status = part_of(fields, "status")
     if phase and status.get("phase") in UNBOUND:
         status["phase"] = phase
     if not status:
@@ -178,16 +176,3 @@ def _volume_body(volume: KeptManifest) -> PersistentVolumeBody:
     body = volume.kept.body
     assert isinstance(body, PersistentVolumeBody)
     return body
-
-
-def _edited(manifest: KeptManifest, edit: Callable[[Json], None]) -> KeptManifest:
-    fields = cast("Json", msgspec.json.decode(manifest.render()))
-    edit(fields)
-    return load_kept(manifest.kind, encode(fields))
-
-
-def _part(fields: Json, name: str) -> Json:
-    """A member that is an object, made if it is absent."""
-    part = entries_of(fields.get(name))
-    fields[name] = part
-    return part

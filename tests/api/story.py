@@ -71,6 +71,6 @@ def path_of(thing: Manifest) -> str:
         case NamespaceBuilder():
             return f"namespaces/{metadata['name']}"
         case ObjectBuilder():
-            return path_of_kept(thing["kind"], metadata["namespace"], metadata["name"])
+            return path_of_kept(thing["kind"], metadata.get("namespace", ""), metadata["name"])
         case _:
             return f"namespaces/{metadata['namespace']}/pods/{metadata['name']}"

@@ -3,9 +3,21 @@
 import pytest
 
 from service.engine.plugins import PLUGINS
+from service.engine.plugins.dynamic_resources import DynamicResources
 from service.engine.volume_plugin import VolumePlugin
 from service.extensions.suite import PluginSuite
-from tests.builders import claim, storage_class, volume
+from tests.builders import (
+    GPU,
+    asking,
+    claim,
+    claim_template,
+    device,
+    device_claim,
+    device_class,
+    resource_slice,
+    storage_class,
+    volume,
+)
 
 
 @pytest.fixture(params=PLUGINS, ids=lambda plugin: plugin.name)
@@ -94,3 +106,58 @@ class TestVolumePlugins(PluginSuite):
     def node(self, number):
         labels = {"kubernetes.io/hostname": f"n{number}"}
         return {"metadata": {"labels": labels | {"topology.kubernetes.io/zone": "abc"[number % 3]}}}
+
+
+EVERYTHING = {"deviceClassName": GPU}
+
+
+def with_devices(*claims: str, template: str = "") -> dict[str, object]:
+    named = [{"name": each, "resourceClaimName": each} for each in claims]
+    made = [{"name": "made", "resourceClaimTemplateName": template}] if template else []
+    return {"resourceClaims": [*named, *made]}
+
+
+def given(name: str, device_name: str, node_name: str):
+    """A claim that has a device on a node."""
+    driver = {"driver": "gpu.example.com", "pool": node_name, "device": device_name}
+    fields = [{"key": "metadata.name", "operator": "In", "values": [node_name]}]
+    allocation = {
+        "devices": {"results": [{"request": "gpu", **driver}]},
+        "nodeSelector": {"nodeSelectorTerms": [{"matchFields": fields}]},
+    }
+    return device_claim(name) | {"status": {"allocation": allocation}}
+
+
+class TestDynamicResources(PluginSuite):
+    plugin = DynamicResources
+    pods = (
+        with_devices("given"),
+        with_devices("pair"),
+        with_devices("pair", template="one"),
+        with_devices(template="one"),
+        with_devices("everything"),
+        with_devices("picky"),
+        with_devices("missing"),
+        with_devices(template="missing"),
+        with_devices("unknown"),
+    )
+    objects = (
+        device_class(),
+        given("given", "gpu-0", "n1"),
+        given("other", "gpu-0", "n2"),
+        device_claim("pair", asking(2)),
+        device_claim(
+            "everything", {"name": "all", "exactly": EVERYTHING | {"allocationMode": "All"}}
+        ),
+        device_claim("picky", asking(1, 'device.attributes["gpu.example.com"].model == "b"')),
+        device_claim("unknown", asking(class_name="unknown")),
+        claim_template("one"),
+        *(
+            resource_slice(f"n{number}", device("gpu-0", model="a"), device("gpu-1", model="b"))
+            for number in range(3)
+        ),
+        resource_slice(None, device("far", model="b"), allNodes=True),
+    )
+
+    def node(self, number):
+        return {"metadata": {"labels": {"kubernetes.io/hostname": f"n{number}"}}}

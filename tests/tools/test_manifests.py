@@ -74,6 +74,6 @@ def test_the_answers_that_users_ask_for_first():
     found = {(each.kind, each.path): each.answer for each in answers.fields(versions.stored())}
     assert found["Pod", "spec.affinity"] == "honoured"
     assert found["Pod", "spec.volumes[].persistentVolumeClaim"] == "warned"
-    assert found["Pod", "spec.resourceClaims"] == "refused or warned"
+    assert found["Pod", "spec.resourceClaims"] == "honoured or not"
     assert found["Pod", "spec.dnsPolicy"] == "kept"
     assert found["PriorityClass", "globalDefault"] == "honoured"

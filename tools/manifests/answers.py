@@ -13,13 +13,13 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from service.api.openapi import wire
-from service.model import manifest_types, objects, scheduling_groups as groups
+from service.model import device_kinds, manifest_types, objects, scheduling_groups as groups
 from service.model.config import MatchScope
 from service.model.field_warnings import PASSED_OVER, PassedOver
 from tools.manifests import versions
-from tools.manifests.versions import GROUPS
+from tools.manifests.versions import DEVICES, GROUPS
 
-Answer = Literal["honoured", "refused", "refused or warned", "warned", "kept", "undecided"]
+Answer = Literal["honoured", "refused", "honoured or not", "warned", "kept", "undecided"]
 
 KEPT = Path(__file__).with_name("kept.toml")
 
@@ -37,6 +37,15 @@ _TERM = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecutio
 _NODE = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution[]"
 _NODE_TERM = f"{_NODE}.nodeSelectorTerms[]"
+
+_CLAIM: Sequence[tuple[str, str, type[msgspec.Struct]]] = (
+    ("", "DeviceClaim", device_kinds.DeviceClaim),
+    (".requests[]", "DeviceRequest", device_kinds.DeviceRequestBody),
+    (".requests[].exactly", "ExactDeviceRequest", device_kinds.ExactDeviceRequest),
+    (".requests[].firstAvailable[]", "DeviceSubRequest", device_kinds.DeviceSubRequest),
+    (".constraints[]", "DeviceConstraint", device_kinds.DeviceConstraint),
+)
+"""What is in a claim to devices, where it stands in `devices`."""
 
 PLACES: Sequence[Place] = (
     Place("Pod", "PodSpec", "spec", wire.PodSpec),
@@ -80,6 +89,7 @@ PLACES: Sequence[Place] = (
     ),
     Place("Pod", "PodSchedulingGroup", "spec.schedulingGroup", manifest_types.PodSchedulingGroup),
     Place("Pod", "WorkloadReference", "spec.workloadRef", manifest_types.WorkloadReference),
+    Place("Pod", "PodResourceClaim", "spec.resourceClaims[]", objects.PodResourceClaim),
     Place("Pod", "PodSchedulingGate", "spec.schedulingGates[]", objects.PodSchedulingGate),
     Place("Pod", "PodStatus", "status", wire.PodStatus),
     Place("Pod", "ContainerStatus", "status.containerStatuses[]", objects.ContainerStatus),
@@ -130,6 +140,39 @@ PLACES: Sequence[Place] = (
         f"{GROUPS}PodGroupPolicy",
         "spec.podGroups[].policy",
         groups.PodGroupSchedulingPolicy,
+    ),
+    Place("DeviceClass", f"{DEVICES}DeviceClassSpec", "spec", device_kinds.DeviceClassSpec),
+    Place("ResourceSlice", f"{DEVICES}ResourceSliceSpec", "spec", device_kinds.ResourceSliceSpec),
+    Place("ResourceSlice", f"{DEVICES}ResourcePool", "spec.pool", device_kinds.ResourcePool),
+    Place("ResourceSlice", f"{DEVICES}Device", "spec.devices[]", device_kinds.SliceDevice),
+    Place(
+        "ResourceSlice",
+        f"{DEVICES}DeviceAttribute",
+        "spec.devices[].attributes[*]",
+        device_kinds.DeviceAttribute,
+    ),
+    Place(
+        "ResourceSlice",
+        f"{DEVICES}DeviceCapacity",
+        "spec.devices[].capacity[*]",
+        device_kinds.DeviceCapacity,
+    ),
+    *(
+        Place(kind, f"{DEVICES}{type_name}", f"{spec}.devices{path}", decoded)
+        for kind, spec in (("ResourceClaim", "spec"), ("ResourceClaimTemplate", "spec.spec"))
+        for path, type_name, decoded in _CLAIM
+    ),
+    Place(
+        "ResourceClaim",
+        f"{DEVICES}ResourceClaimStatus",
+        "status",
+        device_kinds.ResourceClaimStatus,
+    ),
+    Place(
+        "ResourceClaim",
+        f"{DEVICES}AllocationResult",
+        "status.allocation",
+        device_kinds.AllocationResult,
     ),
 )
 
@@ -191,7 +234,7 @@ def _field(place: Place, name: str, read: versions.Fields, kept: Sequence[str]) 
 
 def _answer(place: Place, name: str, warning: PassedOver | None, *, is_kept: bool) -> Answer:
     if warning is not None:
-        return "refused or warned" if warning.refused_by else "warned"
+        return "honoured or not" if warning.setting else "warned"
     if is_kept:
         return "kept"
     if place.decoded is not None and name in _names(place.decoded):

@@ -8,7 +8,17 @@ from service.model.kept_kinds import KEPT_KINDS
 from tools.manifests.answers import Field, fields, own
 from tools.manifests.versions import TAGS, stored
 
-KINDS = ("Pod", "Node", "ResourceQuota", "PriorityClass", "PodGroup", "Workload")
+KINDS = (
+    "Pod",
+    "Node",
+    "ResourceQuota",
+    "PriorityClass",
+    "PodGroup",
+    "Workload",
+    "DeviceClass",
+    "ResourceSlice",
+    "ResourceClaim",
+)
 
 _HEAD = """\
 # What becomes of each field of a manifest
@@ -31,6 +41,9 @@ shown once: init containers are answered as containers are, and all terms as the
 PodGroups and Workloads are those of `scheduling.k8s.io`: of v1alpha1 in 1.35, v1alpha2 in 1.36, and
 v1alpha3 in 1.37. The final v1beta1 of 1.37 has not been read, only its types of July 2026, which
 have the fields of v1alpha3.
+Slices, classes and claims of devices are those of `resource.k8s.io/v1`. They are also taken as
+v1beta2, which has the same fields, and classes as v1beta1. A ResourceClaimTemplate has the fields
+of a claim's `spec` in its `spec.spec`, and they are answered alike.
 Of all objects name, namespace, labels and deletion are honoured; of a namespace nothing else is
 read.
 """
@@ -115,8 +128,10 @@ def _row(field: Field) -> str:
 def _answer(field: Field) -> str:
     if field.warning is None:
         return field.answer
-    setting, told = field.warning.refused_by, f"warned: `{field.warning.code}`"
-    return f"refused, or with `{setting}: Ignore` {told}" if setting else told
+    setting, told = field.warning.setting, f"warned: `{field.warning.code}`"
+    if not setting:
+        return told
+    return f"honoured; with `{setting}: Refuse` refused, with `{setting}: Ignore` {told}"
 
 
 def _own() -> str:

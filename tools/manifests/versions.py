@@ -28,6 +28,10 @@ _GROUPS = {
 since some are called like those of other packages."""
 GROUPS = "scheduling."
 """The prefix."""
+_DEVICES = "resource/v1"
+"""The package of claims to devices, whose types have a prefix as well."""
+DEVICES = "resource."
+"""That prefix."""
 _TYPE = re.compile(r"var map_(\w+) = map\[string\]string\{\n(.*?)\n\}", re.DOTALL)
 _FIELD = re.compile(r'^\t"(\w+)":', re.MULTILINE)
 
@@ -56,6 +60,8 @@ def _types(clone: Path, version: str) -> dict[str, list[str]]:
         found |= _types_of(clone, TAGS[version], package)
     groups = _types_of(clone, TAGS[version], _GROUPS[version])
     found |= {f"{GROUPS}{name}": fields for name, fields in groups.items()}
+    devices = _types_of(clone, TAGS[version], _DEVICES)
+    found |= {f"{DEVICES}{name}": fields for name, fields in devices.items()}
     return dict(sorted(found.items()))
 
 

@@ -3,6 +3,7 @@
 from service.engine.plugin import Plugin
 from service.engine.plugins.balanced_allocation import BalancedAllocation
 from service.engine.plugins.data_affinity import DataAffinity
+from service.engine.plugins.dynamic_resources import DynamicResources
 from service.engine.plugins.image_locality import ImageLocality
 from service.engine.plugins.inter_pod_affinity import InterPodAffinity
 from service.engine.plugins.node_affinity import NodeAffinity
@@ -31,6 +32,7 @@ PLUGINS: tuple[type[Plugin], ...] = (
     VolumeZone,
     PodTopologySpread,
     InterPodAffinity,
+    DynamicResources,
     BalancedAllocation,
     ImageLocality,
 )

@@ -26,6 +26,7 @@ from service.engine.refusal import (
     message_of,
     prefilter,
 )
+from service.engine.state.classes import PodClass
 from service.engine.state.columns import Mask, Slots
 from service.engine.state.rank_bits import tie_hash
 from service.model.config import PreemptionScope
@@ -37,6 +38,8 @@ UNDER_WAY = "not eligible due to a terminating pod on the nominated node."
 NO_VICTIMS = "No preemption victims found for incoming pod"
 CUT_SHORT = "The search for victims on other nodes ended early; there may still be some."
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NO_CLAIMS: Final = "no new claims to deallocate"
+"""What DynamicResources says of a pod without claims to devices."""
 VICTIMS_MAX: Final = 1_000
 """When the nodes that are found for pods elsewhere to leave have so many victims together, no more are tried."""
 
@@ -57,6 +60,8 @@ class NoPreemption(NamedTuple):
     """In the words of Kubernetes' plugin; None where it is not asked at all."""
     ends_nomination: bool = False
     """Whether the node that was nominated for the pod before is of no use any more."""
+    claims_devices: bool = False
+    """Whether DynamicResources has looked at claims of the pod."""
 
     def following(self, message: str) -> str:
         """What Kubernetes says of a pod that was refused with this message.
@@ -68,7 +73,8 @@ class NoPreemption(NamedTuple):
             return message
         if self.why is None:
             return f"{message} not found"
-        return f"{message} no new claims to deallocate, {self.why}"
+        of_devices = "still not schedulable" if self.claims_devices else NO_CLAIMS
+        return f"{message} {of_devices}, {self.why}"
 
 
 def preempt(
@@ -88,7 +94,24 @@ def preempt(
     Raises:
         UnknownSchedulerError: the pod's scheduler is no profile of the cluster.
     """
-    pipeline, pod_class = pipeline_of(cluster, pod), cluster.class_of(pod)
+    pod_class = cluster.class_of(pod)
+    found = _preempt(cluster, pod, pod_class, budgets, within, scope, all_candidates=all_candidates)
+    if isinstance(found, NoPreemption) and pod_class.devices is not None:
+        return found._replace(claims_devices=True)
+    return found
+
+
+def _preempt(
+    cluster: Cluster,
+    pod: Pod,
+    pod_class: PodClass,
+    budgets: Sequence[DisruptionBudget],
+    within: Collection[str] | None,
+    scope: PreemptionScope,
+    *,
+    all_candidates: bool,
+) -> Preemption | NoPreemption:
+    pipeline = pipeline_of(cluster, pod)
     said = prefilter(cluster, pod_class, pipeline)
     if not cluster.nodes.count or isinstance(said, Rejection):
         return NoPreemption(None)

@@ -20,6 +20,7 @@ def verdict_key(cluster: Cluster, pod: Pod) -> Hashable:
     pod_class = cluster.class_of(pod)
     matched = tuple(map(id, pod_class.matched))
     volumes = id(pod_class.volumes) if pod_class.volumes is not None else None
+    devices = id(pod_class.devices) if pod_class.devices is not None else None
     nominated = pod.nominated_node_name and (pod.namespace, pod.name)
     return (
         id(pod_class.template),
@@ -27,6 +28,7 @@ def verdict_key(cluster: Cluster, pod: Pod) -> Hashable:
         pod_class.hard_self,
         matched,
         volumes,
+        devices,
         nominated,
     )
 

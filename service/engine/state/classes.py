@@ -11,6 +11,7 @@ from enum import Enum
 
 from service.engine.state.counters import DomainCounter, DomainLimit, Eligibility, SpreadCounter
 from service.engine.state.matchers import Matcher, Subject, label_pairs, matches
+from service.engine.state.pod_devices import PodDevices
 from service.engine.state.rules import NodeRules, Use
 from service.engine.state.spread import SpreadRule
 from service.engine.state.topology import TopologyKey
@@ -204,6 +205,7 @@ class PodClass:
     """Pods that no rule can tell apart, with the nodes on which they are placed."""
 
     __slots__ = (
+        "devices",
         "hard_self",
         "identity",
         "labels",
@@ -224,6 +226,7 @@ class PodClass:
         *,
         terminating: bool,
         volumes: PodVolumes | None = None,
+        devices: PodDevices | None = None,
     ) -> None:
         self.namespace = template.namespace
         self.labels = labels
@@ -231,6 +234,8 @@ class PodClass:
         self.compiled_as(template, None)
         self.volumes = volumes
         """None for pods without volumes that scheduling reads, or where these are ignored."""
+        self.devices = devices
+        """None for pods that claim no devices or have a node, or where nobody is given devices."""
         self.identity: object = None
         self.matched: list[MatcherEntry] = []
         self.nodes: dict[int, int] = {}

@@ -21,6 +21,7 @@ from service.engine.state.columns import Mask
 from service.engine.state.counters import DomainCounter, Eligibility, SpreadCounter
 from service.engine.state.data_sets import DataSets
 from service.engine.state.default_spread import DefaultedClasses, DefaultSelectors
+from service.engine.state.devices import DeviceTable
 from service.engine.state.matchers import (
     Matcher,
     NamespaceRule,
@@ -32,6 +33,7 @@ from service.engine.state.matchers import (
     for_incoming,
 )
 from service.engine.state.nodes import HOSTNAME, NodeTable
+from service.engine.state.pod_devices import PodDevices
 from service.engine.state.pod_volumes import has_ephemeral
 from service.engine.state.rules import ProfileRules, RequiredNodes, RulesInterner
 from service.engine.state.selectors import required_mask
@@ -136,6 +138,7 @@ class ObjectRules(NamedTuple):
 
     selectors: DefaultSelectors
     volumes: VolumeTable
+    devices: DeviceTable
     data_sets: DataSets
 
 
@@ -160,6 +163,7 @@ class Compiler:
         self._defaulted = DefaultedClasses(match_index)
         self._data_sets = objects.data_sets
         self._volumes = objects.volumes if config.volumes == "Honor" else None
+        self._devices = objects.devices if config.device_claims == "Allocate" else None
         self._rules = RulesInterner(empty_term_matches_all=config.empty_term_matches_all)
         self._daemons = frozenset(config.daemon_namespaces)
         self._has_defaults = any(each.constraints for each in profiles.values())
@@ -181,6 +185,7 @@ class Compiler:
             return self._last[1]
         takes_defaults = self._has_defaults and self._takes_defaults(pod.spec)
         labels, table = pod.labels, self._volumes if pod.spec.volumes else None
+        device_table = self._devices if asks_devices(pod) else None
         identity: tuple[object, ...] = (
             id(pod.spec),
             pod.namespace,
@@ -189,6 +194,7 @@ class Compiler:
             pod.required_node_name,
             pod.controller if takes_defaults else None,
             None if table is None else _volumes_identity(pod),
+            None if device_table is None else _devices_identity(pod),
         )
         found = self._classes.get(identity)
         mark = mark_of(pod) if found is None else None
@@ -199,7 +205,10 @@ class Compiler:
             template = self._template(pod)
             volumes = None if table is None else PodVolumes(pod, table)
             own = dict(labels) if mark is None else {**labels, KEY: mark}
-            found = PodClass(template, own, terminating=pod.terminating, volumes=volumes)
+            devices = None if device_table is None else PodDevices(pod, device_table)
+            found = PodClass(
+                template, own, terminating=pod.terminating, volumes=volumes, devices=devices
+            )
             self._classes[identity] = found
             self._match_index.join(found)
             if takes_defaults:
@@ -327,6 +336,7 @@ def _alike(one: Pod, other: Pod) -> bool:
         and one.terminating == other.terminating
         and one.required_node_name == other.required_node_name
         and (not one.spec.volumes or _volumes_identity(one) == _volumes_identity(other))
+        and (not one.spec.resource_claims or _devices_identity(one) == _devices_identity(other))
     )
 
 
@@ -335,6 +345,18 @@ def _volumes_identity(pod: Pod) -> Hashable:
     if has_ephemeral(pod.spec.volumes):
         return pod.claims, pod.name, pod.uid
     return pod.claims
+
+
+def asks_devices(pod: Pod) -> bool:
+    """Whether a pod is still to be given devices; those of placed pods are read of their claims."""
+    return bool(pod.spec.resource_claims) and pod.node_name is None
+
+
+def _devices_identity(pod: Pod) -> Hashable:
+    """Equal for pods of one spec and namespace that ask for the same devices."""
+    if not asks_devices(pod):
+        return None
+    return (pod.device_claims, pod.name, pod.uid) if pod.device_claims else True
 
 
 class _TemplateBuilder:

@@ -233,9 +233,10 @@ CONFIG = record(
         "scoringStrategy": STRATEGY,
         "requestedToCapacityRatio": RATIO,
         "profiles": _distinct_list(_PROFILE, "schedulerName"),
-        "deviceClaims": one_of("Refuse", "Ignore"),
+        "deviceClaims": one_of("Allocate", "Refuse", "Ignore"),
         "volumes": one_of("Honor", "Ignore"),
         "placePendingPods": boolean,
+        "deviceSearchSteps": whole_number(1, 1_000_000),
         "groupSearchSteps": whole_number(1, 100_000_000),
         "priorityClasses": map_of(_not_the_systems, _priority_class),
         "limitedResources": list_of(

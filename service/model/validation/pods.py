@@ -5,7 +5,14 @@ host port; fields that scheduling does not read are not looked at.
 """
 
 from service.model.manifest_types import PodSchedulingGroup, PodSpec, WorkloadReference
-from service.model.objects import Container, ContainerStatus, PodSchedulingGate, Taint, Toleration
+from service.model.objects import (
+    Container,
+    ContainerStatus,
+    PodResourceClaim,
+    PodSchedulingGate,
+    Taint,
+    Toleration,
+)
 from service.model.validation import names
 from service.model.validation.affinity import (
     AFFINITY,
@@ -159,6 +166,35 @@ _VOLUME = record(
     also=(_names_its_claim,),
 )
 
+
+def _names_one_source(claim: Record, path: str, problems: Problems) -> None:
+    sources = ("resourceClaimName", "resourceClaimTemplateName")
+    if sum(claim.get(name) is not None for name in sources) != 1:
+        problems.add(path, f"must have exactly one of {' and '.join(sources)}")
+
+
+_RESOURCE_CLAIM = declared(
+    PodResourceClaim,
+    {
+        "name": text(names.dns_label),
+        "resourceClaimName": text(names.dns_subdomain),
+        "resourceClaimTemplateName": text(names.dns_subdomain),
+    },
+    also=(_names_one_source,),
+)
+
+
+def _device_claims_differ(spec: Record, path: str, problems: Problems) -> None:
+    seen = set()
+    for index, claim in enumerate(items_of(spec.get("resourceClaims"))):
+        name = entries_of(claim).get("name")
+        if isinstance(name, str) and name in seen:
+            problems.add(
+                f"{at(path, 'resourceClaims')}[{index}].name", "is that of another one", name
+            )
+        seen.add(name if isinstance(name, str) else None)
+
+
 _SCHEDULING_GROUP = declared(PodSchedulingGroup, {"podGroupName": text(names.dns_subdomain)})
 _WORKLOAD_REFERENCE = declared(
     WorkloadReference,
@@ -193,7 +229,7 @@ SPEC = declared(
         "schedulerName": text(names.scheduler_name),
         "priorityClassName": text(names.dns_subdomain, empty_ok=True),
         "runtimeClassName": text(names.dns_subdomain, empty_ok=True),
-        "resourceClaims": anything,
+        "resourceClaims": list_of(_RESOURCE_CLAIM),
         "volumes": list_of(_VOLUME),
         "schedulingGroup": _SCHEDULING_GROUP,
         "workloadRef": _WORKLOAD_REFERENCE,
@@ -208,7 +244,14 @@ SPEC = declared(
         "podAffinity": "affinity.podAffinity",
         "podAntiAffinity": "affinity.podAntiAffinity",
     },
-    also=(_names_differ, _gates_differ, _gated_is_unplaced, _host_network_ports, _one_group),
+    also=(
+        _names_differ,
+        _gates_differ,
+        _gated_is_unplaced,
+        _host_network_ports,
+        _one_group,
+        _device_claims_differ,
+    ),
 )
 
 _RESIZED = record(
@@ -231,6 +274,16 @@ STATUS = record(
         "conditions": list_of(_CONDITION),
         "containerStatuses": _CONTAINER_STATUSES,
         "initContainerStatuses": _CONTAINER_STATUSES,
+        "resourceClaimStatuses": list_of(
+            record(
+                {
+                    "name": text(names.dns_label),
+                    "resourceClaimName": text(names.dns_subdomain),
+                },
+                required=("name",),
+                closed=False,
+            )
+        ),
     },
     closed=False,
 )

@@ -167,8 +167,8 @@ def _admit_device_claims(config: ClusterConfig, pod: Pod) -> None:
     if pod.spec.resource_claims and config.device_claims == "Refuse":
         raise Denied(
             DEVICE_CLAIMS,
-            "spec.resourceClaims: no devices are allocated here; with the setting deviceClaims: "
-            "Ignore the pod is placed as if it claimed none.",
+            "spec.resourceClaims: pods with claims to devices are refused here, by the setting "
+            "deviceClaims: Refuse.",
         )
 
 

@@ -31,6 +31,10 @@ _VOLUMES_READ = frozenset(
 """The sources of volumes that decide where a pod can go, unless volumes are ignored."""
 
 
+_DEVICES_READ = frozenset({"resourceClaims", "claims", "resourceClaimStatuses"})
+"""The fields of pods by which they are given devices, where they are."""
+
+
 def warnings_of_written(context: DecisionContext, sent: Applicable) -> FieldWarnings:
     """Return the warnings about a manifest that is written."""
     found = warnings_of(context, sent)
@@ -55,9 +59,15 @@ def warnings_of(context: DecisionContext, manifest: Applicable) -> FieldWarnings
         found = [each for each in found if each.code != RUNTIME_CLASS]
     if config.queue_preemption == "Evict":
         found = [each for each in found if each.code != PREEMPTION]
+    if config.device_claims == "Allocate":
+        found = [each for each in found if not _is_read_of_devices(each)]
     if config.device_claims == "Refuse" and manifest.pod.node_name is None:
-        return [each for each in found if each.code != DEVICE_CLAIMS]
+        found = [each for each in found if each.code != DEVICE_CLAIMS]
     return found
+
+
+def _is_read_of_devices(told: FieldWarning) -> bool:
+    return told.code == DEVICE_CLAIMS and told.field.rpartition(".")[2] in _DEVICES_READ
 
 
 def _is_read_of_volumes(told: FieldWarning) -> bool:

@@ -116,6 +116,7 @@ _FIXED: Mapping[str, Callable[[PodSpec], object]] = {
     "overhead": lambda spec: _amounts(spec.overhead),
     "priority": lambda spec: spec.priority or 0,
     "priorityClassName": lambda spec: spec.priority_class_name,
+    "resourceClaims": lambda spec: spec.resource_claims,
     "resources": _resources,
     "schedulerName": lambda spec: spec.scheduler_name,
     "topologySpreadConstraints": lambda spec: spec.topology_spread_constraints,

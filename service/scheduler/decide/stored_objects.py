@@ -32,6 +32,13 @@ from service.scheduler.decide.audit_facts import authorize_change, authorize_rem
 from service.scheduler.decide.computed_status import shown
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.default_storage_class import with_default_class
+from service.scheduler.decide.device_claims import (
+    admit_devices,
+    as_written,
+    keep_allocation,
+    refuse_while_reserved,
+    release_devices,
+)
 from service.scheduler.decide.features import check_scopes, without_features_off
 from service.scheduler.decide.passed_over import warnings_of_written
 from service.scheduler.decide.pod_updates import check_update
@@ -44,6 +51,7 @@ from service.scheduler.decide.waiting_groups import leave_waiting
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import DeleteObject, Preconditions, PutObject
+from service.scheduler.replica.kinds import StoredManifest
 from service.scheduler.replica.replica import Stored
 
 Effect = Literal["Created", "Changed", "Unchanged"]
@@ -101,7 +109,7 @@ def delete_object(context: DecisionContext, intent: DeleteObject) -> ObjectAnswe
         NotFound: there is no such object.
         RevisionConflict, PreconditionFailed: it is not the one that was meant.
         Forbidden: it is a pod, and the caller may not delete this one.
-        Conflict: it is a claim that was bound here, and a pod on a node uses it.
+        Conflict: it is a claim that was bound or given devices here, and a pod on a node uses it.
     """
     meant = intent.preconditions
     stored = stored_as_meant(context, intent.kind, intent.namespace, intent.name, meant)
@@ -133,9 +141,10 @@ def delete_stored(context: DecisionContext, stored: Stored, caller: Caller) -> N
 
     Raises:
         Forbidden: it is a pod, and the caller may not delete this one.
-        Conflict: it is a claim that was bound here, and a pod on a node uses it.
+        Conflict: it is a claim that was bound or given devices here, and a pod on a node uses it.
     """
     refuse_while_in_use(context, stored.manifest)
+    refuse_while_reserved(stored.manifest)
     remove(context, stored, caller)
 
 
@@ -155,13 +164,16 @@ def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:
     if isinstance(manifest, NamespaceManifest):
         emptied = replica.in_namespace(manifest.name)
         keys = emptied if manifest.name == DEFAULT_NAMESPACE else [*emptied, *keys]
+    gone = 0
     for kind, key in keys:
         if kind == PodManifest.kind:
             leave_waiting(replica, key)
-        entry = replica.delete(kind, *key)
-        assert entry.before is not None
-        release_volumes(context, entry.before.manifest, None)
-    return len(keys)
+        if replica.get(kind, *key) is not None:  # a claim that was made for a pod goes with it
+            entry = replica.delete(kind, *key)
+            assert entry.before is not None
+            _release(context, entry.before.manifest, None)
+        gone += 1
+    return gone
 
 
 def upsert(
@@ -182,11 +194,12 @@ def upsert(
         InvalidManifest, Denied, Forbidden: for the same reasons as `put_object`.
     """
     stored = context.replica.get(sent.kind, sent.namespace, sent.name)
+    sent = as_written(sent, stored.manifest if stored is not None else None, caller)
     if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
         if isinstance(stored.manifest, PodManifest):
             authorize_removal(caller, stored.manifest)
         context.replica.delete(sent.kind, sent.namespace, sent.name)
-        release_volumes(context, stored.manifest, None)
+        _release(context, stored.manifest, None)
         return replace(_create(context, sent, caller), replaced=True)
     if stored is None:
         return _create(context, sent, caller)
@@ -204,7 +217,7 @@ def upsert(
     elif not known:
         _admit_claim(context, updated, old)
     written = _put(context, updated)
-    release_volumes(context, old, updated)
+    _release(context, old, updated)
     return Written("Changed", written)
 
 
@@ -274,6 +287,7 @@ def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Writ
     elif not _was_admitted(sent, caller):
         if isinstance(sent, KeptManifest):
             sent = with_default_class(context, sent)
+            admit_devices(context, sent)
         _admit_claim(context, sent)
     if isinstance(sent, QuotaManifest):
         check_scopes(context, sent, None)
@@ -297,7 +311,7 @@ def _updated(
         assert isinstance(old, KeptManifest)
         if not was_admitted:
             sent = with_default_class(context, sent, old)
-        sent = keep_binding(context, sent, old)
+        sent = keep_allocation(keep_binding(context, sent, old), old)
     return sent.with_identity(sent.uid or old.uid, old.created or sent.created)
 
 
@@ -331,6 +345,14 @@ def _admit_claim(context: DecisionContext, sent: AnyManifest, old: object = None
         claim = cast("Claim", sent.kept)
         stored = cast("Claim", old.kept) if isinstance(old, KeptManifest) else None
         admit_claim(context.replica.cluster, claim, stored)
+
+
+def _release(
+    context: DecisionContext, before: StoredManifest, after: StoredManifest | None
+) -> None:
+    """Release what an object had that is gone, or is another."""
+    release_volumes(context, before, after)
+    release_devices(context, before, after)
 
 
 def _put(context: DecisionContext, manifest: AnyManifest) -> Stored:

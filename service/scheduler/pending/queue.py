@@ -271,6 +271,7 @@ class PendingQueue:
             pod.required_node_name,
             pod.controller,
             pod.name if any(each.ephemeral is not None for each in pod.spec.volumes) else None,
+            pod.device_claims,
             # Room that is kept for one pod is not there for others that are equal to it.
             pod.nominated_node_name and pod.name,
         )

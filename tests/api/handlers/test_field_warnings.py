@@ -7,6 +7,7 @@ import pytest
 
 from service.model.field_warnings import WARNINGS, WARNINGS_MAX
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.builders import device, resource_slice
 
 DISK = {"name": "data", "azureFile": {"shareName": "data-0"}}
 """A disk of which nothing is read, whatever the settings."""
@@ -82,12 +83,17 @@ async def test_what_is_honoured_or_means_nothing_to_scheduling_is_answered_witho
     assert "warning" not in answer.headers
 
 
-async def test_a_claim_of_devices_is_refused_unless_the_cluster_ignores_it(
+async def test_claims_of_devices_are_honoured_refused_or_passed_over_as_the_cluster_says(
     harness: Harness,
 ) -> None:
     await harness.put_node("n1")
     manifest = pod("web-0", **DEVICES)
     path = f"{CLUSTER}/{PODS}/web-0"
+    waiting = await harness.place(manifest)
+    assert waiting["results"][0]["outcome"] == "Unschedulable"
+    assert "warnings" not in waiting
+
+    await harness.configure(deviceClaims="Refuse")
     refused = await harness.client.put(path, json=manifest)
     assert problem(refused, 403) == "DeviceClaimsRefused"
     assert refused.json()["detail"].startswith("spec.resourceClaims: ")
@@ -105,8 +111,19 @@ async def test_a_claim_of_devices_is_refused_unless_the_cluster_ignores_it(
 async def test_a_pod_with_devices_that_is_on_a_node_is_a_fact_and_only_warned_about(
     harness: Harness,
 ) -> None:
+    await harness.configure(deviceClaims="Refuse")
     answer = await harness.put(f"{PODS}/web-0", pod("web-0", nodeName="n1", **DEVICES))
     assert told(answer.json()) == [("spec.resourceClaims", "DeviceClaimsIgnored")]
+
+
+async def test_fields_of_devices_whose_features_are_off_are_warned_about(harness: Harness) -> None:
+    policy = {"value": "1", "requestPolicy": {"default": "1"}}
+    shared = device("a") | {"taints": [{"key": "k"}], "capacity": {"memory": policy}}
+    answer = await harness.put("resourceslices/n1", resource_slice("n1", shared))
+    assert told(answer.json()) == [
+        ("spec.devices[0].taints", "DeviceFieldIgnored"),
+        ("spec.devices[0].capacity[memory].requestPolicy", "DeviceFieldIgnored"),
+    ]
 
 
 async def test_other_kinds_have_warnings_too(harness: Harness) -> None:

@@ -24,6 +24,7 @@ from service.scheduler.decide.admitted_pods import as_created, as_updated, was_a
 from service.scheduler.decide.audit_facts import authorize_status
 from service.scheduler.decide.conditions import GATED, GATED_REASON, bound, waiting
 from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.device_claims import allocate_devices
 from service.scheduler.decide.events import tell_failed, tell_scheduled
 from service.scheduler.decide.features import warnings_of_features, without_features_off
 from service.scheduler.decide.placing.proposals import with_proposal
@@ -282,7 +283,10 @@ def bind(context: DecisionContext, candidate: Candidate, placement: Placement) -
     uid = pod.uid or context.ids.uid()
     if pod.spec.volumes:
         bind_volumes(context, pod, node_name, placement.bindings)
-    context.replica.put(bound(context, candidate.manifest, node_name, uid))
+    manifest = candidate.manifest
+    if pod.spec.resource_claims:
+        manifest = allocate_devices(context, manifest, node_name, uid, placement.devices)
+    context.replica.put(bound(context, manifest, node_name, uid))
     context.remember(pod.namespace, pod.name, node_name)
     if context.replica.groups.waiting_with((pod.namespace, pod.name)) is not None:
         end_waiting(context.replica, (pod.namespace, pod.name))
@@ -350,7 +354,7 @@ def explained_without(
     cluster = context.replica.cluster
     mark = cluster.mark()
     cluster.delete_pod(pod.namespace, pod.name)
-    explanation = explanation_of(context, intent, pod)
+    explanation = explanation_of(context, intent, replace(pod, node_name=None))
     cluster.undo(mark)
     return explanation
 

@@ -6,6 +6,7 @@ from service.model.manifest import PodManifest
 from service.scheduler.decide.admission import admit, knows_scheduler
 from service.scheduler.decide.conditions import GATED, bound, evicted
 from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.device_claims import allocate_devices
 from service.scheduler.decide.events import tell_evicted, tell_forced, tell_scheduled
 from service.scheduler.decide.passed_over import warnings_of
 from service.scheduler.decide.placing.one_pod import unknown_scheduler
@@ -43,7 +44,10 @@ def bind_pod(context: DecisionContext, intent: BindPod) -> ObjectAnswer:
     reasons = _reasons(context, manifest, intent)
     context.warn(warnings_of(context, manifest))
     bind_volumes(context, manifest.pod, intent.node_name, forced=intent.force)
-    answer = _put(context, bound(context, manifest, intent.node_name, manifest.uid))
+    placed = allocate_devices(
+        context, manifest, intent.node_name, manifest.uid, forced=intent.force
+    )
+    answer = _put(context, bound(context, placed, intent.node_name, manifest.uid))
     tell_scheduled(context, manifest, intent.node_name, manifest.uid)
     if reasons:
         tell_forced(context, manifest, intent.node_name, reasons)

@@ -1,0 +1,157 @@
+"""DynamicResources: the claims of a pod are given devices that a node reaches, or have them there.
+
+Source: `pkg/scheduler/framework/plugins/dynamicresources`, v1.35, with the features that are on by
+default there: admin access and prioritized lists. Where Kubernetes ends the attempt with an error,
+such as where a selector has no answer, the node is refused with the text of the error.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from service.engine.cluster_events import Change, ClusterEvent
+from service.engine.plugin import (
+    Failure,
+    Headrooms,
+    PreFilter,
+    RelationPlugin,
+    RelativeScore,
+    lasting,
+)
+from service.engine.state.classes import PodClass
+from service.engine.state.columns import Mask
+from service.engine.state.devices import NodeVerdicts, named
+from service.engine.state.nodes import NodeTable
+from service.engine.state.pod_devices import PodDevices, uses_of
+from service.engine.state.rank_bits import VETO
+from service.engine.state.vetoes import Vetoes
+from service.model.device_kinds import (
+    DEVICE_CLASS,
+    RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
+    RESOURCE_SLICE,
+    ResourceClaimBody,
+)
+from service.model.objects import Pod
+
+NAME = "DynamicResources"
+UNAVAILABLE = "resourceclaim not available on the node"
+FEW_NODES = 32
+"""If so few nodes are left, they are listed."""
+
+
+class DynamicResources(RelationPlugin):
+    name: ClassVar[str] = NAME
+    filters: ClassVar[bool] = True
+    prefilters: ClassVar[bool] = True
+    events: ClassVar[frozenset[Change]] = frozenset(
+        {Change.NODE_DESCRIBED, Change.NODE_RESIZED, Change.OBJECT_CHANGED}
+    )
+
+    @override
+    def prefilter(self, nodes: NodeTable, pod_class: PodClass) -> PreFilter | None:
+        devices = pod_class.devices
+        reason = None if devices is None else devices.rejection()
+        return None if reason is None else PreFilter(reason=reason)
+
+    @override
+    def concerns(self, pod_class: PodClass) -> bool:
+        return pod_class.devices is not None
+
+    @override
+    def vetoes(
+        self, nodes: NodeTable, pod_class: PodClass, expected: Sequence[PodClass] = ()
+    ) -> list[Vetoes]:
+        devices = pod_class.devices
+        if devices is None:
+            return []
+        if devices.rejection() is not None:
+            return [Vetoes(nodes.itself, only=())]
+        vetoes = [
+            devices.table.nodes_of(claim.node_selector).vetoes
+            for claim in devices.allocated()
+            if claim.node_selector is not None
+        ]
+        wanted = devices.wanted()
+        if wanted:
+            vetoes.append(_failing(nodes, devices.table.verdicts(wanted)))
+        return vetoes
+
+    @override
+    def failures(self, nodes: NodeTable, pod_class: PodClass) -> list[Failure]:
+        """One reason a node: claims that can't be given devices before those that have them elsewhere."""
+        devices = pod_class.devices
+        if devices is None:
+            return []
+        reason = devices.rejection()
+        if reason is not None:
+            return [Failure(reason, nodes.alive.copy(), unresolvable=True)]
+        failures = _unallocated(nodes, devices)
+        unavailable = ~_available(nodes, devices) & nodes.alive
+        for each in failures:
+            unavailable &= ~each.nodes
+        return [*failures, Failure(UNAVAILABLE, unavailable, unresolvable=True)]
+
+    @override
+    def headrooms(self, nodes: NodeTable, pod_class: PodClass) -> Headrooms | None:
+        """As in Kubernetes, no pod has to leave for devices: what it has is its claims', not its own."""
+        if pod_class.devices is None:
+            return Headrooms()
+        return lasting(self.failures(nodes, pod_class))
+
+    @override
+    def scoring(self, nodes: NodeTable, pod_class: PodClass) -> RelativeScore | None:
+        return None
+
+    @classmethod
+    @override
+    def helps(cls, event: ClusterEvent, pod: Pod, reasons: Collection[str]) -> bool:
+        if not event.objects:
+            return True
+        kind = event.objects[0].kind
+        names = {each.name for each in event.objects if each.namespace == pod.namespace}
+        if kind == RESOURCE_CLAIM_TEMPLATE.kind:
+            return any(use.template in names for use in uses_of(pod))
+        if kind == RESOURCE_CLAIM.kind:
+            return _gives_devices(event) or any(use.claim in names for use in uses_of(pod))
+        return kind in (DEVICE_CLASS.kind, RESOURCE_SLICE.kind)
+
+
+def _gives_devices(event: ClusterEvent) -> bool:
+    """Whether an event is about a claim that had devices before."""
+    body = event.objects[0].body
+    return isinstance(body, ResourceClaimBody) and body.status.allocation is not None
+
+
+def _failing(nodes: NodeTable, verdicts: NodeVerdicts) -> Vetoes:
+    passing = nodes.alive & ~verdicts.failing
+    if np.count_nonzero(passing) <= FEW_NODES:
+        return Vetoes(nodes.itself, only=tuple(np.flatnonzero(passing).tolist()))
+    return Vetoes(nodes.itself, nodes=np.where(verdicts.failing, VETO, 0))
+
+
+def _unallocated(nodes: NodeTable, devices: PodDevices) -> list[Failure]:
+    """Where claims can't be given devices: for each reason the nodes."""
+    wanted = devices.wanted()
+    if not wanted:
+        return []
+    by_reason: dict[str, list[int]] = {}
+    for slot, reason in sorted(devices.table.verdicts(wanted).reasons.items()):
+        by_reason.setdefault(named(reason, wanted), []).append(slot)
+    failures = []
+    for reason, slots in by_reason.items():
+        mask = np.zeros(nodes.size, dtype=np.bool_)
+        mask[slots] = True
+        failures.append(Failure(reason, mask & nodes.alive, unresolvable=True))
+    return failures
+
+
+def _available(nodes: NodeTable, devices: PodDevices) -> Mask:
+    """Shape (nodes,): where the claims can be used that have their devices."""
+    mask = np.ones(nodes.size, dtype=np.bool_)
+    for claim in devices.allocated():
+        if claim.node_selector is not None:
+            mask &= devices.table.nodes_of(claim.node_selector).mask
+    return mask

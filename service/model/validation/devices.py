@@ -1,0 +1,300 @@
+"""Which slices, classes and claims of devices are valid.
+
+Source: `pkg/apis/resource/validation`, v1.35. Fields of features that are off in that version are
+passed over with a warning (`service.model.field_warnings`).
+"""
+
+import re
+from collections.abc import Iterator
+
+from service.model.device_selectors import SELECTOR_LENGTH_MAX, device_selector, is_version
+from service.model.devices import CONSUMERS_MAX, RESULTS_MAX
+from service.model.expressions import ExpressionError
+from service.model.validation import names
+from service.model.validation.resources import quantity
+from service.model.validation.rules import (
+    Problems,
+    Record,
+    Rule,
+    at,
+    boolean,
+    entries_of,
+    items_of,
+    list_of,
+    map_of,
+    one_of,
+    record,
+    text,
+    whole_number,
+)
+from service.model.validation.selectors import NODE_SELECTOR
+
+INT64_MAX = 2**63 - 1
+DRIVER_LENGTH_MAX = 63
+ID_LENGTH_MAX = 32
+VALUE_LENGTH_MAX = 64
+DEVICES_MAX = 128
+ATTRIBUTES_MAX = 32
+ITEMS_MAX = 32
+"""How many selectors, requests or constraints a list may have."""
+ALTERNATIVES_MAX = 8
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NODES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+
+
+def _at_most(limit: int, rule: Rule) -> Rule:
+    def checked(value: object, path: str, problems: Problems) -> None:
+        count = len(value) if isinstance(value, list | dict) else 0
+        if count > limit:
+            problems.add(path, f"must have at most {limit} items; it has {count}", count)
+        else:
+            rule(value, path, problems)
+
+    return checked
+
+
+def _in_part(*required: str, **fields: Rule) -> Rule:
+    return record(fields, required=required, closed=False)
+
+
+# Names
+
+
+def _driver(name: str) -> str | None:
+    if len(name) > DRIVER_LENGTH_MAX:
+        return f"must be no more than {DRIVER_LENGTH_MAX} characters"
+    return names.dns_subdomain(name)
+
+
+def _pool(name: str) -> str | None:
+    """One or more DNS subdomains, with slashes between."""
+    return next(filter(None, map(names.dns_subdomain, name.split("/"))), None)
+
+
+def _qualified(name: str) -> str | None:
+    """The name of an attribute or a capacity, perhaps with a domain."""
+    domain, slash, identifier = name.rpartition("/")
+    if slash and (_driver(domain) is not None):
+        return "must have a lowercase DNS subdomain before the '/'"
+    if len(identifier) > ID_LENGTH_MAX or not _IDENTIFIER.fullmatch(identifier):
+        return f"must be an identifier of C with at most {ID_LENGTH_MAX} characters"
+    return None
+
+
+def _full(name: str) -> str | None:
+    return _qualified(name) if "/" in name else "must include a domain"
+
+
+def _short(value: str) -> str | None:
+    fits = len(value) <= VALUE_LENGTH_MAX
+    return None if fits else f"must be no more than {VALUE_LENGTH_MAX} characters"
+
+
+def _semantic(value: str) -> str | None:
+    return None if is_version(value) else "must be a semantic version, such as 1.2.3"
+
+
+# Selectors
+
+
+def _expression(value: object, path: str, problems: Problems) -> None:
+    if not isinstance(value, str):
+        problems.add(path, "must be a string", value)
+        return
+    if len(value) > SELECTOR_LENGTH_MAX:
+        problems.add(path, f"must be no more than {SELECTOR_LENGTH_MAX} characters")
+        return
+    try:
+        device_selector(value)
+    except ExpressionError as error:
+        problems.add(path, str(error), value)
+
+
+_SELECTORS = _at_most(
+    ITEMS_MAX, list_of(_in_part("cel", cel=_in_part("expression", expression=_expression)))
+)
+CLASS = _in_part(selectors=_SELECTORS, config=list_of(_in_part()))
+
+
+# Slices
+
+
+def _one_value(attribute: Record, path: str, problems: Problems) -> None:
+    told = [
+        name for name in ("int", "bool", "string", "version") if attribute.get(name) is not None
+    ]
+    if len(told) != 1:
+        problems.add(path, "must have exactly one of int, bool, string and version")
+
+
+_ATTRIBUTE = record(
+    {
+        "int": whole_number(-INT64_MAX - 1, INT64_MAX),
+        "bool": boolean,
+        "string": text(_short),
+        "version": text(_short, _semantic),
+    },
+    also=(_one_value,),
+)
+_DEVICE = _in_part(
+    "name",
+    name=text(names.dns_label),
+    attributes=_at_most(ATTRIBUTES_MAX, map_of(_qualified, _ATTRIBUTE)),
+    capacity=_at_most(ATTRIBUTES_MAX, map_of(_qualified, _in_part("value", value=quantity))),
+    consumesCounters=list_of(_in_part()),
+    bindingConditions=list_of(text()),
+)
+
+
+def _reached_by(slice_spec: Record, path: str, problems: Problems) -> None:
+    told = [name for name in _NODES if slice_spec.get(name) not in (None, False, "")]
+    if len(told) != 1 and not items_of(slice_spec.get("sharedCounters")):
+        message = f"must have exactly one of {', '.join(_NODES)}"
+        problems.add(path, message, ", ".join(told) or None)
+
+
+def _one_term(slice_spec: Record, path: str, problems: Problems) -> None:
+    selector = entries_of(slice_spec.get("nodeSelector"))
+    if selector and len(items_of(selector.get("nodeSelectorTerms"))) != 1:
+        where = at(at(path, "nodeSelector"), "nodeSelectorTerms")
+        problems.add(where, "must have exactly one node selector term")
+
+
+def _names_differ(owner: Record, field: str, path: str, problems: Problems) -> None:
+    seen = set()
+    for index, item in enumerate(items_of(owner.get(field))):
+        name = entries_of(item).get("name")
+        if isinstance(name, str) and name in seen:
+            problems.add(f"{at(path, field)}[{index}].name", "is that of another one", name)
+        seen.add(name if isinstance(name, str) else None)
+
+
+def _devices_differ(slice_spec: Record, path: str, problems: Problems) -> None:
+    _names_differ(slice_spec, "devices", path, problems)
+
+
+SLICE = record(
+    {
+        "driver": text(_driver),
+        "pool": _in_part(
+            "name",
+            "resourceSliceCount",
+            name=text(_pool),
+            generation=whole_number(0, INT64_MAX),
+            resourceSliceCount=whole_number(1, INT64_MAX, "must be greater than 0"),
+        ),
+        "nodeName": text(names.dns_subdomain, empty_ok=True),
+        "nodeSelector": NODE_SELECTOR,
+        "allNodes": boolean,
+        "perDeviceNodeSelection": boolean,
+        "sharedCounters": list_of(_in_part()),
+        "devices": _at_most(DEVICES_MAX, list_of(_DEVICE)),
+    },
+    required=("driver", "pool"),
+    closed=False,
+    also=(_reached_by, _one_term, _devices_differ),
+)
+
+
+# Claims
+
+
+def _count_fits_mode(request: Record, path: str, problems: Problems) -> None:
+    if request.get("allocationMode") == "All" and request.get("count") is not None:
+        problems.add(at(path, "count"), "must not be set if allocationMode is All")
+
+
+def _asked(**fields: Rule) -> Rule:
+    return record(
+        {
+            "deviceClassName": text(names.dns_subdomain),
+            "selectors": _SELECTORS,
+            "allocationMode": one_of("ExactCount", "All"),
+            "count": whole_number(1, INT64_MAX, "must be greater than 0"),
+            **fields,
+        },
+        required=("deviceClassName", *(["name"] if "name" in fields else [])),
+        closed=False,
+        also=(_count_fits_mode,),
+    )
+
+
+def _one_way(request: Record, path: str, problems: Problems) -> None:
+    ways = [request.get("exactly") is not None, bool(items_of(request.get("firstAvailable")))]
+    if sum(ways) != 1:
+        problems.add(path, "must have exactly one of exactly and firstAvailable")
+
+
+def _alternatives_differ(request: Record, path: str, problems: Problems) -> None:
+    _names_differ(request, "firstAvailable", path, problems)
+
+
+_REQUEST = record(
+    {
+        "name": text(names.dns_label),
+        "exactly": _asked(adminAccess=boolean),
+        "firstAvailable": _at_most(ALTERNATIVES_MAX, list_of(_asked(name=text(names.dns_label)))),
+    },
+    required=("name",),
+    closed=False,
+    hints={"deviceClassName": "exactly.deviceClassName"},
+    also=(_one_way, _alternatives_differ),
+)
+_CONSTRAINT = _in_part(
+    "matchAttribute", requests=list_of(text(), values=True), matchAttribute=text(_full)
+)
+
+
+def _requests_differ(devices: Record, path: str, problems: Problems) -> None:
+    _names_differ(devices, "requests", path, problems)
+
+
+def _names_of(devices: Record) -> Iterator[object]:
+    for each in map(entries_of, items_of(devices.get("requests"))):
+        yield each.get("name")
+        for other in map(entries_of, items_of(each.get("firstAvailable"))):
+            yield f"{each.get('name')}/{other.get('name')}"
+
+
+def _requests_are_there(devices: Record, path: str, problems: Problems) -> None:
+    known = {name for name in _names_of(devices) if isinstance(name, str)}
+    for field in ("constraints", "config"):
+        for index, item in enumerate(map(entries_of, items_of(devices.get(field)))):
+            for number, name in enumerate(items_of(item.get("requests"))):
+                if isinstance(name, str) and name not in known:
+                    where = f"{at(path, field)}[{index}].requests[{number}]"
+                    problems.add(where, "must be the name of a request in the claim", name)
+
+
+_DEVICES = record(
+    {
+        "requests": _at_most(RESULTS_MAX, list_of(_REQUEST)),
+        "constraints": _at_most(ITEMS_MAX, list_of(_CONSTRAINT)),
+        "config": _at_most(ITEMS_MAX, list_of(_in_part(requests=list_of(text(), values=True)))),
+    },
+    closed=False,
+    also=(_requests_differ, _requests_are_there),
+)
+CLAIM = _in_part(devices=_DEVICES)
+TEMPLATE = _in_part("spec", spec=CLAIM)
+_RESULT = _in_part(
+    "request",
+    "driver",
+    "pool",
+    "device",
+    request=text(),
+    driver=text(_driver),
+    pool=text(_pool),
+    device=text(names.dns_label),
+    adminAccess=boolean,
+)
+CLAIM_STATUS = _in_part(
+    allocation=_in_part(
+        devices=_in_part(results=_at_most(RESULTS_MAX, list_of(_RESULT))),
+        nodeSelector=NODE_SELECTOR,
+    ),
+    reservedFor=_at_most(
+        CONSUMERS_MAX,
+        list_of(_in_part("resource", "name", "uid", resource=text(), name=text(), uid=text())),
+    ),
+)
