@@ -12,6 +12,7 @@ from service.model.manifest import (
     AnyManifest,
     KeptManifest,
     NamespaceManifest,
+    NodeManifest,
     ObjectManifest,
     PodManifest,
     QuotaManifest,
@@ -33,6 +34,7 @@ from service.scheduler.decide.computed_status import shown
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.default_storage_class import with_default_class
 from service.scheduler.decide.features import check_scopes, without_features_off
+from service.scheduler.decide.node_lifecycle.node_states import as_remembered, note_deletion
 from service.scheduler.decide.passed_over import warnings_of_written
 from service.scheduler.decide.pod_updates import check_update
 from service.scheduler.decide.volume_bindings import (
@@ -134,6 +136,8 @@ def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:
     for kind, key in keys:
         if kind == PodManifest.kind:
             leave_waiting(replica, key)
+        elif kind == NodeManifest.kind:
+            note_deletion(replica, key[1])
         entry = replica.delete(kind, *key)
         assert entry.before is not None
         release_volumes(context, entry.before.manifest, None)
@@ -266,6 +270,9 @@ def _updated(
         sent = without_features_off(context, sent, old)
         return as_updated(context, sent, old, was_admitted=was_admitted).updating(old)
     assert isinstance(old, ObjectManifest)
+    if isinstance(sent, NodeManifest):
+        assert isinstance(old, NodeManifest)
+        sent = as_remembered(context, sent, old)
     if isinstance(sent, QuotaManifest):
         assert isinstance(old, QuotaManifest)
         check_scopes(context, sent, old)
