@@ -13,10 +13,10 @@ from service.store.failures import unavailable_on_failure
 # The rows are written in the order of their keys, so that two who report the same nodes cannot wait
 # for each other.
 _RENEW = """
-    WITH renewed AS (
+    WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at), renewed AS (
         INSERT INTO node_lease (cluster_id, node, renewed_at)
-        SELECT $1, n.node, clock_timestamp()
-        FROM (SELECT DISTINCT unnest($2::text[]) COLLATE "C" AS node) AS n
+        SELECT $1, n.node, m.at
+        FROM (SELECT DISTINCT unnest($2::text[]) COLLATE "C" AS node) AS n, moment AS m
         WHERE EXISTS (
             SELECT FROM object AS o
             WHERE o.cluster_id = $1 AND o.kind = 'Node' AND o.namespace = '' AND o.name = n.node
@@ -25,8 +25,8 @@ _RENEW = """
         ON CONFLICT (cluster_id, node) DO UPDATE SET renewed_at = excluded.renewed_at
         RETURNING node
     )
-    SELECT h.revision, clock_timestamp() AS at, ARRAY(SELECT node FROM renewed) AS known
-    FROM head AS h WHERE h.cluster_id = $1
+    SELECT h.revision, m.at, ARRAY(SELECT node FROM renewed) AS known
+    FROM head AS h, moment AS m WHERE h.cluster_id = $1
 """
 _READ = "SELECT renewed_at FROM node_lease WHERE cluster_id = $1 AND node = $2"
 _LOOK = """
