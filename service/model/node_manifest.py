@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from service.model.manifest_base import ENVELOPE, ObjectManifest, head_of, open_draft
+from service.model.manifest_types import NodeCondition
 from service.model.metadata import (
     Json,
     Metadata,
-    PodCondition,
     members_of,
     read_metadata,
     with_condition,
@@ -29,12 +29,6 @@ READY = "Ready"
 """The condition that says whether a node can run pods."""
 
 T = TypeVar("T")
-
-
-class NodeCondition(PodCondition, frozen=True, kw_only=True):
-    """An entry of a node's `status.conditions`; `status` is True, False or Unknown."""
-
-    last_heartbeat_time: str = ""
 
 
 class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
@@ -77,7 +71,8 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
     def readiness(self) -> NodeCondition | None:
         """The condition Ready; None if the node has none."""
         found = _ready(entries_of(self._fields().get("status")))
-        return msgspec.convert(without_nulls(found), NodeCondition) if found else None
+        told = {name: each for name, each in found.items() if isinstance(each, str)}
+        return msgspec.convert(told, NodeCondition) if "status" in told else None
 
     def _fields(self) -> Json:
         return cast("Json", msgspec.json.decode(b"{" + self.rest + b"}"))
@@ -139,7 +134,7 @@ def _shape(rest: Json) -> NodeShape:
         taints=_convert(spec.get("taints"), tuple[Taint, ...]),
         unschedulable=spec.get("unschedulable") is True,
         images=_convert(status.get("images"), tuple[ContainerImage, ...]),
-        ready=cast("str", _ready(status).get("status") or ""),
+        ready=told if isinstance(told := _ready(status).get("status"), str) else "",
     )
 
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from service.model.manifest import NodeManifest
-from service.model.node_manifest import READY, NodeCondition
+from service.model.manifest_types import NodeCondition
+from service.model.node_manifest import READY
 from service.model.objects import Taint, TaintEffect
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.node_lifecycle.taints import (
