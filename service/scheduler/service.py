@@ -36,7 +36,7 @@ from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.simulation import Simulation, simulating
-from service.scheduler.node_reporting import NodeReporting
+from service.scheduler.node_reports import NodeReporter
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.intents import A, Idempotency, Intent, PutConfig
 from service.scheduler.protocol.limits import Limits
@@ -85,7 +85,7 @@ class Scheduler:
         self.nodes = self._duties(AllNodeLifecycles, holder)
         """The controllers that look after nodes that are not ready, tainted or deleted."""
         self._controllers: tuple[Controllers[Any], ...] = (self.pending, self.evictions, self.nodes)
-        self._node_reports = NodeReporting(store)
+        self._node_reports = NodeReporter(store)
         self._events = EventRecorder(store, clock, self._limits, self._meter)
         self.loops = Loops()
         """The clusters that this process has in memory, by name."""

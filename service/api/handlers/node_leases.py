@@ -104,7 +104,7 @@ _REPORT = Operation(
     ),
     answers={
         200: Body(
-            types={JSON: wire.NodesReported},
+            types={JSON: wire.NodeReportResult},
             description="How many have reported, and which are not there.",
             example={"renewed": 2, "unknown": []},
         )
@@ -122,7 +122,7 @@ async def report_nodes(request: AnyRequest, services: NamedDependency[Services])
     names = dict.fromkeys(parse_report(body, services.settings.request_items_max))
     reports = await services.scheduler.report_nodes(request.path_params["cluster"], list(names))
     unknown = [name for name in names if name not in reports.known]
-    answer = wire.NodesReported(renewed=len(names) - len(unknown), unknown=unknown)
+    answer = wire.NodeReportResult(renewed=len(names) - len(unknown), unknown=unknown)
     return encoded_response(answer, reports.revision)
 
 

@@ -651,7 +651,7 @@ class NodeReport(Value, frozen=True, kw_only=True):
     """Their leases, as a list of the kind LeaseList has them."""
 
 
-class NodesReported(Value, frozen=True, kw_only=True):
+class NodeReportResult(Value, frozen=True, kw_only=True):
     """What became of the reports of many nodes."""
 
     renewed: int

@@ -7,7 +7,7 @@ from service.model.log import NodeReports
 from service.scheduler.protocol.ports import Store
 
 
-class NodeReporting:
+class NodeReporter:
     """Gathers the reports of each cluster while a statement with earlier ones is under way.
 
     A report is answered when it is stored. So a report that comes alone waits for nobody, and five
