@@ -2,8 +2,9 @@
 
 This uses a real server and PostgreSQL. All nodes of a cluster report every ten seconds, first in
 batches, then each by itself; the CPU time of the server and of PostgreSQL is measured meanwhile,
-less what they use when nobody reports. Then one node stops, and later a whole zone: it is measured
-how soon the nodes are tainted, and when the last pod of the first node is marked as to be stopped.
+less what they use when nobody reports. With `--part losses` one node stops, and later a whole zone:
+it is measured how soon the nodes are tainted, and when the last pod of the first node is marked as
+to be stopped.
 """
 
 import asyncio
@@ -31,12 +32,14 @@ PODS = 110
 ZONES = 3
 CONNECTIONS = 20
 CHUNK = 5_000
+ZONE_SECONDS = 15.0
+"""For how long a lost zone is watched once all of its nodes are tainted."""
 UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
 @dataclass(frozen=True)
-class LeaseFigures:
-    """The figures of one run: shares of a core, and seconds."""
+class CostFigures:
+    """Shares of a core that reports take, less what is used when nobody reports."""
 
     nodes: int
     batch: int
@@ -46,6 +49,13 @@ class LeaseFigures:
     batches_postgres_share: float
     singles_server_share: float
     singles_postgres_share: float
+
+
+@dataclass(frozen=True)
+class LossFigures:
+    """How soon lost nodes are noticed, in seconds."""
+
+    nodes: int
     grace_seconds: int
     toleration_seconds: int
     unreachable_seconds: float
@@ -56,7 +66,8 @@ class LeaseFigures:
     zone_seconds: float
     """From the last report of a zone to the taint of the last of its nodes that keeps new pods away."""
     zone_evicting_nodes: int
-    """How many of these nodes have the taint that evicts a minute after the last report."""
+    """How many of these nodes have the taint that evicts when the zone was watched for so long:"""
+    zone_watched_seconds: float
     zone_server_cpu_seconds: float
 
 
@@ -110,46 +121,42 @@ async def _until(time: float) -> None:
     await asyncio.sleep(max(0.0, time - perf_counter()))
 
 
-async def run(
-    server: Server, *, nodes: int, batch: int, grace: int, toleration: int, seconds: float
-) -> LeaseFigures:
-    """Fill a cluster, measure what its reports cost, and have nodes stop."""
-    url = f"http://{server.host}:{server.port}{CLUSTER}"
+async def measure_costs(server: Server, *, nodes: int, batch: int, seconds: float) -> CostFigures:
+    """Fill a cluster, and measure what its reports cost."""
+    names = await _fill(server, nodes, {})
+    idle = await _shares(server, seconds)
+    reports = Reports(server, names, batch)
+    shares = []
+    for reporting in (reports.run, reports.run_singly):
+        running = asyncio.create_task(reporting())
+        await asyncio.sleep(PERIOD_SECONDS)
+        used = await _shares(server, seconds)
+        running.cancel()
+        shares += [used[0] - idle[0], used[1] - idle[1]]
+    return CostFigures(nodes, batch, *idle, *shares)
+
+
+async def measure_losses(
+    server: Server, *, nodes: int, batch: int, grace: int, toleration: int
+) -> LossFigures:
+    """Fill a cluster, and have nodes of it stop reporting."""
     settings = {
         "nodeMonitorGraceSeconds": grace,
         "defaultUnreachableTolerationSeconds": toleration,
-        "placePendingPods": False,
     }
-    await asyncio.to_thread(_patch, url, {"config": settings})
-    names = [f"node-{number}" for number in range(nodes)]
-    async with Connection(server.host, server.port) as connection:
-        await _apply(connection, [_node(number) for number in range(nodes)])
-        await _apply(connection, [_pod(number) for number in range(PODS)])
-    await asyncio.sleep(3)
-    idle = await _shares(server, seconds)
+    url = f"http://{server.host}:{server.port}{CLUSTER}"
+    names = await _fill(server, nodes, settings)
     reports = Reports(server, names, batch)
-    singly = asyncio.create_task(reports.run_singly())
-    await asyncio.sleep(2)
-    singles = await _shares(server, seconds)
-    singly.cancel()
     running = asyncio.create_task(reports.run())
     await asyncio.sleep(PERIOD_SECONDS + grace)
-    batches = await _shares(server, seconds)
     unreachable, evicted = await _lose_one(url, reports)
     before = server.cpu_seconds()[0]
     zone = [name for number, name in enumerate(names) if number % ZONES == 1]
-    zone_seconds, evicting = await _lose_zone(url, reports, zone)
+    zone_seconds, evicting, watched = await _lose_zone(url, reports, zone)
     cpu = server.cpu_seconds()[0] - before
     running.cancel()
-    return LeaseFigures(
+    return LossFigures(
         nodes=nodes,
-        batch=batch,
-        idle_server_share=idle[0],
-        idle_postgres_share=idle[1],
-        batches_server_share=batches[0] - idle[0],
-        batches_postgres_share=batches[1] - idle[1],
-        singles_server_share=singles[0] - idle[0],
-        singles_postgres_share=singles[1] - idle[1],
         grace_seconds=grace,
         toleration_seconds=toleration,
         unreachable_seconds=unreachable,
@@ -157,8 +164,20 @@ async def run(
         zone_nodes=len(zone),
         zone_seconds=zone_seconds,
         zone_evicting_nodes=evicting,
+        zone_watched_seconds=watched,
         zone_server_cpu_seconds=cpu,
     )
+
+
+async def _fill(server: Server, nodes: int, settings: dict[str, Any]) -> list[str]:
+    """Make nodes, with pods on the first; return the nodes' names."""
+    url = f"http://{server.host}:{server.port}{CLUSTER}"
+    await asyncio.to_thread(_patch, url, {"config": settings})
+    async with Connection(server.host, server.port) as connection:
+        await _apply(connection, [_node(number) for number in range(nodes)])
+        await _apply(connection, [_pod(number) for number in range(PODS)])
+    await asyncio.sleep(3)
+    return [f"node-{number}" for number in range(nodes)]
 
 
 async def _shares(server: Server, seconds: float) -> tuple[float, float]:
@@ -190,8 +209,8 @@ async def _lose_one(url: str, reports: Reports) -> tuple[float, float]:
         await asyncio.sleep(0.05)
 
 
-async def _lose_zone(url: str, reports: Reports, zone: list[str]) -> tuple[float, int]:
-    """Stop a zone; return how soon no pods come there any more, and how many nodes evict after a minute."""
+async def _lose_zone(url: str, reports: Reports, zone: list[str]) -> tuple[float, int, float]:
+    """Stop a zone; return how soon no pods come there any more, and how many nodes evict a while later."""
     reports.stopped.update(zone)
     began, kept_away = perf_counter(), None
     while True:
@@ -199,8 +218,9 @@ async def _lose_zone(url: str, reports: Reports, zone: list[str]) -> tuple[float
         taints = [_own_taints(nodes[name]) for name in zone]
         if kept_away is None and all(taints):
             kept_away = perf_counter() - began
-        if perf_counter() - began > 60 and kept_away is not None:
-            return kept_away, sum("NoExecute" in each for each in taints)
+        watched = perf_counter() - began
+        if kept_away is not None and watched > kept_away + ZONE_SECONDS:
+            return kept_away, sum("NoExecute" in each for each in taints), watched
         await asyncio.sleep(0.5)
 
 
@@ -255,6 +275,7 @@ def _pod(number: int) -> dict[str, Any]:
 
 def main(
     *,
+    part: Annotated[str, typer.Option(help="costs, or losses.")] = "costs",
     nodes: Annotated[int, typer.Option(help="Nodes that report.")] = 5_000,
     batch: Annotated[int, typer.Option(help="Nodes that report with one request.")] = 500,
     grace: Annotated[int, typer.Option(help="nodeMonitorGraceSeconds.")] = 20,
@@ -262,10 +283,14 @@ def main(
     seconds: Annotated[float, typer.Option(help="How long each way is measured.")] = 20.0,
     out: Annotated[Path | None, typer.Option(help="Append JSON lines here.")] = None,
 ) -> None:
-    """Measure the CPU time of reporting nodes, and how soon lost ones are noticed."""
-    bounds = {"grace": grace, "toleration": toleration, "seconds": seconds}
+    """Measure the CPU time of reporting nodes, or how soon lost ones are noticed."""
     with serving() as server:
-        figures = asyncio.run(run(server, nodes=nodes, batch=batch, **bounds))  # type: ignore[arg-type]
+        alike = {"server": server, "nodes": nodes, "batch": batch}
+        if part == "costs":
+            figures: Any = asyncio.run(measure_costs(**alike, seconds=seconds))  # type: ignore[arg-type]
+        else:
+            bounds = {"grace": grace, "toleration": toleration}
+            figures = asyncio.run(measure_losses(**alike, **bounds))  # type: ignore[arg-type]
     for name, value in asdict(figures).items():
         console.print(f"{name:26} {value:,.4f}")
     if out is not None:
