@@ -15,6 +15,7 @@ from service.model.log import CLUSTER_KIND, NodeLeases
 from service.model.manifest import NodeManifest, PodManifest
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
+from service.scheduler.decide.node_lifecycle.taints import evicting, may_have_to_leave
 from service.scheduler.protocol.answers import Answer, NodesAnswer
 from service.scheduler.protocol.intents import SweepNodes
 from service.scheduler.protocol.limits import Limits
@@ -77,7 +78,7 @@ class NodeLifecycle(Controller):
         """There is a new replica, of which nothing is tentative."""
         self._replica = replica
         nodes = [each for each in replica.cluster.nodes.nodes if each is not None]
-        self._tainted = {each.name for each in nodes if _evicts(each.taints)}
+        self._tainted = {each.name for each in nodes if evicting(each.taints)}
         unready = any(each.ready not in ("", "True") for each in nodes)
         self._changed |= unready or bool(self._tainted or replica.keys(NodeState.kind))
         self._advance()
@@ -86,17 +87,22 @@ class NodeLifecycle(Controller):
         """These changes of the replica are in the log."""
         for entry in entries:
             if entry.kind == PodManifest.kind:
-                self._changed = self._changed or (bool(self._tainted) and self._came(entry))
+                if self._tainted and not self._changed:
+                    self._changed = self._comes_to_leave(entry)
             elif entry.kind == NodeManifest.kind:
                 self._note_node(entry)
             elif entry.kind in (CLUSTER_KIND, NodeState.kind):
                 self._changed = True
         self._advance()
 
-    def _came(self, entry: Entry) -> bool:
-        """Whether a pod is on a node with taints that evict."""
-        after = entry.after.manifest if entry.after else None
-        return isinstance(after, PodManifest) and after.pod.node_name in self._tainted
+    def _comes_to_leave(self, entry: Entry) -> bool:
+        """Whether a pod is on a node that it will have to leave for its taints."""
+        after, replica = entry.after.manifest if entry.after else None, self._replica
+        if replica is None or not isinstance(after, PodManifest):
+            return False
+        name = after.pod.node_name
+        node = replica.cluster.node(name) if name in self._tainted and name else None
+        return node is not None and may_have_to_leave(after.pod, node, replica.config)
 
     def _note_node(self, entry: Entry) -> None:
         name = entry.key[1]
@@ -226,13 +232,9 @@ class NodeLifecycle(Controller):
         self._is_neglected = False
 
 
-def _evicts(taints: Sequence[object]) -> bool:
-    return any(getattr(each, "effect", None) == "NoExecute" for each in taints)
-
-
 def _is_tainted(stored: Stored | None) -> bool:
     manifest = stored.manifest if stored else None
-    return isinstance(manifest, NodeManifest) and _evicts(manifest.node.taints)
+    return isinstance(manifest, NodeManifest) and bool(evicting(manifest.node.taints))
 
 
 def _needs_look(stored: Stored | None) -> bool:

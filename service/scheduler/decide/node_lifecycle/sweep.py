@@ -93,8 +93,11 @@ class _Sweep:
     # Readiness
 
     def _keep_readiness(self) -> Steps[None]:
+        nodes = self._nodes()
+        if not self._any_unready(nodes):
+            return
         judged: list[Judged] = []
-        for place, node in enumerate(self._nodes()):
+        for place, node in enumerate(nodes):
             if place % _STEP_NODES == _STEP_NODES - 1:
                 yield
             manifest = self._replica.node(node.name)
@@ -109,6 +112,15 @@ class _Sweep:
                 self._keep(readiness, each)
         if readiness.due is not None and self._manages:
             self._times.append(readiness.due)
+
+    def _any_unready(self, nodes: list[Node]) -> bool:
+        """Whether any node is not ready, silent, or has a taint for that; usually there is none."""
+        if self._intent.silent or self._replica.keys(NodeState.kind):
+            return True
+        return any(
+            node.ready not in ("", "True") or any(each.key in OWN_KEYS for each in node.taints)
+            for node in nodes
+        )
 
     @property
     def _manages(self) -> bool:

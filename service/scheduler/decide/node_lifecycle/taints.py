@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from service.engine.state.taints import tolerates
 from service.model.config import ClusterConfig
-from service.model.objects import Taint, Toleration
+from service.model.objects import Node, Pod, Taint, Toleration
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
@@ -35,10 +35,17 @@ def with_defaults(
 
     Kubernetes' admission writes them into the pod; here they are added when they are used.
     """
-    seconds = {
-        NOT_READY: config.default_not_ready_toleration_seconds,
-        UNREACHABLE: config.default_unreachable_toleration_seconds,
-    }
+    return _with_defaults(
+        tolerations,
+        config.default_not_ready_toleration_seconds,
+        config.default_unreachable_toleration_seconds,
+    )
+
+
+def _with_defaults(
+    tolerations: tuple[Toleration, ...], not_ready: int, unreachable: int
+) -> tuple[Toleration, ...]:
+    seconds = {NOT_READY: not_ready, UNREACHABLE: unreachable}
     added = (
         Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=time)
         for key, time in seconds.items()
@@ -83,6 +90,26 @@ def leaves_at(tolerated: Tolerated | None, since: datetime | None = None) -> dat
             begin = begin if since is None else max(begin, since)
             ends.append(begin + timedelta(seconds=seconds))
     return min(ends, default=None)
+
+
+def may_have_to_leave(pod: Pod, node: Node, config: ClusterConfig) -> bool:
+    """Whether a pod that is on a node will be evicted for its taints, now or later."""
+    taints = evicting(node.taints)
+    if not taints or pod.terminating or pod.finished:
+        return False
+    seconds = (
+        config.default_not_ready_toleration_seconds,
+        config.default_unreachable_toleration_seconds,
+    )
+    return _leaves(pod.spec.tolerations, taints, seconds)
+
+
+@lru_cache(maxsize=4_096)
+def _leaves(
+    tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...], seconds: tuple[int, int]
+) -> bool:
+    told = first_tolerations(taints, _with_defaults(tolerations, *seconds))
+    return told is None or any(each.toleration_seconds is not None for _, each in told)
 
 
 def added_at(taint: Taint) -> datetime | None:
