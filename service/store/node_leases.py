@@ -11,16 +11,18 @@ from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 
 # The rows are written in the order of their keys, so that two who report the same nodes cannot wait
-# for each other.
+# for each other. The LIMIT has each node looked up by its key: without it, PostgreSQL compares every
+# name with all nodes of the cluster.
 _RENEW = """
     WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at), renewed AS (
         INSERT INTO node_lease (cluster_id, node, renewed_at)
         SELECT $1, n.node, m.at
-        FROM (SELECT DISTINCT unnest($2::text[]) COLLATE "C" AS node) AS n, moment AS m
-        WHERE EXISTS (
-            SELECT FROM object AS o
-            WHERE o.cluster_id = $1 AND o.kind = 'Node' AND o.namespace = '' AND o.name = n.node
-        )
+        FROM moment AS m, (SELECT DISTINCT unnest($2::text[]) COLLATE "C" AS node) AS n,
+            LATERAL (
+                SELECT FROM object AS o
+                WHERE o.cluster_id = $1 AND o.kind = 'Node' AND o.namespace = '' AND o.name = n.node
+                LIMIT 1
+            ) AS known
         ORDER BY n.node
         ON CONFLICT (cluster_id, node) DO UPDATE SET renewed_at = excluded.renewed_at
         RETURNING node

@@ -131,13 +131,16 @@ async def test_the_first_toleration_for_each_taint_counts_and_the_least_of_these
             tainted("n1", taint(), taint("memory")),
             tolerating("first", *first, toleration("memory")),
             tolerating("least", toleration(), toleration("memory", tolerationSeconds=10)),
+            tolerating(
+                "less", toleration(tolerationSeconds=25), toleration("memory", tolerationSeconds=9)
+            ),
         )
         await pass_seconds(w, 12)
-        assert sorted(evicted(w)) == ["least"]
+        assert sorted(evicted(w)) == ["least", "less"]
         await pass_seconds(w, 27)
-        assert sorted(evicted(w)) == ["least"]
+        assert sorted(evicted(w)) == ["least", "less"]
         await pass_seconds(w, 3)
-        assert sorted(evicted(w)) == ["first", "least"]
+        assert sorted(evicted(w)) == ["first", "least", "less"]
 
 
 async def test_a_taint_that_is_removed_evicts_nobody_and_one_that_comes_again_begins_anew():
@@ -429,6 +432,20 @@ async def test_a_zone_that_is_down_is_emptied_at_the_usual_rate():
         assert [len(await taints_of(w, each)) for each in names] == [2, 2, 2, 1]
         await pass_seconds(w, 10)
         assert [len(await taints_of(w, each)) for each in names] == [2, 2, 2, 2]
+
+
+async def test_once_all_zones_are_down_the_taints_that_evict_go():
+    async with world() as w:
+        names = await some_nodes(w, 3, "a", "b", "c")
+        await apply(w, tainted("n0", zone="a", ready="False"), pod("p").on("n0"))
+        assert len(await taints_of(w, "n0")) == 2
+        await apply(w, *(tainted(each, ready="False") for each in names))
+        assert [len(await taints_of(w, each)) for each in names] == [1, 1, 1]
+        await pass_seconds(w, 400)
+        assert evicted(w) == {}
+        await apply(w, tainted("n2", zone="c", ready="True"))
+        await pass_seconds(w, 12)
+        assert [len(await taints_of(w, each)) for each in names] == [2, 2, 0]
 
 
 async def some_others(w: World) -> None:
