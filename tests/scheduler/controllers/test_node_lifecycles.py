@@ -269,6 +269,7 @@ async def test_another_bad_condition_swaps_the_taints_and_time_goes_on():
 async def test_taints_of_nodes_without_the_condition_are_their_owners():
     async with world() as w:
         await apply(w, tainted("n1", taint(NOT_READY, "NoSchedule"), zone="a"))
+        await apply(w, tainted("n2", ready="False"))
         await pass_seconds(w, 60)
         assert await taints_of(w, "n1") == {(NOT_READY, "NoSchedule")}
         await apply(w, tainted("n1"))
