@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from service.model.errors import StorageUnavailable
 from service.model.manifest import TemplateCache
 from service.scheduler.protocol.intents import DeleteObject, PatchConfig, PlacePods
 from service.scheduler.protocol.placements import PodRef
@@ -237,18 +238,21 @@ async def test_a_node_that_says_it_is_not_ready_gets_both_taints_and_pods_leave_
         patient = tolerating("patient", toleration(NOT_READY, tolerationSeconds=100))
         quick = tolerating("quick", toleration(NOT_READY, tolerationSeconds=5))
         forever = tolerating("forever", toleration(""))
-        await apply(w, node("n2"), node("n1"), pod("p").on("n1"), patient, quick, forever)
+        odd = tolerating("odd", toleration(NOT_READY, operator="Equal", value="other"))
+        await apply(w, node("n2"), node("n1"), pod("p").on("n1"), patient, quick, forever, odd)
         await apply(w, tainted("n1", ready="False"))
+        assert sorted(evicted(w)) == ["odd"]  # it says something of the taint, so it has no default
+        await delete(w, "Pod", "odd")
         assert await taints_of(w, "n1") == {(NOT_READY, "NoSchedule"), (NOT_READY, "NoExecute")}
         assert (await w.place(pod("new"))).results[0].node_name == "n2"
         await pass_seconds(w, 58)
-        assert sorted(evicted(w)) == ["quick"]
+        assert sorted(evicted(w)) == ["odd", "quick"]
         await pass_seconds(w, 5)
-        assert sorted(evicted(w)) == ["p", "quick"]
+        assert sorted(evicted(w)) == ["odd", "p", "quick"]
         await apply(w, tainted("n1", ready="True"))
         assert await taints_of(w, "n1") == set()
         await pass_seconds(w, 60)
-        assert sorted(evicted(w)) == ["p", "quick"]
+        assert sorted(evicted(w)) == ["odd", "p", "quick"]
 
 
 async def test_another_bad_condition_swaps_the_taints_and_time_goes_on():
@@ -350,6 +354,17 @@ async def test_a_new_node_of_the_name_of_a_silent_one_is_not_silent():
         assert await taints_of(w, "n0") == set()
 
 
+async def test_a_node_that_is_made_again_at_once_is_watched_only_from_its_own_first_report():
+    async with world() as w:
+        names = await some_nodes(w, 3)
+        await pass_seconds(w, 60, names)
+        await delete(w, "Node", "n0")
+        await pass_seconds(w, 7, names[1:])
+        await apply(w, tainted("n0", ready="True"))
+        await pass_seconds(w, 100, names[1:])
+        assert await taints_of(w, "n0") == set()
+
+
 async def test_while_no_node_reports_nobody_is_evicted_and_then_all_have_their_time_anew():
     """It is more likely that nobody hears them than that all have died."""
     async with world() as w:
@@ -384,6 +399,17 @@ async def test_a_service_that_was_away_gives_all_nodes_time_to_report():
         assert sorted(evicted(w)) == ["p-n0", "p-n3"]
 
 
+async def test_a_successor_watches_though_nobody_asks_it_for_anything():
+    async with world() as w:
+        names = await some_nodes(w, 3)
+        await pass_seconds(w, 60, names)
+        await w.schedulers[0].stop()
+        heir = w.schedulers[0] = Scheduler(w.store, w.clock, CountedIds(9), None, TemplateCache())
+        await heir.start()
+        await pass_seconds(w, 60)
+        assert await ready_of(w, "n0") == "Unknown"
+
+
 async def test_a_database_that_was_away_gives_all_nodes_time_to_report():
     async with world() as w:
         await configure(w, defaultUnreachableTolerationSeconds=10)
@@ -395,6 +421,23 @@ async def test_a_database_that_was_away_gives_all_nodes_time_to_report():
         assert evicted(w) == {}
         await pass_seconds(w, 60, names)
         assert evicted(w) == {}
+
+
+async def test_reports_that_nobody_could_read_for_a_while_are_not_missed_at_once(monkeypatch):
+    async with world() as w:
+        names = await some_nodes(w, 4, "a", "b")
+        await pass_seconds(w, 60, names)
+
+        async def fail(*_):
+            raise StorageUnavailable("No connection.")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(w.store, "look_at_node_leases", fail)
+            await pass_seconds(w, 60)
+        await pass_seconds(w, 35, names[1:])
+        assert await ready_of(w, "n0") == "True"
+        await pass_seconds(w, 30, names[1:])
+        assert await ready_of(w, "n0") == "Unknown"
 
 
 # Zones
