@@ -65,7 +65,7 @@ async def renew_node_lease(
 
 _READ = Operation(
     id="getNodeLease",
-    access=Cluster("read"),
+    access=NODES.reading,
     reads=True,
     tag="nodes",
     summary="When a node last reported",
