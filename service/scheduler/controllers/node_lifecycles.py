@@ -3,7 +3,6 @@
 For clusters without such nodes this costs no more than a look at each committed change.
 """
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,8 +12,9 @@ from typing_extensions import override
 from service.model.errors import MoorageError
 from service.model.log import CLUSTER_KIND, NodeLeases
 from service.model.manifest import NodeManifest, PodManifest
-from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
+from service.scheduler.controllers.controller import Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
+from service.scheduler.controllers.sweeps import SweepController
 from service.scheduler.decide.node_lifecycle.taints import evicting, may_have_to_leave
 from service.scheduler.protocol.answers import Answer, NodesAnswer
 from service.scheduler.protocol.intents import SweepNodes
@@ -31,7 +31,7 @@ _LOOKS_MISSED_MAX = 3
 _log = logging.getLogger(__name__)
 
 
-class NodeLifecycle(Controller):
+class NodeLifecycle(SweepController):
     """Has the nodes of one cluster looked after, while this process holds the lease for that.
 
     The work itself is a request among those of clients: a sweep. It is made when a commit may have
@@ -46,19 +46,14 @@ class NodeLifecycle(Controller):
     ) -> None:
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self._store = store
-        self._replica: Replica | None = None
         self._tainted: set[str] = set()
         """The nodes with taints that evict."""
         self._gone: set[str] = set()
         """Nodes that were deleted, whose reports are still stored."""
         self._reports = False
         """Whether nodes report, as far as is known."""
-        self._changed = False
-        """Whether something since the last sweep began may have given it something to do."""
-        self._due: datetime | None = None
-        """When the next sweep is due even if nothing has changed."""
-        self._sweeping = self._looking = False
-        self._not_before = self._next_look = clock.monotonic()
+        self._looking = False
+        self._next_look = clock.monotonic()
         self._forget_watching()
 
     def _forget_watching(self) -> None:
@@ -136,7 +131,7 @@ class NodeLifecycle(Controller):
 
     @override
     def _begin_anew(self) -> None:
-        self._changed = True
+        super()._begin_anew()
         self._next_look = self._clock.monotonic()
         self._forget_watching()
 
@@ -154,34 +149,15 @@ class NodeLifecycle(Controller):
         if not self._sweeping and (self._changed or self._is_due):
             self.sweep()
 
-    @property
-    def _is_due(self) -> bool:
-        return self._due is not None and self.lease.database_time() >= self._due
+    @override
+    def _intent(self) -> SweepNodes:
+        return SweepNodes(clock=self.lease.database_time, silent=self._silent, judges=self._judges)
 
-    def sweep(self) -> None:
-        """Have all nodes looked at once more."""
-        self._sweeping, self._changed = True, False
-        began = self._clock.monotonic()
-        intent = SweepNodes(
-            clock=self.lease.database_time, silent=self._silent, judges=self._judges
-        )
-        self._submit(intent, lambda done: self._conclude(done, began))
-
-    def _conclude(self, future: asyncio.Future[Answer], began: float) -> None:
-        """Pause for as long as the sweep took, so that sweeps leave time for requests."""
-        now = self._clock.monotonic()
-        self._sweeping = False
-        error = future.exception()
-        if error is None:
-            answer = future.result()
-            assert isinstance(answer, NodesAnswer)
-            self._due = answer.due
-            self._note_zones(all_down=answer.all_down)
-            self._not_before = now + min(now - began, PAUSE_SECONDS)
-        else:
-            self._changed = True
-            self._not_before = now + PAUSE_SECONDS
-        self._advance()
+    @override
+    def _due_after(self, answer: Answer) -> datetime | None:
+        assert isinstance(answer, NodesAnswer)
+        self._note_zones(all_down=answer.all_down)
+        return answer.due
 
     def _note_zones(self, *, all_down: bool) -> None:
         """Give all nodes their time anew once the first reports after all were down."""
