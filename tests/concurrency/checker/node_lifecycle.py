@@ -51,7 +51,7 @@ class DeletedNodesCheck:
     def see(self, change: Change, at: datetime, commit: Sequence[Change]) -> None:
         """`commit`: all changes of the commit that this one is part of."""
         if (change.kind, change.verb) == ("Node", "Delete"):
-            self._see_deletion(change, commit)
+            self._see_deletion(change)
         elif change.kind == STATE_KIND and change.verb == "Delete":
             self._see_forgotten(change, commit)
         elif change.verb == "Put" and ends_pod(self._stored(tuple(change.key)), change):
@@ -74,12 +74,10 @@ class DeletedNodesCheck:
     def _grace(self) -> timedelta:
         return timedelta(seconds=self._state.cluster.config.get("orphanGraceSeconds", 10))
 
-    def _see_deletion(self, change: Change, commit: Sequence[Change]) -> None:
+    def _see_deletion(self, change: Change) -> None:
         has_pods = bool(self._pods_of(change.name))
-        noted = any(
-            each.kind == STATE_KIND and each.name == change.name and each.verb == "Put"
-            for each in commit
-        )
+        stored = self._stored((STATE_KIND, "", change.name))
+        noted = stored is not None and msgspec.json.decode(stored)["deleted"]
         if has_pods and not noted:
             self._report(f"revision {change.revision} deletes {change.name} and forgets its pods")
 

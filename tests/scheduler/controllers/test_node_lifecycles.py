@@ -1,12 +1,18 @@
 """Nodes that fall silent, are not ready, tainted or deleted: what becomes of them and of their pods."""
 
+import asyncio
 from datetime import datetime, timedelta
 
 import pytest
 
 from service.model.errors import StorageUnavailable
 from service.model.manifest import TemplateCache
-from service.scheduler.protocol.intents import DeleteObject, PatchConfig, PlacePods
+from service.scheduler.protocol.intents import (
+    ApplyObjects,
+    DeleteObject,
+    PatchConfig,
+    PlacePods,
+)
 from service.scheduler.protocol.placements import PodRef
 from service.scheduler.service import Scheduler
 from tests.builders import node, pod
@@ -531,6 +537,22 @@ async def test_a_node_that_is_made_again_in_time_keeps_its_pods():
         assert "phase" not in (await w.stored("Pod", "default", "p")).get("status", {})
         assert await remembered(w) == []
         await delete(w, "Node", "n1")
+        await pass_seconds(w, 12)
+        assert (await w.stored("Pod", "default", "p"))["status"]["phase"] == "Failed"
+
+
+async def test_a_node_that_goes_twice_at_once_is_remembered_once():
+    async with world() as w:
+        await w.apply(node("n1"), pod("p").on("n1"))
+        gate = w.close_gate()
+        going = [DeleteObject(kind="Node", name="n1"), ApplyObjects(manifests=w.parsed(node("n1")))]
+        calls = [w.ask(each) for each in (*going, going[0])]
+        asked = asyncio.gather(*calls)
+        await w.others()
+        w.open_gate(gate)
+        await asked
+        states = [each for each in w.log() if each.kind == "NodeState"]
+        assert [each.verb for each in states] == ["Put"]
         await pass_seconds(w, 12)
         assert (await w.stored("Pod", "default", "p"))["status"]["phase"] == "Failed"
 

@@ -35,7 +35,9 @@ def note_deletion(replica: Replica, name: str) -> None:
     state = replica.node_state(name)
     fails = replica.config.deleted_node_pods == "Fail"
     if fails and any(not pod.finished for pod in replica.cluster.pods_of(name)):
-        replica.put(NodeState(name=name, deleted=True))
+        deleted = NodeState(name=name, deleted=True)
+        if state != deleted:
+            replica.put(deleted)
     elif state is not None:
         replica.delete(state.kind, "", name)
 
