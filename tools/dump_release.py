@@ -135,6 +135,8 @@ def _use(client: Client) -> None:
     client.delete(client.path("namespaces", "shop", "pods", "web-1"))
     for name in ("node-a", "node-b"):
         client.patch(client.path("nodes", name), {"metadata": {"labels": {"zone": "c"}}})
+    with contextlib.suppress(Refused):  # older versions take no reports of nodes
+        client.put(client.path("node-leases"), {"nodes": ["node-c"]})
     with contextlib.suppress(Refused):  # older versions know no principals
         client.put("/v1/principals/root", {"grants": [{"role": "admin"}]})
         client.post("/v1/principals/root/tokens", {})  # from now on, requests need a token

@@ -14,6 +14,7 @@ from service.api.handlers.audits import AUDIT_HANDLERS
 from service.api.handlers.clusters import CLUSTER_HANDLERS
 from service.api.handlers.deletions import DELETION_HANDLERS
 from service.api.handlers.events import EVENT_HANDLERS
+from service.api.handlers.node_leases import NODE_LEASE_HANDLERS
 from service.api.handlers.objects import object_handlers
 from service.api.handlers.overview import OVERVIEW_HANDLERS
 from service.api.handlers.placements import PLACEMENT_HANDLERS
@@ -33,6 +34,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *CLUSTER_HANDLERS,
     *(handler for resource in RESOURCES for handler in object_handlers(resource)),
     *DELETION_HANDLERS,
+    *NODE_LEASE_HANDLERS,
     *APPLY_HANDLERS,
     *STATUS_HANDLERS,
     *PLACEMENT_HANDLERS,

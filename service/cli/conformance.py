@@ -21,7 +21,7 @@ from service.cli.local import LocalServer, temporary_folder
 from service.cli.options import URL_DEFAULT, Token, Url
 from service.cli.output import Output
 from service.cli.sources import read_objects
-from service.cli.stored_cases import stored_differences
+from service.cli.stored_cases import AT_REST, stored_differences
 from service.cli.vectors import (
     Difference,
     Vector,
@@ -124,7 +124,7 @@ def check_stored_case(client: Client, case: Vector) -> Check:
 def replay_trace(client: Client, trace: Vector) -> Iterator[Check]:
     """Replay a trace on a cluster of its own; yield one check for each pod that it schedules."""
     cluster = client.on_cluster(f"conformance-{secrets.token_hex(6)}")
-    cluster.put(cluster.path(), {"config": {**settings_of(trace), "placePendingPods": False}})
+    cluster.put(cluster.path(), {"config": {**settings_of(trace), **AT_REST}})
     try:
         for namespace in trace["namespaces"]:
             _put(cluster, "namespaces", namespace)
@@ -189,7 +189,9 @@ What a vector does not set itself has its default setting. There are two excepti
 has rules of its own by default that Kubernetes does not have, and a pod of the vector is concerned:
 anti-affinity between daemons and other pods ([details](decisions/daemons.md)), and against all
 namespaces by a wider key than a node's. On stored clusters pending pods wait for the client, which
-binds them to kube-scheduler's nodes (`placePendingPods: false`).
+binds them to kube-scheduler's nodes (`placePendingPods: false`), and neither taints nor the
+condition of a node end a pod (`noExecuteTaints` and `nodeConditions: Ignore`,
+`deletedNodePods: Keep`): vectors are states, in which no time passes.
 
 | setting | vectors |
 |---|--:|

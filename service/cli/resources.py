@@ -89,7 +89,17 @@ def _node_row(node: Item) -> Sequence[object]:
     cordoned = ["cordoned"] if spec.get("unschedulable") else []
     zone = (metadata.get("labels") or {}).get(ZONE)
     sizes = [room.get(resource) for resource in ("cpu", "memory", "pods")]
-    return metadata["name"], zone, *sizes, ", ".join(cordoned + taints)
+    return metadata["name"], node_state(node), zone, *sizes, ", ".join(cordoned + taints)
+
+
+def node_state(node: Item) -> str | None:
+    """Return Ready or NotReady, or Silent if the node has stopped reporting; None if nobody says it."""
+    for condition in (node.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "Ready":
+            if condition.get("status") == "True":
+                return "Ready"
+            return "Silent" if condition.get("reason") == "NodeStatusUnknown" else "NotReady"
+    return None
 
 
 def _taint(taint: Item) -> str:
@@ -159,7 +169,7 @@ RESOURCES = (
         plural="nodes",
         kind="Node",
         names=("nodes", "node", "no"),
-        columns=("name", "zone", "cpu", "memory", "pods", "taints"),
+        columns=("name", "state", "zone", "cpu", "memory", "pods", "taints"),
         row=_node_row,
     ),
     Resource(

@@ -25,6 +25,14 @@ from service.cli.vectors import (
 DETOUR_SHARE = 0.3
 """The share of objects that take a detour; each detour costs a few requests."""
 
+AT_REST = {
+    "placePendingPods": False,
+    "noExecuteTaints": "Ignore",
+    "nodeConditions": "Ignore",
+    "deletedNodePods": "Keep",
+}
+"""The settings with which a cluster does nothing by itself: a case is a state in which time stands still."""
+
 Visit = Callable[[], None]
 
 _PLURALS = {each.kind: plural for plural, each in KINDS_BY_PLURAL.items()}
@@ -50,9 +58,9 @@ def stored_differences(client: Client, case: Vector) -> list[Difference]:
 
 @contextmanager
 def _cluster(client: Client, settings: Mapping[str, Any]) -> Iterator[Client]:
-    """Create a cluster for the duration of the context; its pending pods stay pending."""
+    """Create a cluster for the duration of the context; nothing in it changes by itself."""
     cluster = client.on_cluster(f"conformance-{secrets.token_hex(6)}")
-    cluster.put(cluster.path(), {"config": {**settings, "placePendingPods": False}})
+    cluster.put(cluster.path(), {"config": {**settings, **AT_REST}})
     try:
         yield cluster
     finally:

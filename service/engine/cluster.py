@@ -360,6 +360,10 @@ class Cluster:
         """Return the classes of known pods with rules that are required during execution."""
         return tuple(self._compiler.enduring)
 
+    def pods_of(self, node_name: str) -> tuple[Pod, ...]:
+        """Return the pods that name a node, whether or not it is there, finished ones included."""
+        return tuple(each.pod for each in self._by_node.get(node_name, {}).values())
+
     def placed_on(self, slot: int) -> Iterator[tuple[Pod, PodClass]]:
         """Return the pods that count on a node, with their classes."""
         node = self.nodes.nodes[slot]
@@ -557,6 +561,17 @@ _NEVER_COMPILED = frozenset(
         "affinity_violation_grace_seconds",
         "anti_affinity_victim",
         "evictions_per_minute",
+        "no_execute_taints",
+        "default_not_ready_toleration_seconds",
+        "default_unreachable_toleration_seconds",
+        "node_conditions",
+        "node_monitor_grace_seconds",
+        "node_eviction_rate",
+        "secondary_node_eviction_rate",
+        "unhealthy_zone_threshold",
+        "large_zone_nodes",
+        "deleted_node_pods",
+        "orphan_grace_seconds",
     )
 )
 """Settings that the engine does not read, or that it reads only when it uses them."""

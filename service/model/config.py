@@ -159,6 +159,29 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     evictions_per_minute: int = 60
     """How many pods are evicted in a minute at most, so that one wrong label cannot empty a cluster."""
 
+    no_execute_taints: Literal["Evict", "Ignore"] = "Evict"
+    """Whether pods that do not tolerate a NoExecute taint of their node are evicted."""
+    default_not_ready_toleration_seconds: int = 300
+    """How long pods stay on a node that is not ready if they say nothing of that taint."""
+    default_unreachable_toleration_seconds: int = 300
+    """How long pods stay on a node that is unreachable if they say nothing of that taint."""
+    node_conditions: Literal["Taint", "Ignore"] = "Taint"
+    """Whether nodes that are silent, or whose condition Ready is not True, get taints for that."""
+    node_monitor_grace_seconds: int = 40
+    """After how long without a report a node that has reported before counts as silent."""
+    node_eviction_rate: float = 0.1
+    """How many nodes of a zone get the taint that evicts, per second, while most of the zone is ready."""
+    secondary_node_eviction_rate: float = 0.01
+    """The same rate for a large zone of which many nodes are not ready; a small one gets no such taint."""
+    unhealthy_zone_threshold: float = 0.55
+    """From which share of nodes that are not ready a zone counts as partially disrupted."""
+    large_zone_nodes: int = 50
+    """With more nodes than this a zone is large."""
+    deleted_node_pods: Literal["Fail", "Keep"] = "Fail"
+    """Whether the pods of a deleted node end as Failed, or stay as they are."""
+    orphan_grace_seconds: int = 10
+    """How long after that; until then a new node of the name has the pods again."""
+
     @property
     def empty_term_matches_all(self) -> bool:
         """Whether a node selector term without requirements matches every node."""

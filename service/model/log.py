@@ -8,6 +8,7 @@ A commit whose connection failed raises `service.model.errors.OutcomeUnknown`: o
 `Store.settle_unknown` can find out whether it was committed.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import islice
@@ -323,6 +324,30 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     holder: str
     until: datetime
+
+
+UNREADY = re.compile(
+    rb'"type":"Ready"[^}]*"status":"(False|Unknown)"|"status":"(False|Unknown)"[^}]*"type":"Ready"'
+)
+"""What bodies of nodes contain whose condition Ready is not True, and hardly any others."""
+
+
+class NodeReports(NamedTuple):
+    """Which of the nodes that reported there are, and the database's time and head when they did."""
+
+    known: frozenset[str]
+    at: datetime
+    revision: int
+
+
+class NodeLeases(NamedTuple):
+    """What the leases of nodes say at the time `now` of the database."""
+
+    now: datetime
+    any: bool
+    """Whether any node of the cluster has ever reported."""
+    silent: frozenset[str]
+    """The nodes whose last report is older than the grace period."""
 
 
 class ReplicaState(NamedTuple):

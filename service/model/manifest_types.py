@@ -72,6 +72,23 @@ class NodeSpec(Value, frozen=True, kw_only=True):
     """What keeps pods off that do not tolerate it."""
 
 
+class NodeCondition(Value, frozen=True, kw_only=True):
+    """One condition of a node, such as Ready."""
+
+    type: str
+    """What the condition is about; of Ready it depends whether the node has taints for that."""
+    status: str
+    """True, False or Unknown."""
+    reason: str = ""
+    """One word in CamelCase."""
+    message: str = ""
+    """A sentence for people."""
+    last_heartbeat_time: str = ""
+    """When the condition was last reported, RFC 3339."""
+    last_transition_time: str = ""
+    """When `status` last changed, RFC 3339."""
+
+
 class NodeStatus(Value, frozen=True, kw_only=True):
     """What a node has to give, and the images that it already holds."""
 
@@ -81,6 +98,8 @@ class NodeStatus(Value, frozen=True, kw_only=True):
     """Taken as allocatable where that is absent."""
     images: list[objects.ContainerImage] | None = None
     """Images on the node."""
+    conditions: list[NodeCondition] | None = None
+    """What is known of the node, one condition for each type."""
 
 
 class PodGroupSpec(Strict, frozen=True, kw_only=True):

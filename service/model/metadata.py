@@ -9,7 +9,7 @@ the same for all pods of one owner, and in memory once.
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import cast
+from typing import Protocol, cast
 
 import msgspec
 
@@ -195,7 +195,19 @@ def resize_of(status: Json) -> PodResize | None:
     )
 
 
-def with_condition(status: Json, condition: PodCondition) -> Json:
+class Condition(Protocol):
+    """What the conditions of all kinds have in common."""
+
+    @property
+    def type(self) -> str:
+        """What the condition is about."""
+
+    @property
+    def status(self) -> str:
+        """Whether it is so: True, False or Unknown."""
+
+
+def with_condition(status: Json, condition: Condition) -> Json:
     """A status with the condition added, or put in place of the one of its type.
 
     The time of transition stays what it was where the condition's status does not change.

@@ -11,12 +11,22 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from service.model.manifest_base import ENVELOPE, ObjectManifest, head_of, open_draft
-from service.model.metadata import Json, Metadata, members_of, read_metadata
+from service.model.manifest_types import NodeCondition
+from service.model.metadata import (
+    Json,
+    Metadata,
+    members_of,
+    read_metadata,
+    with_condition,
+)
 from service.model.objects import ContainerImage, Node, Taint
 from service.model.plain import Plain, cut, loaded_metadata, plain_metadata
 from service.model.templates import NodeShape, NodeShapes, TemplateCache
 from service.model.validation.kinds import KINDS
 from service.model.validation.rules import Limits, entries_of, items_of, without_nulls
+
+READY = "Ready"
+"""The condition that says whether a node can run pods."""
 
 T = TypeVar("T")
 
@@ -37,6 +47,40 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
     def with_identity(self, uid: str, created: str) -> "NodeManifest":
         """Return the node with this uid and time of creation (RFC 3339, UTC)."""
         return replace(self, node=replace(self.node, uid=uid), created=created)
+
+    def with_taints(self, taints: tuple[Taint, ...]) -> "NodeManifest":
+        """Return the node with these taints in place of all that it has."""
+        fields = self._fields()
+        spec = {n: each for n, each in entries_of(fields.get("spec")).items() if n != "taints"}
+        told = {"taints": list(map(msgspec.to_builtins, taints))} if taints else {}
+        return self._with_fields(fields | {"spec": spec | told})
+
+    def with_condition(self, condition: NodeCondition) -> "NodeManifest":
+        """Return the node with a condition set in its status."""
+        fields = self._fields()
+        status = with_condition(entries_of(fields.get("status")), condition)
+        return self._with_fields(fields | {"status": status})
+
+    def without_condition(self, type_: str) -> "NodeManifest":
+        """Return the node without a condition."""
+        fields = self._fields()
+        status = entries_of(fields.get("status"))
+        kept = [c for c in items_of(status.get("conditions")) if entries_of(c).get("type") != type_]
+        return self._with_fields(fields | {"status": status | {"conditions": kept}})
+
+    def readiness(self) -> NodeCondition | None:
+        """The condition Ready; None if the node has none."""
+        found = _ready(entries_of(self._fields().get("status")))
+        told = {name: each for name, each in found.items() if isinstance(each, str)}
+        return msgspec.convert(told, NodeCondition) if "status" in told else None
+
+    def _fields(self) -> Json:
+        return cast("Json", msgspec.json.decode(b"{" + self.rest + b"}"))
+
+    def _with_fields(self, fields: Json) -> "NodeManifest":
+        shape = _shape(fields)
+        node = replace(self.node, taints=shape.taints, ready=shape.ready)
+        return replace(self, node=node, rest=shape.rest)
 
 
 def parse_node(
@@ -90,12 +134,28 @@ def _shape(rest: Json) -> NodeShape:
         taints=_convert(spec.get("taints"), tuple[Taint, ...]),
         unschedulable=spec.get("unschedulable") is True,
         images=_convert(status.get("images"), tuple[ContainerImage, ...]),
+        ready=told if isinstance(told := _ready(status).get("status"), str) else "",
     )
+
+
+def _ready(status: Json) -> Json:
+    """The condition Ready; empty if the node has none."""
+    for condition in map(entries_of, items_of(status.get("conditions"))):
+        if condition.get("type") == READY:
+            return condition
+    return {}
 
 
 def _shape_of(manifest: NodeManifest) -> NodeShape:
     node = manifest.node
-    return NodeShape(manifest.rest, node.allocatable, node.taints, node.unschedulable, node.images)
+    return NodeShape(
+        rest=manifest.rest,
+        allocatable=node.allocatable,
+        taints=node.taints,
+        unschedulable=node.unschedulable,
+        images=node.images,
+        ready=node.ready,
+    )
 
 
 def _manifest(metadata: Metadata, shape: NodeShape) -> NodeManifest:
@@ -107,6 +167,7 @@ def _manifest(metadata: Metadata, shape: NodeShape) -> NodeManifest:
         unschedulable=shape.unschedulable,
         images=shape.images,
         uid=metadata.uid,
+        ready=shape.ready,
     )
     return NodeManifest(
         node=node,

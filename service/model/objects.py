@@ -293,7 +293,7 @@ class Toleration(Strict, frozen=True, kw_only=True):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute", ""] = ""
     """Effect that is tolerated; empty means every effect."""
     toleration_seconds: int | None = None
-    """How long NoExecute is tolerated; not read by scheduling."""
+    """How long NoExecute is tolerated once the taint was added; None: for ever. Placing ignores it."""
 
 
 class Taint(Strict, frozen=True, kw_only=True):
@@ -607,6 +607,8 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     unschedulable: bool = False
     images: tuple[ContainerImage, ...] = ()
     uid: str = ""
+    ready: str = ""
+    """The status of the condition Ready: True, False or Unknown; "" if the node has none."""
 
 
 class Namespace(msgspec.Struct, frozen=True, kw_only=True):

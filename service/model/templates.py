@@ -257,6 +257,7 @@ class NodeShape(msgspec.Struct, frozen=True):
     taints: tuple[Taint, ...]
     unschedulable: bool
     images: tuple[ContainerImage, ...]
+    ready: str
 
 
 class NodeShapes:

@@ -22,7 +22,7 @@ from service.model.errors import (
     PreconditionFailed,
     Unavailable,
 )
-from service.model.log import Head, IdempotencyKey, ReplicaState
+from service.model.log import Head, IdempotencyKey, NodeReports, ReplicaState
 from service.model.manifest import TemplateCache
 from service.model.object_filters import ObjectFilter
 from service.scheduler.commit.event_recorder import EventRecorder
@@ -33,9 +33,11 @@ from service.scheduler.commit.tickets import Ticket, key_reused
 from service.scheduler.controllers.cluster_owners import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.controller import Controllers, Observers
 from service.scheduler.controllers.evictions import AllEvictions
+from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.simulation import Simulation, simulating
+from service.scheduler.node_reports import NodeReporter
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.intents import A, Idempotency, Intent, PutConfig
 from service.scheduler.protocol.limits import Limits
@@ -82,6 +84,10 @@ class Scheduler:
         """The controllers that place pending pods."""
         self.evictions = self._duties(AllEvictions, holder)
         """The controllers that evict pods whose rules are required during execution."""
+        self.nodes = self._duties(AllNodeLifecycles, holder)
+        """The controllers that look after nodes that are not ready, tainted or deleted."""
+        self._controllers: tuple[Controllers[Any], ...] = (self.pending, self.evictions, self.nodes)
+        self._node_reports = NodeReporter(store)
         self._events = EventRecorder(store, clock, self._limits, self._meter)
         self.loops = Loops()
         """The clusters that this process has in memory, by name."""
@@ -107,7 +113,7 @@ class Scheduler:
     async def start(self) -> None:
         """Begin to follow the clusters in use."""
         self._pulse_task = asyncio.create_task(self._pulse())
-        adopting = (self.pending.adopt(self.loop_of), self.evictions.adopt(self.loop_of))
+        adopting = [each.adopt(self.loop_of) for each in self._controllers]
         work = (self._listen(), self._upkeep.run(), self._events.run(), *adopting)
         self._background = [self._pulse_task, *map(asyncio.create_task, work)]
 
@@ -122,8 +128,8 @@ class Scheduler:
         self.loops.clear()
         if waited_for := self.tasks:
             await asyncio.wait(waited_for)
-        await self.pending.close()
-        await self.evictions.close()
+        for each in self._controllers:
+            await each.close()
         await self._events.flush()
         await self._upkeep.release()
 
@@ -224,6 +230,18 @@ class Scheduler:
             raise NotFound(f"There is no cluster {cluster}.")
         self._announce(cluster_id)
         self._drop(cluster)
+
+    async def report_nodes(self, cluster: str, names: Sequence[str]) -> NodeReports:
+        """Note that nodes are there, which is no change of the cluster: no decision, no commit.
+
+        Raises:
+            NotFound: there is no such cluster.
+            StorageUnavailable: the reports could not be stored.
+        """
+        loop = await self.loop_of(cluster)
+        reports = await self._node_reports.report(loop.cluster_id, names)
+        self.nodes.reported(loop.cluster_id)
+        return reports
 
     async def simulate(self, simulation: Simulation) -> PlacementAnswer:
         """Place pods on a cluster that only the request describes; nothing is stored.
@@ -434,12 +452,11 @@ class Scheduler:
         loop = self.loops.remove(cluster)
         if loop is not None:
             loop.stop()
-            self.pending.drop(loop.cluster_id)
-            self.evictions.drop(loop.cluster_id)
+            for each in self._controllers:
+                each.drop(loop.cluster_id)
 
     def _new_loop(self, cluster_id: int) -> ClusterLoop:
-        pending = self.pending.of(cluster_id)
-        evictions = self.evictions.of(cluster_id)
+        own = [each.of(cluster_id) for each in self._controllers]
         loop = ClusterLoop(
             cluster_id,
             store=self._store,
@@ -448,12 +465,12 @@ class Scheduler:
             limits=self._limits,
             templates=self.templates,
             announce=self._announce,
-            observer=Observers(pending, evictions),
+            observer=Observers(*own),
             meter=self._meter,
             record=self._events.record,
         )
-        pending.serve(loop.enqueue)
-        evictions.serve(loop.enqueue)
+        for each in own:
+            each.serve(loop.enqueue)
         self._spawn(loop.run())
         return loop
 
@@ -485,8 +502,7 @@ class Scheduler:
 
     def _look_after(self, name: str, loop: ClusterLoop) -> None:
         """Have the controllers of a cluster work; let it sleep if there is nothing left to do."""
-        controllers = (self.pending, self.evictions)
-        busy = [each.tick(loop.cluster_id) for each in controllers]
+        busy = [each.tick(loop.cluster_id) for each in self._controllers]
         used = loop.last_used + AWAKE_SECONDS > self._clock.monotonic()
         if loop.idle and not used and not any(busy):
             self.loops.sleep(name)
@@ -526,9 +542,7 @@ class Scheduler:
         """Drop clusters that nobody needs, and those whose loops have ended by themselves."""
         unused = self._clock.monotonic() - self._limits.idle_seconds_max
         for name, loop in looked_at.items():
-            needed = any(
-                each.are_needed(loop.cluster_id) for each in (self.pending, self.evictions)
-            )
+            needed = any(each.are_needed(loop.cluster_id) for each in self._controllers)
             if loop.ended or (loop.idle and loop.last_used < unused and not needed):
                 self._drop(name)
 

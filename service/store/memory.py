@@ -27,6 +27,7 @@ from service.model.log import (
     LOCKED_LAG_CHANGES_MAX,
     REPORT_SECONDS_MAX,
     RESTORE_LIFT_REVISIONS,
+    UNREADY,
     Behind,
     Change,
     ClusterRow,
@@ -43,6 +44,8 @@ from service.model.log import (
     Lease,
     LogPage,
     Lost,
+    NodeLeases,
+    NodeReports,
     NotYet,
     ObjectKey,
     ObjectPage,
@@ -416,6 +419,40 @@ class MemoryStore(MemoryPrincipals):
         if own is not None and name in own.leases and own.leases[name].holder == holder:
             del own.leases[name]
 
+    async def renew_node_leases(self, cluster_id: int, names: Sequence[str]) -> NodeReports:
+        """Note that nodes have reported now; of names that no node has nothing is noted."""
+        own, now = self.state_of(cluster_id), self._clock()
+        known = {name for name in names if ObjectKey("Node", "", name) in own.objects}
+        own.node_leases |= dict.fromkeys(known, now)
+        return NodeReports(frozenset(known), now, own.head.revision)
+
+    async def node_lease(self, cluster_id: int, name: str) -> datetime | None:
+        """When a node last reported; None if it never did, or nobody remembers it."""
+        return self.state_of(cluster_id).node_leases.get(name)
+
+    async def look_at_node_leases(self, cluster_id: int, grace_seconds: float) -> NodeLeases:
+        """Find the nodes that have not reported for so long, though they did before."""
+        leases, now = self.state_of(cluster_id).node_leases, self._clock()
+        before = now - timedelta(seconds=grace_seconds)
+        silent = frozenset(name for name, at in leases.items() if at < before)
+        return NodeLeases(now, bool(leases), silent)
+
+    async def forget_node_leases(self, cluster_id: int, names: Sequence[str]) -> None:
+        """Forget that nodes which are gone have ever reported."""
+        own = self.clusters.get(cluster_id)
+        if own is not None:
+            for name in names:
+                own.node_leases.pop(name, None)
+
+    async def unattended_nodes(self, name: str) -> list[str]:
+        """The clusters whose lease of this name nobody holds, with nodes that somebody has to look after."""
+        return sorted(
+            own.name
+            for own in self.clusters.values()
+            if name not in own.leases
+            and (own.node_leases or any(map(_needs_look, own.objects.values())))
+        )
+
     async def report_replicas(self, process: str, states: Mapping[int, ReplicaState]) -> None:
         """Store the state of a process's replicas, by cluster, in place of its earlier report."""
         self._reports[process] = (self._clock(), dict(states))
@@ -557,6 +594,13 @@ class _Listener:
         heard = frozenset(self._heard)
         self._heard.clear()
         return heard
+
+
+def _needs_look(row: ObjectRow) -> bool:
+    """Whether an object is a node with a taint that evicts, or one that may not be ready, or a node's state."""
+    if row.kind == "Node":
+        return b'"NoExecute"' in row.body or bool(UNREADY.search(row.body))
+    return row.kind == "NodeState"
 
 
 def _lasts(lease: Lease, now: datetime) -> bool:

@@ -45,6 +45,8 @@ class ClusterState:
     objects: dict[ObjectKey, ObjectRow] = field(default_factory=dict)
     answers: dict[IdempotencyKey, tuple[datetime, IdempotencyRecord]] = field(default_factory=dict)
     leases: dict[str, Lease] = field(default_factory=dict)
+    node_leases: dict[str, datetime] = field(default_factory=dict)
+    """When each node last reported."""
     events: dict[tuple[str, str], Event] = field(default_factory=dict)
     """The events by namespace and name."""
 

@@ -19,6 +19,7 @@ from service.store.connections import (
 from service.store.events import Events
 from service.store.hints import Hints
 from service.store.keeping import Keeping
+from service.store.node_leases import NodeLeases
 from service.store.principals import Principals
 from service.store.reads import Reads
 from service.store.upkeep import Upkeep
@@ -31,7 +32,7 @@ class Pools(NamedTuple):
     reads: Connections
 
 
-class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep):
+class PostgresStore(Audit, Clusters, Commits, Events, NodeLeases, Principals, Reads, Upkeep):
     """All clusters of one database.
 
     `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are opened when they
@@ -64,6 +65,7 @@ class PostgresStore(Audit, Clusters, Commits, Events, Principals, Reads, Upkeep)
         Clusters.__init__(self, commits, reads, keeping)
         Commits.__init__(self, commits, keeping)
         Events.__init__(self, commits, reads)
+        NodeLeases.__init__(self, commits, reads)
         Principals.__init__(self, commits, reads, keeping)
         Reads.__init__(self, reads)
         Upkeep.__init__(self, commits)

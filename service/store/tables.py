@@ -245,6 +245,17 @@ lease = Table(
     _of_cluster("lease"),
 )
 
+node_lease = Table(
+    "node_lease",
+    metadata,
+    _number("cluster_id"),
+    _key("node"),
+    _time("renewed_at"),
+    PrimaryKeyConstraint("cluster_id", "node", name="node_lease_pkey"),
+    _of_cluster("node_lease"),
+    postgresql_with={"fillfactor": 50},
+)
+
 principal = Table(
     "principal",
     metadata,

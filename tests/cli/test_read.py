@@ -26,13 +26,24 @@ def page(*items):
     return {"apiVersion": "v1", "kind": "List", "metadata": {}, "items": [*items]}
 
 
-def test_nodes_are_shown_with_zone_room_and_taints(moorage, stub):
-    stub.on("GET", f"{CLUSTER}/nodes", page(NODE))
+def condition(status, reason="told"):
+    return {"conditions": [{"type": "Ready", "status": status, "reason": reason}]}
 
-    out = moorage("get", "nodes").out
 
-    assert out.splitlines()[0].split() == ["NAME", "ZONE", "CPU", "MEMORY", "PODS", "TAINTS"]
-    assert "node-1  zone-a  8    32Gi    110   cordoned, gpu=a100:NoSchedule" in out
+def test_nodes_are_shown_with_state_zone_room_and_taints(moorage, stub):
+    others = [
+        {"metadata": {"name": "node-2"}, "status": condition("True")},
+        {"metadata": {"name": "node-3"}, "status": condition("False")},
+        {"metadata": {"name": "node-4"}, "status": condition("Unknown", "NodeStatusUnknown")},
+    ]
+    stub.on("GET", f"{CLUSTER}/nodes", page(NODE, *others))
+
+    lines = moorage("get", "nodes").out.splitlines()
+
+    assert lines[0].split() == ["NAME", "STATE", "ZONE", "CPU", "MEMORY", "PODS", "TAINTS"]
+    first = ["node-1", "-", "zone-a", "8", "32Gi", "110", "cordoned,", "gpu=a100:NoSchedule"]
+    assert lines[1].split() == first
+    assert [each.split()[1] for each in lines[2:]] == ["Ready", "NotReady", "Silent"]
 
 
 def test_pods_are_shown_with_where_they_are_or_why_they_wait(moorage, stub):

@@ -24,6 +24,8 @@ async def filled(store: AnyStore, cluster_id: int, mark: str) -> None:
     await committed(store, cluster_id, create("b", body=body, node_name=mark))
     await store.add_events(cluster_id, [event("a", message="m"), event("b", message=mark)])
     await store.acquire_lease(cluster_id, "work", mark, 600)
+    await committed(store, cluster_id, create("n", kind="Node", namespace="", body=body))
+    await store.renew_node_leases(cluster_id, ["n"])
 
 
 async def everything(store: AnyStore, cluster_id: int) -> list[Any]:
@@ -40,6 +42,7 @@ async def everything(store: AnyStore, cluster_id: int) -> list[Any]:
         [(row.name, row.event) for row in events.rows],
         await store.counts(cluster_id),
         (await store.claim_lease(cluster_id, "work", "somebody", 60)),
+        await store.node_lease(cluster_id, "n"),
     ]
 
 
@@ -50,6 +53,7 @@ CALLS: dict[str, Callable[[AnyStore, int], Awaitable[Any]]] = {
     ),
     "compacting": lambda store, number: store.compact(number, keep_changes=0, keep_seconds=0),
     "giving a lease back": lambda store, number: store.release_lease(number, "work", "own"),
+    "forgetting reports": lambda store, number: store.forget_node_leases(number, ["n"]),
     "lifting the revision": lambda store, number: store.lift_revision(number),
     "deleting": lambda store, number: store.delete_cluster(number),
 }
@@ -80,6 +84,7 @@ async def test_a17_an_empty_cluster_beside_a_full_one_shows_nothing(
     assert [row.key for row in (await store.read_objects(other, None, 100)).rows] == [config]
     assert (await store.counts(other)).pods == 0
     assert await store.acquire_lease(other, "work", "other", 60) is not None
+    assert not (await store.look_at_node_leases(other, -60)).any
     assert await store.sweep_answers(other, keep_seconds=0) == 0
     assert await store.sweep_events(other, keep_seconds=0, keep_rows=0) == 0
 

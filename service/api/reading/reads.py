@@ -125,6 +125,10 @@ class Reads(Source, Protocol):
         """Up to `limit` objects of a kind that follow a key, ordered by namespace and name."""
         ...
 
+    async def node_lease(self, cluster_id: int, name: str) -> datetime | None:
+        """When a node last reported; None if it never did, or nobody remembers it."""
+        ...
+
     async def list_events(
         self,
         cluster_id: int,

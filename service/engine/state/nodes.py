@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from service.engine.state.columns import Column, DirtyLog, Ids, Interner, Ints, Mask, Slots
 from service.engine.state.rank_bits import TIE_BITS, tie_hash
@@ -35,6 +36,16 @@ HostPort = tuple[str, str, int]
 def image_name(image: str) -> str:
     """Add the tag `:latest` to an image without a tag; a colon before a `/` begins a port."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
+
+
+def _timeless(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
+    """Return taints without the times at which they were added, which no rule of placing reads.
+
+    Nodes that lost their zone one after the other have one set of taints then, and not a set each.
+    """
+    if all(taint.time_added is None for taint in taints):
+        return taints
+    return tuple(replace(taint, time_added=None) for taint in taints)
 
 
 class NodeTable:
@@ -232,8 +243,9 @@ class NodeTable:
             column.values[slot] = amount or 1
             if not 0 < amount <= EXACT_MAX:
                 self._uneven.add(slot)
-        self._taint_users[node.taints] += 1
-        self._taint_set.values[slot] = self.taint_sets.intern(node.taints)
+        taints = _timeless(node.taints)
+        self._taint_users[taints] += 1
+        self._taint_set.values[slot] = self.taint_sets.intern(taints)
         for name, key in self.keys.items():
             if name in node.labels:
                 key.enter(slot, node.labels[name])
@@ -246,10 +258,11 @@ class NodeTable:
         assert node is not None
         for key in self.keys.values():
             key.leave(slot)
-        self._taint_users[node.taints] -= 1
-        if node.taints and not self._taint_users[node.taints]:
-            del self._taint_users[node.taints]
-            self.taint_sets.release(node.taints)
+        taints = _timeless(node.taints)
+        self._taint_users[taints] -= 1
+        if taints and not self._taint_users[taints]:
+            del self._taint_users[taints]
+            self.taint_sets.release(taints)
         self._set_allocatable(slot, {})
         self._uneven.discard(slot)
         self._remove_images(slot, node)

@@ -26,6 +26,7 @@ from service.model.validation.rules import (
     key_at,
     list_of,
     map_of,
+    number,
     one_of,
     record,
     text,
@@ -60,6 +61,7 @@ _WEIGHT_MAX = 5_000
 _WEIGHTS_MAX = 40_000
 """The greatest sum of all plugins' weights: times 100 it keeps within what the engine's ranks hold (`ranks.VETO`)."""
 _EVICTIONS_A_MINUTE_MAX = 1_000_000
+_NODES_A_SECOND_MAX = 1_000
 _DAY_SECONDS = 86_400
 
 
@@ -253,6 +255,17 @@ CONFIG = record(
         "queuePreemption": one_of("Never", "Evict"),
         "queuePreemptionScope": one_of("Node", "Domains"),
         "evictionsPerMinute": whole_number(1, _EVICTIONS_A_MINUTE_MAX),
+        "noExecuteTaints": one_of("Evict", "Ignore"),
+        "defaultNotReadyTolerationSeconds": whole_number(0, INT32_MAX),
+        "defaultUnreachableTolerationSeconds": whole_number(0, INT32_MAX),
+        "nodeConditions": one_of("Taint", "Ignore"),
+        "nodeMonitorGraceSeconds": whole_number(1, _DAY_SECONDS),
+        "nodeEvictionRate": number(0, _NODES_A_SECOND_MAX),
+        "secondaryNodeEvictionRate": number(0, _NODES_A_SECOND_MAX),
+        "unhealthyZoneThreshold": number(0, 1),
+        "largeZoneNodes": whole_number(0, INT32_MAX),
+        "deletedNodePods": one_of("Fail", "Keep"),
+        "orphanGraceSeconds": whole_number(0, _DAY_SECONDS),
     },
     also=(
         ratio_needs_shape("scoringStrategy"),

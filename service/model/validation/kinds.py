@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from service.model.manifest_types import NodeSpec, NodeStatus, ObjectMeta, PodGroupSpec
+from service.model.manifest_types import (
+    NodeCondition,
+    NodeSpec,
+    NodeStatus,
+    ObjectMeta,
+    PodGroupSpec,
+)
 from service.model.objects import ContainerImage
 from service.model.pod_group import COSCHEDULING, UPSTREAM
 from service.model.priority_classes import PriorityClassFields
@@ -92,7 +98,12 @@ _NODE_SPEC = declared(
 _IMAGE = declared(ContainerImage, {"names": list_of(text())})
 _NODE_STATUS = declared(
     NodeStatus,
-    {"allocatable": NODE_RESOURCES, "capacity": NODE_RESOURCES, "images": list_of(_IMAGE)},
+    {
+        "allocatable": NODE_RESOURCES,
+        "capacity": NODE_RESOURCES,
+        "images": list_of(_IMAGE),
+        "conditions": list_of(declared(NodeCondition, {})),
+    },
 )
 
 

@@ -131,6 +131,18 @@ def whole_number(low: int, high: int, message: str | None = None) -> Rule:
     return rule
 
 
+def number(low: float, high: float) -> Rule:
+    """A number within bounds, both included."""
+
+    def rule(value: object, path: str, problems: Problems) -> None:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            problems.add(path, "must be a number", value)
+        elif not low <= value <= high:
+            problems.add(path, f"must be between {low} and {high}, inclusive", value)
+
+    return rule
+
+
 def boolean(value: object, path: str, problems: Problems) -> None:
     """True or false."""
     if not isinstance(value, bool):

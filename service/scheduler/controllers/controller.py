@@ -61,6 +61,7 @@ class Controller(ABC):
         self._enqueue: Callable[[Ticket], None] | None = None
         self._asking = False
         """Whether the lease is being asked for."""
+        self._is_neglected = False
         self._closed = False
 
     @property
@@ -82,6 +83,10 @@ class Controller(ABC):
         if self.lease.held:
             self._ask(self._renew)
         self._advance()
+
+    def neglected(self) -> None:
+        """Hear that the lease has run out: whoever held it may have known of more to do than is seen here."""
+        self._is_neglected = True
 
     async def close(self) -> None:
         """Do no more work, and let others take the lease; raises nothing."""
@@ -182,8 +187,11 @@ class Controllers(ABC, Generic[D]):
 
     def of(self, cluster_id: int) -> D:
         """Make the controller of a cluster whose replica is to be loaded."""
-        lease = self._adopted.pop(cluster_id, None) or self._lease(cluster_id)
-        made = self._by_cluster[cluster_id] = self._controller(lease)
+        adopted = self._adopted.pop(cluster_id, None)
+        made = self._controller(adopted or self._lease(cluster_id))
+        self._by_cluster[cluster_id] = made
+        if adopted is not None:
+            made.neglected()
         return made
 
     def toward(self, cluster_id: int) -> D:
@@ -218,6 +226,8 @@ class Controllers(ABC, Generic[D]):
                     cluster_id = await self._store.find_cluster(name)
                     if cluster_id not in self._by_cluster:
                         await self._adopt(cluster_id, name, serve)
+                    else:
+                        self._by_cluster[cluster_id].neglected()
                 names = self._neglected
             except MoorageError:
                 _log.debug("Abandoned leases could not be looked for.", exc_info=True)

@@ -3,43 +3,31 @@
 For clusters without such rules this costs no more than the check of a flag for each commit.
 """
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
 from typing_extensions import override
 
 from service.model.manifest import PodManifest
-from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
+from service.scheduler.controllers.controller import Controllers
 from service.scheduler.controllers.leases import HeldLease
+from service.scheduler.controllers.sweeps import SweepController
 from service.scheduler.decide.eviction_budget import watches
 from service.scheduler.protocol.answers import Answer, EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
-from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.ports import Clock
 from service.scheduler.replica.kinds import EvictionState
 from service.scheduler.replica.replica import Entry, Replica
 
 _RULE = b"SchedulingRequiredDuringExecution"
 
 
-class Evictions(Controller):
+class Evictions(SweepController):
     """Has the pods of one cluster evicted, while this process holds the lease for that.
 
     After each commit that may have broken a rule, all rules are checked once more, by a request
     among those of clients: a sweep. The decision itself (`decide.evicting`) makes sure that no pod
     is evicted twice or without need.
     """
-
-    def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
-        super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
-        self._replica: Replica | None = None
-        self._changed = False
-        """Whether a commit since the last sweep began may have broken a rule."""
-        self._due: datetime | None = None
-        """When the next sweep is due even if nothing has changed."""
-        self._sweeping = False
-        self._not_before = clock.monotonic()
 
     # What happens in the replica
 
@@ -63,10 +51,6 @@ class Evictions(Controller):
         return replica is not None and watches(replica)
 
     @override
-    def _begin_anew(self) -> None:
-        self._changed = True
-
-    @override
     def _advance(self) -> None:
         """Begin a sweep, if there may be pods to evict and this process holds the lease."""
         if self._closed or self._sweeping or not (self._changed or self._due):
@@ -76,31 +60,14 @@ class Evictions(Controller):
         if self._may() and (self._changed or self._is_due):
             self.sweep()
 
-    @property
-    def _is_due(self) -> bool:
-        return self._due is not None and self.lease.database_time() >= self._due
+    @override
+    def _intent(self) -> EvictViolating:
+        return EvictViolating(clock=self.lease.database_time)
 
-    def sweep(self) -> None:
-        """Have all rules checked once more."""
-        self._sweeping, self._changed = True, False
-        began = self._clock.monotonic()
-        intent = EvictViolating(clock=self.lease.database_time)
-        self._submit(intent, lambda done: self._conclude(done, began))
-
-    def _conclude(self, future: asyncio.Future[Answer], began: float) -> None:
-        """Pause for as long as the sweep took, so that sweeps leave time for requests."""
-        now = self._clock.monotonic()
-        self._sweeping = False
-        error = future.exception()
-        if error is None:
-            answer = future.result()
-            assert isinstance(answer, EvictionsAnswer)
-            self._due = answer.due
-            self._not_before = now + min(now - began, PAUSE_SECONDS)
-        else:
-            self._changed = True
-            self._not_before = now + PAUSE_SECONDS
-        self._advance()
+    @override
+    def _due_after(self, answer: Answer) -> datetime | None:
+        assert isinstance(answer, EvictionsAnswer)
+        return answer.due
 
 
 def _only_evicts(entry: Entry) -> bool:

@@ -29,7 +29,8 @@ class HeldLease:
         """Whether another worker decides the cluster's requests: it should hold this lease, too."""
         self._store = store
         self._clock = clock
-        self._cluster_id = cluster_id
+        self.cluster_id = cluster_id
+        """The cluster that the lease is for."""
         self._name = name
         self._holder = holder
         self._seconds = seconds
@@ -50,11 +51,11 @@ class HeldLease:
     async def acquire(self) -> bool:
         """Take or prolong the lease, and return whether it is held. Raises StorageUnavailable."""
         self._asked = self._clock.monotonic()
-        if self._is_elsewhere(self._cluster_id):
+        if self._is_elsewhere(self.cluster_id):
             await self.relinquish()
             return False
         lease = await self._store.acquire_lease(
-            self._cluster_id, self._name, self._holder, self._seconds
+            self.cluster_id, self._name, self._holder, self._seconds
         )
         self._until = float("-inf") if lease is None else self._asked + self._seconds
         if lease is not None:
@@ -71,10 +72,10 @@ class HeldLease:
     async def release(self) -> None:
         """Give the lease back, as the work is done. Raises StorageUnavailable."""
         self._until = self._asked = float("-inf")
-        await self._store.release_lease(self._cluster_id, self._name, self._holder)
+        await self._store.release_lease(self.cluster_id, self._name, self._holder)
 
     async def relinquish(self) -> None:
         """Let the lease end now, so that others find it and do the work. Raises StorageUnavailable."""
         if self.held:
             self._until = float("-inf")
-            await self._store.acquire_lease(self._cluster_id, self._name, self._holder, 0.0)
+            await self._store.acquire_lease(self.cluster_id, self._name, self._holder, 0.0)

@@ -11,6 +11,7 @@ from service.scheduler.decide.computed_status import read_computed
 from service.scheduler.decide.context import Decision, DecisionContext, at_once
 from service.scheduler.decide.evicting.evicting import evict_violating
 from service.scheduler.decide.evicting.violations import read_violations
+from service.scheduler.decide.node_lifecycle.sweep import sweep_nodes
 from service.scheduler.decide.placing.pending import place_pending
 from service.scheduler.decide.placing.placements import place_pods
 from service.scheduler.decide.reading.confirming import confirm_binding
@@ -44,6 +45,7 @@ from service.scheduler.protocol.intents import (
     ReadTopology,
     ReadViolations,
     ReportStatus,
+    SweepNodes,
 )
 
 __all__ = ["DECISIONS", "decide", "is_advisory"]
@@ -64,6 +66,7 @@ DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any
     ConfirmBinding: at_once(confirm_binding),
     EvictPod: at_once(evict_pod),
     EvictViolating: evict_violating,
+    SweepNodes: sweep_nodes,
     ExplainPod: at_once(explain_pod),
     ReadTopology: read_topology,
     ReadViolations: read_violations,

@@ -69,14 +69,34 @@ def evicted(
     context: DecisionContext, manifest: PodManifest, reason: str, message: str
 ) -> PodManifest:
     """Return the pod marked as to be stopped, with the condition DisruptionTarget."""
-    condition = PodCondition(
+    marked = manifest.with_deletion(context.now)
+    return marked.with_condition(_disrupted(context, reason, message))
+
+
+def failed(
+    context: DecisionContext, manifest: PodManifest, reason: str, message: str
+) -> PodManifest:
+    """Return the pod ended as Failed, with the condition DisruptionTarget."""
+    ended = manifest.with_status(manifest.status_fields() | {"phase": "Failed"})
+    return ended.with_condition(_disrupted(context, reason, message))
+
+
+def placed_at(manifest: PodManifest) -> str:
+    """Return when the pod got its node, RFC 3339: as its condition says, else its time of creation."""
+    condition = _condition(manifest, "PodScheduled")
+    if condition is not None and condition.status == "True" and condition.last_transition_time:
+        return condition.last_transition_time
+    return manifest.pod.created
+
+
+def _disrupted(context: DecisionContext, reason: str, message: str) -> PodCondition:
+    return PodCondition(
         type="DisruptionTarget",
         status="True",
         reason=reason,
         message=message,
         last_transition_time=context.now,
     )
-    return manifest.with_deletion(context.now).with_condition(condition)
 
 
 def reasons_in(message: str) -> frozenset[str]:

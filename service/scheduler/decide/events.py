@@ -8,7 +8,15 @@ from service.model.manifest import PodManifest
 from service.scheduler.decide.conditions import GATED, reasons_in
 from service.scheduler.decide.context import DecisionContext
 
-Rule = Literal["NodeAffinity", "PodAffinity", "PodAntiAffinity", "EvictionAPI", "Preemption"]
+Rule = Literal[
+    "NodeAffinity",
+    "PodAffinity",
+    "PodAntiAffinity",
+    "EvictionAPI",
+    "Preemption",
+    "NoExecuteTaint",
+    "DeletedNode",
+]
 
 
 def tell_scheduled(

@@ -12,6 +12,7 @@ from service.model.manifest import (
     AnyManifest,
     KeptManifest,
     NamespaceManifest,
+    NodeManifest,
     ObjectManifest,
     PodManifest,
     QuotaManifest,
@@ -40,6 +41,7 @@ from service.scheduler.decide.device_claims import (
     release_devices,
 )
 from service.scheduler.decide.features import check_scopes, without_features_off
+from service.scheduler.decide.node_lifecycle.node_states import as_remembered, note_deletion
 from service.scheduler.decide.passed_over import warnings_of_written
 from service.scheduler.decide.pod_updates import check_update
 from service.scheduler.decide.volume_bindings import (
@@ -168,6 +170,8 @@ def remove(context: DecisionContext, stored: Stored, caller: Caller) -> int:
     for kind, key in keys:
         if kind == PodManifest.kind:
             leave_waiting(replica, key)
+        elif kind == NodeManifest.kind:
+            note_deletion(replica, key[1])
         if replica.get(kind, *key) is not None:  # a claim that was made for a pod goes with it
             entry = replica.delete(kind, *key)
             assert entry.before is not None
@@ -304,6 +308,9 @@ def _updated(
         sent = without_features_off(context, sent, old)
         return as_updated(context, sent, old, was_admitted=was_admitted).updating(old)
     assert isinstance(old, ObjectManifest)
+    if isinstance(sent, NodeManifest):
+        assert isinstance(old, NodeManifest)
+        sent = as_remembered(context, sent, old)
     if isinstance(sent, QuotaManifest):
         assert isinstance(old, QuotaManifest)
         check_scopes(context, sent, old)

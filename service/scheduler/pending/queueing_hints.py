@@ -31,7 +31,7 @@ from service.model.manifest import (
     PodManifest,
 )
 from service.model.objects import Node, Pod
-from service.scheduler.replica.kinds import WaitingGroup
+from service.scheduler.replica.kinds import NodeState, WaitingGroup
 from service.scheduler.replica.replica import Entry
 
 ADMISSION = "Admission"
@@ -85,6 +85,8 @@ def events_of(entry: Entry) -> list[ClusterEvent]:
             return object_events(was, after.kept if isinstance(after, KeptManifest) else None)
         case PodGroupManifest() | WaitingGroup():
             return []  # The queue itself follows which pods wait with each other.
+        case NodeState():
+            return []  # What changes for pods is in the node's own change.
         case _:
             return [EVERYTHING if entry.kind == "Cluster" else ClusterEvent(Change.ADMISSION)]
 

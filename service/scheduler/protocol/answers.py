@@ -242,6 +242,15 @@ class EvictionsAnswer(Answer, frozen=True, kw_only=True):
     due: datetime | None
 
 
+class NodesAnswer(Answer, frozen=True, kw_only=True):
+    """What a sweep over the nodes leaves to be done."""
+
+    due: datetime | None
+    """When the next sweep is due even if nothing has changed; None: never."""
+    all_down: bool = False
+    """Whether no zone has a node that is ready."""
+
+
 class RecordedAnswer(Answer, frozen=True, kw_only=True):
     """The first answer to an idempotency key, as it was recorded (P11).
 

@@ -24,6 +24,7 @@ from service.scheduler.protocol.answers import (
     DeletionsAnswer,
     EvictionsAnswer,
     LinesAnswer,
+    NodesAnswer,
     ObjectAnswer,
     PendingAnswer,
     TopologyAnswer,
@@ -300,6 +301,20 @@ class EvictViolating(Intent[EvictionsAnswer], frozen=True, kw_only=True):
     clock: Callable[[], datetime]
     """Returns the database's time now, or a moment ago (P16). It is read each time the intent is
     decided, so that a timer started by this decision cannot begin too early."""
+
+
+class SweepNodes(Intent[NodesAnswer], frozen=True, kw_only=True):
+    """Taint nodes that are not ready, evict pods for taints, and end the pods of deleted nodes.
+
+    This is no client's request: the controller of nodes makes it when it may be time.
+    """
+
+    clock: Callable[[], datetime]
+    """As of `EvictViolating`."""
+    silent: frozenset[str] | None = None
+    """The nodes that have not reported for the grace period, though before; None: it is not known."""
+    judges: bool = False
+    """Whether such a node counts as silent from now on: not while all had no chance to report."""
 
 
 class Idempotency(msgspec.Struct, Generic[A], frozen=True, kw_only=True):

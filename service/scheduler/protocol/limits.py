@@ -76,6 +76,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How soon another worker decides a cluster's requests after its owner died (P19)."""
     evictions_lease_seconds: float = 3.0
     """How soon another worker takes over the evictions of one that died."""
+    node_look_seconds: float = 5.0
+    """How often to look which nodes have stopped reporting."""
     pending_attempts_max: int = 200
     """How many pending pods one request tries at most."""
     pending_slice_seconds: float = 0.01

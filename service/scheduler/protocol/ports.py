@@ -24,6 +24,8 @@ from service.model.log import (
     Lease,
     LogPage,
     Lost,
+    NodeLeases,
+    NodeReports,
     ObjectKey,
     ObjectPage,
     ReplicaState,
@@ -162,6 +164,22 @@ class Store(Protocol):
 
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:
         """Give a lease back, if the holder still has it."""
+        ...
+
+    async def renew_node_leases(self, cluster_id: int, names: Sequence[str]) -> NodeReports:
+        """Note that nodes have reported now; of names that no node has nothing is noted."""
+        ...
+
+    async def look_at_node_leases(self, cluster_id: int, grace_seconds: float) -> NodeLeases:
+        """Find the nodes that have not reported for so long, though they did before."""
+        ...
+
+    async def forget_node_leases(self, cluster_id: int, names: Sequence[str]) -> None:
+        """Forget that nodes which are gone have ever reported."""
+        ...
+
+    async def unattended_nodes(self, name: str) -> list[str]:
+        """The clusters whose lease of this name nobody holds, with nodes that somebody has to look after."""
         ...
 
     async def compact(

@@ -94,10 +94,35 @@ class WaitingGroup(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(self)
 
 
-INTERNAL_KINDS = frozenset({CLUSTER_KIND, EvictionState.kind, WaitingGroup.kind})
+class NodeState(msgspec.Struct, frozen=True, kw_only=True):
+    """What is remembered of a node beside its manifest, as (`NodeState`, "", the node's name).
+
+    A node of which nothing has to be remembered has none.
+    """
+
+    kind: ClassVar[str] = "NodeState"
+    namespace: ClassVar[str] = ""
+    uid: ClassVar[str] = ""
+    labels: ClassVar[Mapping[str, str]] = {}
+    name: str
+    silent: bool = False
+    """Whether its condition Ready is Unknown because it has not reported for too long."""
+    told_ready: str = ""
+    """What a silent node's condition Ready said last; "" if it had none."""
+    deleted: bool = False
+    """Whether the node was deleted while pods were on it."""
+    deleted_at: datetime | None = None
+    """Since when the grace period of these pods runs; None until a sweep has begun it."""
+
+    def render(self) -> bytes:
+        """The state as JSON."""
+        return msgspec.json.encode(self)
+
+
+INTERNAL_KINDS = frozenset({CLUSTER_KIND, EvictionState.kind, NodeState.kind, WaitingGroup.kind})
 """The kinds that clients do not see as objects."""
 
-StoredManifest: TypeAlias = AnyManifest | ConfigManifest | EvictionState | WaitingGroup
+StoredManifest: TypeAlias = AnyManifest | ConfigManifest | EvictionState | NodeState | WaitingGroup
 """Every kind of object that a replica holds."""
 
 
@@ -112,6 +137,8 @@ def load_manifest(kind: str, body: bytes, templates: TemplateCache) -> StoredMan
         return ConfigManifest(config=usable_config(body), body=body)
     if kind == EvictionState.kind:
         return msgspec.json.decode(body, type=EvictionState)
+    if kind == NodeState.kind:
+        return msgspec.json.decode(body, type=NodeState)
     if kind == WaitingGroup.kind:
         return msgspec.json.decode(body, type=WaitingGroup)
     return load_any(kind, body, templates)

@@ -27,6 +27,7 @@ from service.model.objects import ObjectName
 from service.scheduler.replica.kinds import (
     ConfigManifest,
     EvictionState,
+    NodeState,
     StoredManifest,
     WaitingGroup,
     load_manifest,
@@ -111,6 +112,22 @@ class Replica:
         if stored is None:
             return None
         assert isinstance(stored.manifest, PodManifest)
+        return stored.manifest
+
+    def node(self, name: str) -> NodeManifest | None:
+        """The node of this name, if there is one."""
+        stored = self.get(NodeManifest.kind, "", name)
+        if stored is None:
+            return None
+        assert isinstance(stored.manifest, NodeManifest)
+        return stored.manifest
+
+    def node_state(self, name: str) -> NodeState | None:
+        """What is remembered of a node of this name, if anything is."""
+        stored = self.get(NodeState.kind, "", name)
+        if stored is None:
+            return None
+        assert isinstance(stored.manifest, NodeState)
         return stored.manifest
 
     def keys(self, kind: str) -> Sequence[ObjectName]:
@@ -294,7 +311,7 @@ class Replica:
                 self.cluster.configure(manifest.config)
             case KeptManifest():
                 self.cluster.put_object(manifest.kept)
-            case EvictionState():
+            case EvictionState() | NodeState():
                 pass  # The engine needs nothing of it to place pods.
             case QuotaManifest():
                 pass  # the ledger's
@@ -314,7 +331,7 @@ class Replica:
                 self.cluster.configure(ClusterConfig())
             case KeptManifest():
                 self.cluster.delete_object(manifest.kind, manifest.namespace, manifest.name)
-            case EvictionState():
+            case EvictionState() | NodeState():
                 pass
             case QuotaManifest():
                 pass  # the ledger's

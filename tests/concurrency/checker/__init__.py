@@ -7,7 +7,8 @@ slow reference implementation. What it finds names the invariant:
 - A4 real-time order, A5 once per idempotency key, A6 what was acknowledged is there,
   A7 nothing else is there, A8 decided on the state that was extended, A9 groups whole or absent
 - A10 watches, A11 lists, A12 reads, A13 replicas, A15 the same plan for the same state,
-  A16 healing, A17 clusters apart, A18 no secrets, A19 who asked
+  A16 healing, A17 clusters apart, A18 no secrets, A19 who asked,
+  A20 pods of deleted nodes end, and no others
 """
 
 from tests.concurrency.checker.auditing import check_audit

@@ -22,6 +22,7 @@ from tests.concurrency.checker.evicting import (
     without_mark,
 )
 from tests.concurrency.checker.history import Call, History, Key, Violation
+from tests.concurrency.checker.node_lifecycle import STATE_KIND as NODE_STATE_KIND, ends_pod
 from tests.reference.view import nomination_of, priority_of
 
 MARK = "simulation/call"
@@ -399,7 +400,9 @@ def _is_of_queue(before: Change | None, change: Change) -> bool:
 
 def _is_of_evictions(before: Change | None, change: Change) -> bool:
     """The service's own doing: a placed pod is evicted; what is to be remembered of that."""
-    if change.kind == STATE_KIND:
+    if change.kind in (STATE_KIND, NODE_STATE_KIND):
+        return True
+    if before is not None and before.verb == "Put" and ends_pod(before.body, change):
         return True
     if before is None or "Delete" in (before.verb, change.verb) or before.node_name is None:
         return False

@@ -10,6 +10,7 @@ from tests.concurrency.checker.claims import WAITING_GROUP, Claims, waiting_memb
 from tests.concurrency.checker.evicting import EvictionCheck, concerns_evictions
 from tests.concurrency.checker.gangs import Gangs, pod_group_of
 from tests.concurrency.checker.history import Call, History, Key, Violation
+from tests.concurrency.checker.node_lifecycle import DeletedNodesCheck
 from tests.concurrency.checker.state import State, objections, overcommitted
 from tests.reference import evaluate_preemption
 from tests.reference.preemption import UNDER_WAY, is_preempted
@@ -48,6 +49,11 @@ class Replay:
             keeps_past=any(map(concerns_evictions, history.changes)),
             by_domains=any(call.asked.get("scope") == "Domains" for call in history.calls),
         )
+        self._deleted_nodes = DeletedNodesCheck(
+            self.state,
+            lambda message: self._report("A20", message),
+            clocks_jump=history.clocks_jump,
+        )
         for call in history.calls:
             self._expect(call)
 
@@ -59,6 +65,7 @@ class Replay:
             self._evictions.settle(commit.at)
         if self._history.ended is not None:
             self._evictions.finish(self._history.ended)
+            self._deleted_nodes.finish(self._history.ended)
         for call in self._history.calls:
             if call.outcome == "fail":
                 self._check_refusal(call)
@@ -81,6 +88,7 @@ class Replay:
         for change in changes:
             self._check_change(change)
             self._evictions.see(change, commit.at, changes)
+            self._deleted_nodes.see(change, commit.at, changes)
             call = self._claims.get(change.revision)
             is_placement = self._is_placement(change)
             for told in self._gangs.see(change, is_placement=is_placement):
@@ -250,6 +258,11 @@ class Replay:
         if outcome == "AlreadyPlaced":
             if node_name != result["nodeName"] and not call.asked["group"]:
                 self._report("A12", f"{call}: {key} is on {node_name} at {self.state.revision}")
+            if node_name not in self.state.view.nodes and not call.asked["group"]:
+                self._report("A20", f"{call}: {key} is placed on {node_name}, which is not there")
+        elif node_name is not None and result.get("reason") == "NodeNotFound":
+            if node_name in self.state.view.nodes:
+                self._report("A20", f"{call}: {key} is on {node_name}, which is there")
         elif node_name is not None:
             self._report("A12", f"{call}: {key} is {outcome}, but on {node_name}")
         elif not call.asked["group"]:

@@ -250,6 +250,7 @@ class Crowd:
             "affinityViolationGraceSeconds": self.random.choice((0, 1, 2)),
             "antiAffinityVictim": self.random.choice(("RuleOwner", "LowestPriority")),
             "evictionsPerMinute": self.random.choice((2, 60, 60)),
+            "orphanGraceSeconds": 1,
         }
         return self._patching(self.next_number(), settings)
 

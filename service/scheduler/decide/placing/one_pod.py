@@ -36,6 +36,7 @@ from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import Outcome, PlacementResult
 
 UNKNOWN_SCHEDULER = "UnknownScheduler"
+NODE_NOT_FOUND = "NodeNotFound"
 
 
 class Candidate(NamedTuple):
@@ -45,6 +46,8 @@ class Candidate(NamedTuple):
     stored: PodManifest | None
     was_admitted: bool = False
     """Whether it has been through the admission of an API server."""
+    lost_node: str | None = None
+    """The node that the stored pod is on, if that node is not there."""
 
     @property
     def pod(self) -> Pod:
@@ -58,8 +61,10 @@ class Candidate(NamedTuple):
 
     @property
     def is_placed(self) -> bool:
-        """Whether the pod has a node already."""
-        return self.stored is not None and self.stored.pod.node_name is not None
+        """Whether the pod has a node already, which is there."""
+        if self.stored is None or self.lost_node is not None:
+            return False
+        return self.stored.pod.node_name is not None
 
 
 def candidates_of(context: DecisionContext, intent: PlacePods) -> list[Candidate]:
@@ -83,7 +88,14 @@ def _referred(context: DecisionContext, namespace: str, name: str) -> Candidate:
     stored = context.replica.pod(namespace, name)
     if stored is None:
         raise missing("Pod", namespace, name)
-    return Candidate(stored, stored)
+    return _of_stored(context, stored)
+
+
+def _of_stored(context: DecisionContext, stored: PodManifest) -> Candidate:
+    node_name = stored.pod.node_name
+    if node_name is None or context.replica.cluster.node(node_name) is not None:
+        return Candidate(stored, stored)
+    return Candidate(stored, stored, lost_node=node_name)
 
 
 def _sent(context: DecisionContext, intent: PlacePods, index: int) -> Candidate:
@@ -107,7 +119,7 @@ def _sent(context: DecisionContext, intent: PlacePods, index: int) -> Candidate:
         raise PodDiffers(
             f"{intent.place_of(index)}: another pod is stored as {sent.namespace}/{sent.name}."
         )
-    return Candidate(stored, stored)
+    return _of_stored(context, stored)
 
 
 def _without_features_off(
@@ -188,7 +200,7 @@ def place_pod(
 def _as_it_is_now(context: DecisionContext, candidate: Candidate) -> Candidate:
     """Return a stored pod again: pods before it in the request may have ended its nomination."""
     stored = None if candidate.stored is None else context.replica.pod(*candidate.key)
-    return candidate if stored is None else Candidate(stored, stored)
+    return candidate if stored is None else _of_stored(context, stored)
 
 
 def _refused(
@@ -237,6 +249,11 @@ def _saying(
 def refusal_of(context: DecisionContext, candidate: Candidate) -> Denied | None:
     """Return why a pod may not be placed at all; None if it may."""
     pod = candidate.pod
+    if candidate.lost_node is not None:
+        told = (
+            f"The pod is on {candidate.lost_node}, which is not there: delete it to place it anew."
+        )
+        return Denied(NODE_NOT_FOUND, told)
     if not pod.wants_node:
         return Denied("PodNotActive", "The pod is being deleted, or has ended: it gets no node.")
     if not knows_scheduler(context.replica.cluster, pod):

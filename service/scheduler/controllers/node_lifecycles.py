@@ -1,0 +1,254 @@
+"""Looking after nodes that stop reporting, are not ready, have taints that evict, or were deleted.
+
+For clusters without such nodes this costs no more than a look at each committed change.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from typing_extensions import override
+
+from service.model.errors import MoorageError
+from service.model.log import CLUSTER_KIND, NodeLeases
+from service.model.manifest import NodeManifest, PodManifest
+from service.scheduler.controllers.controller import Controllers, Spawn
+from service.scheduler.controllers.leases import HeldLease
+from service.scheduler.controllers.sweeps import SweepController
+from service.scheduler.decide.node_lifecycle.taints import evicting, may_have_to_leave
+from service.scheduler.protocol.answers import Answer, NodesAnswer
+from service.scheduler.protocol.intents import SweepNodes
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.replica.kinds import NodeState
+from service.scheduler.replica.replica import Entry, Replica, Stored
+
+_GRACE_LOOKS = 4
+"""So many times in a grace period it is looked who is silent, or more often."""
+_LOOKS_MISSED_MAX = 3
+"""After so many missed looks nobody may have heard the reports of nodes: all have their time anew."""
+
+_log = logging.getLogger(__name__)
+
+
+class NodeLifecycle(SweepController):
+    """Has the nodes of one cluster looked after, while this process holds the lease for that.
+
+    The work itself is a request among those of clients: a sweep. It is made when a commit may have
+    given it something to do, when something is due, and when nodes have stopped reporting, or begun
+    again. Who is silent is read from the database every few seconds. No node counts as silent
+    before this controller has watched for a whole grace period: while the service or its database
+    was away, no node could report.
+    """
+
+    def __init__(
+        self, *, store: Store, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn
+    ) -> None:
+        super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
+        self._store = store
+        self._tainted: set[str] = set()
+        """The nodes with taints that evict."""
+        self._gone: set[str] = set()
+        """Nodes that were deleted, whose reports are still stored."""
+        self._reports = False
+        """Whether nodes report, as far as is known."""
+        self._looking = False
+        self._next_look = clock.monotonic()
+        self._forget_watching()
+
+    def _forget_watching(self) -> None:
+        self._silent: frozenset[str] | None = None
+        self._judges = False
+        self._watched_since: datetime | None = None
+        self._looked_at: datetime | None = None
+        self._all_down = False
+
+    def reported(self) -> None:
+        """Hear that a node has reported."""
+        self._reports = True
+
+    # What happens in the replica
+
+    def loaded(self, replica: Replica) -> None:
+        """There is a new replica, of which nothing is tentative."""
+        self._replica = replica
+        nodes = [each for each in replica.cluster.nodes.nodes if each is not None]
+        self._tainted = {each.name for each in nodes if evicting(each.taints)}
+        unready = any(each.ready not in ("", "True") for each in nodes)
+        self._changed |= unready or bool(self._tainted or replica.keys(NodeState.kind))
+        self._advance()
+
+    def settled(self, entries: Sequence[Entry]) -> None:
+        """These changes of the replica are in the log."""
+        for entry in entries:
+            if entry.kind == PodManifest.kind:
+                if self._tainted and not self._changed:
+                    self._changed = self._comes_to_leave(entry)
+            elif entry.kind == NodeManifest.kind:
+                self._note_node(entry)
+            elif entry.kind in (CLUSTER_KIND, NodeState.kind):
+                self._changed = True
+        self._advance()
+
+    def _comes_to_leave(self, entry: Entry) -> bool:
+        """Whether a pod is on a node that it will have to leave for its taints."""
+        after, replica = entry.after.manifest if entry.after else None, self._replica
+        if replica is None or not isinstance(after, PodManifest):
+            return False
+        name = after.pod.node_name
+        node = replica.cluster.node(name) if name in self._tainted and name else None
+        return node is not None and may_have_to_leave(after.pod, node, replica.config)
+
+    def _note_node(self, entry: Entry) -> None:
+        name = entry.key[1]
+        if _is_tainted(entry.after):
+            self._tainted.add(name)
+        else:
+            self._tainted.discard(name)
+        if entry.after is None and self._reports:
+            self._gone.add(name)
+        replica = self._replica
+        returned = entry.before is None and replica and replica.node_state(name)
+        if _needs_look(entry.before) or _needs_look(entry.after) or returned:
+            self._changed = True
+
+    # Sweeps
+
+    @property
+    @override
+    def _is_to_be_done(self) -> bool:
+        return self._replica is not None and (
+            self._changed or self._due is not None or self._watches
+        )
+
+    @property
+    def _watches(self) -> bool:
+        """Whether somebody has to look who is silent."""
+        replica = self._replica
+        if replica is None or replica.config.node_conditions == "Ignore":
+            return False
+        return self._reports or self._is_neglected
+
+    @override
+    def _begin_anew(self) -> None:
+        super()._begin_anew()
+        self._next_look = self._clock.monotonic()
+        self._forget_watching()
+
+    @override
+    def _advance(self) -> None:
+        """Look and sweep, if it is time and this process holds the lease."""
+        if self._closed or not self._is_to_be_done:
+            return
+        now = self._clock.monotonic()
+        if now < self._not_before or not self._may():
+            return
+        if self._watches and not self._looking and now >= self._next_look:
+            self._looking = True
+            self._spawn(self._look())
+        if not self._sweeping and (self._changed or self._is_due):
+            self.sweep()
+
+    @override
+    def _intent(self) -> SweepNodes:
+        return SweepNodes(clock=self.lease.database_time, silent=self._silent, judges=self._judges)
+
+    @override
+    def _due_after(self, answer: Answer) -> datetime | None:
+        assert isinstance(answer, NodesAnswer)
+        self._note_zones(all_down=answer.all_down)
+        return answer.due
+
+    def _note_zones(self, *, all_down: bool) -> None:
+        """Give all nodes their time anew once the first reports after all were down."""
+        if self._all_down and not all_down:
+            self._watched_since = self.lease.database_time()
+            self._judges = False
+        self._all_down = all_down
+
+    # Reports
+
+    @property
+    def _look_seconds(self) -> float:
+        assert self._replica is not None
+        grace = self._replica.config.node_monitor_grace_seconds
+        return min(self._limits.node_look_seconds, grace / _GRACE_LOOKS)
+
+    async def _look(self) -> None:
+        """Read who has stopped reporting; a database that cannot be reached is asked again later."""
+        assert self._replica is not None
+        self._next_look = self._clock.monotonic() + self._look_seconds
+        grace = self._replica.config.node_monitor_grace_seconds
+        try:
+            found = await self._store.look_at_node_leases(self.lease.cluster_id, grace)
+            gone = self._gone | {name for name in found.silent if not self._is_there(name)}
+            if gone:
+                await self._store.forget_node_leases(self.lease.cluster_id, sorted(gone))
+                self._gone -= gone
+            self._note_look(found, gone, timedelta(seconds=grace))
+        except MoorageError:
+            _log.debug("The reports of nodes could not be read.", exc_info=True)
+        finally:
+            self._looking = False
+        self._advance()
+
+    def _is_there(self, name: str) -> bool:
+        return self._replica is not None and self._replica.node(name) is not None
+
+    def _note_look(self, found: NodeLeases, gone: set[str], grace: timedelta) -> None:
+        missed = timedelta(seconds=self._look_seconds * _LOOKS_MISSED_MAX)
+        since = self._watched_since
+        if since is None or self._looked_at is None or found.now - self._looked_at > missed:
+            since = found.now
+        self._watched_since, self._looked_at = since, found.now
+        silent, judges = found.silent - gone, found.now - since >= grace
+        if (silent, judges) != (self._silent, self._judges):
+            self._changed = True
+        self._reports, self._silent, self._judges = found.any, silent, judges
+        self._is_neglected = False
+
+
+def _is_tainted(stored: Stored | None) -> bool:
+    manifest = stored.manifest if stored else None
+    return isinstance(manifest, NodeManifest) and bool(evicting(manifest.node.taints))
+
+
+def _needs_look(stored: Stored | None) -> bool:
+    """Whether a node has taints that evict, or is not ready."""
+    manifest = stored.manifest if stored else None
+    return _is_tainted(stored) or (
+        isinstance(manifest, NodeManifest) and manifest.node.ready not in ("", "True")
+    )
+
+
+class AllNodeLifecycles(Controllers[NodeLifecycle]):
+    """The nodes of all clusters that this process has in memory."""
+
+    _name = "nodes"
+
+    def reported(self, cluster_id: int) -> None:
+        """Hear that a node of a cluster has reported."""
+        controller = self._by_cluster.get(cluster_id)
+        if controller is not None:
+            controller.reported()
+
+    @property
+    @override
+    def _lease_seconds(self) -> float:
+        return self._limits.evictions_lease_seconds
+
+    @override
+    def _controller(self, lease: HeldLease) -> NodeLifecycle:
+        return NodeLifecycle(
+            store=self._store,
+            lease=lease,
+            clock=self._clock,
+            limits=self._limits,
+            spawn=self._spawn,
+        )
+
+    @override
+    async def _neglected_at_start(self) -> list[str]:
+        """Search all nodes, since the last worker may have died before it took a lease."""
+        unattended = await self._store.unattended_nodes(self._name)
+        return unattended + await self._neglected()

@@ -1,0 +1,69 @@
+"""Controllers that look over a whole cluster: when something changed, and when something is due."""
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from typing_extensions import override
+
+from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Spawn
+from service.scheduler.controllers.leases import HeldLease
+from service.scheduler.protocol.answers import Answer
+from service.scheduler.protocol.intents import Intent
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock
+from service.scheduler.replica.replica import Replica
+
+
+class SweepController(Controller):
+    """Makes one request at a time that looks over the cluster: a sweep."""
+
+    def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
+        super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
+        self._replica: Replica | None = None
+        self._changed = False
+        """Whether something since the last sweep began may have given it something to do."""
+        self._due: datetime | None = None
+        """When the next sweep is due even if nothing has changed."""
+        self._sweeping = False
+        self._not_before = clock.monotonic()
+
+    @abstractmethod
+    def _intent(self) -> Intent[Any]:
+        """Return the request that a sweep is."""
+
+    @abstractmethod
+    def _due_after(self, answer: Answer) -> datetime | None:
+        """Return when the next sweep is due, as the answer to the last one says; None: never."""
+
+    @override
+    def _begin_anew(self) -> None:
+        self._changed = True
+
+    @property
+    def _is_due(self) -> bool:
+        return self._due is not None and self.lease.database_time() >= self._due
+
+    def sweep(self) -> None:
+        """Have the cluster looked over once more."""
+        self._sweeping, self._changed = True, False
+        began = self._clock.monotonic()
+        self._submit(self._intent(), self._conclusion(began))
+
+    def _conclusion(self, began: float) -> Callable[[asyncio.Future[Answer]], None]:
+        return lambda done: self._conclude(done, began)
+
+    def _conclude(self, future: asyncio.Future[Answer], began: float) -> None:
+        """Pause for as long as the sweep took, so that sweeps leave time for requests."""
+        now = self._clock.monotonic()
+        self._sweeping = False
+        error = future.exception()
+        if error is None:
+            self._due = self._due_after(future.result())
+            self._not_before = now + min(now - began, PAUSE_SECONDS)
+        else:
+            self._changed = True
+            self._not_before = now + PAUSE_SECONDS
+        self._advance()

@@ -1,0 +1,81 @@
+"""What writes of clients keep of a node's state: a PUT of a whole node begins nothing anew."""
+
+from msgspec.structs import replace
+
+from service.model.manifest import NodeManifest
+from service.model.objects import Taint
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.node_lifecycle.taints import OWN_KEYS
+from service.scheduler.replica.kinds import NodeState
+from service.scheduler.replica.replica import Replica
+
+
+def as_remembered(context: DecisionContext, sent: NodeManifest, old: NodeManifest) -> NodeManifest:
+    """Return an update of a node with what it cannot undo.
+
+    Taints that evict keep the time at which they were added, so that it does not run anew with each
+    update. The taints of a node that is not ready stay until it is ready. A node that is silent
+    stays so until it reports; what the update says of Ready is remembered for then.
+    """
+    if not old.node.taints and old.node.ready in ("", "True"):
+        return sent
+    state = context.replica.node_state(old.name)
+    silent = state is not None and state.silent
+    if context.replica.config.no_execute_taints == "Evict" or silent:
+        sent = _with(sent, _timed(sent.node.taints, old.node.taints))
+    if silent or sent.node.ready in ("False", "Unknown"):
+        sent = _keeping_own(context, sent, old)
+    if state is not None and silent:
+        sent = _still_silent(context.replica, sent, old, state)
+    return sent
+
+
+def note_deletion(replica: Replica, name: str) -> None:
+    """Remember that a node is deleted while pods are on it; forget what was remembered otherwise."""
+    state = replica.node_state(name)
+    fails = replica.config.deleted_node_pods == "Fail"
+    if fails and any(not pod.finished for pod in replica.cluster.pods_of(name)):
+        deleted = NodeState(name=name, deleted=True)
+        if state != deleted:
+            replica.put(deleted)
+    elif state is not None:
+        replica.delete(state.kind, "", name)
+
+
+def _timed(taints: tuple[Taint, ...], old: tuple[Taint, ...]) -> tuple[Taint, ...]:
+    """Give taints that lack it the time at which an equal taint was added before."""
+    times = {(each.key, each.value, each.effect): each.time_added for each in old}
+    return tuple(
+        each
+        if each.time_added is not None
+        else replace(each, time_added=times.get((each.key, each.value, each.effect)))
+        for each in taints
+    )
+
+
+def _keeping_own(context: DecisionContext, sent: NodeManifest, old: NodeManifest) -> NodeManifest:
+    """Keep the taints of a node that is not ready, unless the cluster leaves them to others."""
+    if context.replica.config.node_conditions == "Ignore":
+        return sent
+    present = {(each.key, each.effect) for each in sent.node.taints}
+    kept = tuple(
+        each
+        for each in old.node.taints
+        if each.key in OWN_KEYS and (each.key, each.effect) not in present
+    )
+    return _with(sent, (*sent.node.taints, *kept))
+
+
+def _still_silent(
+    replica: Replica, sent: NodeManifest, old: NodeManifest, state: NodeState
+) -> NodeManifest:
+    if sent.node.ready not in ("Unknown", state.told_ready):
+        replica.put(replace(state, told_ready=sent.node.ready))
+    if sent.node.ready == old.node.ready:
+        return sent
+    condition = old.readiness()
+    return sent if condition is None else sent.with_condition(condition)
+
+
+def _with(manifest: NodeManifest, taints: tuple[Taint, ...]) -> NodeManifest:
+    return manifest if taints == manifest.node.taints else manifest.with_taints(taints)

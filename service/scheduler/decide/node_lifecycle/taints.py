@@ -1,0 +1,129 @@
+"""The taints of nodes that are not ready, and how long pods tolerate taints that evict.
+
+Rules and words are those of Kubernetes' `pkg/controller/tainteviction` and
+`plugin/pkg/admission/defaulttolerationseconds`, v1.35.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+from service.engine.state.taints import tolerates
+from service.model.config import ClusterConfig
+from service.model.objects import Node, Pod, Taint, Toleration
+
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+TAINT_OF = {"False": NOT_READY, "Unknown": UNREACHABLE}
+"""The key of the taint for each status of the condition Ready that is bad."""
+OWN_KEYS = frozenset(TAINT_OF.values())
+AT_ONCE = datetime.min.replace(tzinfo=UTC)
+
+Tolerated = Sequence[tuple[Taint, Toleration]]
+"""Taints that evict, each with the first toleration for it."""
+
+
+def evicting(taints: Iterable[Taint]) -> tuple[Taint, ...]:
+    """Return the taints with the effect NoExecute."""
+    return tuple(each for each in taints if each.effect == "NoExecute")
+
+
+def with_defaults(
+    tolerations: tuple[Toleration, ...], config: ClusterConfig
+) -> tuple[Toleration, ...]:
+    """Add the tolerations of a pod that says nothing of nodes that are not ready or unreachable.
+
+    Kubernetes' admission writes them into the pod; here they are added when they are used.
+    """
+    return _with_defaults(
+        tolerations,
+        config.default_not_ready_toleration_seconds,
+        config.default_unreachable_toleration_seconds,
+    )
+
+
+def _with_defaults(
+    tolerations: tuple[Toleration, ...], not_ready: int, unreachable: int
+) -> tuple[Toleration, ...]:
+    seconds = {NOT_READY: not_ready, UNREACHABLE: unreachable}
+    added = (
+        Toleration(key=key, operator="Exists", effect="NoExecute", toleration_seconds=time)
+        for key, time in seconds.items()
+        if not any(t.key in ("", key) and t.effect in ("", "NoExecute") for t in tolerations)
+    )
+    return (*tolerations, *added)
+
+
+def first_tolerations(
+    taints: Iterable[Taint], tolerations: Sequence[Toleration]
+) -> Tolerated | None:
+    """Return the first toleration for each taint; None if there is none for one of them."""
+    found = []
+    for taint in taints:
+        toleration = next((each for each in tolerations if tolerates(each, taint)), None)
+        if toleration is None:
+            return None
+        found.append((taint, toleration))
+    return found
+
+
+def leaves_at(tolerated: Tolerated | None, since: datetime | None = None) -> datetime | None:
+    """Return when a pod has to leave: the first time that one of its tolerations is over.
+
+    Args:
+        tolerated: as `first_tolerations` returns them.
+        since: when the pod came to the node, if that may have been after the taints.
+
+    Returns `AT_ONCE` if a taint is not tolerated at all, None if the pod may stay for ever.
+    """
+    if tolerated is None:
+        return AT_ONCE
+    ends = []
+    for taint, toleration in tolerated:
+        seconds = toleration.toleration_seconds
+        if seconds is None:
+            continue
+        if seconds <= 0:
+            return AT_ONCE
+        begin = added_at(taint)
+        if begin is not None:
+            begin = begin if since is None else max(begin, since)
+            ends.append(begin + timedelta(seconds=seconds))
+    return min(ends, default=None)
+
+
+def may_have_to_leave(pod: Pod, node: Node, config: ClusterConfig) -> bool:
+    """Whether a pod that is on a node will be evicted for its taints, now or later."""
+    taints = evicting(node.taints)
+    if not taints or pod.terminating or pod.finished:
+        return False
+    seconds = (
+        config.default_not_ready_toleration_seconds,
+        config.default_unreachable_toleration_seconds,
+    )
+    return _leaves(pod.spec.tolerations, taints, seconds)
+
+
+@lru_cache(maxsize=4_096)
+def _leaves(
+    tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...], seconds: tuple[int, int]
+) -> bool:
+    told = first_tolerations(taints, _with_defaults(tolerations, *seconds))
+    return told is None or any(each.toleration_seconds is not None for _, each in told)
+
+
+def added_at(taint: Taint) -> datetime | None:
+    """Return when a taint was added; None if nobody has noted it yet."""
+    return None if taint.time_added is None else parsed(taint.time_added)
+
+
+@lru_cache(maxsize=4_096)
+def parsed(time: str) -> datetime:
+    """Return a valid RFC 3339 time."""
+    return datetime.fromisoformat(time)
+
+
+def in_whole_seconds(time: datetime) -> str:
+    """Return the first whole second that is not before a time, RFC 3339, so that no grace is shortened."""
+    whole = time.astimezone(UTC).replace(microsecond=0)
+    return (whole if whole == time else whole + timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ")

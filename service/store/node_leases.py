@@ -1,0 +1,112 @@
+"""Keeps when nodes last reported, in a table of its own: reports are no changes of the cluster."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import asyncpg
+
+from service.model.errors import NotFound
+from service.model.log import UNREADY, NodeLeases as Found, NodeReports
+from service.store.connections import Connections
+from service.store.failures import unavailable_on_failure
+
+# The rows are written in the order of their keys, so that two who report the same nodes cannot wait
+# for each other. The LIMIT has each node looked up by its key: without it, PostgreSQL compares every
+# name with all nodes of the cluster.
+_RENEW = """
+    WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS at), renewed AS (
+        INSERT INTO node_lease (cluster_id, node, renewed_at)
+        SELECT $1, n.node, m.at
+        FROM moment AS m, (SELECT DISTINCT unnest($2::text[]) COLLATE "C" AS node) AS n,
+            LATERAL (
+                SELECT FROM object AS o
+                WHERE o.cluster_id = $1 AND o.kind = 'Node' AND o.namespace = '' AND o.name = n.node
+                LIMIT 1
+            ) AS known
+        ORDER BY n.node
+        ON CONFLICT (cluster_id, node) DO UPDATE SET renewed_at = excluded.renewed_at
+        RETURNING node
+    )
+    SELECT h.revision, m.at, ARRAY(SELECT node FROM renewed) AS known
+    FROM head AS h, moment AS m WHERE h.cluster_id = $1
+"""
+_READ = "SELECT renewed_at FROM node_lease WHERE cluster_id = $1 AND node = $2"
+_LOOK = """
+    SELECT clock_timestamp() AS now,
+        EXISTS (SELECT FROM node_lease WHERE cluster_id = $1) AS any,
+        ARRAY(
+            SELECT node FROM node_lease
+            WHERE cluster_id = $1 AND renewed_at < clock_timestamp() - $2::interval
+        ) AS silent
+"""
+_FORGET = "DELETE FROM node_lease WHERE cluster_id = $1 AND node = ANY($2)"
+_UNATTENDED = """
+    SELECT c.name FROM cluster AS c
+    WHERE NOT EXISTS (SELECT FROM lease AS l WHERE l.cluster_id = c.cluster_id AND l.name = $1)
+        AND (
+            EXISTS (SELECT FROM node_lease AS n WHERE n.cluster_id = c.cluster_id)
+            OR EXISTS (
+                SELECT FROM object AS o WHERE o.cluster_id = c.cluster_id AND o.kind = 'NodeState'
+            )
+            OR EXISTS (
+                SELECT FROM object AS o
+                WHERE o.cluster_id = c.cluster_id AND o.kind = 'Node' AND (
+                    position($2 IN o.body) > 0 OR encode(o.body, 'escape') ~ $3
+                )
+            )
+        )
+    ORDER BY c.name
+"""
+
+
+class NodeLeases:
+    """The part of the store that knows which nodes report. Every call may raise StorageUnavailable."""
+
+    def __init__(self, writer: Connections, reader: Connections) -> None:
+        self._lease_writer = writer
+        self._lease_reader = reader
+
+    async def renew_node_leases(self, cluster_id: int, names: Sequence[str]) -> NodeReports:
+        """Note that nodes have reported now; of names that no node has nothing is noted."""
+        with unavailable_on_failure():
+            async with self._lease_writer.driver() as connection:
+                try:
+                    row = await connection.fetchrow(_RENEW, cluster_id, names)
+                except asyncpg.ForeignKeyViolationError:
+                    row = None
+        if row is None:
+            raise NotFound(f"There is no cluster {cluster_id}.")
+        return NodeReports(frozenset(row["known"]), row["at"], row["revision"])
+
+    async def node_lease(self, cluster_id: int, name: str) -> datetime | None:
+        """When a node last reported; None if it never did, or nobody remembers it."""
+        with unavailable_on_failure():
+            async with self._lease_reader.driver() as connection:
+                at: datetime | None = await connection.fetchval(_READ, cluster_id, name)
+        return at
+
+    async def look_at_node_leases(self, cluster_id: int, grace_seconds: float) -> Found:
+        """Find the nodes that have not reported for so long, though they did before."""
+        grace = timedelta(seconds=grace_seconds)
+        with unavailable_on_failure():
+            async with self._lease_reader.driver() as connection:
+                row = await connection.fetchrow(_LOOK, cluster_id, grace)
+        assert row is not None
+        return Found(row["now"], row["any"], frozenset(row["silent"]))
+
+    async def forget_node_leases(self, cluster_id: int, names: Sequence[str]) -> None:
+        """Forget that nodes which are gone have ever reported."""
+        with unavailable_on_failure():
+            async with self._lease_writer.driver() as connection:
+                await connection.execute(_FORGET, cluster_id, names)
+
+    async def unattended_nodes(self, name: str) -> list[str]:
+        """The clusters whose lease of this name nobody holds, with nodes that somebody has to look after.
+
+        All nodes of these clusters are read.
+        """
+        sought = (name, b'"NoExecute"', UNREADY.pattern.decode())
+        with unavailable_on_failure():
+            async with self._lease_reader.driver() as connection:
+                rows = await connection.fetch(_UNATTENDED, *sought)
+        return [row["name"] for row in rows]
