@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from importlib import metadata
 from itertools import chain, repeat
 from pathlib import Path
 from types import FrameType
@@ -42,6 +43,8 @@ from service.api.security.identity_provider import IdentityProvider
 from service.api.security.rates import Rates
 from service.api.security.refusals import Refusals
 from service.api.services import Services
+from service.api.telemetry.commit_proof import CommitProof, Provable
+from service.api.telemetry.database_vitals import DatabaseVitals
 from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
 from service.extensions.loading import load_plugins
@@ -73,7 +76,7 @@ Handler = Callable[[int, FrameType | None], object] | int | None
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
 
-class ApiStore(Reads, PrincipalStore, Protocol):
+class ApiStore(Reads, PrincipalStore, Provable, Protocol):
     """The part of the store that the API uses without the scheduler."""
 
 
@@ -84,6 +87,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     scheduler: Scheduler,
     clock: Clock,
     metrics: Metrics | None = None,
+    proof: CommitProof | None = None,
     budget: Budget | None = None,
     refusals: Refusals | None = None,
     lifespan: Lifespan | None = None,
@@ -91,7 +95,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
 ) -> ASGIApp:
     """Make the ASGI application over a store and a scheduler.
 
-    `metrics` is the meter of that scheduler, `budget` bounds the bytes that the process holds, and
+    `metrics` is the meter of that scheduler, `proof` proves that commits work, `budget` bounds the bytes that the process holds, and
     `refusals` keeps for the audit which requests were refused. `lifespan` surrounds the time in
     which requests are served, and `middleware` each request that was routed and is allowed.
 
@@ -107,6 +111,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         scheduler=scheduler,
         bodies=BodyReader(settings, clock.monotonic),
         metrics=metrics or Metrics(),
+        proof=proof or CommitProof(store, clock.monotonic),
     )
     budget = budget or Budget(settings.bytes_in_flight_max)
     browsers, rates = BrowserCheck(settings.allowed_hosts), Rates(settings, clock.monotonic)
@@ -162,7 +167,6 @@ def create_app_from_environment() -> ASGIApp:
 
 
 def _create_process(settings: Settings, database_url: str) -> ASGIApp:
-    _log.info("The engine runs %s.", "compiled" if compiled.is_in_use() else "interpreted")
     clock = SystemClock()
     store = PostgresStore(
         database_url,
@@ -185,14 +189,18 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         upkeep_seconds=settings.upkeep_seconds,
     )
     templates = TemplateCache(settings.template_cache_bytes)
-    metrics = Metrics(settings.metrics_dir)
+    metrics = Metrics(
+        settings.metrics_dir,
+        version=metadata.version("moorage"),
+        engine=compiled.engine_kind(),
+    )
     budget = Budget(settings.bytes_in_flight_max)
     forwarding = _forwarding(settings, store, clock, limits, metrics, budget)
     cluster_owners = forwarding.cluster_owners if forwarding else None
     scheduler = Scheduler(store, clock, RandomIds(), limits, templates, metrics, cluster_owners)
 
-    reads = ClusterReads(store, settings.revision_wait_seconds)
-    is_ready = partial(check_ready, reads, scheduler, settings.ready_lag_seconds_max)
+    proof = CommitProof(store, clock.monotonic)
+    is_ready = partial(check_ready, proof, scheduler, settings.ready_lag_seconds_max)
     heartbeat = Heartbeat(settings.health_socket or "", is_ready)
     refusals = Refusals(store, clock)
     reporter = Reporter(store, scheduler, clock, f"{socket.gethostname()}/{os.getpid()}")
@@ -203,12 +211,15 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         if forwarding is not None:
             await forwarding.start(CountBytes(app, budget))
         on_stop_signal(scheduler.watching.close)
-        background = [asyncio.create_task(_warm_up())]
+        vitals = DatabaseVitals(store, proof, metrics)
+        background = [asyncio.create_task(each) for each in (_warm_up(), vitals.run())]
         if settings.debug:
             background.append(asyncio.create_task(reporter.run()))
         if settings.health_socket is not None:
             background.append(asyncio.create_task(heartbeat.run()))
+        _log.info("The worker serves.", extra={"engine": compiled.engine_kind()})
         yield
+        _log.info("The worker stops.")
         for task in background:
             task.cancel()
         if forwarding is not None:
@@ -216,6 +227,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         await scheduler.stop()
         await refusals.close()
         await store.close()
+        _log.info("The worker has stopped.")
 
     return create_app(
         settings,
@@ -223,6 +235,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         scheduler=scheduler,
         clock=clock,
         metrics=metrics,
+        proof=proof,
         budget=budget,
         refusals=refusals,
         lifespan=running,

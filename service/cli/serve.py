@@ -53,6 +53,26 @@ Debug = Annotated[
     bool | None, typer.Option("--debug", help="Serve /debug/replicas. [env: MOORAGE_DEBUG]")
 ]
 
+LogFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--log-format", help="How the log is written: text or json. [env: MOORAGE_LOG_FORMAT]"
+    ),
+]
+LogLevel = Annotated[
+    str | None,
+    typer.Option(
+        "--log-level",
+        help="The least level that is logged: debug, info, warning or error. [env: MOORAGE_LOG_LEVEL]",
+    ),
+]
+AccessLog = Annotated[
+    bool | None,
+    typer.Option(
+        "--access-log/--no-access-log", help="Log each request. [env: MOORAGE_ACCESS_LOG]"
+    ),
+]
+
 
 def serve(
     *,
@@ -65,6 +85,9 @@ def serve(
     tls_certificate: Certificate = None,
     tls_key: CertificateKey = None,
     debug: Debug = None,
+    log_format: LogFormat = None,
+    log_level: LogLevel = None,
+    access_log: AccessLog = None,
 ) -> None:
     """Run the server until SIGTERM or Ctrl-C.
 
@@ -85,6 +108,9 @@ def serve(
         tls_certificate=tls_certificate,
         tls_key=tls_key,
         debug=debug,
+        log_format=log_format,
+        log_level=log_level,
+        access_log=access_log,
     )
     refuse_plain_door(settings)
     run_server(settings)

@@ -38,6 +38,7 @@ from service.scheduler.decide.simulation import Simulation, simulating
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.intents import A, Idempotency, Intent, PutConfig
 from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.log_context import context_of
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.watching import Watching
@@ -401,7 +402,7 @@ class Scheduler:
         found = self.loops.get(cluster)
         if found is None or found.ended:
             self._drop(cluster)
-            found = self._new_loop(cluster_id)
+            found = self._new_loop(cluster, cluster_id)
             self.loops.put(cluster, found)
         return found
 
@@ -413,9 +414,9 @@ class Scheduler:
             self.pending.drop(loop.cluster_id)
             self.evictions.drop(loop.cluster_id)
 
-    def _new_loop(self, cluster_id: int) -> ClusterLoop:
-        pending = self.pending.of(cluster_id)
-        evictions = self.evictions.of(cluster_id)
+    def _new_loop(self, cluster: str, cluster_id: int) -> ClusterLoop:
+        pending = self.pending.of(cluster_id, cluster)
+        evictions = self.evictions.of(cluster_id, cluster)
         loop = ClusterLoop(
             cluster_id,
             store=self._store,
@@ -430,7 +431,7 @@ class Scheduler:
         )
         pending.serve(loop.enqueue)
         evictions.serve(loop.enqueue)
-        self._spawn(loop.run())
+        self._spawn(loop.run(), cluster)
         return loop
 
     # News
@@ -508,8 +509,9 @@ class Scheduler:
             if loop.ended or (loop.idle and loop.last_used < unused and not needed):
                 self._drop(name)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        self._keep(asyncio.create_task(work))
+    def _spawn(self, work: Coroutine[Any, Any, None], cluster: str = "") -> None:
+        """Begin work that belongs to no request, perhaps to a cluster."""
+        self._keep(asyncio.create_task(work, context=context_of(cluster)))
 
     def _keep(self, task: asyncio.Task[Any]) -> None:
         """Keep a task until it ends, and log if it failed."""

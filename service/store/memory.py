@@ -67,6 +67,8 @@ class MemoryStore(MemoryPrincipals):
     """
 
     epoch = 0
+    outage: str | None = None
+    """Why the database cannot be used; tests may set it."""
 
     def __init__(
         self,
@@ -92,6 +94,9 @@ class MemoryStore(MemoryPrincipals):
 
     async def close(self) -> None:
         """Do nothing, since a store in memory has nothing to close."""
+
+    async def prove_commits(self) -> None:
+        """Do nothing, since commits in memory always work."""
 
     async def now(self) -> datetime:
         """The clock by which due times and leases are judged (P16)."""

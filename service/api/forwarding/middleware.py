@@ -15,12 +15,13 @@ from service.api.forwarding.policy import AnswerLost, Repeat, Unreachable, forwa
 from service.api.forwarding.sockets import ForwardedAnswer, ForwardedRequest, SocketPeers
 from service.api.idempotency import IDEMPOTENCY_KEY
 from service.api.openapi.operations import NDJSON, Operation
+from service.api.problems import request_id_of
 from service.api.security.callers import (
     address_of,
     identify,
+    ids_in,
     name_request,
     principal_of,
-    request_id_of,
 )
 from service.api.telemetry.metrics import Metrics
 from service.scheduler.controllers.cluster_owners import ClusterOwners
@@ -117,7 +118,8 @@ async def decide_forwarded(app: ASGIApp, request: ForwardedRequest) -> Forwarded
         "state": {_FORWARDED: True},
     }
     identify(scope, request.principal)
-    name_request(scope, request.request_id)
+    _, trace_id = ids_in(request.headers, str)
+    name_request(scope, request.request_id, trace_id)
     answer = await answer_of(app, scope, request.body)
     return replace(answer, changes_nothing=may_be_refused(scope))
 

@@ -34,7 +34,7 @@ from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, NDJSON, Body, Operation, Parameter, described
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
-from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem
+from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request_id_of
 from service.api.security.refusals import note_refused
 from service.api.security.rights import deciding_for, refusal, require_pruning, require_writing
 from service.api.services import Services
@@ -188,7 +188,9 @@ async def _streamed(
         async for _, lines in rest:
             yield lines
     except MoorageError as error:
-        status, problem, _ = encode_problem(error, request.scope["path"])
+        status, problem, _ = encode_problem(
+            error, request.scope["path"], request_id_of(request.scope)
+        )
         note_refused(request.scope, status)
         yield problem + b"\n"
 

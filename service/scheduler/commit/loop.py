@@ -242,12 +242,12 @@ class ClusterLoop:
         except NotFound:
             raise
         except PluginMissing as error:
-            _log.error("Cluster %s: %s", self.cluster_id, error)
-            self.follower.drop()
+            _log.error("The cluster cannot be served.", extra={"reason": str(error)})
+            self.follower.drop("a plugin was missing")
             self._refuse_waiting(error)
         except Exception as error:  # noqa: BLE001 - whatever it was, a new replica may do
-            _log.exception("Cluster %s: the replica could not follow the log.", self.cluster_id)
-            self.follower.drop()
+            _log.exception("The replica could not follow the log.")
+            self.follower.drop("it could not follow the log")
             self._refuse_waiting(StorageUnavailable(f"The log could not be read: {error}"))
 
     def _refuse_waiting(self, error: Exception) -> None:
@@ -260,9 +260,9 @@ class ClusterLoop:
             else:
                 ticket.answer(error)
 
-    def _drop_replica(self) -> None:
+    def _drop_replica(self, reason: str) -> None:
         """Drop the replica, and have the open batch, which was decided on it, decided again (P7)."""
-        self.follower.drop()
+        self.follower.drop(reason)
         self._behind = True
         self.requeue_open()
 
@@ -303,9 +303,10 @@ class ClusterLoop:
 
     def _fail(self, ticket: Ticket, error: Exception) -> None:
         """Refuse a request that met a bug, and drop the replica, which may be wrong now."""
-        _log.error("Cluster %s: a decision failed.", self.cluster_id, exc_info=error)
+        told = {"request_id": ticket.caller.request_id, "operation": ticket.caller.operation}
+        _log.error("A decision failed.", exc_info=error, extra=told)
         ticket.answer(error)
-        self._drop_replica()
+        self._drop_replica("a decision failed")
 
     def _is_given_up(self, ticket: Ticket) -> bool:
         """Whether a request is not to be decided, since nobody waits for it or its time is over."""
@@ -331,7 +332,7 @@ class ClusterLoop:
         elif isinstance(error, NotCaughtUp):
             self._outrun = True
         else:
-            self._drop_replica()
+            self._drop_replica("a commit under the lock failed")
 
     def _take(self) -> Ticket | None:
         while self._inbox:
@@ -361,14 +362,14 @@ class ClusterLoop:
             self.withdraw(batch)
             self._answer_without_storage(batch, error)
         except OutcomeUnknown as error:
-            self._drop_replica()
+            self._drop_replica("the outcome of a commit is not known")
             batch.fail(error)
         except NotFound:
             self._requeue(batch.tickets)
             raise
         except Exception:  # noqa: BLE001 - a bug must not end the loop
-            _log.exception("Cluster %s: a commit failed; loading anew.", self.cluster_id)
-            self._drop_replica()
+            _log.exception("A commit failed.")
+            self._drop_replica("a commit failed")
             self._requeue(batch.tickets)
         else:
             self.conclude(publication, result)
@@ -401,8 +402,8 @@ class ClusterLoop:
         try:
             replica.undo(batch.start)
         except Exception:  # noqa: BLE001 - whatever it was, a new replica will do (P7)
-            _log.exception("Cluster %s: undoing failed; loading anew.", self.cluster_id)
-            self.follower.drop()
+            _log.exception("Undoing a batch failed.")
+            self.follower.drop("undoing a batch failed")
 
     def _answer_without_storage(self, batch: Batch, error: StorageUnavailable) -> None:
         """Give out the answers that only inform, from the replica; refuse all other requests."""

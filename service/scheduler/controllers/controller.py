@@ -180,9 +180,9 @@ class Controllers(ABC, Generic[D]):
         self._adopted: dict[int, HeldLease] = {}
         """The leases of clusters that are about to be loaded."""
 
-    def of(self, cluster_id: int) -> D:
+    def of(self, cluster_id: int, cluster: str) -> D:
         """Make the controller of a cluster whose replica is to be loaded."""
-        lease = self._adopted.pop(cluster_id, None) or self._lease(cluster_id)
+        lease = self._adopted.pop(cluster_id, None) or self._lease(cluster_id, cluster)
         made = self._by_cluster[cluster_id] = self._controller(lease)
         return made
 
@@ -233,7 +233,7 @@ class Controllers(ABC, Generic[D]):
     async def _adopt(
         self, cluster_id: int, name: str, serve: Callable[[str], Awaitable[object]]
     ) -> None:
-        lease = self._lease(cluster_id)
+        lease = self._lease(cluster_id, name)
         if await lease.acquire():
             self._adopted[cluster_id] = lease
             try:
@@ -256,7 +256,7 @@ class Controllers(ABC, Generic[D]):
     async def _neglected_at_start(self) -> list[str]:
         return await self._neglected()
 
-    def _lease(self, cluster_id: int) -> HeldLease:
+    def _lease(self, cluster_id: int, cluster: str) -> HeldLease:
         return HeldLease(
             self._store,
             self._clock,
@@ -265,4 +265,5 @@ class Controllers(ABC, Generic[D]):
             holder=self._holder,
             seconds=self._lease_seconds,
             is_elsewhere=self._is_elsewhere,
+            cluster=cluster,
         )
