@@ -43,8 +43,8 @@ from service.api.security.identity_provider import IdentityProvider
 from service.api.security.rates import Rates
 from service.api.security.refusals import Refusals
 from service.api.services import Services
-from service.api.telemetry.commit_proof import CommitProof, Provable
-from service.api.telemetry.database_vitals import DatabaseVitals
+from service.api.telemetry.commit_proof import CommitProof, CommitStore
+from service.api.telemetry.database_reporter import DatabaseReporter
 from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
 from service.extensions.loading import load_plugins
@@ -76,7 +76,7 @@ Handler = Callable[[int, FrameType | None], object] | int | None
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
 
-class ApiStore(Reads, PrincipalStore, Provable, Protocol):
+class ApiStore(Reads, PrincipalStore, CommitStore, Protocol):
     """The part of the store that the API uses without the scheduler."""
 
 
@@ -211,8 +211,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         if forwarding is not None:
             await forwarding.start(CountBytes(app, budget))
         on_stop_signal(scheduler.watching.close)
-        vitals = DatabaseVitals(store, proof, metrics)
-        background = [asyncio.create_task(each) for each in (_warm_up(), vitals.run())]
+        database = DatabaseReporter(store, proof, metrics)
+        background = [asyncio.create_task(each) for each in (_warm_up(), database.run())]
         if settings.debug:
             background.append(asyncio.create_task(reporter.run()))
         if settings.health_socket is not None:

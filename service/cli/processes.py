@@ -31,7 +31,7 @@ from granian.log import LogLevels
 from granian.server import MPServer
 from granian.server.mp import WorkerProcess
 
-from service.api.telemetry.logs import logging_of
+from service.api.telemetry.log_lines import logging_of
 from service.cli.errors import ExitCode
 from service.cli.stop_signals import StopRequest
 from service.cli.stopping import LAUNCH_SIGNALS, Alarm, run_worker

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from service.api.telemetry.exposition import DIRECTORY_VARIABLE
-from service.api.telemetry.logs import configure_logs, logging_of
+from service.api.telemetry.log_lines import configure_logs, logging_of
 from service.cli.connections import (
     accepted_connections_max,
     connection_limits,

@@ -38,7 +38,7 @@ from service.scheduler.decide.simulation import Simulation, simulating
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.intents import A, Idempotency, Intent, PutConfig
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.log_context import context_of
+from service.scheduler.protocol.line_context import context_of
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.watching import Watching

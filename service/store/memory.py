@@ -53,6 +53,7 @@ from service.model.log import (
     effects,
     first_rows,
 )
+from service.store.connections import PoolUse
 from service.store.keeping import Keeping
 from service.store.memory_audit import AuditLog
 from service.store.memory_cluster import ROOT, ClusterState
@@ -94,6 +95,10 @@ class MemoryStore(MemoryPrincipals):
 
     async def close(self) -> None:
         """Do nothing, since a store in memory has nothing to close."""
+
+    def pool_uses(self) -> dict[str, PoolUse]:
+        """Nothing, since a store in memory has no connections."""
+        return {}
 
     async def prove_commits(self) -> None:
         """Do nothing, since commits in memory always work."""

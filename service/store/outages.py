@@ -67,6 +67,7 @@ class Outages:
 
 
 def reason_of(error: BaseException) -> str:
-    """Say in a line why the database failed; some errors of the network have no text of their own."""
-    text = " ".join(str(error).split())
-    return text or type(error).__name__
+    """Say in a line why the database failed; errors of time limits have no text of their own."""
+    if text := " ".join(str(error).split()):
+        return text
+    return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__

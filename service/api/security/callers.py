@@ -29,7 +29,7 @@ _TRACE = re.compile(
 _CLUSTER = re.compile(r"/v1/clusters/([^/]{1,63})")
 
 
-class CurrentRequest(NamedTuple):
+class LoggedRequest(NamedTuple):
     """What the log tells of the request that the running task serves."""
 
     request_id: str
@@ -47,10 +47,10 @@ class CurrentRequest(NamedTuple):
         }
 
 
-_CURRENT: ContextVar[CurrentRequest | None] = ContextVar("request", default=None)
+_CURRENT: ContextVar[LoggedRequest | None] = ContextVar("request", default=None)
 
 
-def current_request() -> CurrentRequest | None:
+def current_request() -> LoggedRequest | None:
     """What the log tells of the request that the running task serves; None if it serves none."""
     return _CURRENT.get()
 
@@ -120,7 +120,7 @@ def operation_id_of(scope: Scope) -> str:
 def name_request(scope: Scope, request_id: str, trace_id: str = "") -> None:
     """Give a request its id, and have the log tell it in all that this task writes from now on."""
     cast("dict[str, Any]", scope)[REQUEST_ID] = request_id
-    _CURRENT.set(CurrentRequest(request_id, trace_id, cast("Mapping[str, Any]", scope)["path"]))
+    _CURRENT.set(LoggedRequest(request_id, trace_id, cast("Mapping[str, Any]", scope)["path"]))
 
 
 def ids_in(headers: Iterable[tuple[bytes, bytes]], new_id: Callable[[], str]) -> tuple[str, str]:

@@ -13,7 +13,7 @@ PROOF_SECONDS_MAX = 4.0
 """How long a proof may take, with its wait for a free connection."""
 
 
-class Provable(Protocol):
+class CommitStore(Protocol):
     """The part of the store that proves that commits work."""
 
     @property
@@ -32,7 +32,7 @@ class CommitProof:
     All who ask meanwhile get the same answer.
     """
 
-    def __init__(self, store: Provable, monotonic: Callable[[], float]) -> None:
+    def __init__(self, store: CommitStore, monotonic: Callable[[], float]) -> None:
         self._store = store
         self._monotonic = monotonic
         self._proof: asyncio.Task[StorageUnavailable | None] | None = None
@@ -45,6 +45,9 @@ class CommitProof:
             # The proof belongs to none of the requests that wait for it.
             proof = asyncio.create_task(self._prove(), context=Context())
             self._proof, self._begun = proof, now
+        if self._store.outage is not None and not proof.done():
+            # Who probes should not wait for what is known; the end of the proof ends the outage.
+            raise StorageUnavailable("The database is lost; the log has the reason.")
         trouble = await asyncio.shield(proof)
         if trouble is not None:
             raise StorageUnavailable(trouble.detail)

@@ -44,7 +44,7 @@ class Database(Protocol):
         ...
 
 
-class DatabaseVitals:
+class DatabaseReporter:
     """Keeps the gauges of the process, its pools and its database, and tries a lost database."""
 
     def __init__(self, database: Database, proof: CommitProof, metrics: Metrics) -> None:
