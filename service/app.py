@@ -47,6 +47,7 @@ from service.api.telemetry.commit_proof import CommitProof, CommitStore
 from service.api.telemetry.database_reporter import DatabaseReporter
 from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.spans import Spans, exported_spans
 from service.extensions.loading import load_plugins
 from service.model.templates import TemplateCache
 from service.scheduler.controllers.cluster_owners import ClusterOwners
@@ -90,13 +91,15 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     proof: CommitProof | None = None,
     budget: Budget | None = None,
     refusals: Refusals | None = None,
+    spans: Spans | None = None,
     lifespan: Lifespan | None = None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
 ) -> ASGIApp:
     """Make the ASGI application over a store and a scheduler.
 
     `metrics` is the meter of that scheduler, `proof` proves that commits work, `budget` bounds the bytes that the process holds, and
-    `refusals` keeps for the audit which requests were refused. `lifespan` surrounds the time in
+    `refusals` keeps for the audit which requests were refused. `spans` are the tracer of that
+    scheduler. `lifespan` surrounds the time in
     which requests are served, and `middleware` each request that was routed and is allowed.
 
     Raises:
@@ -145,6 +148,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         head_of=services.reads.head_or_none,
         metrics=services.metrics,
         refusals=refusals,
+        spans=spans,
         monotonic=clock.monotonic,
         new_id=RandomIds().uid,
     )
@@ -195,9 +199,12 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         engine=compiled.engine_kind(),
     )
     budget = Budget(settings.bytes_in_flight_max)
+    spans = exported_spans(settings.tracing, metadata.version("moorage"), clock)
     forwarding = _forwarding(settings, store, clock, limits, metrics, budget)
     cluster_owners = forwarding.cluster_owners if forwarding else None
-    scheduler = Scheduler(store, clock, RandomIds(), limits, templates, metrics, cluster_owners)
+    scheduler = Scheduler(
+        *(store, clock, RandomIds(), limits, templates, metrics, cluster_owners), tracer=spans
+    )
 
     proof = CommitProof(store, clock.monotonic)
     is_ready = partial(check_ready, proof, scheduler, settings.ready_lag_seconds_max)
@@ -209,7 +216,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     async def running(app: Litestar) -> AsyncIterator[None]:
         await scheduler.start()
         if forwarding is not None:
-            await forwarding.start(CountBytes(app, budget))
+            await forwarding.start(CountBytes(app, budget), spans)
         on_stop_signal(scheduler.watching.close)
         database = DatabaseReporter(store, proof, metrics)
         background = [asyncio.create_task(each) for each in (_warm_up(), database.run())]
@@ -227,6 +234,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         await scheduler.stop()
         await refusals.close()
         await store.close()
+        if spans is not None:
+            await asyncio.to_thread(spans.close)
         _log.info("The worker has stopped.")
 
     return create_app(
@@ -238,6 +247,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         proof=proof,
         budget=budget,
         refusals=refusals,
+        spans=spans,
         lifespan=running,
         middleware=[forwarding.middleware] if forwarding else [],
     )
@@ -297,9 +307,10 @@ class _Forwarding:
         bodies = BodyReader(settings, clock.monotonic)
         self.middleware = ForwardingMiddleware(cluster_owners, self._peers, bodies, metrics)
 
-    async def start(self, app: ASGIApp) -> None:
+    async def start(self, app: ASGIApp, spans: Spans | None) -> None:
         """Listen to the other workers."""
-        self._listener = Listener(self._path, partial(decide_forwarded, app), self._budget)
+        decide = partial(decide_forwarded, app, spans=spans)
+        self._listener = Listener(self._path, decide, self._budget)
         await self._listener.start()
 
     async def stop(self) -> None:

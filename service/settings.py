@@ -153,6 +153,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     access_log: bool = False
     """Whether each request is logged when it is answered."""
 
+    tracing: Literal["off", "otlp"] = "off"
+    """Whether spans of requests, decisions and commits are sent by OpenTelemetry's protocol.
+
+    It needs the extra `moorage[otel]`, and `OTEL_EXPORTER_OTLP_ENDPOINT` and the other standard
+    variables say where they are sent.
+    """
+
     body_bytes_max: Bytes = 1 * _MIB
     """The largest body of a request for which there is no other limit."""
     placements_bytes_max: Bytes = 16 * _MIB

@@ -29,6 +29,7 @@ from service.scheduler.commit.loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
 from service.scheduler.commit.tickets import Ticket, key_reused
+from service.scheduler.commit.tracer import NoTracer, Tracer
 from service.scheduler.controllers.cluster_owners import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.controller import Controllers, Observers
 from service.scheduler.controllers.evictions import AllEvictions
@@ -55,7 +56,7 @@ class Scheduler:
     loop goes on: the request is carried out as a whole or not at all.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
         self,
         store: Store,
         clock: Clock,
@@ -64,8 +65,11 @@ class Scheduler:
         templates: TemplateCache | None = None,
         meter: Meter | None = None,
         cluster_owners: ClusterOwners | None = None,
+        *,
+        tracer: Tracer | None = None,
     ) -> None:
         self._store = store
+        self._tracer = tracer or NoTracer()
         self._clock = clock
         self._ids = ids
         self._limits = limits or Limits()
@@ -304,8 +308,14 @@ class Scheduler:
             loop = await self.loop_of(cluster)
             future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
             try:
+                span = self._tracer.current()
                 loop.enqueue(
-                    Ticket(intent, deadline, idempotency, future, asked=asked, caller=caller)
+                    Ticket(
+                        *(intent, deadline, idempotency, future),
+                        asked=asked,
+                        caller=caller,
+                        span=span,
+                    )
                 )
                 return await future
             except ClusterGone:

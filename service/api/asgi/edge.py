@@ -33,6 +33,7 @@ from service.api.security.entrance import ARRIVAL, Arrival, Entrance
 from service.api.security.proxies import Proxies
 from service.api.security.refusals import Refusals
 from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.spans import Spans
 from service.model.errors import MoorageError
 from service.settings import Settings, proxy_networks
 
@@ -77,6 +78,7 @@ class Edge:
         head_of: HeadOf,
         metrics: Metrics,
         refusals: Refusals | None,
+        spans: Spans | None,
         monotonic: Callable[[], float],
         new_id: Callable[[], str],
     ) -> None:
@@ -92,6 +94,7 @@ class Edge:
         self._head_of = head_of
         self._metrics = metrics
         self._refusals = refusals
+        self._spans = spans
         self._logs_access = settings.access_log
         self._monotonic = monotonic
         self._new_id = new_id
@@ -118,6 +121,10 @@ class Edge:
         if self._proxies is not None:
             self._proxies.find_caller(scope)
         request_id, trace_id = ids_in(scope["headers"], self._new_id)
+        span = None
+        if self._spans is not None:
+            span = self._spans.begin(scope)
+            trace_id = span.trace_id
         name_request(scope, request_id, trace_id)
         if self._refusals is not None:
             self._refusals.attend(scope)
@@ -130,6 +137,8 @@ class Edge:
             await self.app(scope, receive, answering)
         seconds = self._monotonic() - started
         self._metrics.request(operation_id_of(scope), answering.status, seconds)
+        if span is not None:
+            span.end(operation_id_of(scope), answering.status, request_id)
         if self._logs_access:
             _log_access(scope, answering.status, seconds)
         if self._refusals is not None:

@@ -55,6 +55,8 @@ class CommitUnderWay(NamedTuple):
 
     batch: Batch
     task: asyncio.Task[CommitResult]
+    begun: float
+    """When it began, in the clock's monotonic seconds."""
 
 
 class ClusterLoop:
@@ -318,10 +320,10 @@ class ClusterLoop:
     async def _decide_locked(self) -> None:
         """Decide and commit with the head locked, so that the race cannot be lost again (P6)."""
         locked = LockedRetry(self.follower, self._decider, self._committer, self._take)
-        task = asyncio.create_task(locked.run())
+        begun, task = self._clock.monotonic(), asyncio.create_task(locked.run())
         await asyncio.wait({task})
         if locked.batch is not None:
-            self._finish(CommitUnderWay(locked.batch, task))
+            self._finish(CommitUnderWay(locked.batch, task, begun))
             return
         self._behind = True
         error = task.exception()
@@ -349,13 +351,14 @@ class ClusterLoop:
         assert head is not None
         task = asyncio.create_task(self._committer.publish(batch, head))
         task.add_done_callback(lambda _: self._wake.set())
-        self._publication = CommitUnderWay(batch, task)
+        self._publication = CommitUnderWay(batch, task, self._clock.monotonic())
         self._open = None
 
     def _finish(self, publication: CommitUnderWay) -> None:
         """Answer the requests of a batch or have them decided again, by how its commit ended."""
         self._publication = None
         batch = publication.batch
+        self._trace(publication)
         try:
             result = publication.task.result()
         except StorageUnavailable as error:
@@ -373,6 +376,15 @@ class ClusterLoop:
             self._requeue(batch.tickets)
         else:
             self.conclude(publication, result)
+
+    def _trace(self, publication: CommitUnderWay) -> None:
+        """Tell how long the requests of a batch that are traced waited for its commit."""
+        task = publication.task
+        outcome = type(task.exception() or task.result()).__name__
+        for ticket in publication.batch.tickets:
+            if ticket.span is not None:
+                ended = self._clock.monotonic()
+                ticket.span.part("commit", publication.begun, ended, outcome)
 
     def conclude(self, publication: CommitUnderWay, result: CommitResult) -> None:
         """Answer a batch that was committed, or have one that was not decided again (P8, P9)."""
