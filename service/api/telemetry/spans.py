@@ -63,7 +63,7 @@ class Spans(Tracer):
         # Parts are told by the monotonic clock, and spans have wall-clock times.
         self._zero = clock.now().timestamp() - clock.monotonic()
 
-    def begin(self, scope: HTTPScope) -> "HttpSpan":
+    def begin(self, scope: HTTPScope) -> "EdgeSpan":
         """Begin the span of a request, for all that this task does from now on.
 
         The request's headers name it from now on, so that whoever it is forwarded to goes on below.
@@ -82,7 +82,7 @@ class Spans(Tracer):
         kept = [each for each in scope["headers"] if each[0] not in _OWN_HEADERS]
         added = [(name.encode(), value.encode()) for name, value in told.items()]
         cast("dict[str, object]", scope)["headers"] = [*kept, *added]
-        return HttpSpan(span, self._trace.format_trace_id(span.get_span_context().trace_id))
+        return EdgeSpan(span, self._trace.format_trace_id(span.get_span_context().trace_id))
 
     def go_on(self, scope: HTTPScope) -> None:
         """Go on below the span that another worker has begun for a request."""
@@ -101,7 +101,7 @@ class Spans(Tracer):
         self._provider.shutdown()
 
 
-class HttpSpan(NamedTuple):
+class EdgeSpan(NamedTuple):
     """The span of one request."""
 
     span: "Span"

@@ -135,12 +135,13 @@ class Committer:
             OutcomeUnknown: it could not be found out.
         """
         told = {"commit": str(request.commit_id), "reason": _reason(cause)}
-        _log.warning("The outcome of a commit is not known yet.", extra=told)
+        _log.debug("The outcome of a commit is not known yet.", extra=told)
         for _ in range(self._limits.settle_attempts_max):
             try:
                 return await self._store.settle_unknown(self._cluster_id, request)
             except (StorageUnavailable, OutcomeUnknown):
                 await self._clock.sleep(self._limits.settle_pause_seconds)
+        _log.warning("It could not be found out whether a commit was made.", extra=told)
         raise OutcomeUnknown("It could not be found out whether the change was committed.")
 
 
