@@ -97,10 +97,10 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
 ) -> ASGIApp:
     """Make the ASGI application over a store and a scheduler.
 
-    `metrics` is the meter of that scheduler, `proof` proves that commits work, `budget` bounds the bytes that the process holds, and
-    `refusals` keeps for the audit which requests were refused. `spans` are the tracer of that
-    scheduler. `lifespan` surrounds the time in
-    which requests are served, and `middleware` each request that was routed and is allowed.
+    `metrics` is the meter of that scheduler, and `spans` are its tracer. `proof` proves that
+    commits work, `budget` bounds the bytes that the process holds, and `refusals` keeps for the
+    audit which requests were refused. `lifespan` surrounds the time in which requests are served,
+    and `middleware` each request that was routed and is allowed.
 
     Raises:
         ImproperlyConfiguredException: an operation does not say who may call it.

@@ -305,11 +305,15 @@ class Commits:
         Raises:
             StorageUnavailable: a commit would fail now.
         """
-        with unavailable_on_failure():
-            async with self._commits.driver() as connection:
-                with self._outages.watched("commit"):
-                    async with asyncio.timeout(PROOF_SECONDS_MAX):
-                        await connection.execute(_PROVE)
+        try:
+            with unavailable_on_failure():
+                async with self._commits.driver() as connection:
+                    with self._outages.watched("commit"):
+                        async with asyncio.timeout(PROOF_SECONDS_MAX):
+                            await connection.execute(_PROVE)
+        except asyncpg.PostgresError as error:  # as if a right was taken from this role
+            self._outages.failed("commit", reason_of(error))
+            raise StorageUnavailable("Commits are refused.") from error
 
     async def _duplicate(
         self, cluster_id: int, records: Sequence[IdempotencyRecord]

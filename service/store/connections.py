@@ -13,7 +13,7 @@ from service.model.errors import StorageUnavailable
 from service.store.failures import unavailable_on_failure, unknown_on_failure
 from service.store.outages import Outages
 
-CONNECT_SECONDS = 4
+CONNECT_SECONDS = 5
 """How long opening a connection to one server may take."""
 CLOSE_SECONDS = 2
 POOL_WAIT_SECONDS = 20

@@ -16,6 +16,7 @@ from service.scheduler.protocol.ports import Clock
 from service.settings import InvalidSettings
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span, Tracer as Exporting
 
@@ -68,7 +69,7 @@ class Spans(Tracer):
 
         The request's headers name it from now on, so that whoever it is forwarded to goes on below.
         """
-        parent = self._propagate.extract(_trace_headers(scope["headers"]))
+        parent = self._caller(scope)
         span = self._tracer.start_span(
             scope["method"],
             context=parent,
@@ -86,7 +87,12 @@ class Spans(Tracer):
 
     def go_on(self, scope: HTTPScope) -> None:
         """Go on below the span that another worker has begun for a request."""
-        self._context.attach(self._propagate.extract(_trace_headers(scope["headers"])))
+        self._context.attach(self._caller(scope))
+
+    def _caller(self, scope: HTTPScope) -> "Context":
+        """The context that a request's headers tell, and nothing of what this task did before."""
+        headers = _trace_headers(scope["headers"])
+        return self._propagate.extract(headers, self._context.Context())
 
     @override
     def current(self) -> RequestSpan | None:

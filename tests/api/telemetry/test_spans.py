@@ -76,6 +76,7 @@ async def test_requests_of_one_batch_each_have_their_own_parts(make_harness) -> 
     harness: Harness = await make_harness(spans=kept.spans)
     await harness.put_node("n1")
     await asyncio.gather(*(harness.place(pod(f"p{i}")) for i in range(8)))
+    assert [each.parent for each in kept.named("placePods")] == [None] * 8
     requests = {each.get_span_context().span_id for each in kept.named("placePods")}
     for name in ("decide", "commit"):
         parents = Counter(each.parent.span_id for each in kept.named(name) if each.parent)
