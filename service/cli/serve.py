@@ -95,6 +95,7 @@ def serve(
     must present can be set only in MOORAGE_TOKEN (or in a file, with MOORAGE_TOKEN_FILE), since
     every user of a machine can see its command lines.
     """
+    from service.api.telemetry.spans import require_packages  # noqa: PLC0415
     from service.cli.doors import refuse_plain_door  # noqa: PLC0415 - clients start faster without
     from service.cli.server import run_server  # noqa: PLC0415
 
@@ -113,6 +114,10 @@ def serve(
         access_log=access_log,
     )
     refuse_plain_door(settings)
+    try:
+        require_packages(settings.tracing)
+    except InvalidSettings as error:
+        raise WrongUsage(str(error)) from None
     run_server(settings)
 
 

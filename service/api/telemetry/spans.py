@@ -6,6 +6,7 @@ scheduler decides requests in batches and in other tasks, so its parts are told 
 """
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from litestar.types import HTTPScope
@@ -20,11 +21,28 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span, Tracer as Exporting
 
+_PACKAGES = ("opentelemetry", "opentelemetry.sdk", "opentelemetry.exporter")
+"""Each after those that it is in, as a module can be looked for only in a package that is there."""
 _TRACEPARENT = "traceparent"
 _TRACESTATE = "tracestate"
 _OWN_HEADERS = frozenset({_TRACEPARENT.encode(), _TRACESTATE.encode()})
 _NANOSECONDS = 1_000_000_000
 _ERRORS_FROM = 500
+
+
+def require_packages(tracing: Literal["off", "otlp"]) -> None:
+    """Check that spans can be sent, before any process begins that is to send them.
+
+    Raises:
+        InvalidSettings: the packages of OpenTelemetry are not installed.
+    """
+    if tracing == "off":
+        return
+    for name in _PACKAGES:
+        if find_spec(name) is None:
+            raise InvalidSettings(
+                "MOORAGE_TRACING=otlp needs OpenTelemetry's packages: install `moorage[otel]`."
+            )
 
 
 def exported_spans(tracing: Literal["off", "otlp"], version: str, clock: Clock) -> "Spans | None":
@@ -33,19 +51,16 @@ def exported_spans(tracing: Literal["off", "otlp"], version: str, clock: Clock) 
     Raises:
         InvalidSettings: the packages of OpenTelemetry are not installed.
     """
+    require_packages(tracing)
     if tracing == "off":
         return None
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
-            OTLPSpanExporter,
-        )
-        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
-        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
-    except ImportError as error:
-        raise InvalidSettings(
-            f"MOORAGE_TRACING=otlp needs the packages of `moorage[otel]`: {error}."
-        ) from None
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
+        OTLPSpanExporter,
+    )
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+
     named = {"service.name": "moorage", "service.version": version}
     provider = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -122,7 +122,7 @@ async def test_a_request_that_is_forwarded_goes_on_below_the_span_of_the_first_w
 
 def test_without_its_packages_a_server_that_is_to_trace_says_what_it_lacks(monkeypatch) -> None:
     assert exported_spans("off", "1", SystemClock()) is None
-    monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
+    monkeypatch.setattr("service.api.telemetry.spans.find_spec", lambda _: None)
     with pytest.raises(InvalidSettings, match=r"moorage\[otel\]"):
         exported_spans("otlp", "1", SystemClock())
 
