@@ -45,6 +45,7 @@ def queries_of_panels() -> Iterator[str]:
 
 @pytest.mark.parametrize("queries", [queries_of_alerts, queries_of_panels])
 def test_every_metric_that_is_asked_for_exists(queries) -> None:
+    """O06: no alert is silent for ever because a metric has another name."""
     asked = {name for query in queries() for name in METRIC.findall(query)}
     assert len(asked) > 8
     assert asked - exposed() == set()
