@@ -71,14 +71,6 @@ class HeldLease:
         self._tell()
         return self.held
 
-    def _tell(self) -> None:
-        """Log it if this process has just taken the lease, or has just found that another has it."""
-        if self.held and not self._is_told:
-            _log.info("The lease is taken.", extra=self._told)
-        elif self._is_told and not self.held:
-            _log.warning("The lease is lost.", extra=self._told)
-        self._is_told = self.held
-
     def database_time(self) -> datetime:
         """Return the database's time now, or a moment ago (P16); a lease must have been taken before."""
         assert self._taken is not None
@@ -87,8 +79,8 @@ class HeldLease:
 
     async def release(self) -> None:
         """Give the lease back, as the work is done. Raises StorageUnavailable."""
-        self._until = self._asked = float("-inf")
         self._give_back()
+        self._until = self._asked = float("-inf")
         await self._store.release_lease(self._cluster_id, self._name, self._holder)
 
     async def relinquish(self) -> None:
@@ -97,6 +89,14 @@ class HeldLease:
             self._until = float("-inf")
             self._give_back()
             await self._store.acquire_lease(self._cluster_id, self._name, self._holder, 0.0)
+
+    def _tell(self) -> None:
+        """Log it if this process has just taken the lease, or has just found that another has it."""
+        if self.held and not self._is_told:
+            _log.info("The lease is taken.", extra=self._told)
+        elif self._is_told and not self.held:
+            _log.warning("The lease is lost.", extra=self._told)
+        self._is_told = self.held
 
     def _give_back(self) -> None:
         if self._is_told:
