@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from importlib import metadata
 from itertools import chain, repeat
 from pathlib import Path
 from types import FrameType
@@ -42,8 +43,11 @@ from service.api.security.identity_provider import IdentityProvider
 from service.api.security.rates import Rates
 from service.api.security.refusals import Refusals
 from service.api.services import Services
+from service.api.telemetry.commit_proof import CommitProof, CommitStore
+from service.api.telemetry.database_reporter import DatabaseReporter
 from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.spans import Spans, exported_spans
 from service.extensions.loading import load_plugins
 from service.model.templates import TemplateCache
 from service.scheduler.controllers.cluster_owners import ClusterOwners
@@ -73,7 +77,7 @@ Handler = Callable[[int, FrameType | None], object] | int | None
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
 
-class ApiStore(Reads, PrincipalStore, Protocol):
+class ApiStore(Reads, PrincipalStore, CommitStore, Protocol):
     """The part of the store that the API uses without the scheduler."""
 
 
@@ -84,16 +88,19 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     scheduler: Scheduler,
     clock: Clock,
     metrics: Metrics | None = None,
+    proof: CommitProof | None = None,
     budget: Budget | None = None,
     refusals: Refusals | None = None,
+    spans: Spans | None = None,
     lifespan: Lifespan | None = None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
 ) -> ASGIApp:
     """Make the ASGI application over a store and a scheduler.
 
-    `metrics` is the meter of that scheduler, `budget` bounds the bytes that the process holds, and
-    `refusals` keeps for the audit which requests were refused. `lifespan` surrounds the time in
-    which requests are served, and `middleware` each request that was routed and is allowed.
+    `metrics` is the meter of that scheduler, and `spans` are its tracer. `proof` proves that
+    commits work, `budget` bounds the bytes that the process holds, and `refusals` keeps for the
+    audit which requests were refused. `lifespan` surrounds the time in which requests are served,
+    and `middleware` each request that was routed and is allowed.
 
     Raises:
         ImproperlyConfiguredException: an operation does not say who may call it.
@@ -107,6 +114,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         scheduler=scheduler,
         bodies=BodyReader(settings, clock.monotonic),
         metrics=metrics or Metrics(),
+        proof=proof or CommitProof(store, clock.monotonic),
     )
     budget = budget or Budget(settings.bytes_in_flight_max)
     browsers, rates = BrowserCheck(settings.allowed_hosts), Rates(settings, clock.monotonic)
@@ -140,6 +148,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         head_of=services.reads.head_or_none,
         metrics=services.metrics,
         refusals=refusals,
+        spans=spans,
         monotonic=clock.monotonic,
         new_id=RandomIds().uid,
     )
@@ -162,7 +171,6 @@ def create_app_from_environment() -> ASGIApp:
 
 
 def _create_process(settings: Settings, database_url: str) -> ASGIApp:
-    _log.info("The engine runs %s.", "compiled" if compiled.is_in_use() else "interpreted")
     clock = SystemClock()
     store = PostgresStore(
         database_url,
@@ -185,14 +193,21 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         upkeep_seconds=settings.upkeep_seconds,
     )
     templates = TemplateCache(settings.template_cache_bytes)
-    metrics = Metrics(settings.metrics_dir)
+    metrics = Metrics(
+        settings.metrics_dir,
+        version=metadata.version("moorage"),
+        engine=compiled.engine_kind(),
+    )
     budget = Budget(settings.bytes_in_flight_max)
+    spans = exported_spans(settings.tracing, metadata.version("moorage"), clock)
     forwarding = _forwarding(settings, store, clock, limits, metrics, budget)
     cluster_owners = forwarding.cluster_owners if forwarding else None
-    scheduler = Scheduler(store, clock, RandomIds(), limits, templates, metrics, cluster_owners)
+    scheduler = Scheduler(
+        *(store, clock, RandomIds(), limits, templates, metrics, cluster_owners), tracer=spans
+    )
 
-    reads = ClusterReads(store, settings.revision_wait_seconds)
-    is_ready = partial(check_ready, reads, scheduler, settings.ready_lag_seconds_max)
+    proof = CommitProof(store, clock.monotonic)
+    is_ready = partial(check_ready, proof, scheduler, settings.ready_lag_seconds_max)
     heartbeat = Heartbeat(settings.health_socket or "", is_ready)
     refusals = Refusals(store, clock)
     reporter = Reporter(store, scheduler, clock, f"{socket.gethostname()}/{os.getpid()}")
@@ -201,14 +216,17 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     async def running(app: Litestar) -> AsyncIterator[None]:
         await scheduler.start()
         if forwarding is not None:
-            await forwarding.start(CountBytes(app, budget))
+            await forwarding.start(CountBytes(app, budget), spans)
         on_stop_signal(scheduler.watching.close)
-        background = [asyncio.create_task(_warm_up())]
+        database = DatabaseReporter(store, proof, metrics)
+        background = [asyncio.create_task(each) for each in (_warm_up(), database.run())]
         if settings.debug:
             background.append(asyncio.create_task(reporter.run()))
         if settings.health_socket is not None:
             background.append(asyncio.create_task(heartbeat.run()))
+        _log.info("The worker serves.", extra={"engine": compiled.engine_kind()})
         yield
+        _log.info("The worker stops.")
         for task in background:
             task.cancel()
         if forwarding is not None:
@@ -216,6 +234,9 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         await scheduler.stop()
         await refusals.close()
         await store.close()
+        if spans is not None:
+            await asyncio.to_thread(spans.close)
+        _log.info("The worker has stopped.")
 
     return create_app(
         settings,
@@ -223,8 +244,10 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         scheduler=scheduler,
         clock=clock,
         metrics=metrics,
+        proof=proof,
         budget=budget,
         refusals=refusals,
+        spans=spans,
         lifespan=running,
         middleware=[forwarding.middleware] if forwarding else [],
     )
@@ -284,9 +307,10 @@ class _Forwarding:
         bodies = BodyReader(settings, clock.monotonic)
         self.middleware = ForwardingMiddleware(cluster_owners, self._peers, bodies, metrics)
 
-    async def start(self, app: ASGIApp) -> None:
+    async def start(self, app: ASGIApp, spans: Spans | None) -> None:
         """Listen to the other workers."""
-        self._listener = Listener(self._path, partial(decide_forwarded, app), self._budget)
+        decide = partial(decide_forwarded, app, spans=spans)
+        self._listener = Listener(self._path, decide, self._budget)
         await self._listener.start()
 
     async def stop(self) -> None:

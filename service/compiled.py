@@ -75,3 +75,8 @@ def install() -> None:
 def is_in_use() -> bool:
     """Whether this process runs the engine compiled."""
     return any(isinstance(each, Finder) and each.modules for each in sys.meta_path)
+
+
+def engine_kind() -> str:
+    """How the engine runs, in a word."""
+    return "compiled" if is_in_use() else "interpreted"

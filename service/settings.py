@@ -40,6 +40,13 @@ TokenTypes = Annotated[
 ]
 """Media types, separated by commas; `application/` is left out."""
 
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogLevels = Annotated[
+    str,
+    msgspec.Meta(pattern=r"^(?:(?:^|,) *[A-Za-z_][A-Za-z0-9_.]*=(?:debug|info|warning|error) *)*$"),
+]
+"""Names of loggers with a level each, such as `service.store=debug`, separated by commas."""
+
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
 
@@ -55,14 +62,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The settings of one server; `host` is read from `MOORAGE_HOST`, and so on."""
 
     host: str = "127.0.0.1"
+    """The address to listen on; any but loopback needs TLS and a token."""
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8080
+    """The port to listen on; 0 means any free one, which the log tells."""
     health_port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
     """A second port for `/livez`, `/readyz` and `/metrics`, which answers whatever happens at
     `port`."""
     health_host: str = "127.0.0.1"
+    """The address of the health port, which never asks for a token."""
     health_socket: str | None = None
     """The socket to which workers report their health; `moorage serve` sets it."""
     workers: Count = 1
+    """How many worker processes serve requests."""
     data_dir: str = ".moorage"
     """Where the embedded PostgreSQL keeps its data; not used with a `database_url`."""
     database_url: str | None = None
@@ -76,6 +87,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     tls_certificate: str | None = None
     """PEM file of the certificate and its chain; with `tls_key` the server speaks only HTTPS."""
     tls_key: str | None = None
+    """PEM file of the certificate's key."""
     tls_terminated: bool = False
     """Whether a proxy in front speaks HTTPS.
 
@@ -88,10 +100,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     oidc_keys_url: str | None = None
     """The URL of the provider's keys (JWKS); if absent, its discovery document names it."""
     oidc_name_claim: str = "sub"
+    """The claim of the provider's tokens that names the principal."""
     oidc_name_prefix: Annotated[str, msgspec.Meta(min_length=1)] = "oidc:"
     """The prefix of names from the provider, so that no such name is that of a principal of this
     server."""
     oidc_groups_claim: str = "groups"
+    """The claim that names the groups of the principal."""
     oidc_token_types: TokenTypes = "at+jwt"  # noqa: S105 - no secret
     """The types (`typ`) that the provider's tokens may have, separated by commas.
 
@@ -127,9 +141,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     debug: bool = False
     """Whether `/debug/replicas` is served."""
 
+    log_format: Literal["text", "json"] = "text"
+    """How the log on standard error is written: for people, or a JSON object for each line."""
+    log_level: LogLevel = "info"
+    """The least level of what Moorage logs; libraries log from `warning` on."""
+    log_levels: LogLevels = ""
+    """The levels of single loggers and those below them, such as `service.store=debug`.
+
+    They are separated by commas.
+    """
+    access_log: bool = False
+    """Whether each request is logged when it is answered."""
+
+    tracing: Literal["off", "otlp"] = "off"
+    """Whether spans of requests, decisions and commits are sent by OpenTelemetry's protocol.
+
+    It needs the extra `moorage[otel]`, and `OTEL_EXPORTER_OTLP_ENDPOINT` and the other standard
+    variables say where they are sent.
+    """
+
     body_bytes_max: Bytes = 1 * _MIB
+    """The largest body of a request for which there is no other limit."""
     placements_bytes_max: Bytes = 16 * _MIB
+    """The largest body of a request that places pods."""
     simulations_bytes_max: Bytes = 64 * _MIB
+    """The largest body of a simulation, which has a whole cluster in it."""
     apply_bytes_max: Bytes = 64 * _MIB
     """The largest `List` that `apply` takes; NDJSON may be of any length."""
     apply_line_bytes_max: Bytes = 1 * _MIB
@@ -151,8 +187,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     bytes_in_flight_max: Bytes = 256 * _MIB
     """The bytes that one process holds of received bodies and unsent answers."""
     apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
+    """How many lines of NDJSON `apply` puts into one commit at most."""
     url_bytes_max: Bytes = 8 * _KIB
+    """The longest path and query of a request."""
     header_bytes_max: Bytes = 32 * _KIB
+    """The most bytes that the headers of a request may have together."""
     header_timeout_seconds: Annotated[float, msgspec.Meta(ge=0.001)] = 10
     """How long a client may take to send the head of a request."""
     body_timeout_seconds: Seconds = 10
@@ -204,6 +243,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def audits(self) -> bool:
         """Whether the audit is kept from the start."""
         return self.audit == "on" or (self.audit == "auto" and bool(self.token or self.oidc_issuer))
+
+
+def named_levels(settings: Settings) -> dict[str, str]:
+    """Return the levels of the loggers that `log_levels` names, by their names."""
+    pairs = (each.partition("=") for each in settings.log_levels.split(",") if each.strip())
+    return {name.strip(): level.strip() for name, _, level in pairs}
 
 
 def is_loopback(host: str) -> bool:

@@ -8,11 +8,12 @@ itself can have are declared here, too.
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
+from litestar.types import Scope
 
 from service.model.errors import (
     BindingRefused,
@@ -25,6 +26,8 @@ from service.model.errors import (
 )
 
 PROBLEM_JSON = "application/problem+json"
+REQUEST_ID = "moorage.request_id"
+"""The key under which the scope of a request has its id."""
 
 _log = logging.getLogger(__name__)
 
@@ -461,6 +464,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What went wrong this time, for people."""
     instance: str
     """The path that was asked."""
+    request_id: str = msgspec.field(default="", name="requestId")
+    """The id of the request, as in `X-Request-ID`; the server's log and the audit have it, too."""
     errors: list[FieldProblem] | None = None
     """Every wrong field, all at once; of a binding that is not confirmed, every rule that does not hold."""
     reasons: dict[str, list[str]] | None = None
@@ -474,7 +479,12 @@ def code_of(error: MoorageError) -> str:
     return next((kind for kind in _family(error) if kind in PROBLEMS), "Internal")
 
 
-def problem_of(error: MoorageError, instance: str) -> Problem:
+def request_id_of(scope: Scope) -> str:
+    """The id of a request; empty if it was given none."""
+    return str(cast("Mapping[str, Any]", scope).get(REQUEST_ID, ""))
+
+
+def problem_of(error: MoorageError, instance: str, request_id: str) -> Problem:
     """The problem document of an error, for the request path `instance`."""
     code = code_of(error)
     kind = PROBLEMS[code]
@@ -485,21 +495,26 @@ def problem_of(error: MoorageError, instance: str) -> Problem:
         status=kind.status,
         detail=error.detail,
         instance=instance,
+        request_id=request_id,
         errors=_field_problems(error),
         reasons=error.reasons if isinstance(error, BindingRefused) else None,
     )
 
 
-def encode_problem(error: MoorageError, instance: str) -> tuple[int, bytes, dict[str, str]]:
+def encode_problem(
+    error: MoorageError, instance: str, request_id: str
+) -> tuple[int, bytes, dict[str, str]]:
     """Status, body and extra headers of an error's answer."""
-    problem = problem_of(error, instance)
+    problem = problem_of(error, instance, request_id)
     return problem.status, msgspec.json.encode(problem), _headers(error, problem.status)
 
 
 def answer_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Litestar's exception handler: every exception becomes a problem document."""
     known = _known(error)
-    status, body, headers = encode_problem(known, request.scope["path"])
+    status, body, headers = encode_problem(
+        known, request.scope["path"], request_id_of(request.scope)
+    )
     if isinstance(error, HTTPException) and error.headers:
         headers |= error.headers
     if "allow" in headers:

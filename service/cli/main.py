@@ -65,8 +65,7 @@ app.command(context_settings=bench.PASSED_ON)(bench.bench)
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - called by Typer
     if wanted:
-        engine = "compiled" if compiled.is_in_use() else "interpreted"
-        typer.echo(f"moorage {metadata.version('moorage')}, engine {engine}")
+        typer.echo(f"moorage {metadata.version('moorage')}, engine {compiled.engine_kind()}")
         raise typer.Exit
 
 

@@ -12,6 +12,7 @@ server's children could not be made to end with it, so workers are spawned there
 listens on the port itself (SO_REUSEPORT), so that the kernel distributes the connections.
 """
 
+import logging
 import multiprocessing
 import multiprocessing.forkserver
 import signal
@@ -22,6 +23,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from types import FrameType
+from typing import Any
 
 from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
 from granian.http import HTTP1Settings
@@ -29,10 +31,12 @@ from granian.log import LogLevels
 from granian.server import MPServer
 from granian.server.mp import WorkerProcess
 
+from service.api.telemetry.log_lines import logging_of
 from service.cli.errors import ExitCode
 from service.cli.stop_signals import StopRequest
 from service.cli.stopping import LAUNCH_SIGNALS, Alarm, run_worker
 from service.cli.tls import Certificate, watch
+from service.settings import Settings
 
 HEADER_BUFFER_BYTES = 128 * 1024
 """Room for the longest request line that HTTP allows (64 KiB), so that the API can refuse it
@@ -63,6 +67,7 @@ if sys.platform == "linux":
     _CONTEXT = multiprocessing.get_context("forkserver")
 else:
     _CONTEXT = multiprocessing.get_context("spawn")
+_log = logging.getLogger(__name__)
 _PRELOADED = "service.cli.forkserver"
 
 Spawn = Callable[..., None]
@@ -114,6 +119,11 @@ class Workers(MPServer):
             for worker in self.wrks:
                 worker.inner.kill()
 
+    def shutdown(self, exit_code: int = 0) -> None:  # type: ignore[explicit-override]
+        """Stop the workers, and wait for them."""
+        _log.info("Moorage stops.")
+        super().shutdown(exit_code)  # type: ignore[no-untyped-call]
+
     def heed(self, request: StopRequest) -> None:
         """End at once if a stop signal came before this server listened to signals itself."""
         if request.number is not None:
@@ -157,11 +167,13 @@ def run_workers(
     connections_max: int = BACKLOG,
     secrets: Mapping[str, str] | None = None,
     stop_request: StopRequest | None = None,
+    logging_config: dict[str, Any] | None = None,
 ) -> ExitCode:
     """Serve the ASGI factory `target` (`module:function`) until SIGTERM or SIGINT.
 
     Each worker accepts at most `connections_max` connections. `secrets` are environment variables
-    that only the workers get. `stop_request` tells of a signal that came before.
+    that only the workers get. `stop_request` tells of a signal that came before. `logging_config`
+    says how all these processes log.
 
     Returns:
         OK after such a signal, else UNAVAILABLE.
@@ -187,7 +199,7 @@ def run_workers(
         respawn_failed_workers=True,
         workers_kill_timeout=STOP_SECONDS_MAX,
         log_level=LogLevels.warning,
-        log_dictconfig=_LOGGING,
+        log_dictconfig=logging_config or logging_of(Settings()),
         ssl_cert=certificate.certificate if certificate else None,
         ssl_key=certificate.key if certificate else None,
         ssl_protocol_min=SSLProtocols.tls12,
@@ -217,20 +229,3 @@ def _launch_fork_server() -> None:
         multiprocessing.forkserver.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-_LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {
-        "stderr": {
-            "class": "logging.StreamHandler",
-            "formatter": "plain",
-            "stream": "ext://sys.stderr",
-        }
-    },
-    "loggers": {
-        "_granian": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
-    },
-}

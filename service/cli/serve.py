@@ -53,6 +53,26 @@ Debug = Annotated[
     bool | None, typer.Option("--debug", help="Serve /debug/replicas. [env: MOORAGE_DEBUG]")
 ]
 
+LogFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--log-format", help="How the log is written: text or json. [env: MOORAGE_LOG_FORMAT]"
+    ),
+]
+LogLevel = Annotated[
+    str | None,
+    typer.Option(
+        "--log-level",
+        help="The least level that is logged: debug, info, warning or error. [env: MOORAGE_LOG_LEVEL]",
+    ),
+]
+AccessLog = Annotated[
+    bool | None,
+    typer.Option(
+        "--access-log/--no-access-log", help="Log each request. [env: MOORAGE_ACCESS_LOG]"
+    ),
+]
+
 
 def serve(
     *,
@@ -65,6 +85,9 @@ def serve(
     tls_certificate: Certificate = None,
     tls_key: CertificateKey = None,
     debug: Debug = None,
+    log_format: LogFormat = None,
+    log_level: LogLevel = None,
+    access_log: AccessLog = None,
 ) -> None:
     """Run the server until SIGTERM or Ctrl-C.
 
@@ -72,6 +95,7 @@ def serve(
     must present can be set only in MOORAGE_TOKEN (or in a file, with MOORAGE_TOKEN_FILE), since
     every user of a machine can see its command lines.
     """
+    from service.api.telemetry.spans import require_packages  # noqa: PLC0415
     from service.cli.doors import refuse_plain_door  # noqa: PLC0415 - clients start faster without
     from service.cli.server import run_server  # noqa: PLC0415
 
@@ -85,8 +109,15 @@ def serve(
         tls_certificate=tls_certificate,
         tls_key=tls_key,
         debug=debug,
+        log_format=log_format,
+        log_level=log_level,
+        access_log=access_log,
     )
     refuse_plain_door(settings)
+    try:
+        require_packages(settings.tracing)
+    except InvalidSettings as error:
+        raise WrongUsage(str(error)) from None
     run_server(settings)
 
 

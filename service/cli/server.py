@@ -1,11 +1,13 @@
 """A whole server: PostgreSQL, its tables, then the workers; stopped in the opposite order."""
 
+import logging
 import os
 import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -13,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from service.api.telemetry.exposition import DIRECTORY_VARIABLE
+from service.api.telemetry.log_lines import configure_logs, logging_of
 from service.cli.connections import (
     accepted_connections_max,
     connection_limits,
@@ -22,7 +25,6 @@ from service.cli.doors import asks_who_calls, refuse_open_door, with_audit
 from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
 from service.cli.health import health_listener
 from service.cli.local import NOTIFY_VARIABLE, READY, is_ready
-from service.cli.output import Output
 from service.cli.ports import claimed_port
 from service.cli.processes import run_workers
 from service.cli.stop_signals import (
@@ -32,12 +34,16 @@ from service.cli.stop_signals import (
     run_until_stopped,
 )
 from service.cli.tls import certificate_of
+from service.compiled import engine_kind
 from service.model.errors import NotFound, StorageUnavailable
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError
-from service.store.migrate import upgrade_async
+from service.store.migrate import newest, upgrade_async
+from service.store.outages import reason_of
 from service.store.postgres import PostgresStore
 from service.store.serving_role import admit_servers
+
+_log = logging.getLogger(__name__)
 
 WORKER = "service.cli.worker:create_app"
 DATABASE_SECONDS_MAX = 60.0
@@ -59,6 +65,13 @@ def run_server(settings: Settings) -> None:
     """
     certificate = certificate_of(settings)
     raise_file_limit()
+    configure_logs(settings)
+    told = {
+        "version": metadata.version("moorage"),
+        "workers": settings.workers,
+        "engine": engine_kind(),
+    }
+    _log.info("Moorage starts.", extra=told)
     with (
         claimed_port(settings.host, settings.port) as port,
         suppress(StopSignal),
@@ -92,10 +105,12 @@ def run_server(settings: Settings) -> None:
             connections_max=accepted_connections_max(connection_limits(settings).total),
             secrets=secrets,
             stop_request=stop_request,
+            logging_config=logging_of(settings),
         )
         ignore_stop_signals()
         if code is not ExitCode.OK:
             raise Unavailable("The server's processes ended by themselves.")
+    _log.info("Moorage has stopped.")
 
 
 def _with_health(settings: Settings, until: ExitStack) -> Settings:
@@ -119,6 +134,7 @@ def run_migration(settings: Settings) -> None:
         Unavailable: the database cannot be reached.
         Stopped: a signal came. The tables are as they were, or as this version needs them.
     """
+    configure_logs(settings)
     try:
         with raised_stop_signals() as stop_request, database(settings) as urls:
             migrate(urls)
@@ -140,6 +156,7 @@ def run_lift(settings: Settings, clusters: Sequence[str]) -> dict[str, int]:
         Unavailable: the database cannot be reached.
         Stopped: a signal came. Some revisions may be raised; to raise them again does no harm.
     """
+    configure_logs(settings)
     try:
         with raised_stop_signals() as stop_request, database(settings) as urls:
             migrate(urls)
@@ -180,16 +197,23 @@ def migrate(urls: DatabaseUrls) -> None:
     Raises:
         Unavailable: the database could not be reached for a minute.
     """
-    deadline = time.monotonic() + DATABASE_SECONDS_MAX
+    begun = time.monotonic()
+    waits = False
     while True:
         try:
             run_until_stopped(upgrade_async(urls.migrating))
             if urls.is_embedded:
                 run_until_stopped(admit_servers(urls.migrating))
         except StorageUnavailable as error:
-            if time.monotonic() > deadline:
+            if time.monotonic() > begun + DATABASE_SECONDS_MAX:
                 raise Unavailable(f"The database cannot be reached: {error}") from None
+            if not waits:
+                _log.warning("The database is waited for.", extra={"reason": reason_of(error)})
+            waits = True
         else:
+            seconds = round(time.monotonic() - begun, 3)
+            told = {"migration": newest(), "seconds": seconds}
+            _log.info("The tables are up to date.", extra=told)
             return
         time.sleep(DATABASE_POLL_SECONDS)
 
@@ -249,15 +273,14 @@ def _as_variable(value: object) -> str:
 def _announce(settings: Settings) -> None:
     """Tell people when the server answers, and where."""
     url = base_url(settings)
-    output = Output()
     deadline = time.monotonic() + READY_SECONDS_MAX
     while not is_ready(url):
         if time.monotonic() > deadline:
-            output.note(f"{url} is not ready after {READY_SECONDS_MAX:.0f} s; see {url}/readyz")
+            _log.error("Moorage is not ready yet.", extra={"see": f"{url}/readyz"})
             return
         time.sleep(READY_POLL_SECONDS)
     notify_ready(os.environ)  # noqa: TID251 - the service manager's, not a setting
-    output.note(f"Moorage is ready at {url}; its API is described at {url}/docs")
+    _log.info("Moorage is ready.", extra={"url": url, "docs": f"{url}/docs"})
 
 
 def notify_ready(environment: Mapping[str, str]) -> None:

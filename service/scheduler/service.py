@@ -30,6 +30,7 @@ from service.scheduler.commit.loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
 from service.scheduler.commit.tickets import Ticket, key_reused
+from service.scheduler.commit.tracer import NoTracer, Tracer
 from service.scheduler.controllers.cluster_owners import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.controller import Controllers, Observers
 from service.scheduler.controllers.evictions import AllEvictions
@@ -41,6 +42,7 @@ from service.scheduler.node_reports import NodeReporter
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.intents import A, Idempotency, Intent, PutConfig
 from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.line_context import context_of
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.replica.replica import Stored
@@ -58,7 +60,7 @@ class Scheduler:
     loop goes on: the request is carried out as a whole or not at all.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
         self,
         store: Store,
         clock: Clock,
@@ -67,8 +69,11 @@ class Scheduler:
         templates: TemplateCache | None = None,
         meter: Meter | None = None,
         cluster_owners: ClusterOwners | None = None,
+        *,
+        tracer: Tracer | None = None,
     ) -> None:
         self._store = store
+        self._tracer = tracer or NoTracer()
         self._clock = clock
         self._ids = ids
         self._limits = limits or Limits()
@@ -345,8 +350,14 @@ class Scheduler:
             loop = await self.loop_of(cluster)
             future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
             try:
+                span = self._tracer.current()
                 loop.enqueue(
-                    Ticket(intent, deadline, idempotency, future, asked=asked, caller=caller)
+                    Ticket(
+                        *(intent, deadline, idempotency, future),
+                        asked=asked,
+                        caller=caller,
+                        span=span,
+                    )
                 )
                 return await future
             except ClusterGone:
@@ -443,7 +454,7 @@ class Scheduler:
         found = self.loops.get(cluster)
         if found is None or found.ended:
             self._drop(cluster)
-            found = self._new_loop(cluster_id)
+            found = self._new_loop(cluster, cluster_id)
             self.loops.put(cluster, found)
         return found
 
@@ -455,8 +466,8 @@ class Scheduler:
             for each in self._controllers:
                 each.drop(loop.cluster_id)
 
-    def _new_loop(self, cluster_id: int) -> ClusterLoop:
-        own = [each.of(cluster_id) for each in self._controllers]
+    def _new_loop(self, cluster: str, cluster_id: int) -> ClusterLoop:
+        own = [each.of(cluster_id, cluster) for each in self._controllers]
         loop = ClusterLoop(
             cluster_id,
             store=self._store,
@@ -471,7 +482,7 @@ class Scheduler:
         )
         for each in own:
             each.serve(loop.enqueue)
-        self._spawn(loop.run())
+        self._spawn(loop.run(), cluster)
         return loop
 
     # News
@@ -546,8 +557,9 @@ class Scheduler:
             if loop.ended or (loop.idle and loop.last_used < unused and not needed):
                 self._drop(name)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        self._keep(asyncio.create_task(work))
+    def _spawn(self, work: Coroutine[Any, Any, None], cluster: str = "") -> None:
+        """Begin work that belongs to no request, perhaps to a cluster."""
+        self._keep(asyncio.create_task(work, context=context_of(cluster)))
 
     def _keep(self, task: asyncio.Task[Any]) -> None:
         """Keep a task until it ends, and log if it failed."""

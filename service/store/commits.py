@@ -31,9 +31,10 @@ from service.store import arrays
 from service.store.audit import audit_arguments, audit_columns
 from service.store.connections import Connections, Driver
 from service.store.events import event_arguments, event_columns
-from service.store.failures import unavailable_on_failure
+from service.store.failures import is_unavailable, unavailable_on_failure
 from service.store.keeping import Keeping
 from service.store.log import read_page
+from service.store.outages import Outages, reason_of
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the end of the log while the head is locked; None gives the lock back."""
@@ -99,15 +100,30 @@ _FIND_RECORDS = """
                 AND i.chunk = k.chunk
             OFFSET 0) AS r
 """
+PROOF_SECONDS_MAX = 3.0
+"""How long the proof that commits work may take."""
+# The rows do not fit into the memory that is allowed, so they are written to a temporary file,
+# which a full disk has no room for. An update of no row asks for the same rights as one of some.
+_PROVE = """
+    BEGIN;
+    SET LOCAL work_mem = '64kB';
+    SELECT count(*) FROM generate_series(1, 20000);
+    UPDATE head SET revision = revision WHERE false;
+    SELECT pg_logical_emit_message(true, 'moorage', 'proof');
+    COMMIT;
+"""
 _WRITE_SOMETHING = "SELECT pg_logical_emit_message(true, 'moorage', '')"
 
 
 class Commits:
     """The part of the store that writes to the log."""
 
-    def __init__(self, connections: Connections, keeping: Keeping) -> None:
+    def __init__(
+        self, connections: Connections, keeping: Keeping, outages: Outages | None = None
+    ) -> None:
         self._commits = connections
         self._audit = keeping
+        self._outages = outages or Outages()
         self._running: set[asyncio.Task[Any]] = set()
 
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:
@@ -152,6 +168,8 @@ class Commits:
             except Exception as error:
                 if _is_mistake(error):
                     raise
+                if is_unavailable(error):
+                    self._outages.failed("commit", reason_of(error))
                 raise _failed_commit(error) from error
 
     async def settle_unknown(self, cluster_id: int, request: CommitRequest) -> Committed | Lost:
@@ -276,6 +294,26 @@ class Commits:
                 if rows:
                     await connection.execute(_WRITE_SOMETHING)
         return tuple(IdempotencyRecord(**dict(row)) for row in rows)
+
+    async def prove_commits(self) -> None:
+        """Prove that commits work now, by a transaction that has all they need and leaves nothing.
+
+        It writes to the database's disk and gives that room back, needs the right to write to a
+        head, and ends by writing to PostgreSQL's own log, as durably as each commit (so it waits
+        for a synchronous standby, too).
+
+        Raises:
+            StorageUnavailable: a commit would fail now.
+        """
+        try:
+            with unavailable_on_failure():
+                async with self._commits.driver() as connection:
+                    with self._outages.watched("commit"):
+                        async with asyncio.timeout(PROOF_SECONDS_MAX):
+                            await connection.execute(_PROVE)
+        except asyncpg.PostgresError as error:  # as if a right was taken from this role
+            self._outages.failed("commit", reason_of(error))
+            raise StorageUnavailable("Commits are refused.") from error
 
     async def _duplicate(
         self, cluster_id: int, records: Sequence[IdempotencyRecord]

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import asyncpg
@@ -11,8 +11,10 @@ from asyncpg.connect_utils import SessionAttribute
 
 from service.model.errors import StorageUnavailable
 from service.store.failures import unavailable_on_failure, unknown_on_failure
+from service.store.outages import Outages
 
-CONNECT_SECONDS = 10
+CONNECT_SECONDS = 5
+"""How long opening a connection to one server may take."""
 CLOSE_SECONDS = 2
 POOL_WAIT_SECONDS = 20
 SERVER_VERSION_MIN = 15
@@ -34,18 +36,19 @@ _SETTINGS = {
     "jit": "off",
     "TimeZone": "UTC",
     # A client that vanished must not keep a head locked until the kernel notices.
-    "tcp_keepalives_idle": "5",
-    "tcp_keepalives_interval": "2",
+    "tcp_keepalives_idle": "2",
+    "tcp_keepalives_interval": "1",
     "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "4000",
 }
 # Plans use indexes, whatever the tables hold when the plans are made: a DELETE that was prepared on
 # an empty table took 100 ms at 200,000 rows (P15), and a page of the log read all of the log.
 _BY_INDEX = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 _KEEPALIVE = {
-    "TCP_KEEPIDLE": 5,
-    "TCP_KEEPINTVL": 2,
-    "TCP_KEEPCNT": 5,
-    "TCP_USER_TIMEOUT": 15_000,
+    "TCP_KEEPIDLE": 2,
+    "TCP_KEEPINTVL": 1,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 4_000,
 }
 STATEMENT_SECONDS_MAX = 30.0
 READ_SETTINGS = {**_BY_INDEX}
@@ -107,6 +110,15 @@ class StoreConnection(_Connection):
     history: History | None = None
 
 
+class PoolUse(NamedTuple):
+    """How many connections of a pool are open."""
+
+    idle: int
+    borrowed: int
+    size: int
+    """How many may be borrowed at once."""
+
+
 Connector = Callable[[], Awaitable[StoreConnection]]
 
 
@@ -116,11 +128,21 @@ def data_source_name(url: str) -> str:
 
 
 def connector(
-    url: str, settings: Mapping[str, str], guard: HistoryGuard | None = None
+    url: str,
+    settings: Mapping[str, str],
+    guard: HistoryGuard | None = None,
+    outages: Outages | None = None,
 ) -> Connector:
-    """Make a function that opens one connection, to a server that accepts writes."""
+    """Make a function that opens one connection, to a server that accepts writes.
+
+    `outages` is told whether that worked.
+    """
 
     async def connect() -> StoreConnection:
+        with outages.watched("connection") if outages else nullcontext():
+            return await opened()
+
+    async def opened() -> StoreConnection:
         connection: StoreConnection = await asyncpg.connect(
             data_source_name(url),
             timeout=CONNECT_SECONDS,
@@ -150,7 +172,7 @@ def _notice_a_vanished_server(connection: StoreConnection) -> None:
 
 
 def keep_alive(connected: socket.socket) -> None:
-    """Have a TCP connection fail within about 15 seconds once its peer has vanished."""
+    """Have a TCP connection fail within five seconds once its peer has vanished."""
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _KEEPALIVE.items():
         if hasattr(socket, option):  # not every system has all these options
@@ -183,15 +205,28 @@ class Connections:
     """
 
     def __init__(
-        self, url: str, settings: Mapping[str, str], guard: HistoryGuard, *, size: int
+        self,
+        url: str,
+        settings: Mapping[str, str],
+        guard: HistoryGuard,
+        *,
+        size: int,
+        outages: Outages | None = None,
     ) -> None:
-        self._connect = connector(url, settings, guard)
+        self._connect = connector(url, settings, guard, outages)
+        self._size = size
         self._guard = guard
         self.turns = asyncio.Semaphore(size)
         """It counts the connections that may still be borrowed."""
         self.idle: list[StoreConnection] = []
         """The open connections that nobody has borrowed."""
+        self._borrowed = 0
         self._closed = False
+
+    @property
+    def use(self) -> "PoolUse":
+        """How many connections are open, and how many of them somebody has borrowed."""
+        return PoolUse(idle=len(self.idle), borrowed=self._borrowed, size=self._size)
 
     async def close(self) -> None:
         """Close the idle connections; the borrowed ones are closed when they are given back."""
@@ -213,11 +248,14 @@ class Connections:
         await self._wait_for_turn()
         try:
             connection = self._take() or await self._open()
+            self._borrowed += 1
             try:
                 yield connection
             except BaseException:
                 connection.terminate()
                 raise
+            finally:
+                self._borrowed -= 1
             self._give_back(connection)
         finally:
             self.turns.release()

@@ -8,17 +8,25 @@ heads.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterable
+from contextlib import suppress
 
 from service.model.errors import StorageUnavailable
 from service.store.connections import Connector, Driver
-from service.store.failures import unavailable_on_failure
+from service.store.failures import is_unavailable, unavailable_on_failure
+from service.store.outages import Outages
 
 CHANNEL = "moorage"
 NOTIFICATION_INTERVAL_SECONDS = 0.01
 """The time between two notifications, so that a process sends at most 100 a second."""
 RECONNECT_SECONDS = 1.0
+SILENCE_SECONDS = 1.0
+"""After so long without a hint, the server is asked whether it is still there."""
+ANSWER_SECONDS_MAX = 2.5
+"""How long that answer may take; then the database counts as lost."""
 _CLUSTERS_PER_NOTIFICATION = 300  # a payload has at most 8,000 bytes
 
+_NOTHING = ""
+"""An empty statement, which the server only answers."""
 _NOTIFY = "SELECT pg_notify($1, $2)"
 _log = logging.getLogger(__name__)
 
@@ -29,8 +37,9 @@ class Hints:
     Sending and receiving have a connection each, so that no hint waits for a busy pool, or fills it.
     """
 
-    def __init__(self, connect: Connector) -> None:
+    def __init__(self, connect: Connector, outages: Outages | None = None) -> None:
         self._connect = connect
+        self._outages = outages or Outages()
         self._sending: Driver | None = None
         self._unsent: set[int] = set()
         self._sender: asyncio.Task[None] | None = None
@@ -85,9 +94,28 @@ class Hints:
                 await inbox.attach(connection)
                 yield frozenset()
                 while (ids := await inbox.take()) is not None:
-                    yield ids
+                    if ids:
+                        yield ids
+                    elif not await self._answers(connection):
+                        break
             finally:
                 connection.terminate()
+
+    async def _answers(self, connection: Driver) -> bool:
+        """Whether the server answers on a connection that has been silent.
+
+        The kernel notices that a machine has vanished, but not that a proxy or a server has
+        stopped that still has its connections.
+        """
+        try:
+            with self._outages.watched("connection"):
+                async with asyncio.timeout(ANSWER_SECONDS_MAX):
+                    await connection.execute(_NOTHING)
+        except Exception as error:
+            if not is_unavailable(error):
+                raise
+            return False
+        return True
 
 
 class _Inbox:
@@ -107,8 +135,13 @@ class _Inbox:
             self._on_end(connection)
 
     async def take(self) -> frozenset[int] | None:
-        """Wait until there are hints and return them all; None once the connection is lost."""
-        await self._news.wait()
+        """Wait until there are hints and return them all; None once the connection is lost.
+
+        After a while without hints, the set is empty.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SILENCE_SECONDS):
+                await self._news.wait()
         self._news.clear()
         if self._ended:
             return None

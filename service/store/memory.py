@@ -56,6 +56,7 @@ from service.model.log import (
     effects,
     first_rows,
 )
+from service.store.connections import PoolUse
 from service.store.keeping import Keeping
 from service.store.memory_audit import AuditLog
 from service.store.memory_cluster import ROOT, ClusterState
@@ -70,6 +71,8 @@ class MemoryStore(MemoryPrincipals):
     """
 
     epoch = 0
+    outage: str | None = None
+    """Why the database cannot be used; tests may set it."""
 
     def __init__(
         self,
@@ -95,6 +98,13 @@ class MemoryStore(MemoryPrincipals):
 
     async def close(self) -> None:
         """Do nothing, since a store in memory has nothing to close."""
+
+    def pool_uses(self) -> dict[str, PoolUse]:
+        """Nothing, since a store in memory has no connections."""
+        return {}
+
+    async def prove_commits(self) -> None:
+        """Do nothing, since commits in memory always work."""
 
     async def now(self) -> datetime:
         """The clock by which due times and leases are judged (P16)."""

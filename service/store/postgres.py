@@ -13,6 +13,7 @@ from service.store.connections import (
     STATEMENT_SECONDS_MAX,
     Connections,
     HistoryGuard,
+    PoolUse,
     bounded,
     connector,
 )
@@ -20,6 +21,7 @@ from service.store.events import Events
 from service.store.hints import Hints
 from service.store.keeping import Keeping
 from service.store.node_leases import NodeLeases
+from service.store.outages import Outages
 from service.store.principals import Principals
 from service.store.reads import Reads
 from service.store.upkeep import Upkeep
@@ -56,14 +58,16 @@ class PostgresStore(Audit, Clusters, Commits, Events, NodeLeases, Principals, Re
         """It checks which history the database tells (P3)."""
         to_commit = bounded(COMMIT_SETTINGS, statement_seconds_max)
         to_read = bounded(READ_SETTINGS, statement_seconds_max)
-        commits = Connections(url, to_commit, self.guard, size=connections)
-        reads = Connections(url, to_read, self.guard, size=connections)
+        self.outages = outages = Outages()
+        """It notes when the database is lost and when it is back."""
+        commits = Connections(url, to_commit, self.guard, size=connections, outages=outages)
+        reads = Connections(url, to_read, self.guard, size=connections, outages=outages)
         self.pools = Pools(commits, reads)
-        self.hints = Hints(connector(url, {}, self.guard))
+        self.hints = Hints(connector(url, {}, self.guard, outages), outages)
         keeping = Keeping(on=audit, may_begin=may_audit)
         Audit.__init__(self, commits, reads, keeping)
         Clusters.__init__(self, commits, reads, keeping)
-        Commits.__init__(self, commits, keeping)
+        Commits.__init__(self, commits, keeping, outages)
         Events.__init__(self, commits, reads)
         NodeLeases.__init__(self, commits, reads)
         Principals.__init__(self, commits, reads, keeping)
@@ -74,6 +78,15 @@ class PostgresStore(Audit, Clusters, Commits, Events, NodeLeases, Principals, Re
     def epoch(self) -> int:
         """A number that rises when the database tells another history; drop all replicas then (P3)."""
         return self.guard.epoch
+
+    @property
+    def outage(self) -> str | None:
+        """Why the database cannot be used now; None if it can."""
+        return self.outages.reason
+
+    def pool_uses(self) -> dict[str, PoolUse]:
+        """How many connections of each pool are open, by what they are for."""
+        return {name: pool.use for name, pool in self.pools._asdict().items()}
 
     def notify(self, cluster_id: int) -> None:
         """Hint to other processes that a cluster's log has grown (P14)."""

@@ -11,6 +11,7 @@ import pytest
 from service.api.bodies.budget import Budget
 from service.api.security.refusals import Refusals
 from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.spans import Spans
 from service.app import RandomIds, SystemClock, create_app
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock
@@ -42,11 +43,12 @@ async def make_harness() -> AsyncIterator[MakeHarness]:
             clock: Clock | None = None,
             limits: Limits | None = None,
             refusals: Refusals | None = None,
+            spans: Spans | None = None,
             **settings: Any,
         ) -> Harness:
             store = store or MemoryStore(SystemClock().now, RandomIds().commit_id)
             chosen = Settings(**PATIENT | settings)
-            return await _started(stack, store, chosen, clock, limits, refusals)
+            return await _started(stack, store, chosen, clock, limits, refusals, spans)
 
         yield make
 
@@ -84,11 +86,12 @@ async def _started(
     clock: Clock | None = None,
     limits: Limits | None = None,
     refusals: Refusals | None = None,
+    spans: Spans | None = None,
 ) -> Harness:
     clock = clock or SystemClock()
     metrics = Metrics()
     limits = limits or Limits(request_seconds_max=WAIT_SECONDS)
-    scheduler = Scheduler(store, clock, RandomIds(), limits, meter=metrics)
+    scheduler = Scheduler(store, clock, RandomIds(), limits, meter=metrics, tracer=spans)
     await scheduler.start()
     stack.push_async_callback(scheduler.stop)
     budget = Budget(settings.bytes_in_flight_max)
@@ -101,6 +104,7 @@ async def _started(
         metrics=metrics,
         budget=budget,
         refusals=refusals,
+        spans=spans,
     )
     app = LITESTAR.application(stack.enter_context(ExitStack()), create)
     transport = httpx.ASGITransport(app=app)

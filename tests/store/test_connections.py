@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import Self
 
 import msgspec
@@ -11,24 +12,28 @@ import psutil
 import pytest
 from sqlalchemy.engine import make_url
 
+from service.store.hints import ANSWER_SECONDS_MAX, SILENCE_SECONDS
 from service.store.migrate import is_current, upgrade_async
 from service.store.postgres import PostgresStore
 from tests.store.history import committed, create
+from tests.waiting import PATIENCE_SECONDS, once
 
 NOTICED_BY_THE_CLIENT = {
     "SO_KEEPALIVE": 1,
-    "TCP_KEEPIDLE": 5,
-    "TCP_KEEPINTVL": 2,
-    "TCP_KEEPCNT": 5,
-    "TCP_USER_TIMEOUT": 15_000,
+    "TCP_KEEPIDLE": 2,
+    "TCP_KEEPINTVL": 1,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 4_000,
 }
-"""Five seconds of silence, then five probes of two seconds; and 15 for what is sent and not confirmed."""
+"""Two seconds of silence, then three probes of one second; and four for what is sent and not confirmed."""
+NOTICED_SECONDS_MAX = 5.0
 ASKED_OF_THE_SERVER = {
     "application_name": "moorage",
     "idle_in_transaction_session_timeout": "5s",
     "tcp_keepalives_count": "3",
-    "tcp_keepalives_idle": "5",
-    "tcp_keepalives_interval": "2",
+    "tcp_keepalives_idle": "2",
+    "tcp_keepalives_interval": "1",
+    "tcp_user_timeout": "4000",
 }
 
 
@@ -41,10 +46,13 @@ class Session(msgspec.Struct):
 
 
 class TcpRelay:
-    """Hands everything on between the loopback interface and PostgreSQL's socket."""
+    """Hands everything on between the loopback interface and PostgreSQL's socket, while it `flows`."""
 
     def __init__(self, database_url: str) -> None:
         self._real = make_url(database_url)
+        self.flows = asyncio.Event()
+        """While this is not set, nothing is handed on, and no connection is refused or ended."""
+        self.flows.set()
         self.sessions: list[Session] = []
         self._relaying: set[asyncio.Task[None]] = set()
 
@@ -71,6 +79,7 @@ class TcpRelay:
         task.add_done_callback(self._relaying.discard)
         session = Session()
         self.sessions.append(session)
+        await self.flows.wait()
         path = f"{self._real.query['host']}/.s.PGSQL.{self._real.port or 5432}"
         real_reader, real_writer = await asyncio.open_unix_connection(path)
         port = writer.get_extra_info("peername")[1]
@@ -81,24 +90,27 @@ class TcpRelay:
 
         try:
             async with asyncio.TaskGroup() as both:
-                both.create_task(_hand_on(reader, real_writer, look))
-                both.create_task(_hand_on(real_reader, writer, lambda _: None))
+                both.create_task(self._hand_on(reader, real_writer, look))
+                both.create_task(self._hand_on(real_reader, writer, lambda _: None))
         except asyncio.CancelledError:
             pass  # the relay ends, and asyncio would complain of a connection that did
         finally:
             real_writer.close()
             writer.close()
 
-
-async def _hand_on(
-    source: asyncio.StreamReader, target: asyncio.StreamWriter, look: Callable[[bytes], None]
-) -> None:
-    with suppress(OSError):
-        while data := await source.read(65536):
-            look(data)
-            target.write(data)
-            await target.drain()
-        target.write_eof()
+    async def _hand_on(
+        self,
+        source: asyncio.StreamReader,
+        target: asyncio.StreamWriter,
+        look: Callable[[bytes], None],
+    ) -> None:
+        with suppress(OSError):
+            while data := await source.read(65536):
+                await self.flows.wait()
+                look(data)
+                target.write(data)
+                await target.drain()
+            target.write_eof()
 
 
 def _options_of(port: int) -> dict[str, int] | None:
@@ -155,6 +167,36 @@ def assert_noticed_at_both_ends(sessions: list[Session]) -> None:
         assert session.options == NOTICED_BY_THE_CLIENT
         for name, value in ASKED_OF_THE_SERVER.items():
             assert f"\0{name}\0{value}\0".encode() in session.begin
+
+
+async def test_a_database_that_ceases_to_answer_is_lost_within_five_seconds_and_found_again(
+    relay: TcpRelay, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its connections stay, and the kernel at the other end confirms all: only silence tells."""
+    assert SILENCE_SECONDS + ANSWER_SECONDS_MAX < NOTICED_SECONDS_MAX
+    store = PostgresStore(relay.url)
+    async with aclosing(store.listen()) as heard:
+        assert not await anext(heard)  # it listens
+        listening = asyncio.create_task(drained(heard))
+        relay.flows.clear()
+        await once(partial(has_outage, store), PATIENCE_SECONDS)
+        relay.flows.set()
+        await store.prove_commits()
+        assert not await has_outage(store)
+        listening.cancel()
+        await asyncio.wait([listening])
+    await store.close()
+    lines = [(each.levelname, each.message) for each in caplog.records if "outages" in each.name]
+    assert lines == [("ERROR", "The database is lost."), ("WARNING", "The database is back.")]
+
+
+async def drained(heard: AsyncIterator[frozenset[int]]) -> None:
+    async for _ in heard:
+        pass
+
+
+async def has_outage(store: PostgresStore) -> bool:
+    return store.outage is not None
 
 
 @pytest.mark.parametrize("kind", KINDS)

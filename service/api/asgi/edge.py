@@ -3,6 +3,7 @@
 It is pure ASGI, because it also has to see what Litestar answers by itself (404, 405).
 """
 
+import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
@@ -22,15 +23,17 @@ from service.api.problems import (
 )
 from service.api.security.callers import (
     REQUEST_ID_HEADER,
+    caller_in,
+    ids_in,
     name_request,
     operation_id_of,
     principal_of,
-    request_id_in,
 )
 from service.api.security.entrance import ARRIVAL, Arrival, Entrance
 from service.api.security.proxies import Proxies
 from service.api.security.refusals import Refusals
 from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.spans import Spans
 from service.model.errors import MoorageError
 from service.settings import Settings, proxy_networks
 
@@ -47,6 +50,10 @@ the path's length.
 """
 
 REVISION_HEADER = b"moorage-revision"
+LOGGED_PATH_MAX = 500
+"""How many bytes of a path a line of the access log has."""
+
+_access_log = logging.getLogger("service.access")
 
 HeadOf = Callable[[str], Awaitable[int | None]]
 """Returns the revision of a cluster's head, or None if it cannot be read."""
@@ -71,6 +78,7 @@ class Edge:
         head_of: HeadOf,
         metrics: Metrics,
         refusals: Refusals | None,
+        spans: Spans | None,
         monotonic: Callable[[], float],
         new_id: Callable[[], str],
     ) -> None:
@@ -86,6 +94,8 @@ class Edge:
         self._head_of = head_of
         self._metrics = metrics
         self._refusals = refusals
+        self._spans = spans
+        self._logs_access = settings.access_log
         self._monotonic = monotonic
         self._new_id = new_id
 
@@ -110,19 +120,27 @@ class Edge:
         assert scope["type"] == ScopeType.HTTP
         if self._proxies is not None:
             self._proxies.find_caller(scope)
-        request_id = request_id_in(scope["headers"], self._new_id)
-        name_request(scope, request_id)
+        request_id, trace_id = ids_in(scope["headers"], self._new_id)
+        span = None
+        if self._spans is not None:
+            span = self._spans.begin(scope)
+            trace_id = span.trace_id
+        name_request(scope, request_id, trace_id)
         if self._refusals is not None:
             self._refusals.attend(scope)
         answering = _Answer(scope, send, self._head_of, request_id)
         try:
             self._check(scope, arrival)
         except MoorageError as error:
-            await _refuse(answering, scope, error)
+            await _refuse(answering, scope, error, request_id)
         else:
             await self.app(scope, receive, answering)
         seconds = self._monotonic() - started
         self._metrics.request(operation_id_of(scope), answering.status, seconds)
+        if span is not None:
+            span.end(operation_id_of(scope), answering.status, request_id)
+        if self._logs_access:
+            _log_access(scope, answering.status, seconds)
         if self._refusals is not None:
             self._refusals.note(scope, answering.status)
 
@@ -167,8 +185,23 @@ def _check_path(path: str, raw_path: bytes) -> None:
         )
 
 
-async def _refuse(send: Send, scope: HTTPScope, error: MoorageError) -> None:
-    status, body, headers = encode_problem(error, _printable(scope["path"]))
+def _log_access(scope: HTTPScope, status: int, seconds: float) -> None:
+    caller = caller_in(scope)
+    path = scope.get("raw_path") or scope["path"].encode()
+    told = {
+        "method": scope["method"],
+        "path": path[:LOGGED_PATH_MAX].decode("ascii", "backslashreplace"),
+        "status": status,
+        "seconds": round(seconds, 6),
+        "operation": caller.operation,
+        "principal": caller.principal,
+        "address": caller.address,
+    }
+    _access_log.info("Answered.", extra=told)
+
+
+async def _refuse(send: Send, scope: HTTPScope, error: MoorageError, request_id: str) -> None:
+    status, body, headers = encode_problem(error, _printable(scope["path"]), request_id)
     fields = {"content-type": PROBLEM_JSON, "content-length": str(len(body)), **headers}
     encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
     await send({"type": "http.response.start", "status": status, "headers": encoded})

@@ -33,6 +33,7 @@ class EventStream(msgspec.Struct, frozen=True, kw_only=True):
     """Returns what the watcher may see at this moment; it raises if the watch has to end."""
     path: str
     """The request's path, for problem documents."""
+    request_id: str = ""
     refused: Callable[[int], None] = lambda _: None
     """It is called with the status of the problem that ends the stream."""
     from_present: bool
@@ -48,7 +49,7 @@ class EventStream(msgspec.Struct, frozen=True, kw_only=True):
                 yield piece
             yield self._bookmark()
         except Exception as error:
-            status, event = _error(error, self.path)
+            status, event = _error(error, self.path, self.request_id)
             self.refused(status)
             yield event
             if not isinstance(error, MoorageError):
@@ -144,12 +145,12 @@ def _on_one_line(body: bytes) -> bytes:
     return body.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
-def _error(error: Exception, path: str) -> tuple[int, bytes]:
+def _error(error: Exception, path: str, request_id: str) -> tuple[int, bytes]:
     """The error's status, and the last event of the stream.
 
     The event has no id, so a client that comes back asks for what it lacks.
     """
     if not isinstance(error, MoorageError):
         error = MoorageError("An unexpected fault; the server's log has the details.")
-    status, problem, _ = encode_problem(error, path)
+    status, problem, _ = encode_problem(error, path, request_id)
     return status, b"event: ERROR\ndata: %b\n\n" % problem

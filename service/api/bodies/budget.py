@@ -30,6 +30,7 @@ from service.api.problems import (
     MalformedRequest,
     TooManyBytes,
     encode_problem,
+    request_id_of,
 )
 
 _HOLDING = "moorage.holding"
@@ -377,7 +378,9 @@ class _Counted:
                 self._holding.give_back(len(piece))
 
     async def _refuse(self, error: TooManyBytes) -> None:
-        status, body, headers = encode_problem(error, self._scope["path"])
+        status, body, headers = encode_problem(
+            error, self._scope["path"], request_id_of(self._scope)
+        )
         fields = {"content-type": PROBLEM_JSON, "content-length": str(len(body)), **headers}
         encoded = [(name.encode(), value.encode()) for name, value in fields.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": encoded})

@@ -15,14 +15,16 @@ from service.api.forwarding.policy import AnswerLost, Repeat, Unreachable, forwa
 from service.api.forwarding.sockets import ForwardedAnswer, ForwardedRequest, SocketPeers
 from service.api.idempotency import IDEMPOTENCY_KEY
 from service.api.openapi.operations import NDJSON, Operation
+from service.api.problems import request_id_of
 from service.api.security.callers import (
     address_of,
     identify,
+    ids_in,
     name_request,
     principal_of,
-    request_id_of,
 )
 from service.api.telemetry.metrics import Metrics
+from service.api.telemetry.spans import Spans
 from service.scheduler.controllers.cluster_owners import ClusterOwners
 
 HANDED_BYTES_MAX = 16 * 1024 * 1024
@@ -98,8 +100,13 @@ class ForwardingMiddleware:
         return answer
 
 
-async def decide_forwarded(app: ASGIApp, request: ForwardedRequest) -> ForwardedAnswer:
-    """The answer of this worker's application to a request that another worker forwarded."""
+async def decide_forwarded(
+    app: ASGIApp, request: ForwardedRequest, *, spans: Spans | None = None
+) -> ForwardedAnswer:
+    """The answer of this worker's application to a request that another worker forwarded.
+
+    With `spans`, its parts are below the span that the other worker's request has.
+    """
     scope: Any = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -117,7 +124,10 @@ async def decide_forwarded(app: ASGIApp, request: ForwardedRequest) -> Forwarded
         "state": {_FORWARDED: True},
     }
     identify(scope, request.principal)
-    name_request(scope, request.request_id)
+    _, trace_id = ids_in(request.headers, str)
+    name_request(scope, request.request_id, trace_id)
+    if spans is not None:
+        spans.go_on(scope)
     answer = await answer_of(app, scope, request.body)
     return replace(answer, changes_nothing=may_be_refused(scope))
 

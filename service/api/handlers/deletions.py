@@ -23,7 +23,7 @@ from service.api.openapi.object_operations import (
 )
 from service.api.openapi.operations import described
 from service.api.openapi.resources import NAMESPACES, RESOURCES
-from service.api.problems import problem_of
+from service.api.problems import problem_of, request_id_of
 from service.api.security.callers import caller_of
 from service.api.security.rights import deciding_for, deletable_in
 from service.api.security.visibility import EVERYBODYS, visibility_of
@@ -95,7 +95,8 @@ class _Commits:
             except MoorageError as error:
                 if not self._answers:
                     raise
-                return self._told(problem_of(error, self._request.scope["path"]))
+                scope = self._request.scope
+                return self._told(problem_of(error, scope["path"], request_id_of(scope)))
             self._answers.append(answer)
             self._room -= len(answer.results)
             remaining = answer.remaining

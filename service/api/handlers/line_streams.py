@@ -13,7 +13,7 @@ from service.api.bodies.responses import revision_headers
 from service.api.bodies.streams import Pieces, Streamed
 from service.api.idempotency import Rendered, submit_chunk
 from service.api.openapi.operations import NDJSON
-from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem
+from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request_id_of
 from service.api.security.refusals import note_refused
 from service.api.services import Services
 from service.model.errors import MoorageError
@@ -59,7 +59,9 @@ async def _streamed(
         async for _, lines in rest:
             yield lines
     except MoorageError as error:
-        status, problem, _ = encode_problem(error, request.scope["path"])
+        status, problem, _ = encode_problem(
+            error, request.scope["path"], request_id_of(request.scope)
+        )
         note_refused(request.scope, status)
         yield problem + b"\n"
 

@@ -17,14 +17,12 @@ from service.api.openapi.html_pages import (
 )
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
-from service.api.reading.reads import ClusterReads
 from service.api.services import Services
+from service.api.telemetry.commit_proof import CommitProof
 from service.api.telemetry.exposition import CONTENT_TYPE
-from service.model.errors import StorageUnavailable
 from service.model.field_warnings import WARNINGS
 from service.scheduler.service import Scheduler
 
-_READY_SECONDS_MAX = 3.0
 _PAGE_POLICY = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 }
@@ -58,30 +56,26 @@ async def livez() -> Response[bytes]:
             reads=True,
             tag="server",
             summary="Can the process serve?",
-            description="It can as long as it reaches the database and follows the clusters' logs.",
+            description="It can as long as it commits to the database and follows the clusters' logs.",
             answers={200: Body(types={JSON: wire.Readiness}, description="It can.")},
             problems=("ReplicaLags", "StorageUnavailable"),
         )
     ),
 )
 async def readyz(services: NamedDependency[Services]) -> Response[bytes]:
-    """Answer 503 while the database cannot be reached, or a replica is too far behind its log."""
-    await check_ready(services.reads, services.scheduler, services.settings.ready_lag_seconds_max)
+    """Answer 503 while commits fail, or a replica is too far behind its log."""
+    await check_ready(services.proof, services.scheduler, services.settings.ready_lag_seconds_max)
     return Response(_OK, media_type=JSON)
 
 
-async def check_ready(reads: ClusterReads, scheduler: Scheduler, lag_seconds_max: float) -> None:
+async def check_ready(proof: CommitProof, scheduler: Scheduler, lag_seconds_max: float) -> None:
     """Check that this process can serve.
 
     Raises:
-        StorageUnavailable: it does not reach the database.
+        StorageUnavailable: it does not reach the database, or commits would fail.
         ReplicaLags: one of its replicas is too far behind its log.
     """
-    try:
-        async with asyncio.timeout(_READY_SECONDS_MAX):
-            await reads.ping()
-    except TimeoutError:
-        raise StorageUnavailable("The database does not answer in time.") from None
+    await proof.check()
     if not scheduler.running:
         raise ReplicaLags("This process has ceased to follow the logs; it has to be started again.")
     lag_seconds = scheduler.vitals().lag_seconds

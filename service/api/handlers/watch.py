@@ -23,7 +23,7 @@ from service.api.openapi.access import Namespaced, require
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import Body, Operation, Parameter, described
 from service.api.openapi.resources import RESOURCES
-from service.api.problems import RevisionNotReached
+from service.api.problems import RevisionNotReached, request_id_of
 from service.api.security.callers import caller_of
 from service.api.security.refusals import note_refused
 from service.api.security.visibility import sight_of
@@ -131,6 +131,7 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
         cluster=cluster,
         visible=sight_of(request, services.authentication.current),
         path=request.scope["path"],
+        request_id=request_id_of(request.scope),
         refused=partial(note_refused, request.scope),
         from_present=since is None,
         bookmark_seconds=services.settings.watch_bookmark_seconds,

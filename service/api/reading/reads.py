@@ -5,7 +5,6 @@ So every read shows all changes that any process acknowledged before the read ar
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
@@ -232,11 +231,6 @@ class ClusterReads:
             return (await self.head(cluster)).revision
         except MoorageError:
             return None
-
-    async def ping(self) -> None:
-        """Make a small read; raises StorageUnavailable if the database does not answer."""
-        with suppress(NotFound):
-            await self._by_id(DEFAULT_CLUSTER, self.store.head)
 
     async def load(
         self,

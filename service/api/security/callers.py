@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from ipaddress import IPv6Address, ip_address
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from litestar.types import Scope
 
 from service.api.bodies.requests import AnyRequest
 from service.api.openapi.access import NOT_KNOWN
 from service.api.openapi.operations import Operation
-from service.api.problems import Unauthorized
+from service.api.problems import REQUEST_ID, Unauthorized, request_id_of
 from service.model.audit import AuditedCaller
 from service.model.principals import Principal
 from service.settings import IPAddress
@@ -20,9 +21,38 @@ TOLD_MAX = 200
 """How many characters of a name or an address the audit keeps."""
 
 _PRINCIPAL = "moorage.principal"
-_REQUEST_ID = "moorage.request_id"
 _GIVEN = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
-_TRACE = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}.*")
+_TRACE = re.compile(
+    rb"(?!ff)[0-9a-f]{2}-((?!0{32})[0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?"
+)
+"""The header `traceparent` of W3C's Trace Context; the version ff, and ids of zeros, are invalid."""
+_CLUSTER = re.compile(r"/v1/clusters/([^/]{1,63})")
+
+
+class LoggedRequest(NamedTuple):
+    """What the log tells of the request that the running task serves."""
+
+    request_id: str
+    trace_id: str
+    """The id of the trace that the caller's `traceparent` names; empty if it names none."""
+    path: str
+
+    def fields(self) -> dict[str, str]:
+        """The fields that tell of it in a line of the log."""
+        cluster = _CLUSTER.match(self.path)
+        return {
+            "cluster": cluster[1] if cluster else "",
+            "request_id": self.request_id,
+            "trace_id": self.trace_id,
+        }
+
+
+_CURRENT: ContextVar[LoggedRequest | None] = ContextVar("request", default=None)
+
+
+def current_request() -> LoggedRequest | None:
+    """What the log tells of the request that the running task serves; None if it serves none."""
+    return _CURRENT.get()
 
 
 def identify(scope: Scope, principal: Principal | None) -> None:
@@ -87,25 +117,25 @@ def operation_id_of(scope: Scope) -> str:
     return operation.id if isinstance(operation, Operation) else "other"
 
 
-def name_request(scope: Scope, request_id: str) -> None:
-    """Give a request its id."""
-    cast("dict[str, Any]", scope)[_REQUEST_ID] = request_id
+def name_request(scope: Scope, request_id: str, trace_id: str = "") -> None:
+    """Give a request its id, and have the log tell it in all that this task writes from now on."""
+    cast("dict[str, Any]", scope)[REQUEST_ID] = request_id
+    _CURRENT.set(LoggedRequest(request_id, trace_id, cast("Mapping[str, Any]", scope)["path"]))
 
 
-def request_id_of(scope: Scope) -> str:
-    """The id of a request; empty if it was given none."""
-    return str(cast("Mapping[str, Any]", scope).get(_REQUEST_ID, ""))
+def ids_in(headers: Iterable[tuple[bytes, bytes]], new_id: Callable[[], str]) -> tuple[str, str]:
+    """The ids of a request and of its trace; the latter is empty if the client named none.
 
-
-def request_id_in(headers: Iterable[tuple[bytes, bytes]], new_id: Callable[[], str]) -> str:
-    """The id that the client gave its request, else that of its trace, else a new one."""
-    trace = b""
+    The request's id is the one that the client gave it, else that of its trace, else a new one.
+    """
+    given = trace = b""
     for name, value in headers:
-        if name == REQUEST_ID_HEADER and _GIVEN.fullmatch(value):
-            return value.decode()
-        if name == b"traceparent" and (found := _TRACE.fullmatch(value)):
+        if name == REQUEST_ID_HEADER:
+            if not given and _GIVEN.fullmatch(value):
+                given = value
+        elif name == b"traceparent" and (found := _TRACE.fullmatch(value)):
             trace = found[1]
-    return trace.decode() or new_id()
+    return (given or trace).decode() or new_id(), trace.decode()
 
 
 def _printable(text: str) -> str:

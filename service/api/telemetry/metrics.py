@@ -8,21 +8,26 @@ apart. So no client can create any number of series by what it sends.
 import asyncio
 from bisect import bisect_left
 from collections import Counter as Tally, defaultdict
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
 
 from msgspec import UnsetType
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.registry import CollectorRegistry
 
 from service.api.telemetry.exposition import exposition, registry_of
+from service.api.telemetry.process_metrics import ProcessMetrics
 from service.engine import Execution
-from service.model.field_warnings import FieldWarning
-from service.scheduler.commit.metrics import Attempts, ProcessState
+from service.model.field_warnings import WARNINGS, FieldWarning
+from service.model.profiles import DEFAULT_SCHEDULER
+from service.scheduler.commit.metrics import Attempts, ProcessState, Result, commit_kinds
+from service.scheduler.decide.events import Rule
 
 PROFILES_MAX = 50
 """How many names of profiles become labels; pods of all other profiles are counted as `other`."""
 
+Forwarding = Literal["answered", "unreachable", "lost"]
+"""What came of a request that was forwarded to another worker."""
 QUEUES = ("active", "backoff", "unschedulable", "gated")
 
 
@@ -38,8 +43,13 @@ _PLUGIN_SECONDS = _doubling(0.000005, 14)
 class Metrics:
     """The metrics of one process, which are also the scheduler's `Meter`."""
 
-    def __init__(self, directory: str | None = None) -> None:
-        """`directory` is shared by the processes of one server; it is None if there is only one."""
+    def __init__(
+        self, directory: str | None = None, *, version: str = "", engine: str = ""
+    ) -> None:
+        """`directory` is shared by the processes of one server; it is None if there is only one.
+
+        `version` is Moorage's, and `engine` tells whether its engine is compiled.
+        """
         self._directory = directory
         self._registry = registry = registry_of(directory)
         self._requests = BulkHistogram(
@@ -58,6 +68,23 @@ class Metrics:
         self._placing(registry)
         self._committing(registry)
         self._gauges(registry)
+        self._process = ProcessMetrics(registry, version=version, engine=engine)
+        self._begin_series()
+
+    def _begin_series(self) -> None:
+        """Begin all series of counters at 0: what counts its first event from nowhere has no rate."""
+        for result in get_args(Result):
+            self._attempts.labels(result, self._profile_label(DEFAULT_SCHEDULER))
+        for kind in commit_kinds():
+            self._commits.labels(kind)
+        for rule in get_args(Rule):
+            self._evictions.labels(rule)
+        for code in WARNINGS:
+            self._warnings.labels(code)
+        for outcome in get_args(Forwarding):
+            self._forwarded.labels(outcome)
+        for queue in QUEUES:
+            self._pending.labels(queue)
 
     def _placing(self, registry: CollectorRegistry) -> None:
         self._attempts = Counter(
@@ -150,7 +177,7 @@ class Metrics:
 
     # Requests
 
-    def forwarded(self, outcome: Literal["answered", "unreachable", "lost"]) -> None:
+    def forwarded(self, outcome: Forwarding) -> None:
         """Count a request that was forwarded to another worker."""
         self._forwarded.labels(outcome).inc()
 
@@ -216,6 +243,10 @@ class Metrics:
         self._lag_revisions.set(vitals.lag_revisions)
         self._lag_seconds.set(vitals.lag_seconds)
         self._log.set(vitals.log_changes)
+
+    def database(self, *, is_up: bool, pools: Mapping[str, Mapping[str, int]]) -> None:
+        """Set the gauges of the database, and now and then those of this process."""
+        self._process.database(is_up=is_up, pools=pools)
 
     # Scrapes
 

@@ -13,6 +13,9 @@ from service.scheduler.commit.tickets import Outcome, Ticket
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.replica import Entry, Mark, Stored
 
+MANY_KINDS = "Batch"
+"""The kind of a commit whose requests are of several kinds."""
+
 
 class Batch:
     """Decided requests with their answers, and the changes that the answers rest on."""
@@ -98,7 +101,7 @@ class Batch:
     def _kind(self) -> str:
         """The name of the requests' kind of intent, or `Batch` if there are several kinds."""
         kinds = {type(ticket.intent).__name__ for ticket in self.tickets}
-        return kinds.pop() if len(kinds) == 1 else "Batch"
+        return kinds.pop() if len(kinds) == 1 else MANY_KINDS
 
 
 def change_of(entry: Entry) -> Change:

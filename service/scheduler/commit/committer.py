@@ -134,10 +134,18 @@ class Committer:
         Raises:
             OutcomeUnknown: it could not be found out.
         """
-        _log.warning("Commit %s: outcome unknown.", request.commit_id, exc_info=cause)
+        told = {"commit": str(request.commit_id), "reason": _reason(cause)}
+        _log.debug("The outcome of a commit is not known yet.", extra=told)
         for _ in range(self._limits.settle_attempts_max):
             try:
                 return await self._store.settle_unknown(self._cluster_id, request)
             except (StorageUnavailable, OutcomeUnknown):
                 await self._clock.sleep(self._limits.settle_pause_seconds)
+        _log.warning("It could not be found out whether a commit was made.", extra=told)
         raise OutcomeUnknown("It could not be found out whether the change was committed.")
+
+
+def _reason(error: BaseException) -> str:
+    """Say in a line why a commit failed: by the driver's error, if the store has wrapped one."""
+    cause = error.__cause__ or error
+    return " ".join(str(cause).split()) or type(cause).__name__

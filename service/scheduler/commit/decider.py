@@ -101,6 +101,7 @@ class Decider:
             hints=ticket.hints,
             is_late=is_late,
         )
+        begun = self._clock.monotonic() if ticket.span is not None else 0.0
         start, hints = batch.end, dict(ticket.hints)
         outcome: Outcome
         try:
@@ -118,5 +119,8 @@ class Decider:
         if context.not_before is not None:
             batch.hold_until(context.not_before)
         batch.events += context.events
+        if ticket.span is not None:
+            kind = type(outcome).__name__
+            ticket.span.part("decide", begun, self._clock.monotonic(), kind)
         if self._clock.monotonic() >= self._timer.due:
             self._timer.sample(replica, outcome)

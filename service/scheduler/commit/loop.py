@@ -57,6 +57,8 @@ class CommitUnderWay(NamedTuple):
 
     batch: Batch
     task: asyncio.Task[CommitResult]
+    begun: float
+    """When it began, in the clock's monotonic seconds."""
 
 
 class ClusterLoop:
@@ -263,12 +265,12 @@ class ClusterLoop:
         except NotFound:
             raise
         except PluginMissing as error:
-            _log.error("Cluster %s: %s", self.cluster_id, error)
-            self.follower.drop()
+            _log.error("The cluster cannot be served.", extra={"reason": str(error)})
+            self.follower.drop("a plugin was missing")
             self._refuse_waiting(error)
         except Exception as error:  # noqa: BLE001 - whatever it was, a new replica may do
-            _log.exception("Cluster %s: the replica could not follow the log.", self.cluster_id)
-            self.follower.drop()
+            _log.exception("The replica could not follow the log.")
+            self.follower.drop("it could not follow the log")
             self._refuse_waiting(StorageUnavailable(f"The log could not be read: {error}"))
 
     def _refuse_waiting(self, error: Exception) -> None:
@@ -281,9 +283,9 @@ class ClusterLoop:
             else:
                 ticket.answer(error)
 
-    def _drop_replica(self) -> None:
+    def _drop_replica(self, reason: str) -> None:
         """Drop the replica, and have the open batch, which was decided on it, decided again (P7)."""
-        self.follower.drop()
+        self.follower.drop(reason)
         self._behind = True
         self.requeue_open()
 
@@ -324,9 +326,10 @@ class ClusterLoop:
 
     def _fail(self, ticket: Ticket, error: Exception) -> None:
         """Refuse a request that met a bug, and drop the replica, which may be wrong now."""
-        _log.error("Cluster %s: a decision failed.", self.cluster_id, exc_info=error)
+        told = {"request_id": ticket.caller.request_id, "operation": ticket.caller.operation}
+        _log.error("A decision failed.", exc_info=error, extra=told)
         ticket.answer(error)
-        self._drop_replica()
+        self._drop_replica("a decision failed")
 
     def _is_given_up(self, ticket: Ticket) -> bool:
         """Whether a request is not to be decided, since nobody waits for it or its time is over."""
@@ -338,10 +341,10 @@ class ClusterLoop:
     async def _decide_locked(self) -> None:
         """Decide and commit with the head locked, so that the race cannot be lost again (P6)."""
         locked = LockedRetry(self.follower, self._decider, self._committer, self._take)
-        task = asyncio.create_task(locked.run())
+        begun, task = self._clock.monotonic(), asyncio.create_task(locked.run())
         await asyncio.wait({task})
         if locked.batch is not None:
-            self._finish(CommitUnderWay(locked.batch, task))
+            self._finish(CommitUnderWay(locked.batch, task, begun))
             return
         self._behind = True
         error = task.exception()
@@ -352,7 +355,7 @@ class ClusterLoop:
         elif isinstance(error, NotCaughtUp):
             self._outrun = True
         else:
-            self._drop_replica()
+            self._drop_replica("a commit under the lock failed")
 
     def _take(self) -> Ticket | None:
         while self._inbox:
@@ -369,30 +372,40 @@ class ClusterLoop:
         assert head is not None
         task = asyncio.create_task(self._committer.publish(batch, head))
         task.add_done_callback(lambda _: self._wake.set())
-        self._publication = CommitUnderWay(batch, task)
+        self._publication = CommitUnderWay(batch, task, self._clock.monotonic())
         self._open = None
 
     def _finish(self, publication: CommitUnderWay) -> None:
         """Answer the requests of a batch or have them decided again, by how its commit ended."""
         self._publication = None
         batch = publication.batch
+        self._trace(publication)
         try:
             result = publication.task.result()
         except StorageUnavailable as error:
             self.withdraw(batch)
             self._answer_without_storage(batch, error)
         except OutcomeUnknown as error:
-            self._drop_replica()
+            self._drop_replica("the outcome of a commit is not known")
             batch.fail(error)
         except NotFound:
             self._requeue(batch.tickets)
             raise
         except Exception:  # noqa: BLE001 - a bug must not end the loop
-            _log.exception("Cluster %s: a commit failed; loading anew.", self.cluster_id)
-            self._drop_replica()
+            _log.exception("A commit failed.")
+            self._drop_replica("a commit failed")
             self._requeue(batch.tickets)
         else:
             self.conclude(publication, result)
+
+    def _trace(self, publication: CommitUnderWay) -> None:
+        """Tell how long the requests of a batch that are traced waited for its commit."""
+        task = publication.task
+        outcome = type(task.exception() or task.result()).__name__
+        for ticket in publication.batch.tickets:
+            if ticket.span is not None:
+                ended = self._clock.monotonic()
+                ticket.span.part("commit", publication.begun, ended, outcome)
 
     def conclude(self, publication: CommitUnderWay, result: CommitResult) -> None:
         """Answer a batch that was committed, or have one that was not decided again (P8, P9)."""
@@ -422,8 +435,8 @@ class ClusterLoop:
         try:
             replica.undo(batch.start)
         except Exception:  # noqa: BLE001 - whatever it was, a new replica will do (P7)
-            _log.exception("Cluster %s: undoing failed; loading anew.", self.cluster_id)
-            self.follower.drop()
+            _log.exception("Undoing a batch failed.")
+            self.follower.drop("undoing a batch failed")
 
     def _answer_without_storage(self, batch: Batch, error: StorageUnavailable) -> None:
         """Give out the answers that only inform, from the replica; refuse all other requests."""

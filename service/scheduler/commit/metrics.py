@@ -8,7 +8,7 @@ import msgspec
 
 from service.engine import Execution, time_plugins
 from service.model.objects import ObjectName, Pod
-from service.scheduler.commit.batch import Batch
+from service.scheduler.commit.batch import MANY_KINDS, Batch
 from service.scheduler.commit.tickets import Outcome
 from service.scheduler.protocol.answers import PendingAnswer
 from service.scheduler.protocol.intents import Intent, PlacePending, PlacePods
@@ -112,6 +112,16 @@ class NoMeter:
 
     def vitals(self, vitals: ProcessState) -> None:
         """Count nothing."""
+
+
+_READING = ("Explain", "Read")
+"""The names of intents that never change anything begin with these words."""
+
+
+def commit_kinds() -> list[str]:
+    """All values that the kind of a commit may have: the names of intents that write, and `Batch`."""
+    names = [each.__name__ for each in Intent.__subclasses__()]
+    return [*(name for name in names if not name.startswith(_READING)), MANY_KINDS]
 
 
 _RESULTS: Mapping[str, Result] = {

@@ -9,6 +9,7 @@ import msgspec
 from service.model.audit import ITSELF, AuditedCaller
 from service.model.errors import IdempotencyKeyReused
 from service.model.log import IdempotencyKey, IdempotencyRecord
+from service.scheduler.commit.tracer import RequestSpan
 from service.scheduler.decide.context import Hints
 from service.scheduler.protocol.answers import Answer, RecordedAnswer
 from service.scheduler.protocol.intents import Idempotency, Intent
@@ -29,6 +30,8 @@ class Ticket(msgspec.Struct, eq=False):
     """When the request came, in the clock's monotonic seconds."""
     caller: AuditedCaller = ITSELF
     """The caller whom the audit names."""
+    span: RequestSpan | None = None
+    """Where the parts of the request are told; None if it is not traced."""
     attempts: int = 0
     planned_at: int | None = None
     """The committed revision on which the request was first decided (P9)."""

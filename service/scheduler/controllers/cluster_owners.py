@@ -114,13 +114,25 @@ class ClusterOwners:
         asked = self._clock.monotonic()
         try:
             if not self._closed:
-                self._known[cluster] = await self._claim(cluster, asked)
+                before = self._known.get(cluster)
+                self._known[cluster] = claimed = await self._claim(cluster, asked)
+                self._tell(cluster, before, claimed)
         except StorageUnavailable:
             _log.debug("The lease could not be asked for.", exc_info=True)
             if (owner := self._known.get(cluster)) is not None:
                 owner.asked = asked  # The old holder is still the best guess.
         except MoorageError:
             self._known.pop(cluster, None)
+
+    def _tell(self, cluster: str, before: "_Owner | None", owner: "_Owner") -> None:
+        """Log it if this worker begins, or ceases, to decide all requests of a cluster."""
+        had = before is not None and before.holder == self.own
+        has = owner.holder == self.own
+        told = {"lease": LEASE, "cluster": cluster}
+        if has and not had:
+            _log.info("The lease is taken.", extra=told)
+        elif had and not has:
+            _log.warning("The lease is lost.", extra={**told, "holder": owner.holder})
 
     async def _claim(self, cluster: str, asked: float) -> "_Owner":
         cluster_id = await self._store.find_cluster(cluster)

@@ -185,10 +185,10 @@ class Controllers(ABC, Generic[D]):
         self._adopted: dict[int, HeldLease] = {}
         """The leases of clusters that are about to be loaded."""
 
-    def of(self, cluster_id: int) -> D:
+    def of(self, cluster_id: int, cluster: str) -> D:
         """Make the controller of a cluster whose replica is to be loaded."""
         adopted = self._adopted.pop(cluster_id, None)
-        made = self._controller(adopted or self._lease(cluster_id))
+        made = self._controller(adopted or self._lease(cluster_id, cluster))
         self._by_cluster[cluster_id] = made
         if adopted is not None:
             made.neglected()
@@ -243,7 +243,7 @@ class Controllers(ABC, Generic[D]):
     async def _adopt(
         self, cluster_id: int, name: str, serve: Callable[[str], Awaitable[object]]
     ) -> None:
-        lease = self._lease(cluster_id)
+        lease = self._lease(cluster_id, name)
         if await lease.acquire():
             self._adopted[cluster_id] = lease
             try:
@@ -266,7 +266,7 @@ class Controllers(ABC, Generic[D]):
     async def _neglected_at_start(self) -> list[str]:
         return await self._neglected()
 
-    def _lease(self, cluster_id: int) -> HeldLease:
+    def _lease(self, cluster_id: int, cluster: str) -> HeldLease:
         return HeldLease(
             self._store,
             self._clock,
@@ -275,4 +275,5 @@ class Controllers(ABC, Generic[D]):
             holder=self._holder,
             seconds=self._lease_seconds,
             is_elsewhere=self._is_elsewhere,
+            cluster=cluster,
         )

@@ -1,9 +1,12 @@
 """Holding a lease, which says which process does some work of a cluster, so that only one does it."""
 
+import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from service.scheduler.protocol.ports import Clock, Store
+
+_log = logging.getLogger(__name__)
 
 
 class HeldLease:
@@ -14,7 +17,7 @@ class HeldLease:
     lease saves double work, but guarantees nothing.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that it needs of the world, by name
         self,
         store: Store,
         clock: Clock,
@@ -24,7 +27,9 @@ class HeldLease:
         holder: str,
         seconds: float,
         is_elsewhere: Callable[[int], bool],
+        cluster: str = "",
     ) -> None:
+        """`cluster` is the cluster's name, for the log."""
         self._is_elsewhere = is_elsewhere
         """Whether another worker decides the cluster's requests: it should hold this lease, too."""
         self._store = store
@@ -34,6 +39,9 @@ class HeldLease:
         self._name = name
         self._holder = holder
         self._seconds = seconds
+        self._told = {"lease": name, "cluster": cluster}
+        self._is_told = False
+        """Whether the log says that this process holds the lease."""
         self._until = self._asked = float("-inf")
         self._taken: tuple[datetime, float] | None = None
         """The database's time when the lease was taken, and the own clock's time just after that."""
@@ -61,6 +69,7 @@ class HeldLease:
         if lease is not None:
             taken = lease.until - timedelta(seconds=self._seconds)
             self._taken = (taken, self._clock.monotonic())
+        self._tell()
         return self.held
 
     def database_time(self) -> datetime:
@@ -71,6 +80,7 @@ class HeldLease:
 
     async def release(self) -> None:
         """Give the lease back, as the work is done. Raises StorageUnavailable."""
+        self._give_back()
         self._until = self._asked = float("-inf")
         await self._store.release_lease(self.cluster_id, self._name, self._holder)
 
@@ -78,4 +88,18 @@ class HeldLease:
         """Let the lease end now, so that others find it and do the work. Raises StorageUnavailable."""
         if self.held:
             self._until = float("-inf")
+            self._give_back()
             await self._store.acquire_lease(self.cluster_id, self._name, self._holder, 0.0)
+
+    def _tell(self) -> None:
+        """Log it if this process has just taken the lease, or has just found that another has it."""
+        if self.held and not self._is_told:
+            _log.info("The lease is taken.", extra=self._told)
+        elif self._is_told and not self.held:
+            _log.warning("The lease is lost.", extra=self._told)
+        self._is_told = self.held
+
+    def _give_back(self) -> None:
+        if self._is_told:
+            _log.debug("The lease is given back.", extra=self._told)
+        self._is_told = False

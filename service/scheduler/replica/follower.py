@@ -52,6 +52,8 @@ class Follower:
         self._templates = templates
         self._limits = limits
         self._observer = observer
+        self._reason = "the cluster is used"
+        """Why the next replica is loaded."""
         self._loading: Loading[Replica] | None = None
         """A load that stopped because the database could not be reached, and will go on later."""
         self.committed = CommittedObjects()
@@ -59,10 +61,11 @@ class Follower:
         self.replica: Replica | None = None
         self.head: Head | None = None
 
-    def drop(self) -> None:
-        """Give the replica up; the next `catch_up` loads a new one."""
+    def drop(self, reason: str) -> None:
+        """Give the replica up; the next `catch_up` loads a new one, and logs this reason."""
         self.replica = self.head = self._loading = None
         self.committed.drop()
+        self._reason = reason
 
     def settle(self, end: Mark, head: Head) -> None:
         """Note that the replica's changes up to `end` are committed, and that `head` is theirs."""
@@ -94,14 +97,14 @@ class Follower:
                 self.replica.apply(change)
             self.replica.settle_all()
         except Exception:
-            self.drop()
+            self.drop("a change of the log could not be applied")
             raise
         assert self.replica.revision == page.revision
         if page.tip is not None:
             self.head = Head(page.revision, page.tip, page.head.at)
 
     async def _load(self) -> None:
-        loading = self._loading or self._new_loading()
+        loading, begun = self._loading or self._new_loading(), self._clock.monotonic()
         self._loading = None
         try:
             replica, head = await loading.run()
@@ -112,6 +115,13 @@ class Follower:
         replica.on_settled = self._settled
         self.committed.loaded(replica)
         self._observer.loaded(replica)
+        told = {
+            "reason": self._reason,
+            "revision": head.revision,
+            "objects": replica.object_count,
+            "seconds": round(self._clock.monotonic() - begun, 3),
+        }
+        _log.info("The replica is loaded.", extra=told)
 
     def _settled(self, entries: Sequence[Entry]) -> None:
         assert self.replica is not None
@@ -134,8 +144,7 @@ class Follower:
             self._cluster_id, after, tip, self._limits.log_page_changes
         )
         if isinstance(page, Diverged):
-            _log.warning("Cluster %s: %s does not continue %s.", self._cluster_id, page, tip)
-            self.drop()
+            self.drop("the log does not continue the replica")
             return True
         self.apply(page)
         return page.revision < page.head.revision

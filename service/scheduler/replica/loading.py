@@ -107,7 +107,7 @@ class Loading(Generic[AnyTarget]):
         while True:
             page = await self._source.read_objects(self._cluster_id, self._after, self._rows)
             if not await self.has_come_to(page.head):
-                _log.warning("Cluster %s: the log was cut; loading anew.", self._cluster_id)
+                _log.info("Loading begins anew, as the log was cut meanwhile.")
                 self._begin()
                 continue
             await self._add(page)

@@ -13,7 +13,7 @@ PLACEMENTS = "/v1/clusters/default/placements"
 
 
 async def test_unknown_paths_are_problem_documents(harness: Harness) -> None:
-    answer = await harness.client.get("/v1/nothing")
+    answer = await harness.client.get("/v1/nothing", headers={"x-request-id": "mine"})
     assert problem(answer, 404) == "NoSuchPath"
     assert answer.json() == {
         "type": "/errors/NoSuchPath",
@@ -22,6 +22,7 @@ async def test_unknown_paths_are_problem_documents(harness: Harness) -> None:
         "status": 404,
         "detail": "Nothing is served at this path.",
         "instance": "/v1/nothing",
+        "requestId": "mine",
     }
 
 

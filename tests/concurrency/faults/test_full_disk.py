@@ -1,4 +1,4 @@
-"""The disk is full: commits fail and say so, nothing is lost, and with room again all goes on."""
+"""The disk is full: commits fail, servers say so, nothing is lost, and with room again all goes on."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ import subprocess
 import asyncpg
 import pytest
 
-from service.cli.local import temporary_folder
+from service.cli.local import is_ready, temporary_folder
 from service.store.embedded import EmbeddedPostgres
 from tests.concurrency.faults.site import connect, site
 from tests.concurrency.racing import CALLERS
@@ -33,9 +33,18 @@ def small_disk():
 
 
 def fill(path):
-    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
+    with contextlib.suppress(OSError), path.open("ab", buffering=0) as file:
         while file.write(PIECE):
             pass
+
+
+async def answers(data_dir):
+    """Whether PostgreSQL still answers reads."""
+    connection = await connect(EmbeddedPostgres(data_dir).url)
+    try:
+        return await connection.fetchval("SELECT count(*) FROM head") > 0
+    finally:
+        await connection.close()
 
 
 async def ask_for_more_log(data_dir):
@@ -54,7 +63,15 @@ async def ask_for_more_log(data_dir):
 async def test_a_full_disk_refuses_commits_until_there_is_room_again(ready_made):
     async def fill_until_refused(site):
         filler = site.data_dir.parent / "filler"
-        await asyncio.to_thread(fill, filler)
+
+        async def none_is_ready():
+            """PostgreSQL runs, and gives some room back now and then."""
+            await asyncio.to_thread(fill, filler)
+            ready = [await asyncio.to_thread(is_ready, each.url) for each in site.servers]
+            return not any(ready)
+
+        await once(none_is_ready)
+        assert await answers(site.data_dir)
 
         async def enough_are_refused():
             await ask_for_more_log(site.data_dir)
@@ -62,6 +79,12 @@ async def test_a_full_disk_refuses_commits_until_there_is_room_again(ready_made)
 
         await once(enough_are_refused)
         filler.unlink()
+
+        async def all_are_ready():
+            ready = [await asyncio.to_thread(is_ready, each.url) for each in site.servers]
+            return all(ready)
+
+        await once(all_are_ready)
 
     patience = {"request_timeout_seconds": "2"}
     async with site(disk=small_disk(), quiet=True, ready_made=ready_made, **patience) as made:

@@ -543,7 +543,7 @@ async def test_a_cancelled_caller_cancels_no_commit_and_no_loop():
 async def test_who_comes_after_a_failed_load_is_served():
     async with world() as w:
         await w.apply(*zoned("a"))
-        w.schedulers[0].loops["default"].follower.drop()
+        w.schedulers[0].loops["default"].follower.drop("a test wants it")
         read_objects = w.store.read_objects
 
         async def unavailable(*arguments):
@@ -559,7 +559,7 @@ async def test_who_comes_after_a_failed_load_is_served():
 async def test_p13_a_load_that_fails_goes_on_where_it_was_when_somebody_asks_again():
     async with world(limits=Limits(load_rows=1)) as w:
         await w.apply(*zoned("a", "b"))
-        w.schedulers[0].loops["default"].follower.drop()
+        w.schedulers[0].loops["default"].follower.drop("a test wants it")
         read_objects, begins = w.store.read_objects, []
 
         async def failing_once(cluster_id, after, limit):

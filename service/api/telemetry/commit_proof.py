@@ -1,0 +1,70 @@
+"""Whether this process can commit now, proved by the store about once a second at most."""
+
+import asyncio
+from collections.abc import Callable
+from contextvars import Context
+from typing import Protocol
+
+from service.model.errors import MoorageError, StorageUnavailable
+
+FRESH_SECONDS = 1.0
+"""For how long an answer is given again, so that probes cannot keep the database busy."""
+PROOF_SECONDS_MAX = 4.0
+"""How long a proof may take, with its wait for a free connection."""
+
+
+class CommitStore(Protocol):
+    """The part of the store that proves that commits work."""
+
+    @property
+    def outage(self) -> str | None:
+        """Why the database cannot be used, as far as is known; None if it can."""
+        ...
+
+    async def prove_commits(self) -> None:
+        """Make a transaction as a commit would; raises StorageUnavailable if that fails."""
+        ...
+
+
+class CommitProof:
+    """Has the store prove that commits work, and remembers the answer for a moment.
+
+    All who ask meanwhile get the same answer.
+    """
+
+    def __init__(self, store: CommitStore, monotonic: Callable[[], float]) -> None:
+        self._store = store
+        self._monotonic = monotonic
+        self._proof: asyncio.Task[StorageUnavailable | None] | None = None
+        self._begun = float("-inf")
+
+    async def check(self) -> None:
+        """Check that a commit works; raises StorageUnavailable if it does not."""
+        proof, now = self._proof, self._monotonic()
+        if proof is None or (proof.done() and not self._is_fresh(proof, now)):
+            # The proof belongs to none of the requests that wait for it.
+            proof = asyncio.create_task(self._prove(), context=Context())
+            self._proof, self._begun = proof, now
+        if self._store.outage is not None and not proof.done():
+            # Who probes should not wait for what is known; the end of the proof ends the outage.
+            raise StorageUnavailable("The database is lost; the log has the reason.")
+        trouble = await asyncio.shield(proof)
+        if trouble is not None:
+            raise StorageUnavailable(trouble.detail)
+
+    def _is_fresh(self, proof: asyncio.Task[StorageUnavailable | None], now: float) -> bool:
+        """Whether the last answer may be given again; none that is known to be out of date may."""
+        is_lost = self._store.outage is not None
+        return now < self._begun + FRESH_SECONDS and is_lost == (proof.result() is not None)
+
+    async def _prove(self) -> StorageUnavailable | None:
+        try:
+            async with asyncio.timeout(PROOF_SECONDS_MAX):
+                await self._store.prove_commits()
+        except TimeoutError:
+            return StorageUnavailable("A commit takes too long.")
+        except StorageUnavailable as error:
+            return StorageUnavailable(error.detail)
+        except MoorageError as error:
+            return StorageUnavailable(f"A commit fails: {error.detail}")
+        return None

@@ -1,0 +1,129 @@
+"""Configures the log of a server's processes: a line for each event, for people or as JSON.
+
+All modules write with the standard library's `logging`; only this one knows what renders a line.
+What belongs to the running request or cluster is added here, when a line is written, so that a
+request that logs nothing pays for one context variable.
+"""
+
+import json
+import logging
+import logging.config
+import multiprocessing
+from collections.abc import Callable
+from typing import Any, Literal
+
+import structlog
+from structlog.dev import Column, ConsoleRenderer, KeyValueColumnFormatter
+from structlog.types import EventDict, Processor
+
+from service.api.security.callers import current_request
+from service.scheduler.protocol.line_context import CLUSTER
+from service.settings import Settings, named_levels
+
+LogFormat = Literal["text", "json"]
+
+OWN = "service"
+"""The logger above all of ours; those of libraries tell only of what is wrong."""
+
+_ENCODE = json.JSONEncoder(ensure_ascii=False).encode
+_FIRST = ("time", "level", "process", "logger", "message", "cluster", "request_id", "trace_id")
+"""The fields that come first in a line of JSON, in this order."""
+
+
+def configure_logs(settings: Settings) -> None:
+    """Have this process log as its settings say."""
+    logging.config.dictConfig(logging_of(settings))
+    logging.captureWarnings(capture=True)
+
+
+def logging_of(settings: Settings) -> dict[str, Any]:
+    """The configuration of `logging` that follows from the settings; processes can be sent it."""
+    levels = {OWN: settings.log_level, **named_levels(settings)}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "line": {"()": f"{__name__}.formatter", "log_format": settings.log_format},
+        },
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "line",
+                "stream": "ext://sys.stderr",
+            }
+        },
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+        # The HTTP server sets the level of its own logger, and would have handlers of its own.
+        "loggers": {
+            "_granian": {"handlers": [], "propagate": True},
+            **{name: {"level": level.upper()} for name, level in levels.items()},
+        },
+    }
+
+
+def formatter(log_format: LogFormat) -> logging.Formatter:
+    """Make what turns a record of `logging` into a line."""
+    render = _json if log_format == "json" else _text
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.ExtraAdder(),
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+            _add_origin,
+            structlog.processors.format_exc_info,
+            structlog.processors.EventRenamer("message"),
+        ],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *render()],
+    )
+
+
+def _add_origin(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Add the process and the logger, and the cluster and the request that the line belongs to."""
+    record: logging.LogRecord = event["_record"]
+    kind = "server" if multiprocessing.parent_process() is None else "worker"
+    event["logger"], event["process"] = record.name, f"{kind}[{record.process}]"
+    request = current_request()
+    found = {"cluster": CLUSTER.get(), **(request.fields() if request else {})}
+    for name, value in found.items():
+        if value:
+            event.setdefault(name, value)
+    return event
+
+
+def _json() -> list[Processor]:
+    return [_in_order, structlog.processors.JSONRenderer(ensure_ascii=False)]
+
+
+def _in_order(_logger: object, _method: str, event: EventDict) -> EventDict:
+    first = {name: event.pop(name) for name in _FIRST if name in event}
+    return {**first, **event}
+
+
+def _text() -> list[Processor]:
+    def column(name: str, text: Callable[[object], str], width: int = 0) -> Column:
+        return Column(name, KeyValueColumnFormatter(None, "", "", text, width))
+
+    named = KeyValueColumnFormatter("", "", "", _quoted)
+    columns = [
+        column("time", str),
+        column("level", lambda level: str(level).upper(), len("WARNING")),
+        column("process", str),
+        column("logger", lambda name: f"{name}:"),
+        column("message", _on_one_line),
+        Column("", named),
+    ]
+    return [ConsoleRenderer(columns=columns, sort_keys=False)]
+
+
+def _on_one_line(message: object) -> str:
+    """Escape what does not print, but for the lines of a message that has several."""
+    text = str(message)
+    lines = text.splitlines() if "\n" in text else [text]
+    return "\n  ".join(each if each.isprintable() else repr(each)[1:-1] for each in lines)
+
+
+def _quoted(value: object) -> str:
+    """Quote what has blanks in it or does not print, so that it can be told from the next field."""
+    text = str(value)
+    plain = text.isprintable() and not any(c in text for c in ' "=')
+    return text if plain and text else _ENCODE(text)

@@ -1,0 +1,100 @@
+"""The gauges of the processes of a server, their connections to the database, and what they run.
+
+The client library's own metrics of a process are of one process only, so its figures are taken from
+its collector, and added up over the workers as all others are.
+"""
+
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+from prometheus_client import Counter, Gauge, ProcessCollector
+from prometheus_client.registry import CollectorRegistry
+
+LOOKS = 10
+"""The process is looked at with every so many calls, as its open files take a while to count."""
+
+_DATABASE_POOLS = ("commits", "reads")
+_POOL_STATES = ("idle", "borrowed")
+
+
+class ProcessMetrics:
+    """The gauges of this process."""
+
+    def __init__(self, registry: CollectorRegistry, *, version: str, engine: str) -> None:
+        def gauge(name: str, description: str, mode: Any, *labels: str) -> Gauge:
+            return Gauge(name, description, labels, multiprocess_mode=mode, registry=registry)
+
+        self._collector = ProcessCollector(registry=None)
+        self._build = gauge(
+            "moorage_build_info",
+            "1, labelled by what runs.",
+            "livemax",
+            *("version", "python", "engine"),
+        )
+        self._build.labels(version, platform.python_version(), engine).set(1)
+        self._workers = gauge("moorage_worker_processes", "Worker processes that run.", "livesum")
+        self._workers.set(1)
+        self._up = gauge(
+            "moorage_database_up", "Whether all workers can use their database.", "livemin"
+        )
+        self._up.set(1)
+        self._connections = gauge(
+            "moorage_database_connections",
+            "Open connections to the database, by pool.",
+            "livesum",
+            *("pool", "state"),
+        )
+        self._sizes = gauge(
+            "moorage_database_connections_max",
+            "How many connections a pool may borrow.",
+            "livesum",
+            "pool",
+        )
+        for pool in _DATABASE_POOLS:
+            self._sizes.labels(pool).set(0)
+            for state in _POOL_STATES:
+                self._connections.labels(pool, state).set(0)
+        self._cpu = Counter(
+            "process_cpu_seconds_total", "CPU time of the workers.", registry=registry
+        )
+        self._gauges = {
+            "process_resident_memory_bytes": gauge(
+                "process_resident_memory_bytes", "Memory of the workers.", "livesum"
+            ),
+            "process_open_fds": gauge("process_open_fds", "Open files of the workers.", "livesum"),
+            "process_max_fds": gauge(
+                "process_max_fds", "How many files a worker may open.", "livemin"
+            ),
+            "process_start_time_seconds": gauge(
+                "process_start_time_seconds", "When the oldest worker began.", "livemin"
+            ),
+        }
+        self._cpu_told = 0.0
+        self._calls = 0
+        self._look()
+
+    def database(self, *, is_up: bool, pools: Mapping[str, Mapping[str, int]]) -> None:
+        """Set the gauges of the database; `pools` has the connections of each pool, by state."""
+        self._up.set(is_up)
+        for pool, use in pools.items():
+            self._sizes.labels(pool).set(use["size"])
+            for state in _POOL_STATES:
+                self._connections.labels(pool, state).set(use[state])
+        self._calls += 1
+        if self._calls % LOOKS == 0:
+            self._look()
+
+    def _look(self) -> None:
+        """Take over what the kernel tells of this process; nothing, where it tells nothing."""
+        found = {
+            sample.name: sample.value
+            for metric in self._collector.collect()
+            for sample in metric.samples
+        }
+        for name, gauge in self._gauges.items():
+            if name in found:
+                gauge.set(found[name])
+        cpu = found.get("process_cpu_seconds_total", self._cpu_told)
+        self._cpu.inc(max(0.0, cpu - self._cpu_told))
+        self._cpu_told = cpu

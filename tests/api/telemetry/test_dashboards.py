@@ -1,0 +1,110 @@
+"""The dashboard and the alerts ask for metrics that there are, and Prometheus takes the alerts."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from service.api.telemetry.metrics import Metrics
+from tests.paths import ROOT
+
+RULES = ROOT / "deploy" / "prometheus" / "alerts.yml"
+DASHBOARD = ROOT / "deploy" / "grafana" / "moorage.json"
+METRIC = re.compile(r"\b(?:moorage|scheduler|process)_[a-z_]+\b")
+LABELS = re.compile(r"\b((?:moorage|scheduler|process)_[a-z_]+)\{([^}]*)\}")
+GIVEN_BY_PROMETHEUS = {"job", "instance", "le"}
+
+
+def exposition() -> str:
+    return Metrics(version="1.2.3", engine="compiled").text().decode()
+
+
+def exposed() -> set[str]:
+    """All names by which queries may ask, those of histograms' parts included."""
+    kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)", exposition(), re.MULTILINE))
+    parts = ("_bucket", "_sum", "_count")
+    histograms = {name for name, kind in kinds.items() if kind == "histogram"}
+    return kinds.keys() | {name + part for name in histograms for part in parts}
+
+
+def queries_of_alerts() -> Iterator[str]:
+    for group in yaml.safe_load(RULES.read_text("utf-8"))["groups"]:
+        yield from (rule["expr"] for rule in group["rules"])
+
+
+def queries_of_panels() -> Iterator[str]:
+    panels: list[dict[str, Any]] = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
+    for panel in panels:
+        yield from (target["expr"] for target in panel.get("targets", []))
+
+
+@pytest.mark.parametrize("queries", [queries_of_alerts, queries_of_panels])
+def test_every_metric_that_is_asked_for_exists(queries) -> None:
+    """O06: no alert is silent for ever because a metric has another name."""
+    asked = {name for query in queries() for name in METRIC.findall(query)}
+    assert len(asked) > 8
+    assert asked - exposed() == set()
+
+
+def test_every_metric_is_on_the_dashboard() -> None:
+    asked = {name for query in queries_of_panels() for name in METRIC.findall(query)}
+    families = set(re.findall(r"^# TYPE (?!.*_created)(\S+)", exposition(), re.MULTILINE))
+    missing = {name for name in families if not any(each.startswith(name) for each in asked)}
+    assert missing - {"process_start_time_seconds"} == set()
+
+
+def test_the_series_of_counters_exist_before_anything_is_counted() -> None:
+    """Else the first error of a server would be no increase, and nobody would be alerted."""
+    text = exposition()
+    for series in (
+        'scheduler_schedule_attempts_total{profile="default-scheduler",result="error"} 0.0',
+        'moorage_commits_total{kind="PlacePods"} 0.0',
+        'moorage_commits_total{kind="Batch"} 0.0',
+        'moorage_evictions_total{rule="Preemption"} 0.0',
+        'moorage_forwarded_total{outcome="lost"} 0.0',
+        'moorage_database_connections{pool="commits",state="idle"} 0.0',
+        "moorage_database_up 1.0",
+        "moorage_worker_processes 1.0",
+    ):
+        assert series in text
+    assert re.search(r'^moorage_build_info\{.*version="1\.2\.3"\} 1\.0$', text, re.MULTILINE)
+
+
+def test_the_database_and_the_process_are_told_of() -> None:
+    metrics = Metrics()
+    pools = {"commits": {"idle": 2, "borrowed": 1, "size": 8}}
+    for _ in range(10):
+        metrics.database(is_up=False, pools=pools)
+    text = metrics.text().decode()
+    assert "moorage_database_up 0.0" in text
+    assert 'moorage_database_connections{pool="commits",state="borrowed"} 1.0' in text
+    assert 'moorage_database_connections_max{pool="commits"} 8.0' in text
+    assert re.search(r"^process_cpu_seconds_total [0-9.e-]*[1-9]", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("queries", [queries_of_alerts, queries_of_panels])
+def test_labels_that_are_asked_for_exist(queries) -> None:
+    metrics = Metrics()
+    metrics.request("placePods", 200, 0.1)
+    text = metrics.text().decode()
+    told = {name: set(re.findall(r"(\w+)=\"", labels)) for name, labels in LABELS.findall(text)}
+    for query in queries():
+        for name, labels in LABELS.findall(query):
+            asked = set(re.findall(r"(\w+)=", labels)) - GIVEN_BY_PROMETHEUS
+            assert asked <= told.get(name, asked), (name, asked)
+
+
+@pytest.mark.parametrize("command", ["check rules alerts.yml", "test rules alerts_test.yml"])
+def test_prometheus_takes_the_alerts(command: str) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("alerts: promtool is not installed")
+    done = subprocess.run(
+        [promtool, *command.split()], cwd=RULES.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
