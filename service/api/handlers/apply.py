@@ -1,7 +1,7 @@
 """Writes many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from typing import Any
@@ -32,7 +32,15 @@ from service.api.idempotency import (
 from service.api.openapi import wire
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, NDJSON, Body, Operation, Parameter, described
+from service.api.openapi.operations import (
+    JSON,
+    NDJSON,
+    Body,
+    Operation,
+    Parameter,
+    WholeNumber,
+    described,
+)
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
 from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem
 from service.api.security.refusals import note_refused
@@ -57,6 +65,12 @@ _encoder = msgspec.json.Encoder()
 _FORBIDDEN = b'"result":"Forbidden"'
 """It stands in an answer only if the caller may not write that line, as quotes in texts are escaped."""
 
+
+def _lines(*values: Mapping[str, Any]) -> str:
+    """Values as NDJSON, as they are shown in the document."""
+    return "".join(f"{_encoder.encode(value).decode()}\n" for value in values)
+
+
 _OPERATION = Operation(
     id="applyObjects",
     warns=True,
@@ -80,7 +94,7 @@ _OPERATION = Operation(
         ),
         Parameter(
             name="pruneBefore",
-            type=int,
+            type=WholeNumber,
             description="Remove only what was last changed at or before this revision.",
             example=1042,
         ),
@@ -94,6 +108,7 @@ _OPERATION = Operation(
             "kind": "List",
             "items": [NODES.example, NAMESPACES.example, POD_EXAMPLE],
         },
+        examples={NDJSON: _lines(NODES.example, NAMESPACES.example, POD_EXAMPLE)},
     ),
     limit="apply",
     answers={
@@ -101,6 +116,19 @@ _OPERATION = Operation(
             types={JSON: ApplyAnswer, NDJSON: str},
             description="How much was changed; as NDJSON, what became of each line.",
             example={"revision": 1042, "created": 2, "changed": 1, "unchanged": 0, "deleted": 0},
+            examples={
+                NDJSON: _lines(
+                    {
+                        "line": 1,
+                        "kind": "Node",
+                        "namespace": None,
+                        "name": "node-7",
+                        "result": "Created",
+                        "revision": 1042,
+                        "errors": [],
+                    }
+                )
+            },
         )
     },
     problems=("Conflict", "Denied", "InvalidManifest", *KEY_PROBLEMS),
