@@ -111,7 +111,7 @@ async def check_ready(reads: ClusterReads, scheduler: Scheduler, lag_seconds_max
                 200: Body(
                     types={"text/plain": str},
                     description="In Prometheus' text format.",
-                    example='# TYPE moorage_replans_total counter\nmoorage_replans_total 12\n',
+                    example="# TYPE moorage_replans_total counter\nmoorage_replans_total 12\n",
                 )
             },
         )

@@ -191,7 +191,7 @@ def _responses(operation: Operation, *, in_cluster: bool) -> Document:
             headers.append(_WARNING)
         responses[str(status)] = {**_content(body), **_references("headers", headers)}
     for status, codes in _by_status(_codes(operation, in_cluster=in_cluster)).items():
-        responses[str(status)] = _problem_response(codes)
+        responses[str(status)] = _problem_response(codes, in_cluster=in_cluster)
     return dict(sorted(responses.items()))
 
 
@@ -217,9 +217,10 @@ def _by_status(codes: Iterable[str]) -> Mapping[int, Sequence[str]]:
     return grouped
 
 
-def _problem_response(codes: Sequence[str]) -> Document:
+def _problem_response(codes: Sequence[str], *, in_cluster: bool) -> Document:
     titles = "; ".join(f"`{code}`: {PROBLEMS[code].title}" for code in codes)
     headers = sorted({header for code in codes for header in headers_of(code)})
+    headers += ["Moorage-Revision"] if in_cluster else []
     content = {
         "schema": {"$ref": "#/components/schemas/Problem"},
         **_references("examples", codes),

@@ -120,10 +120,12 @@ def _without_empty_defaults(value: Any) -> Any:
 
 
 def _typed(schema: Document) -> Document:
-    """The schema of one of several words with the type that msgspec leaves out."""
+    """The schema with what msgspec leaves out: that words are strings, and objects may have any field."""
     words = schema.get("enum")
     if isinstance(words, list) and all(isinstance(word, str) for word in words):
         return {"type": "string", **schema}
+    if schema.get("type") == "object" and not {"properties", "additionalProperties"} & {*schema}:
+        return {**schema, "additionalProperties": True}
     return schema
 
 

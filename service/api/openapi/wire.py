@@ -87,7 +87,7 @@ class Pod(Written, frozen=True, kw_only=True):
     metadata: ObjectMeta
     api_version: str = "v1"
     kind: Literal["Pod"] = "Pod"
-    spec: PodSpec | None = None
+    spec: PodSpec
     """What the pod needs, and where it may go."""
     status: PodStatus | None = None
     """What is known of the pod's life."""
