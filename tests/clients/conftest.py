@@ -8,8 +8,6 @@ import pytest
 from tests.api.live import live_server
 from tests.clients import tools
 
-TOKEN = "a-token-that-no-generator-would-guess"
-
 
 @pytest.fixture(scope="module", autouse=True)
 def fetched() -> None:
@@ -20,7 +18,7 @@ def fetched() -> None:
 @pytest.fixture(scope="module")
 def url(module_database_url: str) -> Iterator[str]:
     """One server for all tests of a module; each has a cluster of its own."""
-    with live_server(module_database_url, token=TOKEN) as url:
+    with live_server(module_database_url, token=tools.TOKEN) as url:
         yield url
 
 

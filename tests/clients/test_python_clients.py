@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.clients import python_clients, tools
-from tests.clients.conftest import TOKEN
 
 pytestmark = pytest.mark.clients
 
@@ -36,5 +35,5 @@ def test_openapi_generator(folder: Path, url: str) -> None:
 def _check_and_run(scenario: str, folder: Path, url: str) -> None:
     python_clients.check_types(scenario, folder)
     cluster = scenario.replace("_", "-")
-    environment = {"MOORAGE_URL": url, "MOORAGE_TOKEN": TOKEN, "CLUSTER": cluster}
+    environment = {"MOORAGE_URL": url, "MOORAGE_TOKEN": tools.TOKEN, "CLUSTER": cluster}
     python_clients.run(scenario, folder, **environment)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.clients import tools
-from tests.clients.conftest import TOKEN
 
 pytestmark = pytest.mark.clients
 
@@ -38,4 +37,4 @@ def _check_and_run(scenario: str, folder: Path, url: str) -> None:
     tools.run([tools.node(), compiler, "-p", "tsconfig.json"], folder)
     command = [tools.node(), f"built/{scenario}.js", tools.HERE / "manifests.json"]
     cluster = scenario.replace("_", "-")
-    tools.run(command, folder, MOORAGE_URL=url, MOORAGE_TOKEN=TOKEN, CLUSTER=cluster)
+    tools.run(command, folder, MOORAGE_URL=url, MOORAGE_TOKEN=tools.TOKEN, CLUSTER=cluster)

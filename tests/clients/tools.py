@@ -16,6 +16,7 @@ HERE = Path(__file__).parent
 FETCHED = ROOT / ".clients"
 PYTHON = FETCHED / "python" / "bin" / "python"
 NODE_MODULES = FETCHED / "node" / "node_modules"
+TOKEN = "a-token-that-no-generator-would-guess"
 SECONDS_MAX = 600
 """What only a tool that hangs takes, on however busy a machine."""
 
@@ -45,7 +46,10 @@ def run(command: Sequence[object], folder: Path, **environment: str) -> str:
 
 
 def tried(
-    command: Sequence[object], folder: Path, environment: Mapping[str, str] | None = None
+    command: Sequence[object],
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    seconds: int = SECONDS_MAX,
 ) -> subprocess.CompletedProcess[str]:
     """A command that has ended, however it ended."""
     inherited = os.environ  # noqa: TID251 - tools need a PATH and a home
@@ -57,7 +61,7 @@ def tried(
         capture_output=True,
         text=True,
         check=False,
-        timeout=SECONDS_MAX,
+        timeout=seconds,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.openapi.access import Public
+from service.api.openapi.links import link_operations
 from service.api.openapi.operations import Body, Operation, Parameter
 from service.api.openapi.problem_examples import example_of
 from service.api.openapi.schemas import Document, reference_to, schemas_of
@@ -106,6 +107,7 @@ def build_document(handlers: Iterable[HTTPRouteHandler]) -> Document:
             methods = paths.setdefault(re.sub(r":\w+}", "}", path), {})
             for method in sorted(handler.http_methods):
                 methods[method.lower()] = _operation(operation, path)
+    links = link_operations(paths)
     return {
         "openapi": "3.1.0",
         "info": _INFO,
@@ -113,7 +115,7 @@ def build_document(handlers: Iterable[HTTPRouteHandler]) -> Document:
         "security": [{}, {"bearer": []}],
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "paths": dict(sorted(paths.items())),
-        "components": _components(operations),
+        "components": {**_components(operations), "links": links},
     }
 
 

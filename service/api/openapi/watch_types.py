@@ -29,7 +29,7 @@ class Bookmark(Value, frozen=True, kw_only=True):
     """Up to where everything was sent."""
 
 
-class WatchedClusterMeta(Value, frozen=True, kw_only=True):
+class WatchClusterMeta(Value, frozen=True, kw_only=True):
     """The cluster's name, and when its configuration changed."""
 
     name: str
@@ -38,12 +38,12 @@ class WatchedClusterMeta(Value, frozen=True, kw_only=True):
     """Revision of the change."""
 
 
-class WatchedCluster(Value, frozen=True, kw_only=True):
+class WatchCluster(Value, frozen=True, kw_only=True):
     """A cluster's configuration as of a change of it."""
 
     kind: Literal["Cluster"] = "Cluster"
     """What this is."""
-    metadata: WatchedClusterMeta
+    metadata: WatchClusterMeta
     """The cluster's name, and when its configuration changed."""
     config: ClusterConfig
     """Its settings; one that is absent has its default."""
@@ -70,7 +70,7 @@ _OBJECTS: dict[str, type[msgspec.Struct]] = {
     "ResourceQuota": wire.ResourceQuota,
     "PodGroup": wire.PodGroup,
     **wire.KEPT_TYPES,
-    "Cluster": WatchedCluster,
+    "Cluster": WatchCluster,
     "Bookmark": Bookmark,
 }
 assert {*wire.STORED_KINDS} < {*_OBJECTS}

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,15 @@ def stored(path: str) -> Any:
         return json.load(answer)
 
 
-def problem(error: ApiException) -> moorage.Problem:
-    """The problem document of a refusal, as a typed object."""
-    assert isinstance(error.data, moorage.Problem), error
-    return error.data
+def refused(act: Callable[[], object]) -> moorage.Problem:
+    """The problem document with which a request is refused, as a typed object."""
+    problem: object = None
+    try:
+        act()
+    except ApiException as error:
+        problem = error.data
+    assert isinstance(problem, moorage.Problem), problem
+    return problem
 
 
 def configure() -> None:
@@ -85,10 +91,8 @@ def place() -> None:
     refs = moorage.PlacementRequest(podRefs=[moorage.PodRef(namespace="shop", name="bound")])
     assert placements.place_pods(CLUSTER, refs).results[0].outcome in {"Placed", "AlreadyPlaced"}
     assert placements.explain_pod(CLUSTER, "shop", "bound").semantics == "Kubernetes"
-    try:
-        placements.bind_pod(CLUSTER, "shop", "absent", binding)
-    except ApiException as error:
-        assert problem(error).code == "NotFound"
+    absent = refused(lambda: placements.bind_pod(CLUSTER, "shop", "absent", binding))
+    assert absent.code == "NotFound"
 
 
 def queue_and_watch() -> None:
@@ -118,25 +122,25 @@ def followed(revision: int) -> set[str]:
         event = moorage.WatchEvent.from_json(line.removeprefix(b"data: ").decode()).actual_instance
         assert event is not None
         kinds.add(event.kind)
-        if isinstance(event, moorage.PodWatchEvent) and event.object.metadata.name == "late":
-            if event.object.spec and event.object.spec.node_name == "n3":
-                response.close()
-                return kinds
+        if isinstance(event, moorage.PodWatchEvent) and is_placed(event.object):
+            response.close()
+            return kinds
     raise AssertionError("The stream ended.")
+
+
+def is_placed(waiting: moorage.Pod) -> bool:
+    return waiting.metadata.name == "late" and waiting.spec.node_name == "n3"
 
 
 def conflict() -> None:
     first = pods.get_pod(CLUSTER, "shop", "web")
     first.metadata.labels = {"app": "web", "tier": "front"}
     pods.put_pod(CLUSTER, "shop", "web", first)
-    for header, code in ((None, "RevisionConflict"), ('"1"', "PreconditionFailed")):
-        try:
-            pods.put_pod(CLUSTER, "shop", "web", first, if_match=header)
-        except ApiException as error:
-            assert problem(error).code == code
-            first.metadata.resource_version = None
-        else:
-            raise AssertionError(code)
+    stale = refused(lambda: pods.put_pod(CLUSTER, "shop", "web", first))
+    assert stale.code == "RevisionConflict"
+    first.metadata.resource_version = None
+    unmatched = refused(lambda: pods.put_pod(CLUSTER, "shop", "web", first, if_match='"1"'))
+    assert unmatched.code == "PreconditionFailed"
 
 
 def pages() -> None:
@@ -152,16 +156,11 @@ def pages() -> None:
 
 
 def typed_problem() -> None:
-    try:
-        bad = pod("Bad Name")
-        placements.place_pods(CLUSTER, moorage.PlacementRequest(pods=[bad]))
-    except ApiException as error:
-        errors = problem(error).errors
-        assert errors is not None
-        assert "pods[0].metadata.name" in [each.var_field for each in errors]
-        assert problem(error).status == 422
-    else:
-        raise AssertionError("Nothing was refused.")
+    request = moorage.PlacementRequest(pods=[pod("Bad Name")])
+    problem = refused(lambda: placements.place_pods(CLUSTER, request))
+    assert problem.status == 422
+    assert problem.errors
+    assert "pods[0].metadata.name" in [each.var_field for each in problem.errors]
 
 
 def changed(before: Any) -> Any:
