@@ -66,9 +66,9 @@ _FORBIDDEN = b'"result":"Forbidden"'
 """It stands in an answer only if the caller may not write that line, as quotes in texts are escaped."""
 
 
-def _lines(*values: Mapping[str, Any]) -> str:
+def _as_ndjson(*values: Mapping[str, Any]) -> str:
     """Values as NDJSON, as they are shown in the document."""
-    return "".join(f"{_encoder.encode(value).decode()}\n" for value in values)
+    return _encoder.encode_lines(values).decode()
 
 
 _OPERATION = Operation(
@@ -108,7 +108,7 @@ _OPERATION = Operation(
             "kind": "List",
             "items": [NODES.example, NAMESPACES.example, POD_EXAMPLE],
         },
-        examples={NDJSON: _lines(NODES.example, NAMESPACES.example, POD_EXAMPLE)},
+        examples={NDJSON: _as_ndjson(NODES.example, NAMESPACES.example, POD_EXAMPLE)},
     ),
     limit="apply",
     answers={
@@ -117,7 +117,7 @@ _OPERATION = Operation(
             description="How much was changed; as NDJSON, what became of each line.",
             example={"revision": 1042, "created": 2, "changed": 1, "unchanged": 0, "deleted": 0},
             examples={
-                NDJSON: _lines(
+                NDJSON: _as_ndjson(
                     {
                         "line": 1,
                         "kind": "Node",
