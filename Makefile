@@ -11,8 +11,8 @@ INTERPRETED := tests/engine/test_against_reference.py tests/bench/test_guards.py
   tests/api/test_trace.py tests/engine/preemption/test_preemption_with_volumes.py tests/engine/state/test_selected_classes.py
 
 # The same tests in the same order in the same processes, each time; sets iterate alike, too.
-PYTEST := PYTHONHASHSEED=0 .venv/bin/python -m pytest -n $(JOBS) -m "$(CHOSEN)" --durations=20
 CHOSEN = not slow and not exploration and not clients
+PYTEST = PYTHONHASHSEED=0 .venv/bin/python -m pytest -n $(JOBS) -m "$(CHOSEN)" --durations=20
 
 # Tools that look at what is shipped, in an environment of their own: they are no part of it.
 SUPPLY  := $(UV) run --isolated --locked --quiet --only-group supply
