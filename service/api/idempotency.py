@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from litestar import Response
@@ -21,6 +21,7 @@ from service.scheduler.protocol.intents import Idempotency, Intent
 IDEMPOTENCY_KEY = Parameter(
     name="Idempotency-Key",
     place="header",
+    type=Annotated[str, msgspec.Meta(pattern="^[!-~]{1,255}$")],
     description="The client's own name for this request. Asked again with the same key, the "
     "first answer is given again and nothing is done twice; kept for 24 hours.",
     example="2f6d1c1e-7a3b-4f0e-9a0b-8f3f0f3c9a11",

@@ -472,6 +472,22 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a pod does not fit the node: what each plugin says."""
 
 
+def headers_of(code: str) -> Sequence[str]:
+    """The headers that the answer of a problem has beside those of every answer."""
+    if code == "Unauthorized":
+        return ("WWW-Authenticate",)
+    return ("Retry-After",) if code in _RETRIED else ()
+
+
+def _codes_below(error: type[MoorageError]) -> set[str]:
+    """The code of an error, and those of the errors that stand for it."""
+    return {error.__name__}.union(*map(_codes_below, error.__subclasses__()))
+
+
+_RETRIED = frozenset({"IdempotencyKeyInProgress", *_codes_below(Unavailable)})
+"""Codes of problems of which the server says after how many seconds it is worth asking again."""
+
+
 def code_of(error: MoorageError) -> str:
     """The code that clients see: for a denial its reason, if that has a page of its own."""
     if isinstance(error, Denied) and error.reason in PROBLEMS:

@@ -7,7 +7,7 @@ from typing import Literal
 from tools.mutants.catalogue import Mutant
 from tools.mutants.running import Outcome
 
-WHOLE = ("-m", "not slow and not exploration")
+WHOLE = ("-m", "not slow and not exploration and not clients")
 
 
 @dataclass(frozen=True)

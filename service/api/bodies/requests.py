@@ -66,7 +66,7 @@ def media_type(request: AnyRequest) -> str:
     kind = announced.strip().lower()
     if not kind and body.required:
         raise _untyped(request)
-    if kind and kind not in body.types and kind not in body.also:
+    if kind and kind not in body.types:
         raise UnsupportedMediaType(f"Send one of {_taken(request)}, not {kind[:100]}.")
     if parameters:
         _refuse_charsets(parameters)
@@ -80,7 +80,7 @@ def _untyped(request: AnyRequest) -> UnsupportedMediaType:
 def _taken(request: AnyRequest) -> str:
     body = operation_of(request).request
     assert body is not None
-    return ", ".join((*body.types, *body.also))
+    return ", ".join(body.types)
 
 
 def query(request: AnyRequest) -> Mapping[str, str]:

@@ -1,7 +1,8 @@
 """Writes many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 from litestar import Response, post
@@ -28,7 +29,15 @@ from service.api.idempotency import (
 from service.api.openapi import wire
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, NDJSON, Body, Operation, Parameter, described
+from service.api.openapi.operations import (
+    JSON,
+    NDJSON,
+    Body,
+    Operation,
+    Parameter,
+    WholeNumber,
+    described,
+)
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
 from service.api.security.rights import deciding_for, refusal, require_pruning, require_writing
 from service.api.services import Services
@@ -44,6 +53,13 @@ from service.scheduler.protocol.intents import ApplyLine, ApplyLines, ApplyObjec
 _READ = ("items",)
 
 _encoder = msgspec.json.Encoder()
+
+
+def _as_ndjson(*values: Mapping[str, Any]) -> str:
+    """Values as NDJSON, as they are shown in the document."""
+    return _encoder.encode_lines(values).decode()
+
+
 _OPERATION = Operation(
     id="applyObjects",
     warns=True,
@@ -68,7 +84,7 @@ _OPERATION = Operation(
         ),
         Parameter(
             name="pruneBefore",
-            type=int,
+            type=WholeNumber,
             description="Remove only what was last changed at or before this revision.",
             example=1042,
         ),
@@ -82,6 +98,7 @@ _OPERATION = Operation(
             "kind": "List",
             "items": [NODES.example, NAMESPACES.example, POD_EXAMPLE],
         },
+        examples={NDJSON: _as_ndjson(NODES.example, NAMESPACES.example, POD_EXAMPLE)},
     ),
     limit="apply",
     answers={
@@ -89,6 +106,19 @@ _OPERATION = Operation(
             types={JSON: ApplyAnswer, NDJSON: str},
             description="How much was changed; as NDJSON, what became of each line.",
             example={"revision": 1042, "created": 2, "changed": 1, "unchanged": 0, "deleted": 0},
+            examples={
+                NDJSON: _as_ndjson(
+                    {
+                        "line": 1,
+                        "kind": "Node",
+                        "namespace": None,
+                        "name": "node-7",
+                        "result": "Created",
+                        "revision": 1042,
+                        "errors": [],
+                    }
+                )
+            },
         )
     },
     problems=("Conflict", "Denied", "InvalidManifest", *KEY_PROBLEMS),

@@ -59,7 +59,13 @@ def _cluster(description: str) -> Body:
             tag="clusters",
             summary="List all clusters",
             description="Those of which the caller may read something; each as `getCluster` shows it.",
-            answers={200: Body(types={JSON: wire.ClusterList}, description="By name.")},
+            answers={
+                200: Body(
+                    types={JSON: wire.ClusterList},
+                    description="By name.",
+                    example={"kind": "ClusterList", "items": [_EXAMPLE]},
+                )
+            },
             problems=("StorageUnavailable",),
         )
     ),
@@ -141,18 +147,22 @@ async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) 
             decided=True,
             tag="clusters",
             summary="Change single settings of a cluster",
-            description="A JSON patch (RFC 6902) is taken as `application/json-patch+json`; its "
-            "paths start at the cluster, as in `/config/…`.",
+            description="The paths of a JSON patch start at the cluster, as in `/config/…`.",
             parameters=(IF_MATCH,),
             request=Body(
                 types={
                     STRATEGIC_MERGE_PATCH: wire.ClusterPatch,
                     JSON: wire.ClusterPatch,
                     MERGE_PATCH: wire.ClusterPatch,
+                    JSON_PATCH: list[wire.JsonPatchOperation],
                 },
                 description="The settings to change.",
                 example={"config": {"hardPodAffinityWeight": 10}},
-                also=(JSON_PATCH,),
+                examples={
+                    JSON_PATCH: [
+                        {"op": "replace", "path": "/config/hardPodAffinityWeight", "value": 10}
+                    ]
+                },
             ),
             answers={200: _cluster("As changed.")},
             problems=_WRITE_PROBLEMS,

@@ -11,6 +11,7 @@ from service.api.openapi import wire
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
+from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE
 from service.api.security.visibility import seen_rows, sees, visibility_of
 from service.api.services import Services
 from service.model.errors import FieldError, InvalidManifest
@@ -86,7 +87,18 @@ _EXPORT = Operation(
     description="As a `List` that `applyObjects` takes: the nodes, and what is in namespaces that the caller may "
     "read. It is held as a whole until it is sent, so one that is larger than the server's `bytes_in_flight_max` is "
     "refused: list kind by kind then.",
-    answers={200: Body(types={JSON: wire.ObjectList}, description="The objects.")},
+    answers={
+        200: Body(
+            types={JSON: wire.ObjectList},
+            description="The objects.",
+            example={
+                "apiVersion": "v1",
+                "kind": "List",
+                "metadata": {"resourceVersion": "1042"},
+                "items": [NAMESPACES.example, NODES.example, POD_EXAMPLE],
+            },
+        )
+    },
 )
 
 

@@ -16,7 +16,7 @@ from service.api.openapi import wire
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
-from service.api.openapi.resources import POD_EXAMPLE, PODS
+from service.api.openapi.resources import EXPLANATION_EXAMPLE, POD_EXAMPLE, PODS
 from service.api.security.rights import deciding_for, require_force, require_placing
 from service.api.security.visibility import (
     Visibility,
@@ -233,6 +233,14 @@ def _told(violation: ViolationItem) -> str:
     return f"{violation.reason} (in conflict with {pods})" if pods else violation.reason
 
 
+_MARKED = {
+    **POD_EXAMPLE,
+    "metadata": {
+        "name": "web-0",
+        "namespace": "shop",
+        "deletionTimestamp": "2026-05-04T08:00:00Z",
+    },
+}
 _EVICT = Operation(
     id="evictPod",
     access=Namespaced("evict"),
@@ -245,9 +253,14 @@ _EVICT = Operation(
     request=Body(
         types={JSON: wire.Eviction},
         description="A policy/v1 Eviction; may be absent.",
+        example={
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": "web-0", "namespace": "shop"},
+        },
         required=False,
     ),
-    answers={201: Body(types={JSON: wire.Pod}, description="The pod, marked.")},
+    answers={201: Body(types={JSON: wire.Pod}, description="The pod, marked.", example=_MARKED)},
     problems=("Conflict", "InvalidManifest", "RevisionConflict", *KEY_PROBLEMS),
 )
 
@@ -278,7 +291,13 @@ _EXPLAIN = Operation(
     "pod is taken out of the cluster first. With `node` it is about this node alone, next to the "
     "best ones, and names all that stands against the pod there: `culprits`.",
     parameters=(Parameter(name="node", description="The only node to explain.", example="node-7"),),
-    answers={200: Body(types={JSON: Explanation}, description="The full explanation.")},
+    answers={
+        200: Body(
+            types={JSON: Explanation},
+            description="The full explanation.",
+            example=EXPLANATION_EXAMPLE,
+        )
+    },
 )
 
 

@@ -64,6 +64,12 @@ _PRINCIPAL = {
     "createdAt": "2026-01-31T08:00:00Z",
     "tokens": [],
 }
+_TOKEN = {
+    "id": "k3f9",
+    "description": "nightly batch",
+    "createdAt": "2026-01-31T08:00:00Z",
+    "expiresAt": "2026-05-01T08:00:00Z",
+}
 _GROUP = {"name": "platform-team", "grants": [{"role": "admin"}], "createdAt": "2026-01-31T08:00:00Z"}  # fmt: skip
 _PROBLEMS = ("NoAdminLeft", "OutcomeUnknown", "StorageUnavailable")
 
@@ -154,13 +160,13 @@ _PRINCIPALS = _Collection(
     kind="User",
     noun="principal",
     one=_body(wire.Principal, "It.", _PRINCIPAL),
-    many=_body(wire.PrincipalList, "By name."),
+    many=_body(wire.PrincipalList, "By name.", {"kind": "PrincipalList", "items": [_PRINCIPAL]}),
 )
 _GROUPS = _Collection(
     kind="Group",
     noun="group",
     one=_body(wire.Group, "It.", _GROUP),
-    many=_body(wire.GroupList, "By name."),
+    many=_body(wire.GroupList, "By name.", {"kind": "GroupList", "items": [_GROUP]}),
 )
 
 
@@ -338,7 +344,11 @@ async def _delete(request: AnyRequest, services: Services, of: _Collection, name
         _operation(
             "createToken",
             "Give a principal one more token",
-            _body(wire.NewToken, "The token; its text is told this once."),
+            _body(
+                wire.NewToken,
+                "The token; its text is told this once.",
+                {**_TOKEN, "token": "mrg_k3f9_shown-only-once"},
+            ),
             status=201,
             request=_body(
                 wire.TokenSettings,
@@ -370,7 +380,7 @@ async def create_token(request: AnyRequest, services: NamedDependency[Services])
         _operation(
             "deleteToken",
             "Revoke a token",
-            _body(wire.Token, "The token as it was."),
+            _body(wire.Token, "The token as it was.", _TOKEN),
             description="Every process of every server on this database refuses it within seconds.",
             problems=(*_PROBLEMS, "NotFound"),
         )

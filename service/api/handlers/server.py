@@ -38,7 +38,11 @@ _OK = msgspec.json.encode(wire.Readiness(status="ok"))
             reads=True,
             tag="server",
             summary="Is the process alive?",
-            answers={200: Body(types={JSON: wire.Readiness}, description="It is.")},
+            answers={
+                200: Body(
+                    types={JSON: wire.Readiness}, description="It is.", example={"status": "ok"}
+                )
+            },
         )
     ),
 )
@@ -57,7 +61,11 @@ async def livez() -> Response[bytes]:
             tag="server",
             summary="Can the process serve?",
             description="It can as long as it commits to the database and follows the clusters' logs.",
-            answers={200: Body(types={JSON: wire.Readiness}, description="It can.")},
+            answers={
+                200: Body(
+                    types={JSON: wire.Readiness}, description="It can.", example={"status": "ok"}
+                )
+            },
             problems=("ReplicaLags", "StorageUnavailable"),
         )
     ),
@@ -94,7 +102,11 @@ async def check_ready(proof: CommitProof, scheduler: Scheduler, lag_seconds_max:
             summary="Metrics of this server",
             description="Of all its worker processes together, whichever of them answers.",
             answers={
-                200: Body(types={"text/plain": str}, description="In Prometheus' text format.")
+                200: Body(
+                    types={"text/plain": str},
+                    description="In Prometheus' text format.",
+                    example="# TYPE moorage_replans_total counter\nmoorage_replans_total 12\n",
+                )
             },
         )
     ),

@@ -15,7 +15,7 @@ from service.api.bodies.responses import warning_header
 from service.api.openapi import wire
 from service.api.openapi.access import Namespaced
 from service.api.openapi.operations import JSON, Body, Operation, described
-from service.api.openapi.resources import NODES, POD_EXAMPLE
+from service.api.openapi.resources import EXPLANATION_EXAMPLE, NODES, POD_EXAMPLE
 from service.api.services import Services
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
@@ -55,7 +55,27 @@ _SIMULATE = Operation(
     ),
     limit="simulations",
     answers={
-        200: Body(types={JSON: PlacementAnswer}, description="What would become of each pod.")
+        200: Body(
+            types={JSON: PlacementAnswer},
+            description="What would become of each pod.",
+            example={
+                "revision": 0,
+                "committed": False,
+                "attempts": 1,
+                "results": [
+                    {
+                        "namespace": "shop",
+                        "name": "web-0",
+                        "uid": None,
+                        "outcome": "Placed",
+                        "nodeName": "node-7",
+                        "score": 201,
+                        "plannedRevision": 0,
+                        "explanation": EXPLANATION_EXAMPLE,
+                    }
+                ],
+            },
+        )
     },
     problems=("InvalidManifest",),
 )

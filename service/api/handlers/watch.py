@@ -18,21 +18,32 @@ from service.api.bodies.requests import (
 )
 from service.api.bodies.responses import revision_headers
 from service.api.bodies.streams import Streamed
-from service.api.openapi import wire
 from service.api.openapi.access import Namespaced, require
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import Body, Operation, Parameter, described
+from service.api.openapi.operations import Body, Operation, Parameter, WholeNumber, described
 from service.api.openapi.resources import RESOURCES
+from service.api.openapi.watch_types import WatchStream
 from service.api.problems import RevisionNotReached, request_id_of
 from service.api.security.callers import caller_of
 from service.api.security.refusals import note_refused
 from service.api.security.visibility import sight_of
 from service.api.services import Services
 from service.model.log import CLUSTER_KIND
+from service.model.objects import AtLeastOne
 from service.scheduler.watching import Selection
 
 TIMEOUT_SECONDS_MAX = 24 * 60 * 60
 _KINDS = (*(resource.kind for resource in RESOURCES), CLUSTER_KIND)
+
+_EXAMPLE = """id: 1043
+event: ADDED
+data: {"kind":"Namespace","object":{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","resourceVersion":"1043"}}}
+
+id: 1043
+event: BOOKMARK
+data: {"kind":"Bookmark","object":{"metadata":{"resourceVersion":"1043"}}}
+
+"""
 
 _OPERATION = Operation(
     id="watchChanges",
@@ -54,16 +65,16 @@ _OPERATION = Operation(
     parameters=(
         Parameter(
             name="sinceRevision",
-            type=int,
+            type=WholeNumber,
             description="Only changes after this revision; those after the present one if absent.",
             example=1042,
         ),
         Parameter(
             name="Last-Event-ID",
             place="header",
-            type=int,
+            type=WholeNumber,
             description="The `id` of the last event seen; wins over `sinceRevision`.",
-            example="1042",
+            example=1042,
         ),
         Parameter(
             name="kind",
@@ -79,15 +90,16 @@ _OPERATION = Operation(
         ),
         Parameter(
             name="timeoutSeconds",
-            type=int,
+            type=AtLeastOne,
             description=f"End the stream after so long, at most {TIMEOUT_SECONDS_MAX}.",
             example=300,
         ),
     ),
     answers={
         200: Body(
-            types={EVENT_STREAM: wire.WatchEvent},
-            description="The events; the schema is that of each one's `data`.",
+            types={EVENT_STREAM: WatchStream},
+            description="The events: each is a `WatchMessage`, whose `data` is a `WatchEvent` as JSON.",
+            example=_EXAMPLE,
         )
     },
     problems=(

@@ -10,10 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.openapi.access import Public
+from service.api.openapi.links import link_operations
 from service.api.openapi.operations import Body, Operation, Parameter
+from service.api.openapi.problem_examples import example_of
 from service.api.openapi.schemas import Document, reference_to, schemas_of
-from service.api.openapi.wire import PriorityClass
-from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem
+from service.api.openapi.watch_types import WATCH_EVENT, WATCH_TYPES
+from service.api.openapi.wire import MANIFESTS, UNIONS, PriorityClass
+from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem, headers_of
 from service.engine.questions.explanation import Explanation, Summary
 from service.model.kept_kinds import KEPT_KINDS
 
@@ -32,11 +35,15 @@ _GUARDED = {"Unauthorized", "Forbidden", "TooManyRequests", "TooManyFailures"}
 _WITH_BODY = ("MalformedJSON", "BodyTimeout", "BodyTooLarge", "UnsupportedMediaType")
 _IN_A_CLUSTER = ("NotFound", "PluginMissing", "StorageUnavailable")
 
-_PATH_PARAMETERS = {
-    "cluster": ("Name of the cluster; `default` is there from the start.", "default"),
-    "namespace": ("Name of the namespace.", "shop"),
-    "name": ("Name of the object.", "web-0"),
-    "code": ("Code of the problem.", "RevisionConflict"),
+_LABEL = {"maxLength": 63, "pattern": "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"}
+_SUBDOMAIN = {
+    "maxLength": 253,
+    "pattern": r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$",
+}
+_PATH_PARAMETERS: Mapping[str, tuple[str, str, Document]] = {
+    "cluster": ("Name of the cluster; `default` is there from the start.", "default", _LABEL),
+    "namespace": ("Name of the namespace.", "shop", _LABEL),
+    "name": ("Name of the object.", "web-0", {"minLength": 1}),
 }
 
 _TAGS = {
@@ -66,11 +73,20 @@ _WARNING = "Warning"
 _HEADERS = {
     "Moorage-Revision": {
         "description": "The cluster's revision that the answer was made from.",
-        "schema": {"type": "integer"},
+        "schema": {"type": "integer", "minimum": 0},
     },
     "ETag": {
         "description": "Changes whenever what was answered changes; for `If-Match`.",
+        "schema": {"type": "string", "pattern": '^(W/)?"[!-~]*"$'},
+    },
+    "Retry-After": {
+        "description": "After how many seconds it is worth asking again.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
+    "WWW-Authenticate": {
+        "description": "How callers prove who they are.",
         "schema": {"type": "string"},
+        "example": "Bearer",
     },
     _WARNING: {
         "description": 'Fields that are passed over, as Kubernetes tells of them: `299 - "…"`, separated by '
@@ -91,6 +107,7 @@ def build_document(handlers: Iterable[HTTPRouteHandler]) -> Document:
             methods = paths.setdefault(re.sub(r":\w+}", "}", path), {})
             for method in sorted(handler.http_methods):
                 methods[method.lower()] = _operation(operation, path)
+    links = link_operations(paths)
     return {
         "openapi": "3.1.0",
         "info": _INFO,
@@ -98,7 +115,7 @@ def build_document(handlers: Iterable[HTTPRouteHandler]) -> Document:
         "security": [{}, {"bearer": []}],
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "paths": dict(sorted(paths.items())),
-        "components": _components(operations),
+        "components": {**_components(operations), "links": links},
     }
 
 
@@ -110,12 +127,16 @@ def _operation_of(handler: HTTPRouteHandler) -> Operation:
 
 def _operation(operation: Operation, path: str) -> Document:
     names = re.findall(r"{(\w+)", path)
-    parameters = [*map(_path_parameter, names), *map(_parameter, operation.parameters)]
+    of_object = "cluster" in names
+    parameters = [
+        *(_path_parameter(name, of_object=of_object) for name in names),
+        *map(_parameter, operation.parameters),
+    ]
     written: Document = {
         "operationId": operation.id,
         "tags": [operation.tag],
         "summary": operation.summary,
-        "responses": _responses(operation, in_cluster="cluster" in names),
+        "responses": _responses(operation, in_cluster=of_object),
     }
     if isinstance(operation.access, Public):
         written["security"] = []
@@ -129,14 +150,14 @@ def _operation(operation: Operation, path: str) -> Document:
     return written
 
 
-def _path_parameter(name: str) -> Document:
-    description, example = _PATH_PARAMETERS[name]
+def _path_parameter(name: str, *, of_object: bool) -> Document:
+    description, example, form = _PATH_PARAMETERS[name]
     return {
         "name": name,
         "in": "path",
         "required": True,
         "description": description,
-        "schema": {"type": "string"},
+        "schema": {"type": "string", **(_SUBDOMAIN if of_object and name == "name" else form)},
         "example": example,
     }
 
@@ -153,33 +174,42 @@ def _parameter(parameter: Parameter) -> Document:
 
 
 def _content(body: Body) -> Document:
-    """A body's description and content; only JSON media types show its example, which is JSON."""
+    """A body's description and content; each media type shows the example that is of its own form."""
     content: dict[str, Document] = {}
     for media_type, type_ in body.types.items():
         content[media_type] = {"schema": reference_to(type_)}
-        if body.example is not None and media_type.endswith("json") and type_ is not str:
-            content[media_type]["example"] = body.example
-    return {"description": body.description, "content": content}
+        example = body.examples.get(media_type, body.example)
+        is_text = content[media_type]["schema"].get("type") == "string"
+        if example is not None and isinstance(example, str) == is_text:
+            content[media_type]["example"] = example
+    return {"description": body.description, **({"content": content} if content else {})}
 
 
 def _responses(operation: Operation, *, in_cluster: bool) -> Document:
     responses: dict[str, Document] = {}
     for status, body in operation.answers.items():
-        responses[str(status)] = _content(body)
         headers = [*_OF_CLUSTERS] if in_cluster else ["ETag"] if operation.tagged else []
         if operation.warns:
             headers.append(_WARNING)
-        if headers:
-            responses[str(status)]["headers"] = {
-                name: {"$ref": f"#/components/headers/{name}"} for name in headers
-            }
+        responses[str(status)] = {**_content(body), **_references("headers", headers)}
+    for status, codes in _by_status(_codes(operation, in_cluster=in_cluster)).items():
+        responses[str(status)] = _problem_response(codes, in_cluster=in_cluster)
+    return dict(sorted(responses.items()))
+
+
+def _codes(operation: Operation, *, in_cluster: bool) -> set[str]:
+    """The codes of all problems that an operation can answer."""
     codes = {*_EVERYWHERE, *operation.problems}
     codes |= set() if isinstance(operation.access, Public) else _GUARDED
     codes |= set(_WITH_BODY) if operation.request is not None else set()
-    codes |= set(_IN_A_CLUSTER) if in_cluster else set()
-    for status, of_status in _by_status(codes).items():
-        responses[str(status)] = _problem_response(of_status)
-    return dict(sorted(responses.items()))
+    return codes | (set(_IN_A_CLUSTER) if in_cluster else set())
+
+
+def _references(section: str, names: Sequence[str]) -> Document:
+    """A field with components by name; none if there are no names."""
+    if not names:
+        return {}
+    return {section: {name: {"$ref": f"#/components/{section}/{name}"} for name in names}}
 
 
 def _by_status(codes: Iterable[str]) -> Mapping[int, Sequence[str]]:
@@ -189,10 +219,19 @@ def _by_status(codes: Iterable[str]) -> Mapping[int, Sequence[str]]:
     return grouped
 
 
-def _problem_response(codes: Sequence[str]) -> Document:
+def _problem_response(codes: Sequence[str], *, in_cluster: bool) -> Document:
     titles = "; ".join(f"`{code}`: {PROBLEMS[code].title}" for code in codes)
-    schema = {"$ref": "#/components/schemas/Problem"}
-    return {"description": f"{titles}.", "content": {PROBLEM_JSON: {"schema": schema}}}
+    headers = sorted({header for code in codes for header in headers_of(code)})
+    headers += ["Moorage-Revision"] if in_cluster else []
+    content = {
+        "schema": {"$ref": "#/components/schemas/Problem"},
+        **_references("examples", codes),
+    }
+    return {
+        "description": f"{titles}.",
+        **_references("headers", headers),
+        "content": {PROBLEM_JSON: content},
+    }
 
 
 def _components(operations: Sequence[Operation]) -> Document:
@@ -203,9 +242,16 @@ def _components(operations: Sequence[Operation]) -> Document:
         if body is not None
         for type_ in body.types.values()
     ]
+    schemas = schemas_of(
+        [*types, PriorityClass, Explanation, Summary, Problem, *WATCH_TYPES], MANIFESTS
+    )
     return {
-        "schemas": schemas_of([*types, PriorityClass, Explanation, Summary, Problem]),
+        "schemas": dict(sorted({**schemas, **UNIONS, "WatchEvent": WATCH_EVENT}.items())),
         "headers": _HEADERS,
+        "examples": {
+            code: {"summary": PROBLEMS[code].title, "value": example_of(code)}
+            for code in _told(operations)
+        },
         "securitySchemes": {
             "bearer": {
                 "type": "http",
@@ -214,3 +260,8 @@ def _components(operations: Sequence[Operation]) -> Document:
             }
         },
     }
+
+
+def _told(operations: Sequence[Operation]) -> Sequence[str]:
+    """The codes of the problems that some operation can answer."""
+    return sorted({code for each in operations for code in _codes(each, in_cluster=True)})

@@ -13,8 +13,10 @@ from service.api.openapi.operations import (
     MERGE_PATCH,
     STRATEGIC_MERGE_PATCH,
     Body,
+    EntityTags,
     Operation,
     Parameter,
+    WholeNumber,
 )
 from service.api.problems import Problem
 from service.model.principals import Verb
@@ -105,32 +107,35 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
 MIN_REVISION = Parameter(
     name="minRevision",
-    type=int,
+    type=WholeNumber,
     description="Wait until the cluster has reached this revision; only for revisions learned "
     "elsewhere, for a read always shows every change acknowledged before.",
 )
 IF_MATCH = Parameter(
     name="If-Match",
     place="header",
+    type=EntityTags,
     description="Only if the object's ETag is still one of these.",
     example='"1042"',
 )
 IF_NONE_MATCH = Parameter(
     name="If-None-Match",
     place="header",
+    type=EntityTags,
     description="`*`: only if there is no such object, so that it is created and not replaced.",
     example="*",
 )
 _IF_NONE_MATCH = Parameter(
     name="If-None-Match",
     place="header",
+    type=EntityTags,
     description="Answer 304 if the ETag is still one of these.",
     example='"1042"',
 )
 LIMIT_AND_CONTINUE = (
     Parameter(
         name="limit",
-        type=int,
+        type=WholeNumber,
         description="How many objects a page holds at most, fewer if they are large; all if absent.",
     ),
     Parameter(name="continue", description="The `metadata.continue` of the page before."),
@@ -205,7 +210,18 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
             *resource.list_parameters,
             *(() if resource.computed else (_IF_NONE_MATCH,)),
         ),
-        answers={200: Body(types={JSON: resource.list_type}, description="The list.")}
+        answers={
+            200: Body(
+                types={JSON: resource.list_type},
+                description="The list.",
+                example={
+                    "apiVersion": "v1",
+                    "kind": f"{resource.kind}List",
+                    "metadata": {"resourceVersion": "1042"},
+                    "items": [resource.example],
+                },
+            )
+        }
         | ({} if resource.computed else {304: Body(types={}, description="Unchanged.")}),
         problems=("RevisionNotReached",),
     )
@@ -264,6 +280,7 @@ def patch_operation(resource: Resource) -> Operation:
         STRATEGIC_MERGE_PATCH: wire.StrategicMergePatch,
         JSON: wire.MergePatch,
         MERGE_PATCH: wire.MergePatch,
+        JSON_PATCH: list[wire.JsonPatchOperation],
     }
     return Operation(
         id=f"patch{resource.kind}",
@@ -274,15 +291,16 @@ def patch_operation(resource: Resource) -> Operation:
         summary=f"Change fields of a {resource.kind}",
         description=_with_facts(
             resource,
-            "The Content-Type says which kind of patch it is; `application/json` is a merge patch. A JSON patch "
-            "(RFC 6902) is taken as `application/json-patch+json`.",
+            "The Content-Type says which kind of patch it is; `application/json` is a merge patch.",
         ),
         parameters=(IF_MATCH,),
         request=Body(
             types=types,
             description="The patch.",
             example={"metadata": {"labels": {"tier": "front", "old": None}}},
-            also=(JSON_PATCH,),
+            examples={
+                JSON_PATCH: [{"op": "add", "path": "/metadata/labels/tier", "value": "front"}]
+            },
         ),
         answers={200: _one(resource, "The object as changed.")},
         problems=_WRITE_PROBLEMS,
@@ -310,6 +328,7 @@ def delete_operation(resource: Resource) -> Operation:
         request=Body(
             types={JSON: wire.DeleteOptions},
             description="Preconditions; may be absent.",
+            example={"preconditions": {"resourceVersion": "1042"}},
             required=False,
         ),
         answers={200: _one(resource, "The object as it was.")},

@@ -5,7 +5,7 @@ parameters), and the OpenAPI document is written from it. So the two cannot drif
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -16,6 +16,14 @@ NDJSON = "application/x-ndjson"
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+WholeNumber = Annotated[int, msgspec.Meta(ge=0, lt=10**18)]
+"""What a number in a query or a header has to be."""
+
+EntityTags = Annotated[
+    str, msgspec.Meta(pattern=r'^\s*(\*|(W/)?"[!#-~]*"(\s*,\s*(W/)?"[!#-~]*")*)\s*$')
+]
+"""What If-Match and If-None-Match have to be: `*`, or quoted tags."""
 
 BodyLimit = Literal["body", "placements", "simulations", "apply"]
 """The first part of the setting `…_bytes_max` that bounds an operation's body."""
@@ -38,12 +46,10 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     types: Mapping[str, Any]
     description: str
     example: Any = None
+    """Shown in each media type that has JSON, and for text where it is text."""
+    examples: Mapping[str, Any] = {}
+    """Other examples, of single media types."""
     required: bool = True
-    also: Sequence[str] = ()
-    """Media types that are accepted, too, but that the document names only in its descriptions.
-
-    Generators of clients that choose the Content-Type by the body's class fail on a list of types.
-    """
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):

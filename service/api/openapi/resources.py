@@ -62,6 +62,19 @@ POD_EXAMPLE = {
     },
 }
 
+EXPLANATION_EXAMPLE = {
+    "prefilter": None,
+    "filters": {"InterPodAffinity": {"node-1": ["node(s) didn't match pod anti-affinity rules"]}},
+    "unresolvable": {},
+    "feasible": ["node-7"],
+    "scores": {"NodeAffinity": {"node-7": 100}, "NodeResourcesFit": {"node-7": 1}},
+    "scoreSkipped": ["PodTopologySpread"],
+    "total": {"node-7": 201},
+    "best": ["node-7"],
+    "message": None,
+    "semantics": "Kubernetes",
+}
+
 PODS = Resource(
     kind="Pod",
     plural="pods",

@@ -1,19 +1,21 @@
 """Makes the JSON schemas of the API's types, with a description of each field.
 
-The description is that of the field's type, or the docstring below the field in the code.
+The description is that of the field's type, or the docstring below the field in the code. It also
+tells the field's default: as the keyword `default`, generators of TypeScript would take it for a
+promise that the field is always there, and ask for it in requests.
 """
 
 import ast
 import inspect
+import json
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import combinations
 from typing import Any
 
 import msgspec
-
-from service.model.objects import Partial
 
 Document = dict[str, Any]
 
@@ -39,17 +41,52 @@ _SHAPES: Mapping[str, Document] = {
 """Schemas of fields whose type is not declared, because a lower layer fills in one of several types."""
 
 
+def _exactly_one(*names: str) -> Document:
+    """The rule that an object has exactly one of these properties.
+
+    A `oneOf` would say it more simply, but generators of clients make a class for each of its
+    parts, and lose the properties. What stands in `not` is left to validators by all of them.
+    """
+    present = [_having(name) for name in names]
+    pairs = [_having(*pair) for pair in combinations(names, 2)]
+    return {"not": {"anyOf": [*pairs, {"not": {"anyOf": present}}]}}
+
+
+def _having(*names: str) -> Document:
+    return {"properties": {name: {} for name in names}, "required": [*names]}
+
+
+_RULES: Mapping[str, Document] = {
+    "PlacementRequest": {
+        **_exactly_one("pods", "podRefs", "template"),
+        "dependentRequired": {"template": ["replicas"], "replicas": ["template"]},
+    },
+    "SimulationRequest": _exactly_one("pod", "place"),
+}
+"""What schemas say across several fields, by the name of their type."""
+
+
 def reference_to(type_: Any) -> Document:
     """The schema of one type, which refers to the schemas of the structs in it."""
     (schema,), _ = _generated([type_])
-    return unwrapped(schema)
+    return _typed(unwrapped(schema))
 
 
-def schemas_of(types: Sequence[Any]) -> Document:
-    """The schemas of these types and of all structs in them, ordered by name."""
+def schemas_of(types: Sequence[Any], manifests: Sequence[type[msgspec.Struct]] = ()) -> Document:
+    """The schemas of these types and of all structs in them, ordered by name.
+
+    What the structs in `manifests` hold beside their declared fields is kept and returned, so they
+    say that they may have other properties: a generated client then keeps these, too. Structs that
+    refuse unknown fields say that they have no others. The schema of an answer says neither, since
+    later versions may add fields that a client need not know.
+    """
     _, schemas = _generated(types)
     classes = {cls.__name__: cls for cls in structs_in(types)}
-    return {name: _described(classes[name], schemas[name]) for name in sorted(schemas)}
+    kept = set(structs_in(manifests))
+    return {
+        name: _described(classes[name], schemas[name], is_manifest=classes[name] in kept)
+        for name in sorted(schemas)
+    }
 
 
 def _generated(types: Sequence[Any]) -> tuple[tuple[Document, ...], Document]:
@@ -76,16 +113,26 @@ def unwrapped(schema: Document) -> Document:
 
 def _without_empty_defaults(value: Any) -> Any:
     if isinstance(value, dict):
-        return unwrapped(value)
+        return _typed(unwrapped(value))
     if isinstance(value, list):
         return [_without_empty_defaults(item) for item in value]
     return value
 
 
-def _described(cls: type[msgspec.Struct], schema: Document) -> Document:
+def _typed(schema: Document) -> Document:
+    """The schema with what msgspec leaves out: that words are strings, and objects may have any field."""
+    words = schema.get("enum")
+    if isinstance(words, list) and all(isinstance(word, str) for word in words):
+        return {"type": "string", **schema}
+    if schema.get("type") == "object" and not {"properties", "additionalProperties"} & {*schema}:
+        return {**schema, "additionalProperties": True}
+    return schema
+
+
+def _described(cls: type[msgspec.Struct], schema: Document, *, is_manifest: bool) -> Document:
     schema = unwrapped(schema)
     schema.pop("title", None)
-    if issubclass(cls, Partial):
+    if is_manifest and not cls.__struct_config__.forbid_unknown_fields:
         schema["additionalProperties"] = True
     texts = _field_docstrings(cls)
     for field in msgspec.structs.fields(cls):
@@ -94,7 +141,17 @@ def _described(cls: type[msgspec.Struct], schema: Document) -> Document:
         text = texts.get(field.name) or _OF_EVERY_OBJECT.get(field.encode_name)
         if text and "description" not in described:
             described["description"] = text
-    return schema
+        _tell_default(described)
+    return schema | _RULES.get(cls.__name__, {})
+
+
+def _tell_default(described: Document) -> None:
+    """Move the default of a field into its description."""
+    if "default" in described:
+        default = json.dumps(described.pop("default"))
+        described["description"] = (
+            f"{described.get('description', '')} Default: `{default}`.".strip()
+        )
 
 
 @cache

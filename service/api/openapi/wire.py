@@ -87,7 +87,7 @@ class Pod(Written, frozen=True, kw_only=True):
     metadata: ObjectMeta
     api_version: str = "v1"
     kind: Literal["Pod"] = "Pod"
-    spec: PodSpec | None = None
+    spec: PodSpec
     """What the pod needs, and where it may go."""
     status: PodStatus | None = None
     """What is known of the pod's life."""
@@ -367,21 +367,39 @@ _OPEN = "Fields that scheduling does not read are kept and returned as they are.
 KEPT_TYPES = {kind: _kept_type(declared) for kind, declared in KEPT_KINDS.items()}
 KEPT_LISTS = {kind: _kept_list(declared) for kind, declared in KEPT_KINDS.items()}
 
-_STORED = ("Node", "Namespace", "Pod", "ResourceQuota", "PodGroup", *KEPT_KINDS)
+STORED_KINDS = ("Node", "Namespace", "Pod", "ResourceQuota", "PodGroup", *KEPT_KINDS)
 
 
-def _any_of(*kinds: str) -> msgspec.Meta:
-    references = [{"$ref": f"#/components/schemas/{kind}"} for kind in kinds]
-    return msgspec.Meta(extra_json_schema={"anyOf": references})
+def _any_of(description: str, *kinds: str) -> dict[str, Any]:
+    """A union of schemas that are named after their kinds.
+
+    It is an `anyOf`, because generators of TypeScript would ask for `kind` in every manifest if it
+    told the schemas of a `oneOf` apart.
+    """
+    return {
+        "description": description,
+        "anyOf": [{"$ref": f"#/components/schemas/{kind}"} for kind in kinds],
+        "required": ["kind"],
+        "discriminator": {"propertyName": "kind"},
+    }
 
 
-AnyObject = Annotated[Any, _any_of(*_STORED)]
-"""One of several kinds; msgspec has no untagged unions of structs."""
+def _named(union: str) -> msgspec.Meta:
+    return msgspec.Meta(extra_json_schema={"$ref": f"#/components/schemas/{union}"})
 
-AnyKept = Annotated[Any, _any_of(*KEPT_KINDS)]
+
+UNIONS = {
+    "ApplicableObject": _any_of(
+        "One of the kinds that `apply` takes.", *STORED_KINDS, "PriorityClass"
+    ),
+    "RuleObject": _any_of("One of the kinds that are kept for rules.", *KEPT_KINDS),
+}
+"""Schemas of which msgspec has no types, since it has no untagged unions of structs."""
+
+AnyKept = Annotated[Any, _named("RuleObject")]
 """One of the kinds that are kept for rules."""
 
-Applicable = Annotated[Any, _any_of(*_STORED, "PriorityClass")]
+Applicable = Annotated[Any, _named("ApplicableObject")]
 """What `apply` takes."""
 
 
@@ -392,16 +410,6 @@ class ObjectList(Value, frozen=True, kw_only=True):
     api_version: str = "v1"
     kind: Literal["List"] = "List"
     metadata: ListMeta | None = None
-
-
-class WatchEvent(Value, frozen=True, kw_only=True):
-    """The `data` of one event of a watch. That of an ERROR event is a Problem instead."""
-
-    kind: str
-    """Kind of the object; `Cluster` for the configuration, `Bookmark` in bookmarks."""
-    object: AnyObject
-    """The object as of this revision; of a deleted one the last state. A bookmark's has only
-    `metadata.resourceVersion`; a Cluster has `config`."""
 
 
 class ClusterCounts(Value, frozen=True, kw_only=True):
@@ -433,6 +441,8 @@ class ClusterList(Value, frozen=True, kw_only=True):
 
     items: list[Cluster]
     """The clusters."""
+    kind: Literal["ClusterList"] = "ClusterList"
+    """What this is."""
 
 
 class AuditPlace(Value, frozen=True, kw_only=True):
@@ -453,14 +463,25 @@ class AuditList(Value, frozen=True, kw_only=True):
     """What this is."""
 
 
-class ClusterSettings(Value, frozen=True, kw_only=True):
+class _ClusterShown(Strict, frozen=True, kw_only=True):
+    """What GET of a cluster shows beside its settings, so that its answer can be sent back."""
+
+    name: str | msgspec.UnsetType = msgspec.UNSET
+    """Ignored: the name is in the path."""
+    revision: int | msgspec.UnsetType = msgspec.UNSET
+    """Ignored, as in what GET shows."""
+    counts: dict[str, int] | msgspec.UnsetType = msgspec.UNSET
+    """Ignored, as in what GET shows."""
+
+
+class ClusterSettings(_ClusterShown, frozen=True, kw_only=True):
     """What PUT of a cluster takes."""
 
     config: ClusterConfig
     """All its settings; one that is left out has its default."""
 
 
-class ClusterPatch(Value, frozen=True, kw_only=True):
+class ClusterPatch(_ClusterShown, frozen=True, kw_only=True):
     """What PATCH of a cluster takes."""
 
     config: dict[str, Any]
@@ -529,6 +550,8 @@ class PrincipalList(Value, frozen=True, kw_only=True):
 
     items: list[Principal]
     """The principals."""
+    kind: str = "PrincipalList"
+    """What this is."""
 
 
 class GroupList(Value, frozen=True, kw_only=True):
@@ -536,6 +559,8 @@ class GroupList(Value, frozen=True, kw_only=True):
 
     items: list[Group]
     """The groups."""
+    kind: str = "GroupList"
+    """What this is."""
 
 
 class TokenSettings(Strict, frozen=True, kw_only=True):
@@ -565,6 +590,9 @@ class Caller(Value, frozen=True, kw_only=True):
     """Groups that the identity provider says it is in."""
 
 
+JsonPointer = Annotated[str, msgspec.Meta(pattern=r"^(/([^~/]|~[01])*)*$")]
+
+
 class MergePatch(Value, frozen=True, kw_only=True):
     """The fields to change, in the object's own shape; null removes one (RFC 7396)."""
 
@@ -578,9 +606,9 @@ class JsonPatchOperation(Value, frozen=True, kw_only=True):
 
     op: Literal["add", "remove", "replace", "move", "copy", "test"]
     """What to do."""
-    path: str
+    path: JsonPointer
     """JSON pointer to the value that changes."""
-    from_: str | None = msgspec.field(default=None, name="from")
+    from_: JsonPointer | None = msgspec.field(default=None, name="from")
     """JSON pointer to the value that `move` and `copy` take."""
     value: Any = None
     """The value that `add`, `replace` and `test` use."""
@@ -622,13 +650,6 @@ class StatusReports(Value, frozen=True, kw_only=True):
 
     items: list[StatusReport]
     """One for each pod; for one pod there may be several, which count in their order."""
-
-
-class Eviction(Value, frozen=True, kw_only=True):
-    """A Kubernetes policy/v1 Eviction; which pod is meant is in the path."""
-
-    delete_options: DeleteOptions | None = None
-    """Options of the eviction, of which only preconditions on the pod are read."""
 
 
 class LeaseMeta(Value, frozen=True, kw_only=True):
@@ -682,17 +703,8 @@ class NodeReportResult(Value, frozen=True, kw_only=True):
     """Names that no node of the cluster has."""
 
 
-class BindingTarget(Value, frozen=True, kw_only=True):
-    """The node to bind to."""
-
-    kind: Literal["Node"] | None = None
-    """Kind of the target, which can only be a node."""
-    name: str
-    """Name of the node."""
-
-
-class BindingMeta(Value, frozen=True, kw_only=True):
-    """Identity of the pod to bind."""
+class PodIdentity(Value, frozen=True, kw_only=True):
+    """Which pod is meant; all other metadata is ignored."""
 
     name: str | None = None
     """The pod's name; it has to be that of the path."""
@@ -702,18 +714,54 @@ class BindingMeta(Value, frozen=True, kw_only=True):
     """The pod's `metadata.uid`; if it is another one by now, the pod is not bound."""
 
 
-class Binding(Value, frozen=True, kw_only=True):
+class Eviction(Strict, frozen=True, kw_only=True):
+    """A Kubernetes policy/v1 Eviction; which pod is meant is in the path."""
+
+    api_version: Literal["policy/v1", "policy/v1beta1"] | None = None
+    """As Kubernetes has it."""
+    kind: Literal["Eviction"] | None = None
+    """As Kubernetes has it."""
+    metadata: PodIdentity | None = None
+    """The pod; `uid` is not read here."""
+    delete_options: DeleteOptions | None = None
+    """Options of the eviction, of which only preconditions on the pod are read."""
+
+
+class BindingTarget(Strict, frozen=True, kw_only=True):
+    """The node to bind to."""
+
+    api_version: Literal["v1"] | None = None
+    """As Kubernetes has it."""
+    kind: Literal["Node"] | None = None
+    """Kind of the target, which can only be a node."""
+    name: str
+    """Name of the node."""
+    namespace: Any = None
+    """Ignored."""
+    uid: Any = None
+    """Ignored."""
+    resource_version: Any = None
+    """Ignored."""
+    field_path: Any = None
+    """Ignored."""
+
+
+class Binding(Strict, frozen=True, kw_only=True):
     """A Kubernetes Binding, with `force`."""
 
+    api_version: Literal["v1"] | None = None
+    """As Kubernetes has it."""
+    kind: Literal["Binding"] | None = None
+    """As Kubernetes has it."""
     target: BindingTarget
     """Where the pod goes."""
-    metadata: BindingMeta | None = None
+    metadata: PodIdentity | None = None
     """Which pod is meant."""
     force: bool | None = False
     """Whether to bind the pod even if a filter refuses the node."""
 
 
-class BindingSeen(Value, frozen=True, kw_only=True):
+class BindingSeen(Strict, frozen=True, kw_only=True):
     """The binding of a pod as a node saw it."""
 
     uid: str
@@ -739,16 +787,16 @@ class BindingConfirmed(Value, frozen=True, kw_only=True):
     """The node that the pod is bound to."""
 
 
-class PlacementRequest(Value, frozen=True, kw_only=True):
+class PlacementRequest(Strict, frozen=True, kw_only=True):
     """What to place: exactly one of `pods`, `podRefs`, or `template` with `replicas`."""
 
-    pods: list[Pod] | None = None
+    pods: list[Pod] | msgspec.UnsetType = msgspec.UNSET
     """Manifests; stored if they are new. Their `nodeName` is a wish, not a fact."""
-    pod_refs: list[PodRef] | None = None
+    pod_refs: list[PodRef] | msgspec.UnsetType = msgspec.UNSET
     """Pods that are stored already."""
-    template: PodTemplate | None = None
+    template: PodTemplate | msgspec.UnsetType = msgspec.UNSET
     """What the replicas have in common; they are named `<name>-0`, `<name>-1`, …"""
-    replicas: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = None
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | msgspec.UnsetType = msgspec.UNSET
     """How many pods of the template: at most as many as the server takes in one request."""
     policy: Policy = "BestEffort"
     """AllOrNothing places all of them in one commit, or none."""
@@ -767,7 +815,7 @@ class PlacementRequest(Value, frozen=True, kw_only=True):
     nodes because of which a rule of anti-affinity or a hard spread constraint refuses the node."""
 
 
-class SimulationRequest(Value, frozen=True, kw_only=True):
+class SimulationRequest(Strict, frozen=True, kw_only=True):
     """A cluster written out, and the pods to place in it: exactly one of `pod` and `place`."""
 
     config: ClusterConfig | None = None
@@ -780,9 +828,9 @@ class SimulationRequest(Value, frozen=True, kw_only=True):
     """What rules read besides, such as services; each has its own `apiVersion` and `kind`."""
     pods: list[Pod] | None = None
     """What is there already; those without `nodeName` are pending and not tried."""
-    pod: Pod | None = None
+    pod: Pod | msgspec.UnsetType = msgspec.UNSET
     """The one pod to place."""
-    place: list[Pod] | None = None
+    place: list[Pod] | msgspec.UnsetType = msgspec.UNSET
     """The pods to place in order, each seeing those before it."""
     policy: Policy = "BestEffort"
     """AllOrNothing places all of `place`, or none."""
@@ -799,3 +847,23 @@ class Readiness(Value, frozen=True, kw_only=True):
 
     status: Literal["ok"]
     """Always `ok`; a process that cannot serve answers 503 instead."""
+
+
+MANIFESTS: tuple[type[msgspec.Struct], ...] = (
+    NodeList,
+    NamespaceList,
+    PodList,
+    ResourceQuotaList,
+    PodGroupList,
+    EventList,
+    *KEPT_LISTS.values(),
+    ObjectList,
+    PriorityClass,
+    PodTemplate,
+    MergePatch,
+    StrategicMergePatch,
+    JsonPatchOperation,
+    DeleteOptions,
+    PodIdentity,
+)
+"""Types of Kubernetes' own objects: what they hold beside the declared fields is kept, or allowed and ignored."""

@@ -1,0 +1,48 @@
+"""An example of each problem document."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from service.api.problems import PROBLEMS, FieldProblem, Problem
+
+_PLACEMENTS = "/v1/clusters/default/placements"
+_BINDING = "/v1/clusters/default/namespaces/shop/pods/web-0/binding"
+_UNFIT = "node(s) didn't match pod anti-affinity rules"
+
+_ERRORS: Mapping[str, Sequence[FieldProblem]] = {
+    "InvalidManifest": [
+        FieldProblem(
+            field="pods[0].spec.affinity.podAntiAffinity."
+            "requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey",
+            message="is required",
+        )
+    ],
+    "MalformedRequest": [
+        FieldProblem(field="limit", message="has to be an integer of at least 0", value="ten")
+    ],
+    "BindingViolated": [
+        FieldProblem(
+            field="spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]",
+            message=f"{_UNFIT} (in conflict with shop/db-0)",
+        )
+    ],
+}
+"""The fields that are wrong, for problems that name fields."""
+
+
+def example_of(code: str) -> object:
+    """The example of one problem, as decoded JSON."""
+    kind = PROBLEMS[code]
+    is_binding = code.startswith("Binding")
+    problem = Problem(
+        type=f"/errors/{code}",
+        code=code,
+        title=kind.title,
+        status=kind.status,
+        detail=f"{kind.meaning.partition('. ')[0].removesuffix('.')}.",
+        instance=_BINDING if is_binding else _PLACEMENTS,
+        errors=[*_ERRORS[code]] if code in _ERRORS else None,
+        reasons={"InterPodAffinity": [_UNFIT]} if code == "BindingRefused" else None,
+    )
+    return msgspec.to_builtins(problem)

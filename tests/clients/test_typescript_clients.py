@@ -1,0 +1,40 @@
+"""Clients in TypeScript are generated, checked, and do what an orchestrator does; nothing is lost."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.clients import tools
+
+pytestmark = pytest.mark.clients
+
+
+def test_openapi_typescript(folder: Path, url: str) -> None:
+    script = folder / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
+    output = "generated/openapi_typescript.ts"
+    tools.run([tools.node(), script, "openapi.json", "-o", output], folder)
+    _check_and_run("openapi_typescript", folder, url)
+
+
+def test_hey_api(folder: Path, url: str) -> None:
+    config = {
+        "input": "openapi.json",
+        "output": {"path": "generated/hey_api", "module": {"extension": ".js"}},
+    }
+    (folder / "config.mjs").write_text(f"export default {json.dumps(config)};")
+    script = folder / "node_modules" / "@hey-api" / "openapi-ts" / "bin" / "run.js"
+    tools.run([tools.node(), script, "-f", "config.mjs"], folder)
+    _check_and_run("hey_api", folder, url)
+
+
+def _check_and_run(scenario: str, folder: Path, url: str) -> None:
+    shutil.copy(tools.HERE / "scenarios" / f"{scenario}.ts", folder)
+    shutil.copy(tools.HERE / "node" / "tsconfig.json", folder)
+    (folder / "package.json").write_text('{"type": "module"}')
+    compiler = folder / "node_modules" / "typescript" / "bin" / "tsc"
+    tools.run([tools.node(), compiler, "-p", "tsconfig.json"], folder)
+    command = [tools.node(), f"built/{scenario}.js", tools.HERE / "manifests.json"]
+    cluster = scenario.replace("_", "-")
+    tools.run(command, folder, MOORAGE_URL=url, MOORAGE_TOKEN=tools.TOKEN, CLUSTER=cluster)
