@@ -15,9 +15,10 @@ import yaml
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.text import Text
 
 from service.cli.errors import CliError, Refused
+from service.cli.tables import Row, TableWriter, in_pieces
 
 PIPE_WIDTH = 10_000  # wide enough to wrap nothing, as a pipe has no edge
 
@@ -26,6 +27,7 @@ class Format(StrEnum):
     """The values of the option `-o`."""
 
     TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
     YAML = "yaml"
     NAME = "name"
@@ -43,7 +45,7 @@ class Output:
     @property
     def for_people(self) -> bool:
         """Whether people read the output, as tables and sentences."""
-        return self.format is Format.TABLE
+        return self.format in {Format.TABLE, Format.WIDE}
 
     def document(self, value: object) -> None:
         """Print a whole JSON value as JSON or YAML."""
@@ -54,14 +56,37 @@ class Output:
                 msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
             )
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    def table(self, columns: Sequence[str], rows: Iterable[Row], *, wraps: bool = True) -> None:
         """Print a table without lines, which is readable and easy to cut into fields."""
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            table.add_column(column.upper() if column.islower() else column, overflow="fold")
-        for row in rows:
-            table.add_row(*(escape(_cell(value)) for value in row))
-        self.console.print(table)
+        table = self.streamed(columns, wraps=wraps)
+        for piece in in_pieces(rows):
+            table.add(piece)
+        table.end()
+
+    def streamed(
+        self, columns: Sequence[str], *, wraps: bool = False, headed: bool = True
+    ) -> TableWriter:
+        """Begin a table whose rows are printed as they come in.
+
+        On a terminal its lines are no wider than the screen (with -o wide as wide as they are).
+        """
+        cut = sys.stdout.isatty() and self.format is not Format.WIDE
+        return TableWriter(
+            columns,
+            write=self._write,
+            head=self._head,
+            width=self.console.width if cut else None,
+            wraps=wraps,
+            headed=headed,
+        )
+
+    def _head(self, line: str) -> None:
+        self.console.print(Text(line, style="bold"), soft_wrap=True)
+
+    @staticmethod
+    def _write(lines: str) -> None:
+        sys.stdout.write(lines)
+        sys.stdout.flush()
 
     def line(self, text: str = "", style: str | None = None) -> None:
         """Print a line of the result."""
@@ -124,11 +149,3 @@ def _console(*, error: bool) -> Console:
     stream = sys.stderr if error else sys.stdout
     width = None if stream.isatty() else PIPE_WIDTH
     return Console(stderr=error, width=width)
-
-
-def _cell(value: object) -> str:
-    if value is None or value == "":
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.1f}"
-    return str(value)

@@ -1,5 +1,6 @@
 """Commands that only read: get, explain, violations, topology, status."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -41,6 +42,9 @@ def get(
     namespace: Namespace = None,
     selector: Selector = None,
     field_selector: FieldSelector = None,
+    no_headers: Annotated[
+        bool, typer.Option("--no-headers", help="Leave the headings out.")
+    ] = False,
 ) -> None:
     """Show objects in a table, or their manifests with -o json."""
     if kind.lower() in {"clusters", "cluster"}:
@@ -55,10 +59,10 @@ def get(
     filters = {"labelSelector": selector, "fieldSelector": field_selector}
     parts = ["namespaces", namespace] if namespace and resource.namespaced else []
     path = session.client.path(*parts, resource.plural)
-    items = [item for page in session.client.pages(path, filters) for item in page]
+    pages = session.client.pages(path, filters)
     if resource.order is not None:
-        items.sort(key=resource.order)
-    _print_items(session, resource, items)
+        pages = iter([sorted((item for page in pages for item in page), key=resource.order)])
+    _print_pages(session, resource, pages, headed=not no_headers)
 
 
 @connected
@@ -138,16 +142,24 @@ def _print_one(session: Session, resource: Resource, item: Item) -> None:
     if session.output.format in {Format.JSON, Format.YAML}:
         session.output.document(item)
     else:
-        _print_items(session, resource, [item])
+        _print_pages(session, resource, [[item]])
 
 
-def _print_items(session: Session, resource: Resource, items: list[Any]) -> None:
+def _print_pages(
+    session: Session, resource: Resource, pages: Iterable[list[Any]], *, headed: bool = True
+) -> None:
+    """Print the objects of a list; tables and names as the pages come in."""
     if session.output.format is Format.NAME:
-        for item in items:
-            session.output.line(identity(item))
+        for page in pages:
+            for item in page:
+                session.output.line(identity(item))
     elif session.output.for_people:
-        session.output.table(resource.columns, map(resource.row, items))
+        table = session.output.streamed(resource.columns, headed=headed)
+        for page in pages:
+            table.add(map(resource.row, page))
+        table.end()
     else:
+        items = [item for page in pages for item in page]
         session.output.document({"apiVersion": "v1", "kind": "List", "items": items})
 
 
