@@ -147,10 +147,14 @@ class Client:
 
     def pages(self, path: str, params: Params | None = None) -> Iterator[list[Any]]:
         """Yield the items of a list, page by page, in the server's order."""
+        return (page["items"] for page in self.whole_pages(path, params))
+
+    def whole_pages(self, path: str, params: Params | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the pages of a list as they are, with the revision in each one's metadata."""
         token: str | None = None
         while True:
             page = self.get(path, {"limit": PAGE_SIZE, **(params or {}), "continue": token})
-            yield page["items"]
+            yield page
             token = page.get("metadata", {}).get("continue")
             if not token:
                 return

@@ -9,7 +9,7 @@ import typer
 
 from service.cli.client import Client
 from service.cli.errors import WrongUsage
-from service.cli.output import Format, Output
+from service.cli.output import FORMATS, Format, Output
 from service.settings import InvalidSettings, read_secret
 
 P = ParamSpec("P")
@@ -46,30 +46,34 @@ Token = Annotated[
     ),
 ]
 Timeout = Annotated[float, typer.Option("--timeout", help="Seconds to wait for one answer.")]
-OutputFormat = Annotated[Format, typer.Option("--output", "-o", help="Format of what is printed.")]
+OutputFormat = Annotated[
+    str, typer.Option("--output", "-o", metavar="FORMAT", help=f"One of {FORMATS}.")
+]
 
 _SHARED = {
     "url": (Url, URL_DEFAULT),
     "cluster": (Cluster, "default"),
     "token": (Token, None),
     "timeout": (Timeout, 60.0),
-    "output": (OutputFormat, Format.TABLE),
+    "output": (OutputFormat, Format.TABLE.value),
 }
 
 
 class Session:
     """The client and the output of one command, made from the shared options."""
 
-    def __init__(self, client: Client, output: Output) -> None:
+    def __init__(self, client: Client, output: Output, namespace: str | None = None) -> None:
         self.client = client
         self.output = output
+        self.namespace = namespace
+        """The namespace where none is given; None: that depends on the command."""
 
 
 def open_session(
-    *, url: str, cluster: str, token: str | None, timeout: float, output: Format
+    *, url: str, cluster: str, token: str | None, timeout: float, output: str
 ) -> Session:
     """Make the session that the shared options describe."""
-    printed = Output(output)
+    printed = Output.in_format(output)
     client = Client(
         url, cluster=cluster, token=token, timeout_seconds=timeout, warn=printed.warning
     )

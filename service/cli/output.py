@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import yaml
@@ -17,7 +17,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from service.cli.errors import CliError, Refused
+from service.cli.columns import Columns
+from service.cli.errors import CliError, Refused, WrongUsage
+from service.cli.jsonpath import Template
 from service.cli.tables import Row, TableWriter, in_pieces
 
 PIPE_WIDTH = 10_000  # wide enough to wrap nothing, as a pipe has no edge
@@ -31,25 +33,61 @@ class Format(StrEnum):
     JSON = "json"
     YAML = "yaml"
     NAME = "name"
+    JSONPATH = "jsonpath"
+    CUSTOM_COLUMNS = "custom-columns"
+
+
+FORMATS = "table, wide, json, yaml, name, jsonpath=TEMPLATE, custom-columns=HEADING:PATH,…"
+WITH_TEMPLATE = frozenset({Format.JSONPATH, Format.CUSTOM_COLUMNS})
 
 
 class Output:
     """Prints results in one format."""
 
-    def __init__(self, chosen: Format = Format.TABLE) -> None:
+    def __init__(self, chosen: Format = Format.TABLE, template: str = "") -> None:
+        """Make an output; `template` is what comes after jsonpath= or custom-columns=.
+
+        Raises:
+            WrongUsage: the template is not valid.
+        """
         self.format = chosen
+        self._jsonpath = Template(template) if chosen is Format.JSONPATH else None
+        self._custom = Columns(template) if chosen is Format.CUSTOM_COLUMNS else None
         self.console = _console(error=False)
         self.notes = _console(error=True)
         self._warned: set[str] = set()
+
+    @property
+    def custom(self) -> Columns | None:
+        """The columns that were asked for instead of the usual ones."""
+        return self._custom
 
     @property
     def for_people(self) -> bool:
         """Whether people read the output, as tables and sentences."""
         return self.format in {Format.TABLE, Format.WIDE}
 
+    @classmethod
+    def in_format(cls, text: str) -> Self:
+        """Make the output that the option `-o` asks for, such as `json` or `jsonpath={.metadata}`.
+
+        Raises:
+            WrongUsage: there is no such format, or its template is not valid.
+        """
+        name, equals, template = text.partition("=")
+        chosen = next((each for each in Format if each == name), None)
+        if chosen is None or bool(equals) is not (chosen in WITH_TEMPLATE):
+            raise WrongUsage(f"-o {text}: the formats are {FORMATS}.")
+        return cls(chosen, template)
+
     def document(self, value: object) -> None:
-        """Print a whole JSON value as JSON or YAML."""
-        if self.format is Format.YAML:
+        """Print a whole JSON value as JSON or YAML, or what a template takes out of it."""
+        if self._jsonpath is not None:
+            self._write(self._jsonpath.fill(value))
+        elif self._custom is not None:
+            items = value.get("items", [value]) if isinstance(value, dict) else [value]
+            self.table(self._custom.headings, map(self._custom.row, items))
+        elif self.format is Format.YAML:
             sys.stdout.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
         else:
             sys.stdout.write(

@@ -19,7 +19,7 @@ from service.cli.explanations import (
     reasons_of_refusals,
 )
 from service.cli.options import Session, connected
-from service.cli.resources import find_resource, split_identity
+from service.cli.resources import find_resource, pod_identity, split_identity
 from service.cli.sources import read_objects
 
 LIST_OBJECTS_MAX = 10_000
@@ -144,7 +144,7 @@ def bind(
     ] = False,
 ) -> None:
     """Bind a pod to a named node, if all filters pass there."""
-    namespace, name = split_identity(pod, namespace)
+    namespace, name = pod_identity(pod, namespace)
     path = session.client.path("namespaces", namespace, "pods", name, "binding")
     answer = session.client.post_once(path, {"target": {"name": node}, "force": force})
     _done(session, answer, f"{namespace}/{name} bound to {node}")
@@ -158,7 +158,7 @@ def evict(
     namespace: Namespace = None,
 ) -> None:
     """Ask that a pod leave its node."""
-    namespace, name = split_identity(pod, namespace)
+    namespace, name = pod_identity(pod, namespace)
     path = session.client.path("namespaces", namespace, "pods", name, "eviction")
     _done(session, session.client.post_once(path, {}), f"{namespace}/{name} is being evicted")
 
@@ -236,7 +236,7 @@ def _applied(answer: dict[str, Any]) -> str:
 
 
 def _references(pods: Sequence[str]) -> list[dict[str, str]]:
-    pairs = (split_identity(pod, None) for pod in pods)
+    pairs = (pod_identity(pod, None) for pod in pods)
     return [{"namespace": namespace, "name": name} for namespace, name in pairs]
 
 

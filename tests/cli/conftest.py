@@ -78,7 +78,7 @@ def moorage(
     def open_session(
         *, url: str, cluster: str, token: str | None, timeout: float, output: Any
     ) -> Any:
-        printed = Output(output)
+        printed = Output.in_format(output)
         client = stub.client(cluster=cluster, token=token, warn=printed.warning)
         return options.Session(client, printed)
 
