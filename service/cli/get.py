@@ -50,7 +50,7 @@ FieldSelector = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class Selection:
     """What the options of a `get` ask for, beside the objects."""
 
     style: Style
@@ -110,7 +110,7 @@ def get(
         with_kinds=len(kinds) > 1,
         with_events=watch and output_watch_events,
     )
-    wish = Wish(
+    selection = Selection(
         style=style,
         selector=selector,
         field_selector=field_selector,
@@ -118,17 +118,17 @@ def get(
         ignores_missing=ignore_not_found,
     )
     if watch:
-        _watch(session, targets, wish)
+        _watch(session, targets, selection)
     else:
-        _Getting(session, wish).show(targets)
+        _Getting(session, selection).show(targets)
 
 
 class _Getting:
     """Gets objects and prints them; absent ones are told at the end."""
 
-    def __init__(self, session: Session, wish: Wish) -> None:
+    def __init__(self, session: Session, selection: Selection) -> None:
         self._session = session
-        self._wish = wish
+        self._selection = selection
         self._absent: list[Refused] = []
 
     def show(self, targets: Sequence[Target]) -> None:
@@ -138,11 +138,11 @@ class _Getting:
             Refused: the one object that was asked for is not there.
         """
         if any(target.name for target in targets) and (
-            self._wish.selector or self._wish.field_selector
+            self._selection.selector or self._selection.field_selector
         ):
             raise WrongUsage("A selector is for lists, not for objects by name.")
         groups = [(kind, list(some)) for kind, some in groupby(targets, key=lambda t: t.resource)]
-        if Listing(self._session, groups[0][0], self._wish.style).streams:
+        if Listing(self._session, groups[0][0], self._selection.style).streams:
             self._show_tables(groups)
         else:
             self._show_document(groups, is_one=len(targets) == 1 and targets[0].name is not None)
@@ -156,7 +156,7 @@ class _Getting:
     def _show_tables(self, groups: Sequence[tuple[Resource, list[Target]]]) -> None:
         shown = 0
         for resource, targets in groups:
-            listing = Listing(self._session, resource, self._wish.style)
+            listing = Listing(self._session, resource, self._selection.style)
             filled = 0
             for page in self._pages(resource, targets):
                 if page and not filled and shown and self._session.output.for_people:
@@ -187,7 +187,7 @@ class _Getting:
 
     def _pages(self, resource: Resource, targets: Sequence[Target]) -> Iterator[list[Any]]:
         pages = (page for target in targets for page in self._pages_of(target) if page)
-        order = self._wish.sort_by
+        order = self._selection.sort_by
         if order is None and resource.order is None:
             return pages
         items = [item for page in pages for item in page]
@@ -201,7 +201,7 @@ class _Getting:
             return self._one(target)
         if target.resource.of_server:
             return [client.get(target.path(client))["items"]]
-        return client.pages(target.path(client), _filters(self._wish, target))
+        return client.pages(target.path(client), _filters(self._selection, target))
 
     def _one(self, target: Target) -> Iterable[list[Any]]:
         client = self._session.client
@@ -214,7 +214,7 @@ class _Getting:
         except Refused as error:
             if error.problem.get("code") != NOT_FOUND:
                 raise
-            if not self._wish.ignores_missing:
+            if not self._selection.ignores_missing:
                 self._absent.append(error)
             return []
 
@@ -235,23 +235,25 @@ def _amount(value: Any) -> int | None:
         return None
 
 
-def _filters(wish: Wish, target: Target) -> dict[str, str | None]:
+def _filters(selection: Selection, target: Target) -> dict[str, str | None]:
     """Return the parameters of the list in which a target is."""
     by_name = f"metadata.name={target.name}" if target.name else None
-    fields = [each for each in (wish.field_selector, by_name) if each]
-    return {"labelSelector": wish.selector, "fieldSelector": ",".join(fields) or None}
+    fields = [each for each in (selection.field_selector, by_name) if each]
+    return {"labelSelector": selection.selector, "fieldSelector": ",".join(fields) or None}
 
 
-def _watch(session: Session, targets: Sequence[Target], wish: Wish) -> None:
+def _watch(session: Session, targets: Sequence[Target], selection: Selection) -> None:
     """List what a target stands for, then follow its changes."""
     if len(targets) != 1 or targets[0].resource.of_server or targets[0].resource is EVENTS:
         raise WrongUsage("-w follows one kind of a cluster's objects, or one object.")
-    if wish.sort_by is not None:
+    if selection.sort_by is not None:
         raise WrongUsage("-w shows changes as they come: leave --sort-by out.")
     [target] = targets
-    client, listing = session.client, Listing(session, target.resource, wish.style)
+    client, listing = session.client, Listing(session, target.resource, selection.style)
     revision: str | None = None
-    for page in client.whole_pages(replace(target, name=None).path(client), _filters(wish, target)):
+    for page in client.whole_pages(
+        replace(target, name=None).path(client), _filters(selection, target)
+    ):
         revision = revision or page["metadata"].get("resourceVersion")
         listing.add(page["items"], "ADDED")
 
@@ -263,8 +265,8 @@ def _watch(session: Session, targets: Sequence[Target], wish: Wish) -> None:
     filters = {
         "kind": target.resource.kind,
         "namespace": target.namespace,
-        "labelSelector": wish.selector,
-        "fieldSelector": wish.field_selector,
+        "labelSelector": selection.selector,
+        "fieldSelector": selection.field_selector,
     }
     with suppress(KeyboardInterrupt):
         Follower(session, filters, revision, show).follow_until_stopped()

@@ -51,6 +51,10 @@ def explain_pod(context: DecisionContext, intent: ExplainPod) -> ExplanationAnsw
     return ExplanationAnswer(revision=context.replica.revision, explanation=explanation)
 
 
+NODE_NAME = "metadata.name"
+"""In place of a label: each node is a domain by itself, as in `matchFields` of node affinity."""
+
+
 def read_topology(context: DecisionContext, intent: ReadTopology) -> Decision[TopologyAnswer]:
     """List the domains of a topology key, with their nodes and pods and the resources left free."""
     cluster = context.replica.cluster
@@ -59,7 +63,7 @@ def read_topology(context: DecisionContext, intent: ReadTopology) -> Decision[To
     for index, (_, name) in enumerate(context.replica.keys("Node")):
         node = cluster.node(name)
         assert node is not None
-        value = node.labels.get(intent.key)
+        value = name if intent.key == NODE_NAME else node.labels.get(intent.key)
         if value is None:
             without.append(name)
         else:
