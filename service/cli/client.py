@@ -168,6 +168,22 @@ class Client:
         The iterator ends with the stream. It raises Unavailable if the stream is silent for too
         long.
         """
+        with self._opened(path, params, headers) as answer:
+            yield _lines(answer.iter_bytes())
+
+    @contextmanager
+    def download(self, path: str) -> Iterator[Iterator[bytes]]:
+        """Open an answer of any size, and yield an iterator over its pieces.
+
+        The iterator raises Unavailable if the answer ends too early, or its next piece does not come.
+        """
+        with self._opened(path, {}, {}) as answer:
+            yield answer.iter_bytes()
+
+    @contextmanager
+    def _opened(
+        self, path: str, params: Params, headers: Mapping[str, str]
+    ) -> Iterator[httpx.Response]:
         timeout = httpx.Timeout(STREAM_SILENCE_SECONDS_MAX, connect=5.0)
         with (
             _transport_errors(self.url),
@@ -178,7 +194,7 @@ class Client:
             if answer.is_error:
                 answer.read()
                 raise _failure(answer)
-            yield _lines(answer.iter_bytes())
+            yield answer
 
     def _keyed(
         self,

@@ -14,6 +14,7 @@ from service.settings import InvalidSettings, read_secret
 
 P = ParamSpec("P")
 
+TIMEOUT_SECONDS = 60.0
 URL_DEFAULT = "http://127.0.0.1:8080"
 
 Url = Annotated[str, typer.Option("--url", envvar="MOORAGE_URL", help="The server.")]
@@ -54,7 +55,7 @@ _SHARED = {
     "url": (Url, URL_DEFAULT),
     "cluster": (Cluster, "default"),
     "token": (Token, None),
-    "timeout": (Timeout, 60.0),
+    "timeout": (Timeout, TIMEOUT_SECONDS),
     "output": (OutputFormat, Format.TABLE.value),
 }
 
@@ -70,7 +71,7 @@ class Session:
 
 
 def open_session(
-    *, url: str, cluster: str, token: str | None, timeout: float, output: str
+    *, url: str, cluster: str, token: str | None, timeout: float = TIMEOUT_SECONDS, output: str
 ) -> Session:
     """Make the session that the shared options describe."""
     printed = Output.in_format(output)
@@ -83,20 +84,26 @@ def open_session(
 def connected(command: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
     """Give a command the shared options, and pass it a `Session` made of them.
 
-    Typer reads a command's options from its signature, so the shared options are appended to it.
+    Typer reads a command's options from its signature, so the shared options are appended to it,
+    but for one of which the command has another one of its own.
     """
 
     def run(**given: Any) -> None:
-        shared = {name: given.pop(name) for name in _SHARED}
+        shared = {name: given.pop(name) for name in inherited}
         session = open_session(**shared)
         with session.client:
             command(session, **given)  # type: ignore[call-arg]
 
     _, *own = inspect.signature(command, eval_str=True).parameters.values()
     keyword = inspect.Parameter.KEYWORD_ONLY
+    inherited = {
+        name: option
+        for name, option in _SHARED.items()
+        if name not in {parameter.name for parameter in own}
+    }
     shared = [
         inspect.Parameter(name, keyword, annotation=annotation, default=default)
-        for name, (annotation, default) in _SHARED.items()
+        for name, (annotation, default) in inherited.items()
     ]
     parameters = [*(parameter.replace(kind=keyword) for parameter in own), *shared]
     run.__name__ = command.__name__

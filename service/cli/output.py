@@ -88,11 +88,16 @@ class Output:
             items = value.get("items", [value]) if isinstance(value, dict) else [value]
             self.table(self._custom.headings, map(self._custom.row, items))
         elif self.format is Format.YAML:
-            sys.stdout.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
+            sys.stdout.write(self.as_yaml(value))
         else:
             sys.stdout.write(
                 msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
             )
+
+    @staticmethod
+    def as_yaml(value: object) -> str:
+        """Write a JSON value as YAML, in its own order."""
+        return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
 
     def table(self, columns: Sequence[str], rows: Iterable[Row], *, wraps: bool = True) -> None:
         """Print a table without lines, which is readable and easy to cut into fields."""

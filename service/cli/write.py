@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-import yaml
 
 from service.cli.batches import in_batches
-from service.cli.errors import ExitCode, WrongUsage
+from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.explanations import (
     PLACED,
     count_outcomes,
@@ -18,8 +17,11 @@ from service.cli.explanations import (
     print_results,
     reasons_of_refusals,
 )
+from service.cli.get import NOT_FOUND
 from service.cli.options import Session, connected
-from service.cli.resources import find_resource, pod_identity, split_identity
+from service.cli.output import print_error
+from service.cli.resources import complete_kind, pod_identity, read_targets
+from service.cli.settings_text import read_setting
 from service.cli.sources import read_objects
 
 LIST_OBJECTS_MAX = 10_000
@@ -167,18 +169,36 @@ def evict(
 def delete(
     session: Session,
     *,
-    kind: Annotated[str, typer.Argument(help="node, namespace, pod, resourcequota.")],
-    name: Annotated[str, typer.Argument(help="The object; namespace/name for a pod.")],
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KIND NAME… | KIND/NAME…",
+            help="What to delete, by name as in `get`; a cluster with all that is in it.",
+            autocompletion=complete_kind,
+        ),
+    ],
     namespace: Namespace = None,
+    ignore_not_found: Annotated[
+        bool, typer.Option("--ignore-not-found", help="An absent object is no error.")
+    ] = False,
 ) -> None:
-    """Delete one object at once."""
-    resource = find_resource(kind)
-    if resource.namespaced:
-        namespace, name = split_identity(name, namespace)
-        path = session.client.path("namespaces", namespace, resource.plural, name)
-    else:
-        path = session.client.path(resource.plural, name)
-    _done(session, session.client.delete(path), f"{resource.kind} {name} deleted")
+    """Delete objects at once; one that cannot be deleted does not keep the others."""
+    targets = read_targets(what, namespace or session.namespace)
+    if any(target.name is None for target in targets):
+        raise WrongUsage("Name the objects to delete.")
+    errors = []
+    for target in targets:
+        try:
+            answer = session.client.delete(target.path(session.client))
+        except Refused as error:
+            if not (ignore_not_found and error.problem.get("code") == NOT_FOUND):
+                errors.append(error)
+        else:
+            _done(session, answer, f"{target.told} deleted")
+    for error in errors:
+        print_error(error)
+    if errors:
+        raise typer.Exit(ExitCode.REFUSED)
 
 
 @connected
@@ -192,7 +212,7 @@ def config(
     """Show a cluster's configuration, or change some of its settings."""
     path = session.client.path()
     if settings:
-        changes = dict(_setting(text) for text in settings)
+        changes = dict(read_setting(text) for text in settings)
         answer = session.client.patch(path, {"config": changes})
     else:
         answer = session.client.get(path)
@@ -286,13 +306,3 @@ def _done(session: Session, answer: object, sentence: str) -> None:
         session.output.line(sentence)
     else:
         session.output.document(answer)
-
-
-def _setting(text: str) -> tuple[str, object]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise WrongUsage(f"{text}: a setting is name=value.")
-    try:
-        return name, yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise WrongUsage(f"{name}: {error}") from None

@@ -76,7 +76,7 @@ def moorage(
     """Run the command as the shell would, against the stub."""
 
     def open_session(
-        *, url: str, cluster: str, token: str | None, timeout: float, output: Any
+        *, url: str, cluster: str, token: str | None, timeout: float = 60.0, output: Any
     ) -> Any:
         printed = Output.in_format(output)
         client = stub.client(cluster=cluster, token=token, warn=printed.warning)
