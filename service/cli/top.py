@@ -89,7 +89,7 @@ def top(
         session.output.document({"items": [_as_document(node, each) for node, each in known]})
         return
     if sort_by is not None:
-        known.sort(key=lambda pair: _share(*pair, sort_by), reverse=True)
+        known.sort(key=lambda pair: _share(pair[0], pair[1], sort_by), reverse=True)
     table = session.output.streamed(_columns(session), headed=not no_headers)
     table.add(_row(session, node, each) for node, each in known)
     table.end()

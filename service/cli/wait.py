@@ -105,7 +105,8 @@ class _Waiting:
             if remaining and time.monotonic() >= deadline:
                 told = ", ".join(each.told for each in remaining[:10])
                 raise TimedOut(f"Timed out: {len(remaining)} still to come, such as {told}.")
-            remaining = self._follow(remaining, revision, deadline)
+            if remaining:
+                remaining = self._follow(remaining, revision, deadline)
 
     def _read(self, target: Target) -> Item | None:
         try:
@@ -127,7 +128,7 @@ class _Waiting:
         client = self._session.client
         remaining = {(each.resource.kind, each.namespace, each.name): each for each in targets}
         seconds = min(max(math.ceil(deadline - time.monotonic()), 1), STREAM_SECONDS_MAX)
-        params = {
+        params: dict[str, str | int | None] = {
             "kind": ",".join(sorted({kind for kind, _, _ in remaining})),
             "sinceRevision": revision,
             "timeoutSeconds": seconds,

@@ -195,8 +195,8 @@ def delete(
                 errors.append(error)
         else:
             _done(session, answer, f"{target.told} deleted")
-    for error in errors:
-        print_error(error)
+    for each in errors:
+        print_error(each)
     if errors:
         raise typer.Exit(ExitCode.REFUSED)
 
