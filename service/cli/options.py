@@ -3,11 +3,13 @@
 import inspect
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
 from service.cli.client import Client
+from service.cli.contexts import CONTEXT_VARIABLE, Context, complete_context, context_in_use
 from service.cli.errors import WrongUsage
 from service.cli.output import FORMATS, Format, Output
 from service.settings import InvalidSettings, read_secret
@@ -17,9 +19,36 @@ P = ParamSpec("P")
 TIMEOUT_SECONDS = 60.0
 URL_DEFAULT = "http://127.0.0.1:8080"
 
-Url = Annotated[str, typer.Option("--url", envvar="MOORAGE_URL", help="The server.")]
+CLUSTER_DEFAULT = "default"
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        envvar="MOORAGE_URL",
+        help=f"The server; else the context's, or {URL_DEFAULT}.",
+        show_default=False,
+    ),
+]
 Cluster = Annotated[
-    str, typer.Option("--cluster", "-c", envvar="MOORAGE_CLUSTER", help="The cluster to work on.")
+    str | None,
+    typer.Option(
+        "--cluster",
+        "-c",
+        envvar="MOORAGE_CLUSTER",
+        help=f"The cluster to work on; else the context's, or {CLUSTER_DEFAULT}.",
+        show_default=False,
+    ),
+]
+ContextName = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        envvar=CONTEXT_VARIABLE,
+        help="The context to use instead of the current one (`moorage context`).",
+        show_default=False,
+        autocompletion=complete_context,
+    ),
 ]
 
 
@@ -52,8 +81,9 @@ OutputFormat = Annotated[
 ]
 
 _SHARED = {
-    "url": (Url, URL_DEFAULT),
-    "cluster": (Cluster, "default"),
+    "url": (Url, None),
+    "cluster": (Cluster, None),
+    "context": (ContextName, None),
     "token": (Token, None),
     "timeout": (Timeout, TIMEOUT_SECONDS),
     "output": (OutputFormat, Format.TABLE.value),
@@ -71,14 +101,39 @@ class Session:
 
 
 def open_session(
-    *, url: str, cluster: str, token: str | None, timeout: float = TIMEOUT_SECONDS, output: str
+    *,
+    url: str | None,
+    cluster: str | None,
+    context: str | None,
+    token: str | None,
+    timeout: float = TIMEOUT_SECONDS,
+    output: str,
 ) -> Session:
-    """Make the session that the shared options describe."""
+    """Make the session that the shared options describe; a context says what they do not.
+
+    Raises:
+        WrongUsage: an option, the context or its token's file cannot be used.
+    """
     printed = Output.in_format(output)
+    used = context_in_use(context)
     client = Client(
-        url, cluster=cluster, token=token, timeout_seconds=timeout, warn=printed.warning
+        url or used.url or URL_DEFAULT,
+        cluster=cluster or used.cluster or CLUSTER_DEFAULT,
+        token=token or _token_of(used, url),
+        timeout_seconds=timeout,
+        warn=printed.warning,
     )
-    return Session(client, printed)
+    return Session(client, printed, used.namespace)
+
+
+def _token_of(context: Context, url: str | None) -> str | None:
+    """Read the token of a context, which no other server than the context's gets to see."""
+    if context.token_file is None or url not in {None, context.url}:
+        return None
+    try:
+        return Path(context.token_file).read_text("utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongUsage(f"{context.token_file}: {error}") from None
 
 
 def connected(command: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:

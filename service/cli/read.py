@@ -20,7 +20,7 @@ def explain(
     namespace: Namespace = None,
 ) -> None:
     """Say why a pod is where it is, or why it waits."""
-    namespace, name = pod_identity(name, namespace)
+    namespace, name = pod_identity(name, namespace or session.namespace)
     path = session.client.path("namespaces", namespace, "pods", name)
     explanation = session.client.get(f"{path}/explanation")
     if not session.output.for_people:

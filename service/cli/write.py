@@ -133,7 +133,9 @@ def place(
         size = max(len(pods), 1) if all_or_nothing else batch
         answers = [
             _place_once(session, {"podRefs": part, **options})
-            for part in in_batches(session.output, "placing", _references(pods), size)
+            for part in in_batches(
+                session.output, "placing", _references(pods, session.namespace), size
+            )
         ]
     else:
         answers = _place_files(session, file or [], options, None if all_or_nothing else batch)
@@ -152,7 +154,7 @@ def bind(
     ] = False,
 ) -> None:
     """Bind a pod to a named node, if all filters pass there."""
-    namespace, name = pod_identity(pod, namespace)
+    namespace, name = pod_identity(pod, namespace or session.namespace)
     path = session.client.path("namespaces", namespace, "pods", name, "binding")
     answer = session.client.post_once(path, {"target": {"name": node}, "force": force})
     _done(session, answer, f"{namespace}/{name} bound to {node}")
@@ -166,7 +168,7 @@ def evict(
     namespace: Namespace = None,
 ) -> None:
     """Ask that a pod leave its node."""
-    namespace, name = pod_identity(pod, namespace)
+    namespace, name = pod_identity(pod, namespace or session.namespace)
     path = session.client.path("namespaces", namespace, "pods", name, "eviction")
     _done(session, session.client.post_once(path, {}), f"{namespace}/{name} is being evicted")
 
@@ -296,8 +298,8 @@ def _applied(answer: dict[str, Any]) -> str:
     return f"{counts} (revision {answer['revision']})"
 
 
-def _references(pods: Sequence[str]) -> list[dict[str, str]]:
-    pairs = (pod_identity(pod, None) for pod in pods)
+def _references(pods: Sequence[str], namespace: str | None) -> list[dict[str, str]]:
+    pairs = (pod_identity(pod, namespace) for pod in pods)
     return [{"namespace": namespace, "name": name} for namespace, name in pairs]
 
 
