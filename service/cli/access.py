@@ -1,14 +1,13 @@
 """`moorage token` and `moorage grant`: who may make requests, and which."""
 
-import re
 from collections.abc import Callable
-from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
 from urllib.parse import quote
 
 import typer
 
+from service.cli.durations import read_seconds
 from service.cli.errors import Refused, WrongUsage
 from service.cli.options import Session, connected
 
@@ -17,9 +16,6 @@ CHANGED_MEANWHILE = "PreconditionFailed"
 ATTEMPTS_MAX = 10
 
 Grants = list[dict[str, str]]
-
-_DURATION = re.compile(r"([1-9]\d{0,5})([smhdw])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class Role(StrEnum):
@@ -73,7 +69,10 @@ def create_token(
     """
     if role is None and (on or in_):
         raise WrongUsage("--on and --in say where a --role is granted.")
-    settings = {"description": description, "expiresInSeconds": _seconds(expires)}
+    settings = {
+        "description": description,
+        "expiresInSeconds": None if expires is None else read_seconds("--expires", expires),
+    }
     if role is not None:
         _grant(session, "principals", name, _shown(role, on, in_))
     path = f"{path_of('principals', name)}/tokens"
@@ -240,11 +239,3 @@ def _known(session: Session, path: str) -> tuple[Grants | None, dict[str, str]]:
             raise
         return None, {"If-None-Match": "*"}
     return found["grants"], {"If-Match": tag} if tag else {}
-
-
-def _seconds(duration: str | None) -> int | None:
-    if duration is None:
-        return None
-    if (match := _DURATION.fullmatch(duration)) is None:
-        raise WrongUsage(f"--expires: {duration} is no number and unit such as 12h, 90d.")
-    return int(timedelta(**{_UNITS[match[2]]: int(match[1])}).total_seconds())

@@ -152,10 +152,14 @@ class Client:
 
     def pages(self, path: str, params: Params | None = None) -> Iterator[list[Any]]:
         """Yield the items of a list, page by page, in the server's order."""
+        return (page["items"] for page in self.whole_pages(path, params))
+
+    def whole_pages(self, path: str, params: Params | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the pages of a list as they are, with the revision in each one's metadata."""
         token: str | None = None
         while True:
             page = self.get(path, {"limit": PAGE_SIZE, **(params or {}), "continue": token})
-            yield page["items"]
+            yield page
             token = page.get("metadata", {}).get("continue")
             if not token:
                 return
@@ -169,6 +173,22 @@ class Client:
         The iterator ends with the stream. It raises Unavailable if the stream is silent for too
         long.
         """
+        with self._opened(path, params, headers) as answer:
+            yield _lines(answer.iter_bytes())
+
+    @contextmanager
+    def download(self, path: str) -> Iterator[Iterator[bytes]]:
+        """Open an answer of any size, and yield an iterator over its pieces.
+
+        The iterator raises Unavailable if the answer ends too early, or its next piece does not come.
+        """
+        with self._opened(path, {}, {}) as answer:
+            yield answer.iter_bytes()
+
+    @contextmanager
+    def _opened(
+        self, path: str, params: Params, headers: Mapping[str, str]
+    ) -> Iterator[httpx.Response]:
         timeout = httpx.Timeout(STREAM_SILENCE_SECONDS_MAX, connect=5.0)
         with (
             _transport_errors(self.url),
@@ -179,7 +199,7 @@ class Client:
             if answer.is_error:
                 answer.read()
                 raise _failure(answer)
-            yield _lines(answer.iter_bytes())
+            yield answer
 
     def _keyed(
         self,

@@ -64,7 +64,7 @@ class Tally:
 def conformance(
     *,
     files: Annotated[list[str], typer.Argument(help="Vectors: JSON Lines, also gzipped.")],
-    url: Url = URL_DEFAULT,
+    url: Url = None,
     token: Token = None,
     serve: Annotated[
         bool,
@@ -91,7 +91,7 @@ def conformance(
     if not vectors:
         raise WrongUsage("There is no vector to compare with.")
     output = Output()
-    with _server(url, own=serve) as address, Client(address, token=token) as client:
+    with _server(url or URL_DEFAULT, own=serve) as address, Client(address, token=token) as client:
         checks = list(_checks(client, vectors, output, stored=stored))
     tallies = tally(checks)
     _print_failures(output, [check for check in checks if check.differences])

@@ -1,4 +1,4 @@
-"""The command `delete`: one object, several by name or from files, or all that a selector matches."""
+"""The command `delete`: objects by name or from files, or all that a selector matches."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -7,9 +7,12 @@ import msgspec
 import typer
 
 from service.cli.batches import in_batches
-from service.cli.errors import ExitCode, WrongUsage
+from service.cli.errors import ExitCode, Refused, WrongUsage
+from service.cli.get import NOT_FOUND
 from service.cli.options import Session, connected
-from service.cli.resources import Resource, find_resource, identity, split_identity
+from service.cli.output import print_error
+from service.cli.resources import Target, complete_kind, read_targets
+from service.cli.rows import identity
 from service.cli.sources import read_objects
 
 LINES_PER_REQUEST = 1_000
@@ -21,11 +24,14 @@ Answers = list[dict[str, Any]]
 def delete(
     session: Session,
     *,
-    kind: Annotated[
-        str | None, typer.Argument(help="Such as node, pod, resourcequota; not with -f.")
-    ] = None,
-    names: Annotated[
-        list[str] | None, typer.Argument(help="The objects; namespace/name for pods and the like.")
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[KIND NAME… | KIND/NAME… | KIND]",
+            help="What to delete, by name as in `get`; a cluster with all that is in it. A kind "
+            "alone takes a selector or --all.",
+            autocompletion=complete_kind,
+        ),
     ] = None,
     namespace: Annotated[
         str | None, typer.Option("--namespace", "-n", help="Their namespace (default: default).")
@@ -44,50 +50,64 @@ def delete(
         list[str] | None,
         typer.Option("--file", "-f", help="The objects in a file, folder or - (standard input)."),
     ] = None,
+    ignore_not_found: Annotated[
+        bool, typer.Option("--ignore-not-found", help="An absent object is no error.")
+    ] = False,
 ) -> None:
     """Delete objects at once: by name, by a selector, or those in files."""
     filters = {"labelSelector": selector, "fieldSelector": field_selector}
-    by_filter = everything or any(filters.values())
-    if [bool(names), by_filter, bool(file)].count(True) != 1 or (kind is None) != bool(file):
-        raise WrongUsage("Name a kind, and objects, a selector or --all; or files with -f.")
-    if kind is None:
-        _delete_lines(session, [_line(each) for each in read_objects(file or [])])
+    if file:
+        if what or everything or any(filters.values()):
+            raise WrongUsage("With -f, the files say what to delete.")
+        lines = [_line(each) for each in read_objects(file)]
+        _delete_lines(session, lines, ignore_not_found=ignore_not_found)
         return
-    resource = find_resource(kind)
-    if not names:
+    targets = read_targets(what or [], namespace or session.namespace)
+    if everything or any(filters.values()):
         params = filters | {"all": "true" if everything else None}
-        scope = _scope(resource, namespace, all_namespaces=all_namespaces)
-        _delete_matching(session, resource, scope, params)
-    elif len(names) == 1:
-        _delete_one(session, resource, names[0], namespace)
-    else:
-        _delete_lines(session, [_named(resource, each, namespace) for each in names])
+        if all_namespaces and namespace:
+            raise WrongUsage("--all-namespaces and --namespace contradict each other.")
+        for target in targets:
+            _delete_matching(session, target, params, all_namespaces=all_namespaces)
+        return
+    if any(target.name is None for target in targets):
+        raise WrongUsage("Name the objects to delete, or give a selector or --all.")
+    _delete_named(session, targets, ignore_not_found=ignore_not_found)
 
 
-def _delete_one(session: Session, resource: Resource, name: str, namespace: str | None) -> None:
-    scope: Sequence[str] = ()
-    if resource.namespaced:
-        namespace, name = split_identity(name, namespace)
-        scope = ("namespaces", namespace)
-    answer = session.client.delete(session.client.path(*scope, resource.plural, name))
+def _delete_named(session: Session, targets: Sequence[Target], *, ignore_not_found: bool) -> None:
+    """Delete one after the other; one that cannot be deleted does not keep the others."""
+    errors = []
+    for target in targets:
+        try:
+            answer = session.client.delete(target.path(session.client))
+        except Refused as error:
+            if not (ignore_not_found and error.problem.get("code") == NOT_FOUND):
+                errors.append(error)
+        else:
+            _done(session, answer, f"{target.told} deleted")
+    for each in errors:
+        print_error(each)
+    if errors:
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+def _done(session: Session, answer: Any, told: str) -> None:
     if session.output.for_people:
-        session.output.line(f"{resource.kind} {name} deleted")
+        session.output.line(told)
     else:
         session.output.document(answer)
 
 
-def _scope(resource: Resource, namespace: str | None, *, all_namespaces: bool) -> Sequence[str]:
-    if all_namespaces and namespace:
-        raise WrongUsage("--all-namespaces and --namespace contradict each other.")
-    if all_namespaces or not resource.namespaced:
-        return ()
-    return ("namespaces", namespace or "default")
-
-
 def _delete_matching(
-    session: Session, resource: Resource, scope: Sequence[str], params: dict[str, str | None]
+    session: Session, target: Target, params: dict[str, str | None], *, all_namespaces: bool
 ) -> None:
     """Delete until nothing is left that matches and can be deleted."""
+    resource = target.resource
+    if target.name is not None or resource.of_server:
+        raise WrongUsage("A selector and --all are for a kind of a cluster, without names.")
+    own = resource.namespaced and not all_namespaces
+    scope = ("namespaces", target.namespace or "default") if own else ()
     path = session.client.path(*scope, resource.plural)
     results: dict[str, dict[str, Any]] = {}
     while True:
@@ -102,13 +122,17 @@ def _delete_matching(
     )
 
 
-def _delete_lines(session: Session, lines: Sequence[dict[str, Any]]) -> None:
+def _delete_lines(
+    session: Session, lines: Sequence[dict[str, Any]], *, ignore_not_found: bool
+) -> None:
     path = session.client.path("apply")
     results: Answers = []
     for batch in in_batches(session.output, "deleting", lines, LINES_PER_REQUEST):
         before = len(results)
         answers = session.client.post_lines(path, [msgspec.json.encode(line) for line in batch])
         results += [{**answer, "line": before + answer["line"]} for answer in answers]
+    if ignore_not_found:
+        results = [each for each in results if each["result"] != NOT_FOUND]
     _tell(session, results, _why_not)
 
 
@@ -136,11 +160,3 @@ def _line(manifest: dict[str, Any]) -> dict[str, Any]:
     named = metadata if isinstance(metadata, dict) else {}
     kept = {key: named[key] for key in ("namespace", "name") if key in named}
     return {"delete": {"kind": manifest.get("kind"), "metadata": kept}}
-
-
-def _named(resource: Resource, name: str, namespace: str | None) -> dict[str, Any]:
-    metadata = {"name": name}
-    if resource.namespaced:
-        namespace, own = split_identity(name, namespace)
-        metadata = {"namespace": namespace, "name": own}
-    return {"delete": {"kind": resource.kind, "metadata": metadata}}

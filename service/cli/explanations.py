@@ -83,6 +83,26 @@ def print_explanation(output: Output, explanation: Explanation, chosen: str | No
     _print_origin(output, explanation)
 
 
+def print_in_short(output: Output, explanation: Explanation, chosen: str | None) -> None:
+    """Print where a pod is and how well it fits there, or why it waits, grouped by reason."""
+    feasible = explanation.get("feasible") or ()
+    if chosen is not None:
+        score = (explanation.get("total") or {}).get(chosen)
+        told = f", score {score}" if score is not None else ""
+        now = "1 node is" if len(feasible) == 1 else f"{len(feasible)} nodes are"
+        output.line(f"  on {chosen}{told}; {now} feasible now")
+        return
+    if feasible:
+        output.line(f"  not placed yet, but {len(feasible)} nodes are feasible now")
+        return
+    if explanation.get("message"):
+        output.line(f"  {explanation['message']}")
+    grouped = Counter(_first_failures(explanation).values())
+    rows = [(f"  {count}", *why) for why, count in grouped.most_common(NODES_SHOWN)]
+    if rows:
+        output.table(("  refused nodes", "plugin", "reason"), rows)
+
+
 def count_outcomes(results: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """Count how often each outcome occurs."""
     return Counter(result["outcome"] for result in results)

@@ -12,11 +12,18 @@ from service.cli import (
     audit,
     bench,
     conformance,
+    contexts,
+    create,
     deletions,
+    describe,
+    export,
+    get,
     openapi,
     read,
     serve,
     simulate,
+    top,
+    wait,
     watch,
     write,
 )
@@ -26,14 +33,13 @@ from service.cli.output import print_error
 HELP = """Scheduling as a service: where pods run, decided exactly as Kubernetes does, without races.
 
 Exit codes: 0 done; 1 refused, or a pod was not placed; 2 the command line or a file makes no sense; 3 no server, or no answer;
-130 or 143 stopped by SIGINT (Ctrl-C) or SIGTERM; `serve` and `watch` end so with 0.
+130 or 143 stopped by SIGINT (Ctrl-C) or SIGTERM; `serve`, `watch` and `get -w` end so with 0.
 """
 
 app = typer.Typer(
     name="moorage",
     help=HELP,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 for command in (
@@ -44,7 +50,12 @@ for command in (
     write.place,
     read.explain,
     simulate.simulate,
-    read.get,
+    get.get,
+    describe.describe,
+    top.top,
+    wait.wait,
+    create.create,
+    export.export,
     write.config,
     watch.watch,
     read.violations,
@@ -57,6 +68,7 @@ for command in (
     conformance.conformance,
 ):
     app.command()(command)
+app.add_typer(contexts.context_commands, name="context")
 app.add_typer(access.token_commands, name="token")
 app.add_typer(access.grant_commands, name="grant")
 app.add_typer(audit.audit, name="audit")
@@ -88,7 +100,7 @@ def options(
 def run() -> None:
     """Run the command line of this process, and end the process."""
     try:
-        app(standalone_mode=True)
+        app(standalone_mode=True, prog_name="moorage")
     except CliError as error:
         print_error(error)
         sys.exit(error.exit_code)

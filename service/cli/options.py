@@ -3,22 +3,52 @@
 import inspect
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
 from service.cli.client import Client
+from service.cli.contexts import CONTEXT_VARIABLE, Context, complete_context, context_in_use
 from service.cli.errors import WrongUsage
-from service.cli.output import Format, Output
+from service.cli.output import FORMATS, Format, Output
 from service.settings import InvalidSettings, read_secret
 
 P = ParamSpec("P")
 
+TIMEOUT_SECONDS = 60.0
 URL_DEFAULT = "http://127.0.0.1:8080"
 
-Url = Annotated[str, typer.Option("--url", envvar="MOORAGE_URL", help="The server.")]
+CLUSTER_DEFAULT = "default"
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        envvar="MOORAGE_URL",
+        help=f"The server; else the context's, or {URL_DEFAULT}.",
+        show_default=False,
+    ),
+]
 Cluster = Annotated[
-    str, typer.Option("--cluster", "-c", envvar="MOORAGE_CLUSTER", help="The cluster to work on.")
+    str | None,
+    typer.Option(
+        "--cluster",
+        "-c",
+        envvar="MOORAGE_CLUSTER",
+        help=f"The cluster to work on; else the context's, or {CLUSTER_DEFAULT}.",
+        show_default=False,
+    ),
+]
+ContextName = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        envvar=CONTEXT_VARIABLE,
+        help="The context to use instead of the current one (`moorage context`).",
+        show_default=False,
+        autocompletion=complete_context,
+    ),
 ]
 
 
@@ -46,53 +76,89 @@ Token = Annotated[
     ),
 ]
 Timeout = Annotated[float, typer.Option("--timeout", help="Seconds to wait for one answer.")]
-OutputFormat = Annotated[Format, typer.Option("--output", "-o", help="Format of what is printed.")]
+OutputFormat = Annotated[
+    str, typer.Option("--output", "-o", metavar="FORMAT", help=f"One of {FORMATS}.")
+]
 
 _SHARED = {
-    "url": (Url, URL_DEFAULT),
-    "cluster": (Cluster, "default"),
+    "url": (Url, None),
+    "cluster": (Cluster, None),
+    "context": (ContextName, None),
     "token": (Token, None),
-    "timeout": (Timeout, 60.0),
-    "output": (OutputFormat, Format.TABLE),
+    "timeout": (Timeout, TIMEOUT_SECONDS),
+    "output": (OutputFormat, Format.TABLE.value),
 }
 
 
 class Session:
     """The client and the output of one command, made from the shared options."""
 
-    def __init__(self, client: Client, output: Output) -> None:
+    def __init__(self, client: Client, output: Output, namespace: str | None = None) -> None:
         self.client = client
         self.output = output
+        self.namespace = namespace
+        """The namespace where none is given; None: that depends on the command."""
 
 
 def open_session(
-    *, url: str, cluster: str, token: str | None, timeout: float, output: Format
+    *,
+    url: str | None,
+    cluster: str | None,
+    context: str | None,
+    token: str | None,
+    timeout: float = TIMEOUT_SECONDS,
+    output: str,
 ) -> Session:
-    """Make the session that the shared options describe."""
-    printed = Output(output)
+    """Make the session that the shared options describe; a context says what they do not.
+
+    Raises:
+        WrongUsage: an option, the context or its token's file cannot be used.
+    """
+    printed = Output.in_format(output)
+    used = context_in_use(context)
     client = Client(
-        url, cluster=cluster, token=token, timeout_seconds=timeout, warn=printed.warning
+        url or used.url or URL_DEFAULT,
+        cluster=cluster or used.cluster or CLUSTER_DEFAULT,
+        token=token or _token_of(used, url),
+        timeout_seconds=timeout,
+        warn=printed.warning,
     )
-    return Session(client, printed)
+    return Session(client, printed, used.namespace)
+
+
+def _token_of(context: Context, url: str | None) -> str | None:
+    """Read the token of a context, which no other server than the context's gets to see."""
+    if context.token_file is None or url not in {None, context.url}:
+        return None
+    try:
+        return Path(context.token_file).read_text("utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongUsage(f"{context.token_file}: {error}") from None
 
 
 def connected(command: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
     """Give a command the shared options, and pass it a `Session` made of them.
 
-    Typer reads a command's options from its signature, so the shared options are appended to it.
+    Typer reads a command's options from its signature, so the shared options are appended to it,
+    but for one of which the command has another one of its own.
     """
 
     def run(**given: Any) -> None:
-        shared = {name: given.pop(name) for name in _SHARED}
+        shared = {name: given.pop(name) for name in inherited}
         session = open_session(**shared)
         with session.client:
             command(session, **given)  # type: ignore[call-arg]
 
     _, *own = inspect.signature(command, eval_str=True).parameters.values()
     keyword = inspect.Parameter.KEYWORD_ONLY
+    inherited = {
+        name: option
+        for name, option in _SHARED.items()
+        if name not in {parameter.name for parameter in own}
+    }
     shared = [
         inspect.Parameter(name, keyword, annotation=annotation, default=default)
-        for name, (annotation, default) in _SHARED.items()
+        for name, (annotation, default) in inherited.items()
     ]
     parameters = [*(parameter.replace(kind=keyword) for parameter in own), *shared]
     run.__name__ = command.__name__

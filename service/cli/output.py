@@ -8,16 +8,19 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import yaml
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.text import Text
 
-from service.cli.errors import CliError, Refused
+from service.cli.columns import Columns
+from service.cli.errors import CliError, Refused, WrongUsage
+from service.cli.jsonpath import Template
+from service.cli.tables import Row, TableWriter, in_pieces
 
 PIPE_WIDTH = 10_000  # wide enough to wrap nothing, as a pipe has no edge
 
@@ -26,42 +29,107 @@ class Format(StrEnum):
     """The values of the option `-o`."""
 
     TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
     YAML = "yaml"
     NAME = "name"
+    JSONPATH = "jsonpath"
+    CUSTOM_COLUMNS = "custom-columns"
+
+
+FORMATS = "table, wide, json, yaml, name, jsonpath=TEMPLATE, custom-columns=HEADING:PATH,…"
+WITH_TEMPLATE = frozenset({Format.JSONPATH, Format.CUSTOM_COLUMNS})
 
 
 class Output:
     """Prints results in one format."""
 
-    def __init__(self, chosen: Format = Format.TABLE) -> None:
+    def __init__(self, chosen: Format = Format.TABLE, template: str = "") -> None:
+        """Make an output; `template` is what comes after jsonpath= or custom-columns=.
+
+        Raises:
+            WrongUsage: the template is not valid.
+        """
         self.format = chosen
+        self._jsonpath = Template(template) if chosen is Format.JSONPATH else None
+        self._custom = Columns(template) if chosen is Format.CUSTOM_COLUMNS else None
         self.console = _console(error=False)
         self.notes = _console(error=True)
         self._warned: set[str] = set()
 
     @property
+    def custom(self) -> Columns | None:
+        """The columns that were asked for instead of the usual ones."""
+        return self._custom
+
+    @property
     def for_people(self) -> bool:
         """Whether people read the output, as tables and sentences."""
-        return self.format is Format.TABLE
+        return self.format in {Format.TABLE, Format.WIDE}
+
+    @classmethod
+    def in_format(cls, text: str) -> Self:
+        """Make the output that the option `-o` asks for, such as `json` or `jsonpath={.metadata}`.
+
+        Raises:
+            WrongUsage: there is no such format, or its template is not valid.
+        """
+        name, equals, template = text.partition("=")
+        chosen = next((each for each in Format if each == name), None)
+        if chosen is None or bool(equals) is not (chosen in WITH_TEMPLATE):
+            raise WrongUsage(f"-o {text}: the formats are {FORMATS}.")
+        return cls(chosen, template)
 
     def document(self, value: object) -> None:
-        """Print a whole JSON value as JSON or YAML."""
-        if self.format is Format.YAML:
-            sys.stdout.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
+        """Print a whole JSON value as JSON or YAML, or what a template takes out of it."""
+        if self._jsonpath is not None:
+            self._write(self._jsonpath.fill(value))
+        elif self._custom is not None:
+            items = value.get("items", [value]) if isinstance(value, dict) else [value]
+            self.table(self._custom.headings, map(self._custom.row, items))
+        elif self.format is Format.YAML:
+            sys.stdout.write(self.as_yaml(value))
         else:
             sys.stdout.write(
                 msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
             )
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    @staticmethod
+    def as_yaml(value: object) -> str:
+        """Write a JSON value as YAML, in its own order."""
+        return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Row], *, wraps: bool = True) -> None:
         """Print a table without lines, which is readable and easy to cut into fields."""
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            table.add_column(column.upper() if column.islower() else column, overflow="fold")
-        for row in rows:
-            table.add_row(*(escape(_cell(value)) for value in row))
-        self.console.print(table)
+        table = self.streamed(columns, wraps=wraps)
+        for piece in in_pieces(rows):
+            table.add(piece)
+        table.end()
+
+    def streamed(
+        self, columns: Sequence[str], *, wraps: bool = False, headed: bool = True
+    ) -> TableWriter:
+        """Begin a table whose rows are printed as they come in.
+
+        On a terminal its lines are no wider than the screen (with -o wide as wide as they are).
+        """
+        cut = sys.stdout.isatty() and self.format is not Format.WIDE
+        return TableWriter(
+            columns,
+            write=self._write,
+            head=self._head,
+            width=self.console.width if cut else None,
+            wraps=wraps,
+            headed=headed,
+        )
+
+    def _head(self, line: str) -> None:
+        self.console.print(Text(line, style="bold"), soft_wrap=True)
+
+    @staticmethod
+    def _write(lines: str) -> None:
+        sys.stdout.write(lines)
+        sys.stdout.flush()
 
     def line(self, text: str = "", style: str | None = None) -> None:
         """Print a line of the result."""
@@ -124,11 +192,3 @@ def _console(*, error: bool) -> Console:
     stream = sys.stderr if error else sys.stdout
     width = None if stream.isatty() else PIPE_WIDTH
     return Console(stderr=error, width=width)
-
-
-def _cell(value: object) -> str:
-    if value is None or value == "":
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.1f}"
-    return str(value)

@@ -1,64 +1,15 @@
-"""Commands that only read: get, explain, violations, topology, status."""
+"""Commands that answer questions: explain, violations, topology, status."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from service.cli.explanations import print_explanation
 from service.cli.options import Session, connected
-from service.cli.output import Format
-from service.cli.resources import (
-    RESOURCES,
-    Item,
-    Resource,
-    find_resource,
-    identity,
-    split_identity,
-)
+from service.cli.resources import pod_identity
+from service.cli.rows import Item, identity
 
-Namespace = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="Only this namespace (default: all).")
-]
-Selector = Annotated[
-    str | None, typer.Option("--selector", "-l", help="Label selector, such as app=web,tier!=db.")
-]
-FieldSelector = Annotated[
-    str | None, typer.Option("--field-selector", help="Such as spec.nodeName=node-1.")
-]
-
-
-@connected
-def get(
-    session: Session,
-    *,
-    kind: Annotated[
-        str,
-        typer.Argument(help=f"{', '.join(each.plural for each in RESOURCES)}, clusters."),
-    ],
-    name: Annotated[
-        str | None, typer.Argument(help="One object; namespace/name for a pod.")
-    ] = None,
-    namespace: Namespace = None,
-    selector: Selector = None,
-    field_selector: FieldSelector = None,
-) -> None:
-    """Show objects in a table, or their manifests with -o json."""
-    if kind.lower() in {"clusters", "cluster"}:
-        _print_clusters(session, name)
-        return
-    resource = find_resource(kind)
-    if name is not None:
-        _print_one(
-            session, resource, session.client.get(_path_of_one(session, resource, name, namespace))
-        )
-        return
-    filters = {"labelSelector": selector, "fieldSelector": field_selector}
-    parts = ["namespaces", namespace] if namespace and resource.namespaced else []
-    path = session.client.path(*parts, resource.plural)
-    items = [item for page in session.client.pages(path, filters) for item in page]
-    if resource.order is not None:
-        items.sort(key=resource.order)
-    _print_items(session, resource, items)
+Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The pod's namespace.")]
 
 
 @connected
@@ -73,7 +24,7 @@ def explain(
     ] = None,
 ) -> None:
     """Say why a pod is where it is, or why it waits."""
-    namespace, name = split_identity(name, namespace)
+    namespace, name = pod_identity(name, namespace or session.namespace)
     path = session.client.path("namespaces", namespace, "pods", name)
     explanation = session.client.get(f"{path}/explanation", {"node": about})
     if not session.output.for_people:
@@ -129,49 +80,6 @@ def status(session: Session) -> None:
         session.output.line(f"{session.client.url} is ready")
     else:
         session.output.document(answer)
-
-
-def _path_of_one(session: Session, resource: Resource, name: str, namespace: str | None) -> str:
-    if not resource.namespaced:
-        return session.client.path(resource.plural, name)
-    namespace, name = split_identity(name, namespace)
-    return session.client.path("namespaces", namespace, resource.plural, name)
-
-
-def _print_one(session: Session, resource: Resource, item: Item) -> None:
-    if session.output.format in {Format.JSON, Format.YAML}:
-        session.output.document(item)
-    else:
-        _print_items(session, resource, [item])
-
-
-def _print_items(session: Session, resource: Resource, items: list[Any]) -> None:
-    if session.output.format is Format.NAME:
-        for item in items:
-            session.output.line(identity(item))
-    elif session.output.for_people:
-        session.output.table(resource.columns, map(resource.row, items))
-    else:
-        session.output.document({"apiVersion": "v1", "kind": "List", "items": items})
-
-
-def _print_clusters(session: Session, name: str | None) -> None:
-    path = "/v1/clusters"
-    clusters = [session.client.get(f"{path}/{name}")] if name else session.client.get(path)["items"]
-    if not session.output.for_people:
-        session.output.document({"items": clusters})
-        return
-    session.output.table(
-        ("name", "revision", "nodes", "pods", "pending"),
-        (
-            (
-                c["name"],
-                c["revision"],
-                *(c["counts"][count] for count in ("nodes", "pods", "pending")),
-            )
-            for c in clusters
-        ),
-    )
 
 
 def _where(node: str | None, explanation: Item) -> str:

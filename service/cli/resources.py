@@ -1,15 +1,15 @@
-"""The kinds of objects that the commands know: their paths, short names and columns."""
+"""The kinds of objects that the commands know, and how a command line names objects of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from urllib.parse import quote
 
+from service.cli import rows
+from service.cli.client import Client
 from service.cli.errors import WrongUsage
+from service.cli.rows import Clock, Item
 from service.model.kept_kinds import KEPT_KINDS
 from service.model.kept_object import KeptKind
-
-Item = Mapping[str, Any]
-ZONE = "topology.kubernetes.io/zone"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,32 +18,105 @@ class Resource:
 
     plural: str
     kind: str
-    names: tuple[str, ...]
+    short_names: tuple[str, ...] = ()
     namespaced: bool = False
+    of_server: bool = False
+    """Whether its objects are the server's and not a cluster's."""
     columns: tuple[str, ...]
-    row: Callable[[Item], Sequence[object]]
+    """The headings; a column with the namespace comes before them."""
+    row: Callable[[Item, Clock], Sequence[object]]
+    wide_columns: tuple[str, ...] = ()
+    wide: Callable[[Item], Sequence[object]] = lambda _: ()
     order: Callable[[Item], str] | None = None
     """Returns what a list is sorted by; None if by namespace and name, as the server sends it."""
+    names_namespace: bool = False
+    """Whether a row tells the namespace by itself, so that no column has to."""
+
+    @property
+    def singular(self) -> str:
+        """The kind in small letters, as in `pod/web-0`."""
+        return self.kind.lower()
+
+    def path(self, client: Client, namespace: str | None, name: str | None = None) -> str:
+        """Make the path of one object, or of all (of a namespace)."""
+        last = () if name is None else (name,)
+        if self.of_server:
+            return "/".join(["/v1/clusters", *(quote(part, safe="") for part in last)])
+        inner = ("namespaces", namespace) if self.namespaced and namespace else ()
+        return client.path(*inner, self.plural, *last)
+
+
+@dataclass(frozen=True)
+class Target:
+    """One object that a command line names; without a name all of its kind."""
+
+    resource: Resource
+    namespace: str | None
+    name: str | None
+
+    @property
+    def told(self) -> str:
+        """The object as messages and `-o name` show it."""
+        parts = (self.resource.singular, self.namespace, self.name)
+        return "/".join(part for part in parts if part)
+
+    def path(self, client: Client) -> str:
+        """Make the path of the object, or of the list."""
+        return self.resource.path(client, self.namespace, self.name)
 
 
 def find_resource(name: str) -> Resource:
-    """Return the kind that has a name such as `pods`, `pod` or `po`.
+    """Return the kind that has a name such as `pods`, `pod`, `po` or `pods.v1`.
 
     Raises:
         WrongUsage: no kind has this name.
     """
+    plain = name.lower().partition(".")[0]
     for resource in RESOURCES:
-        if name.lower() in resource.names:
+        if plain in (resource.plural, resource.singular, *resource.short_names):
             return resource
+    if plain.rstrip("s") in WORKLOADS:
+        raise WrongUsage(
+            f"{name} are not kept: `moorage apply -f` stores their pods, which `get pods` shows."
+        )
     known = ", ".join(resource.plural for resource in RESOURCES)
     raise WrongUsage(f"No such kind: {name}. Known kinds: {known}.")
 
 
-def identity(item: Item) -> str:
-    """Return `namespace/name`, or only the name of an object without a namespace."""
-    metadata = item.get("metadata", item)
-    namespace = metadata.get("namespace")
-    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+def read_targets(words: Sequence[str], namespace: str | None) -> list[Target]:
+    """Read what a command is about: `KIND[,KIND…] [NAME…]`, or `KIND/NAME…`.
+
+    A name is also `NAMESPACE/NAME`, and `KIND/NAMESPACE/NAME` is what `-o name` prints. A name
+    without a namespace is in `namespace`, or else in `default`; a list is of `namespace`, or else
+    of all.
+
+    Raises:
+        WrongUsage: the words are neither, or a kind is not known.
+    """
+    if not words:
+        raise WrongUsage("Name a kind, such as pods, or an object, such as pod/web-0.")
+    if "/" in words[0]:
+        return [_slashed(word, namespace) for word in words]
+    resources = [find_resource(each) for each in words[0].split(",") if each]
+    names = words[1:]
+    if not names:
+        return [_target(resource, namespace, None) for resource in resources]
+    return [_target(resource, namespace, name) for resource in resources for name in names]
+
+
+def _slashed(word: str, namespace: str | None) -> Target:
+    kind, slash, name = word.partition("/")
+    if not slash or not name:
+        raise WrongUsage(f"{word}: expected KIND/NAME, as the first argument is.")
+    return _target(find_resource(kind), namespace, name)
+
+
+def _target(resource: Resource, namespace: str | None, name: str | None) -> Target:
+    if not resource.namespaced:
+        return Target(resource, None, name)
+    if name is None:
+        return Target(resource, namespace, None)
+    return Target(resource, *split_identity(name, namespace))
 
 
 def split_identity(text: str, namespace: str | None) -> tuple[str, str]:
@@ -58,159 +131,98 @@ def split_identity(text: str, namespace: str | None) -> tuple[str, str]:
     return (head, tail) if slash else (namespace or "default", text)
 
 
-def pod_state(pod: Item) -> str:
-    """Return one word for the state of a pod."""
-    if pod.get("metadata", {}).get("deletionTimestamp"):
-        return "Terminating"
-    phase = pod.get("status", {}).get("phase")
-    if phase in {"Succeeded", "Failed"}:
-        return str(phase)
-    return "Placed" if pod.get("spec", {}).get("nodeName") else "Pending"
+def pod_identity(text: str, namespace: str | None) -> tuple[str, str]:
+    """Return namespace and name of a pod, which may also be written as `pod/NAME` or `pod/NAMESPACE/NAME`.
+
+    Raises:
+        WrongUsage: as `split_identity`.
+    """
+    head, slash, tail = text.partition("/")
+    is_kind = slash and head in {"pod", "pods", "po"}
+    return split_identity(tail if is_kind else text, namespace)
 
 
-def _pod_row(pod: Item) -> Sequence[object]:
-    metadata = pod["metadata"]
-    node = pod.get("spec", {}).get("nodeName")
-    return metadata.get("namespace"), metadata["name"], pod_state(pod), node, _waits_for(pod)
-
-
-def _waits_for(pod: Item) -> str | None:
-    """Return the message of the `PodScheduled` condition while that is false."""
-    for condition in pod.get("status", {}).get("conditions") or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return str(condition.get("message") or condition.get("reason"))
-    return None
-
-
-def _node_row(node: Item) -> Sequence[object]:
-    metadata, spec, status = node["metadata"], node.get("spec") or {}, node.get("status") or {}
-    room = status.get("allocatable") or status.get("capacity") or {}
-    taints = [_taint(taint) for taint in spec.get("taints") or ()]
-    cordoned = ["cordoned"] if spec.get("unschedulable") else []
-    zone = (metadata.get("labels") or {}).get(ZONE)
-    sizes = [room.get(resource) for resource in ("cpu", "memory", "pods")]
-    return metadata["name"], node_state(node), zone, *sizes, ", ".join(cordoned + taints)
-
-
-def node_state(node: Item) -> str | None:
-    """Return Ready or NotReady, or Silent if the node has stopped reporting; None if nobody says it."""
-    for condition in (node.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == "Ready":
-            if condition.get("status") == "True":
-                return "Ready"
-            return "Silent" if condition.get("reason") == "NodeStatusUnknown" else "NotReady"
-    return None
-
-
-def _taint(taint: Item) -> str:
-    value = f"={taint['value']}" if taint.get("value") else ""
-    return f"{taint['key']}{value}:{taint['effect']}"
-
-
-def _labelled_row(item: Item) -> Sequence[object]:
-    return item["metadata"]["name"], _labels(item)
-
-
-def _labels(item: Item) -> str:
-    labels = item["metadata"].get("labels") or {}
-    return ",".join(f"{key}={value}" for key, value in labels.items())
-
-
-def _quota_row(quota: Item) -> Sequence[object]:
-    metadata = quota["metadata"]
-    used = (quota.get("status") or {}).get("used") or {}
-    hard = (quota.get("spec") or {}).get("hard") or {}
-    pairs = [f"{name} {used.get(name, 0)}/{limit}" for name, limit in hard.items()]
-    return metadata.get("namespace"), metadata["name"], ", ".join(pairs)
-
-
-def _pod_group_row(group: Item) -> Sequence[object]:
-    metadata, status = group["metadata"], group.get("status") or {}
-    least = _least_members(group.get("spec") or {})
-    counts = [status.get(name) for name in ("scheduled", "running")]
-    return metadata.get("namespace"), metadata["name"], status.get("phase"), least, *counts
-
-
-def _least_members(spec: Item) -> object:
-    """How many members a group needs; None if its policy demands no number."""
-    policy = spec.get("schedulingPolicy")
-    return (
-        spec.get("minMember", 1) if policy is None else (policy.get("gang") or {}).get("minCount")
-    )
+def complete_kind(incomplete: str) -> Iterable[str]:
+    """Return the kinds that begin like this, for the completion of a shell."""
+    return [each.plural for each in RESOURCES if each.plural.startswith(incomplete)]
 
 
 def _kept(declared: KeptKind) -> Resource:
-    namespaced = declared.namespaced
     return Resource(
         plural=declared.plural,
         kind=declared.kind,
-        names=(declared.plural, declared.kind.lower(), *declared.short_names),
-        namespaced=namespaced,
-        columns=("namespace", "name", "labels") if namespaced else ("name", "labels"),
-        row=_namespaced_row if namespaced else _labelled_row,
+        short_names=tuple(declared.short_names),
+        namespaced=declared.namespaced,
+        columns=("name", "age", "labels"),
+        row=rows.labelled_row,
     )
 
 
-def _namespaced_row(item: Item) -> Sequence[object]:
-    metadata = item["metadata"]
-    return metadata.get("namespace"), metadata["name"], _labels(item)
+WORKLOADS = frozenset({"deployment", "deploy", "job", "cronjob", "cj", "daemonset", "d"})
+"""Kinds of which only the pods are kept, without the plural's s (`ds` is short for daemon sets)."""
 
-
-def _event_row(event: Item) -> Sequence[object]:
-    about = event.get("regarding") or event.get("involvedObject") or {}
-    when = event.get("eventTime") or event.get("lastTimestamp")
-    reason = event.get("reason")
-    what = f"{about.get('kind', '')} {identity(about) if about.get('name') else ''}".strip()
-    return when, event.get("type"), reason, what, event.get("note") or event.get("message")
-
-
+PODS = Resource(
+    plural="pods",
+    kind="Pod",
+    short_names=("po",),
+    namespaced=True,
+    columns=("name", "state", "node", "age", "waits for"),
+    row=rows.pod_row,
+    wide_columns=("owner", "priority", "nominated node", "scheduler"),
+    wide=rows.pod_wide,
+)
+NODES = Resource(
+    plural="nodes",
+    kind="Node",
+    short_names=("no",),
+    columns=("name", "state", "zone", "cpu", "memory", "pods", "age", "taints"),
+    row=rows.node_row,
+    wide_columns=("type", "other resources"),
+    wide=rows.node_wide,
+)
+EVENTS = Resource(
+    plural="events",
+    kind="Event",
+    short_names=("ev",),
+    namespaced=True,
+    columns=("last seen", "type", "reason", "object", "message"),
+    row=rows.event_row,
+    order=lambda event: str(event.get("lastTimestamp")),
+    names_namespace=True,
+)
 RESOURCES = (
-    Resource(
-        plural="nodes",
-        kind="Node",
-        names=("nodes", "node", "no"),
-        columns=("name", "state", "zone", "cpu", "memory", "pods", "taints"),
-        row=_node_row,
-    ),
+    NODES,
     Resource(
         plural="namespaces",
         kind="Namespace",
-        names=("namespaces", "namespace", "ns"),
-        columns=("name", "labels"),
-        row=_labelled_row,
+        short_names=("ns",),
+        columns=("name", "age", "labels"),
+        row=rows.labelled_row,
     ),
-    Resource(
-        plural="pods",
-        kind="Pod",
-        names=("pods", "pod", "po"),
-        namespaced=True,
-        columns=("namespace", "name", "state", "node", "waits for"),
-        row=_pod_row,
-    ),
+    PODS,
     Resource(
         plural="resourcequotas",
         kind="ResourceQuota",
-        names=("resourcequotas", "resourcequota", "quota", "quotas"),
+        short_names=("quota", "quotas"),
         namespaced=True,
-        columns=("namespace", "name", "used/hard"),
-        row=_quota_row,
+        columns=("name", "age", "used/hard"),
+        row=rows.quota_row,
     ),
     Resource(
         plural="podgroups",
         kind="PodGroup",
-        names=("podgroups", "podgroup", "pg", "pgs"),
+        short_names=("pg", "pgs"),
         namespaced=True,
-        columns=("namespace", "name", "phase", "min member", "scheduled", "running"),
-        row=_pod_group_row,
+        columns=("name", "phase", "min member", "scheduled", "running", "age"),
+        row=rows.pod_group_row,
     ),
     *map(_kept, KEPT_KINDS.values()),
+    EVENTS,
     Resource(
-        plural="events",
-        kind="Event",
-        names=("events", "event", "ev"),
-        namespaced=True,
-        columns=("time", "type", "reason", "object", "message"),
-        row=_event_row,
-        order=lambda event: str(event.get("lastTimestamp")),
+        plural="clusters",
+        kind="Cluster",
+        of_server=True,
+        columns=("name", "revision", "nodes", "pods", "pending"),
+        row=rows.cluster_row,
     ),
 )

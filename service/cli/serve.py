@@ -11,7 +11,7 @@ from service.cli.output import Output
 from service.model.validation.wording import worded
 from service.settings import InvalidSettings, Settings, settings_of_this_process
 
-CLIENT_VARIABLES = ("MOORAGE_URL", "MOORAGE_CLUSTER")
+CLIENT_VARIABLES = ("MOORAGE_URL", "MOORAGE_CLUSTER", "MOORAGE_CONTEXT", "MOORAGE_CONTEXTS")
 """These variables are for client commands; they may be set where a server is started, too."""
 
 Host = Annotated[

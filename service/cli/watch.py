@@ -1,7 +1,7 @@
 """`moorage watch`: a cluster's changes as they are committed, one line each."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ import typer
 
 from service.cli.errors import Refused, Unavailable
 from service.cli.options import Session, connected
-from service.cli.resources import identity, pod_state
+from service.cli.rows import identity, pod_state
 
 RECONNECT_SECONDS = 1.0
 
@@ -46,22 +46,39 @@ def watch(
     """Follow the changes of a cluster until Ctrl-C, even if the server restarts meanwhile."""
     filters = {"kind": kind, "namespace": namespace, "labelSelector": selector}
     follower = Follower(session, filters, None if since is None else str(since))
-    with suppress(KeyboardInterrupt):
-        while True:
-            follower.follow()
-            time.sleep(RECONNECT_SECONDS)
+    follower.follow_until_stopped()
 
 
 class Follower:
-    """Prints the events of a stream, and remembers the revision of the last one."""
+    """Shows the events of a stream, and remembers the revision of the last one."""
 
-    def __init__(self, session: Session, filters: dict[str, str | None], last: str | None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        filters: dict[str, str | None],
+        last: str | None,
+        show: Callable[[Session, Event], None] | None = None,
+    ) -> None:
+        """Make a follower; `show` prints an event, by default as `moorage watch` does."""
         self.last = last
         self._session = session
         self._filters = filters
+        self._show = show or _print
+
+    def follow_until_stopped(self) -> None:
+        """Follow streams, one after the other, until Ctrl-C.
+
+        Raises:
+            Refused: as `follow`.
+            Unavailable: as `follow`.
+        """
+        with suppress(KeyboardInterrupt):
+            while True:
+                self.follow()
+                time.sleep(RECONNECT_SECONDS)
 
     def follow(self) -> None:
-        """Print events until the stream ends or breaks.
+        """Show events until the stream ends or breaks.
 
         Raises:
             Refused: the revision to start from is compacted, or the server does not know a filter.
@@ -85,7 +102,7 @@ class Follower:
         if event.name == "ERROR":
             raise Refused(msgspec.json.decode(event.data, type=dict[str, Any]))
         if event.name != "BOOKMARK":
-            _print(self._session, event)
+            self._show(self._session, event)
         self.last = event.id or self.last
 
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-import yaml
 
 from service.cli.batches import in_batches
 from service.cli.errors import ExitCode, WrongUsage
@@ -18,9 +17,12 @@ from service.cli.explanations import (
     print_results,
     reasons_of_refusals,
 )
+from service.cli.manifests import read_manifests, told_by_manifest
 from service.cli.options import Session, connected
-from service.cli.resources import split_identity
+from service.cli.resources import pod_identity
+from service.cli.settings_text import read_setting
 from service.cli.sources import read_objects
+from service.cli.workloads import Expansion, Origin, pod_of
 
 LIST_OBJECTS_MAX = 10_000
 """By default, the server takes at most so many objects in one commit (`apply_objects_max`)."""
@@ -60,19 +62,20 @@ def apply(
             help="Use many commits, and skip and report bad objects. Without it, one commit holds all or nothing.",
         ),
     ] = False,
+    no_pods: Annotated[
+        bool, typer.Option("--no-pods", help="Make no pods of StatefulSets and ReplicaSets.")
+    ] = False,
 ) -> None:
-    """Create or change objects, such as nodes, namespaces, pods and quotas."""
-    objects = read_objects(file)
-    if stream or len(objects) > LIST_OBJECTS_MAX:
+    """Create or change objects, such as nodes, pods and quotas; a Deployment becomes its pods."""
+    expansion = read_manifests(session, file, as_they_are=no_pods)
+    if stream or len(expansion.objects) > LIST_OBJECTS_MAX:
         if prune:
             raise WrongUsage(
                 f"--prune needs one commit: at most {LIST_OBJECTS_MAX} objects, no --stream."
             )
-        _apply_lines(session, objects)
+        _apply_lines(session, expansion)
         return
-    path = session.client.path("apply")
-    body = {"apiVersion": "v1", "kind": "List", "items": objects}
-    answer = session.client.post_once(path, body, {"prune": prune})
+    answer = _apply_at_once(session, expansion, prune)
     if session.output.for_people:
         session.output.line(_applied(answer))
     else:
@@ -88,7 +91,11 @@ def place(
     ] = None,
     file: Annotated[
         list[str] | None,
-        typer.Option("--file", "-f", help="Manifests of pods, created if they are new."),
+        typer.Option(
+            "--file",
+            "-f",
+            help="Manifests of pods, or of workloads such as Deployments: created if they are new.",
+        ),
     ] = None,
     all_or_nothing: Annotated[
         bool, typer.Option("--all-or-nothing", help="Place all pods in one commit, or none.")
@@ -120,15 +127,16 @@ def place(
     if replicas is not None:
         subject = _template(read_objects(file or []), replicas)
         answers = [_place_once(session, {**subject, **options})]
-    else:
-        key, subjects = (
-            ("podRefs", _references(pods)) if pods else ("pods", read_objects(file or []))
-        )
-        size = max(len(subjects), 1) if all_or_nothing else batch
+    elif pods:
+        size = max(len(pods), 1) if all_or_nothing else batch
         answers = [
-            _place_once(session, {key: part, **options})
-            for part in in_batches(session.output, "placing", subjects, size)
+            _place_once(session, {"podRefs": part, **options})
+            for part in in_batches(
+                session.output, "placing", _references(pods, session.namespace), size
+            )
         ]
+    else:
+        answers = _place_files(session, file or [], options, None if all_or_nothing else batch)
     _report(session, answers)
 
 
@@ -144,7 +152,7 @@ def bind(
     ] = False,
 ) -> None:
     """Bind a pod to a named node, if all filters pass there."""
-    namespace, name = split_identity(pod, namespace)
+    namespace, name = pod_identity(pod, namespace or session.namespace)
     path = session.client.path("namespaces", namespace, "pods", name, "binding")
     answer = session.client.post_once(path, {"target": {"name": node}, "force": force})
     _done(session, answer, f"{namespace}/{name} bound to {node}")
@@ -158,7 +166,7 @@ def evict(
     namespace: Namespace = None,
 ) -> None:
     """Ask that a pod leave its node."""
-    namespace, name = split_identity(pod, namespace)
+    namespace, name = pod_identity(pod, namespace or session.namespace)
     path = session.client.path("namespaces", namespace, "pods", name, "eviction")
     _done(session, session.client.post_once(path, {}), f"{namespace}/{name} is being evicted")
 
@@ -174,7 +182,7 @@ def config(
     """Show a cluster's configuration, or change some of its settings."""
     path = session.client.path()
     if settings:
-        changes = dict(_setting(text) for text in settings)
+        changes = dict(read_setting(text) for text in settings)
         answer = session.client.patch(path, {"config": changes})
     else:
         answer = session.client.get(path)
@@ -187,17 +195,44 @@ def config(
         session.output.document(answer["config"])
 
 
-def _apply_lines(session: Session, objects: Sequence[dict[str, Any]]) -> None:
+def _apply_at_once(session: Session, expansion: Expansion, prune: str | None) -> dict[str, Any]:
+    body = {"apiVersion": "v1", "kind": "List", "items": expansion.objects}
+    with told_by_manifest(expansion):
+        answer: dict[str, Any] = session.client.post_once(
+            session.client.path("apply"), body, {"prune": prune}
+        )
+    return answer
+
+
+def _place_files(
+    session: Session, files: Sequence[str], options: dict[str, Any], batch: int | None
+) -> list[dict[str, Any]]:
+    """Place the pods in files; what else is there is stored before, as the pods may need it."""
+    expansion = read_manifests(session, files)
+    others, pods = expansion.only(pods=False), expansion.only(pods=True)
+    if others.objects and not options["dryRun"]:
+        _apply_at_once(session, others, None)
+        session.output.note(f"stored first: {len(others.objects)} other objects")
+    size = batch or max(len(pods.objects), 1)
+    answers = []
+    for numbers in in_batches(session.output, "placing", range(len(pods.objects)), size):
+        part = pods.part(numbers[0], numbers[-1] + 1)
+        with told_by_manifest(part):
+            answers.append(_place_once(session, {"pods": part.objects, **options}))
+    return answers
+
+
+def _apply_lines(session: Session, expansion: Expansion) -> None:
     path = session.client.path("apply")
     results: list[dict[str, Any]] = []
-    for batch in in_batches(session.output, "applying", objects, LINES_PER_REQUEST):
+    for batch in in_batches(session.output, "applying", expansion.objects, LINES_PER_REQUEST):
         before = len(results)
         answers = session.client.post_lines(path, [msgspec.json.encode(item) for item in batch])
         results += [{**answer, "line": before + answer["line"]} for answer in answers]
     bad = [result for result in results if result["result"] in {"Invalid", "Denied", "Forbidden"}]
     if session.output.for_people:
         for result in bad:
-            session.output.line(f"object {result['line']}: {result['result']}: {_errors(result)}")
+            session.output.line(_bad_line(result, expansion.origins[result["line"] - 1]))
         session.output.line(describe_outcomes(Counter(result["result"] for result in results)))
     else:
         session.output.document({"results": results})
@@ -205,9 +240,17 @@ def _apply_lines(session: Session, objects: Sequence[dict[str, Any]]) -> None:
         raise typer.Exit(ExitCode.REFUSED)
 
 
-def _errors(result: dict[str, Any]) -> str:
+def _bad_line(result: dict[str, Any], origin: Origin | None) -> str:
+    """Say what is wrong with an object, in the manifest in which it was written."""
+    if origin is None:
+        return f"object {result['line']}: {result['result']}: {_errors(result, '')}"
+    return f"{origin.workload}: {result['result']}: {_errors(result, f'{origin.template}.')}"
+
+
+def _errors(result: dict[str, Any], prefix: str) -> str:
     errors = result.get("errors") or ()
-    return "; ".join(f"{error['field']}: {error['message']}" for error in errors) or "refused"
+    told = (f"{prefix}{error['field']}: {error['message']}" for error in errors)
+    return "; ".join(told) or "refused"
 
 
 def _applied(answer: dict[str, Any]) -> str:
@@ -217,15 +260,16 @@ def _applied(answer: dict[str, Any]) -> str:
     return f"{counts} (revision {answer['revision']})"
 
 
-def _references(pods: Sequence[str]) -> list[dict[str, str]]:
-    pairs = (split_identity(pod, None) for pod in pods)
+def _references(pods: Sequence[str], namespace: str | None) -> list[dict[str, str]]:
+    pairs = (pod_identity(pod, namespace) for pod in pods)
     return [{"namespace": namespace, "name": name} for namespace, name in pairs]
 
 
 def _template(objects: Sequence[dict[str, Any]], replicas: int) -> dict[str, Any]:
     if len(objects) != 1:
         raise WrongUsage(f"--replicas needs a file with one pod; there are {len(objects)}.")
-    template = {part: objects[0].get(part, {}) for part in ("metadata", "spec")}
+    subject = pod_of(objects[0])
+    template = {part: subject.get(part, {}) for part in ("metadata", "spec")}
     return {"template": template, "replicas": replicas}
 
 
@@ -268,13 +312,3 @@ def _done(session: Session, answer: object, sentence: str) -> None:
         session.output.line(sentence)
     else:
         session.output.document(answer)
-
-
-def _setting(text: str) -> tuple[str, object]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise WrongUsage(f"{text}: a setting is name=value.")
-    try:
-        return name, yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise WrongUsage(f"{name}: {error}") from None

@@ -12,7 +12,6 @@ import pytest
 from service.cli import options
 from service.cli.client import Client
 from service.cli.main import run
-from service.cli.output import Output
 
 CLUSTER = "/v1/clusters/default"
 
@@ -28,9 +27,9 @@ class StubServer:
     def on(self, method: str, path: str, *answers: Any) -> None:
         self.answers[method, path] = list(answers)
 
-    def client(self, **more: Any) -> Client:
+    def client(self, url: str = "http://stub", **more: Any) -> Client:
         transport = httpx.MockTransport(self._answer)
-        return Client("http://stub", transport=transport, sleep=self.pauses.append, **more)
+        return Client(url, transport=transport, sleep=self.pauses.append, **more)
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
@@ -71,16 +70,12 @@ def stub() -> StubServer:
 
 @pytest.fixture
 def moorage(
-    stub: StubServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    stub: StubServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[..., Ended]:
     """Run the command as the shell would, against the stub."""
-
-    def open_session(
-        *, url: str, cluster: str, token: str | None, timeout: float, output: Any
-    ) -> Any:
-        printed = Output(output)
-        client = stub.client(cluster=cluster, token=token, warn=printed.warning)
-        return options.Session(client, printed)
 
     def command(*arguments: str) -> Ended:
         monkeypatch.setattr(sys, "argv", ["moorage", *arguments])
@@ -89,9 +84,10 @@ def moorage(
         printed = capsys.readouterr()
         return Ended(int(ended.value.code or 0), printed.out, printed.err)
 
-    monkeypatch.setattr(options, "open_session", open_session)
-    for variable in ("MOORAGE_URL", "MOORAGE_CLUSTER", "MOORAGE_TOKEN", "MOORAGE_TOKEN_FILE"):
-        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(options, "Client", stub.client)
+    for name in ("URL", "CLUSTER", "CONTEXT", "TOKEN", "TOKEN_FILE"):
+        monkeypatch.delenv(f"MOORAGE_{name}", raising=False)
+    monkeypatch.setenv("MOORAGE_CONTEXTS", str(tmp_path_factory.mktemp("contexts") / "all.yaml"))
     return command
 
 

@@ -51,24 +51,6 @@ def test_what_stays_is_told_and_asked_for_no_more(moorage, stub):
     assert dict(stub.requests[0].url.params) == {"all": "true"}
 
 
-def test_several_names_go_in_one_request(moorage, stub):
-    gone = [{"line": n, "kind": "Pod", "result": "Deleted"} for n in (1, 2)]
-    missing = {"namespace": "shop", "name": "b", "errors": [{"field": "", "message": "none"}]}
-    absent = {"line": 2, "kind": "Pod", "result": "NotFound", **missing}
-    stub.on("POST", f"{CLUSTER}/apply", lines_of(*gone), lines_of(gone[0], absent))
-
-    ended = moorage("delete", "pod", "a", "bank/b")
-    refused = moorage("delete", "pod", "a", "b", "-n", "shop")
-
-    assert (ended.code, ended.out) == (0, "2 deleted\n")
-    sent = [json.loads(line) for line in stub.requests[0].content.splitlines()]
-    assert [each["delete"]["metadata"] for each in sent] == [
-        {"namespace": "default", "name": "a"},
-        {"namespace": "bank", "name": "b"},
-    ]
-    assert (refused.code, refused.out) == (1, "Pod shop/b: NotFound: none\n1 deleted\n")
-
-
 def test_the_objects_of_a_file_are_deleted_by_their_names(moorage, stub, pod_file):
     stored = {
         "kind": "Pod",
@@ -85,6 +67,19 @@ def test_the_objects_of_a_file_are_deleted_by_their_names(moorage, stub, pod_fil
         {"kind": "Pod", "metadata": {"namespace": "shop", "name": "web-0"}},
         {"kind": "Node", "metadata": {"name": "n1"}},
     ]
+
+
+def test_absent_objects_of_a_file_are_errors_unless_that_is_said(moorage, stub, pod_file):
+    named = {"namespace": "shop", "name": "b", "errors": [{"field": "", "message": "none"}]}
+    absent = {"line": 1, "kind": "Pod", "result": "NotFound", **named}
+    stub.on("POST", f"{CLUSTER}/apply", lines_of(absent), lines_of(absent))
+    file = pod_file({"kind": "Pod", "metadata": {"name": "b", "namespace": "shop"}})
+
+    refused = moorage("delete", "-f", file)
+    ignored = moorage("delete", "-f", file, "--ignore-not-found")
+
+    assert (refused.code, refused.out) == (1, "Pod shop/b: NotFound: none\n0 deleted\n")
+    assert (ignored.code, ignored.out) == (0, "0 deleted\n")
 
 
 def test_what_is_to_be_deleted_is_said_in_one_way(moorage, stub, pod_file):

@@ -32,6 +32,8 @@ def test_the_command_line_wins_over_the_environment(monkeypatch):
 def test_the_client_commands_variables_do_not_disturb_a_server(monkeypatch):
     monkeypatch.setenv("MOORAGE_URL", "http://elsewhere")
     monkeypatch.setenv("MOORAGE_CLUSTER", "c")
+    monkeypatch.setenv("MOORAGE_CONTEXT", "home")
+    monkeypatch.setenv("MOORAGE_CONTEXTS", "contexts.yaml")
 
     assert server_settings().host == "127.0.0.1"
 

@@ -241,8 +241,23 @@ def test_evict_and_delete_address_the_pod(moorage, stub):
     stub.on("DELETE", pod, POD)
 
     assert moorage("evict", "web-0", "-n", "shop").out == "shop/web-0 is being evicted\n"
+    assert moorage("evict", "pod/shop/web-0").code == 0
     assert moorage("delete", "pod", "shop/web-0").code == 0
     assert moorage("delete", "node", "absent").code == 1
+    assert moorage("delete", "node", "absent", "--ignore-not-found").code == 0
+
+
+def test_several_objects_are_deleted_and_those_that_cannot_be_are_told(moorage, stub):
+    stub.on("DELETE", f"{CLUSTER}/namespaces/shop/pods/web-0", POD)
+    stub.on("DELETE", f"{CLUSTER}/nodes/node-1", {})
+    stub.on("DELETE", "/v1/clusters/old", {})
+
+    ended = moorage("delete", "pod/shop/web-0", "pod/shop/gone", "node/node-1", "cluster/old")
+
+    assert ended.code == 1
+    assert ended.out == "pod/shop/web-0 deleted\nnode/node-1 deleted\ncluster/old deleted\n"
+    assert "/pods/gone" in ended.err
+    assert moorage("delete", "pods").code == 2
 
 
 def test_config_shows_and_changes_settings(moorage, stub):

@@ -37,7 +37,7 @@ _TOPOLOGY = Operation(
     parameters=(
         Parameter(
             name="key",
-            description="The node label whose values are the domains.",
+            description="The node label whose values are the domains; `metadata.name`: each node by itself.",
             example="topology.kubernetes.io/zone",
             required=True,
         ),

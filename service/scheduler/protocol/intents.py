@@ -276,6 +276,7 @@ class ReadTopology(Intent[TopologyAnswer], frozen=True, kw_only=True):
     """Read the domains of a topology key."""
 
     key: str
+    """A label of nodes, or `metadata.name`: each node by itself."""
     namespaces: frozenset[str] | None = None
     """The namespaces whose pods are counted; None: all."""
 

@@ -281,6 +281,12 @@ async def test_topology_shows_domains(over_each_store: Harness) -> None:
     assert body["nodesWithoutKey"] == ["n3"]
     assert str(body["revision"]) == answer.headers["moorage-revision"]
     assert problem(await over_each_store.client.get(f"{CLUSTER}/topology"), 400)
+    each = (await over_each_store.client.get(f"{CLUSTER}/topology?key=metadata.name")).json()
+    assert [(d["value"], d["nodes"], d["pods"]) for d in each["domains"]] == [
+        ("n1", ["n1"], 1),
+        ("n2", ["n2"], 0),
+        ("n3", ["n3"], 0),
+    ]
 
 
 async def simulate(harness: Harness, body: dict[str, Any]) -> Any:

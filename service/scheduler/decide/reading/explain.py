@@ -59,6 +59,10 @@ def _explanation(cluster: Cluster, pod: Pod, node_name: str | None) -> Explanati
     return explain_node(cluster, pod, node_name)
 
 
+NODE_NAME = "metadata.name"
+"""In place of a label: each node is a domain by itself, as in `matchFields` of node affinity."""
+
+
 def read_topology(context: DecisionContext, intent: ReadTopology) -> Decision[TopologyAnswer]:
     """List the domains of a topology key, with their nodes and pods and the resources left free."""
     cluster = context.replica.cluster
@@ -67,7 +71,7 @@ def read_topology(context: DecisionContext, intent: ReadTopology) -> Decision[To
     for index, (_, name) in enumerate(context.replica.keys("Node")):
         node = cluster.node(name)
         assert node is not None
-        value = node.labels.get(intent.key)
+        value = name if intent.key == NODE_NAME else node.labels.get(intent.key)
         if value is None:
             without.append(name)
         else:

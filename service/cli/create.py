@@ -1,0 +1,53 @@
+"""`moorage create`: a cluster or a namespace; everything else comes from files (`apply`)."""
+
+from typing import Annotated
+
+import typer
+
+from service.cli.errors import Refused, WrongUsage
+from service.cli.get import NOT_FOUND
+from service.cli.options import Session, connected
+from service.cli.resources import find_resource
+from service.cli.settings_text import read_setting
+
+
+@connected
+def create(
+    session: Session,
+    *,
+    kind: Annotated[str, typer.Argument(help="cluster or namespace.")],
+    name: Annotated[str, typer.Argument(help="Its name.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(help="Of a cluster: name=value, the value as YAML, as in `config`."),
+    ] = None,
+) -> None:
+    """Create a cluster or a namespace that is not there yet."""
+    resource = find_resource(kind)
+    if resource.kind not in {"Cluster", "Namespace"}:
+        raise WrongUsage(
+            f"`create` makes clusters and namespaces; `apply -f` makes {resource.plural}."
+        )
+    if resource.of_server:
+        made = _create_cluster(session, name, settings or [])
+    elif settings:
+        raise WrongUsage("A namespace has no settings.")
+    else:
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        path = session.client.path("namespaces", name)
+        made = session.client.put(path, body, {"If-None-Match": "*"})
+    if session.output.for_people:
+        session.output.line(f"{resource.singular}/{name} created")
+    else:
+        session.output.document(made)
+
+
+def _create_cluster(session: Session, name: str, settings: list[str]) -> object:
+    client = session.client.on_cluster(name)
+    try:
+        client.get(client.path())
+    except Refused as error:
+        if error.problem.get("code") != NOT_FOUND:
+            raise
+        return client.put(client.path(), {"config": dict(map(read_setting, settings))})
+    raise Refused({"code": "AlreadyExists", "detail": f"The cluster {name} is there already."})

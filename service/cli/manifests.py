@@ -1,0 +1,66 @@
+"""What `apply` and `place` read: objects in files, with pods in the places of workloads."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from service.cli.errors import Refused
+from service.cli.options import Session
+from service.cli.sources import read_objects
+from service.cli.workloads import Expansion, Object, expand, workload_kind
+
+BELONGING = ("NodeName", "NodeAffinity", "TaintToleration")
+"""The filters by which Kubernetes decides on which nodes a daemon belongs, whether it fits or not.
+
+Source: `predicates` in pkg/controller/daemon/daemon_controller.go, v1.35.
+"""
+
+
+def read_manifests(
+    session: Session, files: Sequence[str], *, as_they_are: bool = False
+) -> Expansion:
+    """Read objects, and make the pods of workloads unless they are wanted as they are.
+
+    Raises:
+        WrongUsage: a file cannot be read, or a workload has no valid template.
+        Refused: the server refuses a pod of a daemon set.
+    """
+    objects = read_objects(files)
+    if as_they_are:
+        return Expansion(objects, [None] * len(objects))
+    expansion = expand(objects, lambda pod: nodes_for_daemon(session, pod))
+    made = {origin.workload for origin in expansion.origins if origin is not None}
+    without = [each for each in _workloads(objects) if each not in made]
+    for each in without:
+        session.output.note(f"{each}: no pods are made of it")
+    return expansion
+
+
+@contextmanager
+def told_by_manifest(expansion: Expansion) -> Iterator[None]:
+    """Let refusals name the fields of the manifests, not those of what was made of them."""
+    try:
+        yield
+    except Refused as error:
+        raise expansion.refused(error) from None
+
+
+def nodes_for_daemon(session: Session, pod: Object) -> list[str]:
+    """Ask the server on which nodes a daemon belongs: those that only lack room count, too."""
+    request = {"pods": [pod], "dryRun": True, "explain": "Full"}
+    [result] = session.client.post(session.client.path("placements"), request)["results"]
+    explanation: Mapping[str, Any] | None = result.get("explanation")
+    if explanation is None:
+        raise Refused(
+            {"code": result["outcome"], "detail": str(result.get("message") or "Refused.")}
+        )
+    filters: Mapping[str, Mapping[str, object]] = explanation["filters"]
+    known: set[str] = set(explanation["feasible"]).union(*filters.values())
+    return sorted(known.difference(*(filters.get(plugin, {}) for plugin in BELONGING)))
+
+
+def _workloads(objects: Iterable[Object]) -> Iterable[str]:
+    for item in objects:
+        if (kind := workload_kind(item)) is not None:
+            metadata = item.get("metadata") or {}
+            yield f"{kind} {metadata.get('namespace') or 'default'}/{metadata.get('name')}"

@@ -1,0 +1,145 @@
+"""Tables that are printed while their rows still come in, and stay fast with very many rows.
+
+A layout that looks at all rows first (as rich's does) prints nothing until the last row is there,
+and takes half a millisecond of CPU for each. Here a piece of rows, such as a page of a list, is
+aligned by itself and by all pieces before it: columns only ever get wider.
+"""
+
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+
+from rich.cells import cell_len, set_cell_size
+
+GAP = "  "
+MORE = "…"
+PIECE_ROWS = 500
+"""Rows that are aligned and printed at once if they do not come in pages."""
+
+LAST_COLUMN_MIN = 20
+"""The last column, which is often a long text, gives up its cells first, but no more than to this."""
+
+COLUMN_MIN = 3
+
+Row = Sequence[object]
+
+
+class TableWriter:
+    """Prints the rows of one table, piece by piece.
+
+    Without a `width` (in cells of a terminal) nothing is cut, as in a pipe, which has no edge.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        *,
+        write: Callable[[str], object],
+        head: Callable[[str], object],
+        width: int | None = None,
+        wraps: bool = False,
+        headed: bool = True,
+    ) -> None:
+        """Make a table.
+
+        Args:
+            columns: The headings; one in small letters is shown in capital ones.
+            write: Takes lines of the table.
+            head: Takes the line of the headings.
+            width: How wide a line may be.
+            wraps: Whether the text of the last column goes on below; else it is cut.
+            headed: Whether the headings are printed.
+        """
+        self._headings = [each.upper() if each.islower() else each for each in columns]
+        self._widths = [len(each) if headed else 0 for each in self._headings]
+        self._width = width
+        self._wraps = wraps
+        self._headed = headed
+        self._write = write
+        self._head = head
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Print more rows; the headings come before the first ones."""
+        texts = [[_text(value) for value in row] for row in rows]
+        self._widen(texts)
+        widths = _fitted(self._widths, self._width)
+        if self._headed:
+            self._headed = False
+            self._head(_line(self._headings, widths, cuts=self._width is not None))
+        if texts:
+            lines = (line for row in texts for line in self._lines(row, widths))
+            self._write("\n".join(lines) + "\n")
+
+    def end(self) -> None:
+        """Print the headings if no rows came."""
+        if self._headed:
+            self.add(())
+
+    def _widen(self, texts: Sequence[Sequence[str]]) -> None:
+        for number, column in enumerate(zip(*texts, strict=True)):
+            widest = max(map(_cells, column))
+            self._widths[number] = max(self._widths[number], widest)
+
+    def _lines(self, row: Sequence[str], widths: Sequence[int]) -> Iterable[str]:
+        """Lay out one row; it is several lines if its last text is wrapped."""
+        cuts = self._width is not None
+        if not (self._wraps and cuts and row[-1].strip() and _cells(row[-1]) > widths[-1]):
+            return [_line(row, widths, cuts=cuts)]
+        parts = textwrap.wrap(row[-1], widths[-1], break_long_words=False, break_on_hyphens=False)
+        blank = [""] * (len(row) - 1)
+        first = _line([*row[:-1], parts[0]], widths, cuts=cuts)
+        return [first, *(_line([*blank, part], widths, cuts=cuts) for part in parts[1:])]
+
+
+def in_pieces(rows: Iterable[Row]) -> Iterable[list[Row]]:
+    """Cut rows into pieces of a good size."""
+    source = iter(rows)
+    while piece := list(islice(source, PIECE_ROWS)):
+        yield piece
+
+
+def _text(value: object) -> str:
+    if value is None or value == "":
+        return "-"
+    text = f"{value:.1f}" if isinstance(value, float) else str(value)
+    return text if text.isprintable() else printable(text)
+
+
+def printable(text: str) -> str:
+    """Make text of what could otherwise move a terminal's cursor or break a line."""
+    return "".join(
+        each if each.isprintable() else " " if each.isspace() else repr(each)[1:-1] for each in text
+    )
+
+
+def _cells(text: str) -> int:
+    """Count the cells of a terminal that a text takes: wide characters take two."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def _line(texts: Sequence[str], widths: Sequence[int], *, cuts: bool) -> str:
+    cells = [
+        text + " " * (width - _cells(text)) if _cells(text) <= width else _cut(text, width, cuts)
+        for text, width in zip(texts, widths, strict=True)
+    ]
+    return GAP.join(cells).rstrip()
+
+
+def _cut(text: str, width: int, cuts: bool) -> str:  # noqa: FBT001
+    return set_cell_size(text, width - 1) + MORE if cuts else text
+
+
+def _fitted(wanted: Sequence[int], width: int | None) -> list[int]:
+    """Narrow columns until a line fits: the last one first, and then always the widest one."""
+    widths = list(wanted)
+    if width is None:
+        return widths
+    excess = sum(widths) + len(GAP) * (len(widths) - 1) - width
+    if excess > 0 and widths[-1] > LAST_COLUMN_MIN:
+        given_up = min(excess, widths[-1] - LAST_COLUMN_MIN)
+        widths[-1] -= given_up
+        excess -= given_up
+    while excess > 0 and max(widths) > COLUMN_MIN:
+        widths[widths.index(max(widths))] -= 1
+        excess -= 1
+    return widths
