@@ -178,7 +178,10 @@ class DeviceSearch:
             claim, request = claim + 1, 0
         if claim == len(self._claims):
             return True
-        return any(self._meets(need, request) for need in self._needs[claim][request])
+        for need in self._needs[claim][request]:  # noqa: SIM110 - each has to end before the next
+            if self._meets(need, request):
+                return True
+        return False
 
     def _meets(self, need: _Need, request: int) -> bool:
         """Meet a request, or what may take its place, and all that follow."""

@@ -85,11 +85,7 @@ class PodDevices:
 
     def wanting(self) -> list[DeviceUse]:
         """The uses of claims that have no devices yet; the pods are not rejected."""
-        return [
-            use
-            for use in self.uses
-            if (claim := self._claim(use)) is None or not claim.is_allocated
-        ]
+        return [use for use in self.uses if not self._is_allocated(use)]
 
     def wanted(self) -> tuple[WantedClaim, ...]:
         """What these claims ask for."""
@@ -102,6 +98,10 @@ class PodDevices:
 
     def _claim(self, use: DeviceUse) -> ResourceClaim | None:
         return None if use.claim is None else self.table.claims.get(self.key_of(use.claim))
+
+    def _is_allocated(self, use: DeviceUse) -> bool:
+        claim = self._claim(use)
+        return claim is not None and claim.is_allocated
 
     def _spec(self, use: DeviceUse) -> DeviceClaimSpec:
         claim = self._claim(use)
