@@ -16,6 +16,7 @@ from service.api.handlers.events import EVENT_HANDLERS
 from service.api.handlers.objects import object_handlers
 from service.api.handlers.overview import OVERVIEW_HANDLERS
 from service.api.handlers.placements import PLACEMENT_HANDLERS
+from service.api.handlers.plans import PLAN_HANDLERS
 from service.api.handlers.principals import PRINCIPAL_HANDLERS
 from service.api.handlers.server import SERVER_HANDLERS
 from service.api.handlers.simulations import SIMULATION_HANDLERS
@@ -34,6 +35,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *PLACEMENT_HANDLERS,
     *OVERVIEW_HANDLERS,
     *VIOLATION_HANDLERS,
+    *PLAN_HANDLERS,
     *SIMULATION_HANDLERS,
     *WATCH_HANDLERS,
     *EVENT_HANDLERS,

@@ -35,10 +35,12 @@ from service.scheduler.controllers.evictions import AllEvictions
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.simulation import Simulation, simulating
+from service.scheduler.planning import Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
-from service.scheduler.protocol.intents import A, Idempotency, Intent, PutConfig
+from service.scheduler.protocol.intents import A, Idempotency, Intent, MakePlan, PutConfig
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import PlacementAnswer
+from service.scheduler.protocol.plans import Planned
 from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.watching import Watching
 
@@ -67,7 +69,8 @@ class Scheduler:
         self._store = store
         self._clock = clock
         self._ids = ids
-        self._limits = limits or Limits()
+        self.limits = self._limits = limits or Limits()
+        """The limits of everything that the scheduler does."""
         self._meter = meter or NoMeter()
         self.templates = templates or TemplateCache()
         """The cache is shared with the API, which parses manifests, so each spec is processed once."""
@@ -80,6 +83,7 @@ class Scheduler:
         """The controllers that place pending pods."""
         self.evictions = self._duties(AllEvictions, holder)
         """The controllers that evict pods whose rules are required during execution."""
+        self._planners = Planners(clock, ids, self._limits, self.templates)
         self._events = EventRecorder(store, clock, self._limits, self._meter)
         self.loops = Loops()
         """The clusters that this process has in memory, by name."""
@@ -245,6 +249,26 @@ class Scheduler:
             if self._clock.monotonic() >= end:
                 await self._clock.sleep(0)
                 end = self._clock.monotonic() + self._limits.slice_seconds
+
+    async def plan(self, cluster: str, intent: MakePlan) -> Planned:
+        """Plan what to do after changes to a cluster, of which nothing is made.
+
+        Small plans are decided among placements. For all others, the cluster's replica is brought to
+        the head by an empty plan; then the plan is made on a second replica, beside placements.
+
+        Raises:
+            NotFound: there is no such cluster, or the plan names something that is not there.
+            Overloaded: too many plans of this cluster are waiting.
+            MoorageError: the plan is refused.
+        """
+        if intent.is_small(self._limits.plan_small_pods_max):
+            return await self.submit(cluster, intent)
+        await self.submit(cluster, MakePlan())
+        loop = await self.loop_of(cluster)
+        task = asyncio.create_task(self._planners.of(loop.cluster_id).plan(loop, intent))
+        self._keep(task)
+        # A plan whose caller goes away is ended in order, else its replica would have to be dropped.
+        return await asyncio.shield(task)
 
     async def store_events(self) -> None:
         """Store the gathered events of this process now, as far as this is possible."""
@@ -412,6 +436,7 @@ class Scheduler:
             loop.stop()
             self.pending.drop(loop.cluster_id)
             self.evictions.drop(loop.cluster_id)
+            self._planners.drop(loop.cluster_id)
 
     def _new_loop(self, cluster_id: int) -> ClusterLoop:
         pending = self.pending.of(cluster_id)
@@ -424,7 +449,7 @@ class Scheduler:
             limits=self._limits,
             templates=self.templates,
             announce=self._announce,
-            observer=Observers(pending, evictions),
+            observer=Observers(pending, evictions, self._planners.of(cluster_id).replica),
             meter=self._meter,
             record=self._events.record,
         )
@@ -452,6 +477,7 @@ class Scheduler:
             self._drop_unused(due)
             alive = {name: loop for name, loop in due.items() if name in self.loops}
             self._cluster_owners.tick(alive)
+            self._planners.tick()
             for name, loop in alive.items():
                 self._look_after(name, loop)
             await self._look(
