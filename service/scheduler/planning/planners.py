@@ -1,7 +1,7 @@
 """Makes plans for all clusters of a process: small ones among placements, all others beside them.
 
-Planning takes turns with everything else that the event loop does, in slices of about a
-millisecond, so a placement waits for some such slices at most. See docs/decisions/plans.md.
+Planning takes turns with everything else that the event loop does, in slices of two milliseconds
+with a pause after each, so a placement waits for one or two such slices. See docs/decisions/plans.md.
 """
 
 import asyncio
@@ -25,6 +25,8 @@ from service.scheduler.replica.replica import Replica
 T = TypeVar("T")
 
 _PAUSE_SECONDS = 0.0005
+"""The pause after each slice: the server's own threads get the interpreter at once then, and not only
+after the five milliseconds after which Python takes it from a thread that goes on and on."""
 
 
 class Planner:
@@ -103,7 +105,7 @@ class Planner:
             except StopIteration as stop:
                 value: T = stop.value
                 return value
-            await self._clock.sleep(0)
+            await self._clock.sleep(_PAUSE_SECONDS)
             await self._give_way(loop)
 
     async def _give_way(self, loop: ClusterLoop) -> None:
