@@ -1,10 +1,13 @@
 """Plans over HTTP: what would happen, what to do then, and that nothing of it is done."""
 
+import json
+import re
 from typing import Any
 
 import pytest
 
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.paths import ROOT
 
 ZONE = "topology.kubernetes.io/zone"
 ZONE_A = {"key": ZONE, "values": ["a"]}
@@ -292,3 +295,43 @@ async def test_what_a_change_names_has_to_be_there(harness: Harness) -> None:
     ]
     told = await plan(harness)
     assert (told["before"], told["before"]["nodes"]) == (told["after"], 1)
+
+
+REST = "…"
+"""In the guide it stands for what is left out."""
+
+
+def guide() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The request and the answer in the guide's section on plans."""
+    page = (ROOT / "docs" / "api-guide.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Plan for a change\n")[2].partition("\n## ")[0]
+    request, answer = re.findall(r"```(?:http|json)\n(.*?)```", section, re.DOTALL)
+    return json.loads(request.partition("\n\n")[2]), json.loads(answer)
+
+
+def as_told(found: Any, told: Any) -> Any:
+    """What was found, with everything left out that the guide leaves out."""
+    if isinstance(told, dict) and isinstance(found, dict):
+        kept = told.keys() - {REST} if REST in told else found.keys()
+        return {key: as_told(found[key], told.get(key)) for key in kept}
+    if isinstance(told, list) and isinstance(found, list):
+        return [as_told(*both) for both in zip(found, told, strict=True)]
+    return found
+
+
+async def test_the_guide_tells_what_is_answered(harness: Harness) -> None:
+    await harness.configure(placePendingPods=False)
+    for name in ("a-1", "b-1"):
+        await harness.put_node(name, **{ZONE: name[0]})
+    two = [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]
+    for number, where in enumerate(("a-1", "a-1", "b-1")):
+        await harness.put_pod(f"web-{number}", nodeName=where, containers=two)
+    request, told = guide()
+    answer = await harness.client.post(f"{CLUSTER}/plans", json=request)
+    assert as_told(answer.json() | {"revision": told["revision"]}, told) == without_rest(told)
+
+
+def without_rest(told: Any) -> Any:
+    if isinstance(told, dict):
+        return {key: without_rest(each) for key, each in told.items() if key != REST}
+    return [without_rest(each) for each in told] if isinstance(told, list) else told
