@@ -22,7 +22,13 @@ from bench.client import Connection
 from bench.figures import quantile
 from bench.stack import Server, serving
 from bench.worlds import HOST, STRIDE, ZONE, pod, preference, term
-from service.model.manifest import TemplateCache, parse_any
+from service.app import RandomIds
+from service.model.manifest import TemplateCache, parse_any, parse_pod
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.planning.planning import make_plan
+from service.scheduler.protocol.intents import MakePlan
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.plans import CordonNodes, Domains, Place, RemoveNodes, Selection
 from service.scheduler.replica.copying import copying
 from service.scheduler.replica.replica import Replica
 
@@ -78,13 +84,55 @@ def objects(nodes: int, pods: int) -> Iterator[Manifest]:
 # In one process
 
 
-def measure_replicas(nodes: int, pods: int) -> None:
-    """Print what it takes to have a second replica, and what it takes to fork this process."""
-    templates = TemplateCache()
-    replica, process = Replica(templates), psutil.Process()
+def loaded(nodes: int, pods: int, templates: TemplateCache) -> Replica:
+    replica = Replica(templates)
     for each in objects(nodes, pods):
         replica.put(parse_any(json.dumps(each).encode(), templates))
         replica.settle_all()
+    return replica
+
+
+def measure_decisions(replica: Replica, templates: TemplateCache) -> None:
+    """Print the CPU time of plans of several sizes, the undoing included."""
+    asked = parse_pod(json.dumps(shaped("asked", 1)).encode(), templates, to_place=True)
+    one, displaced = Place(pods=(asked,)), Place(displaced=True)
+    cordoned = CordonNodes(Selection(names=("node-1",)))
+    fifty = RemoveNodes(Selection(names=tuple(f"node-{number}" for number in range(50))))
+    zone = RemoveNodes(Selection(topology=Domains(key=ZONE, values=("a",))))
+    plans: dict[str, tuple[MakePlan, int]] = {
+        "one pod": (MakePlan(goal=one), 300),
+        "one pod, a node cordoned": (MakePlan(changes=(cordoned,), goal=one), 300),
+        "50 nodes lost": (MakePlan(changes=(fifty,), goal=displaced), 20),
+        "a zone lost, Summary": (
+            MakePlan(changes=(zone,), goal=displaced, explain="Summary"),
+            3,
+        ),
+    }
+    for name, (intent, runs) in plans.items():
+        print(
+            f"CPU of {name}: {_spread([_cpu_millis(replica, templates, intent) for _ in range(runs)])}"
+        )
+
+
+def _cpu_millis(replica: Replica, templates: TemplateCache, intent: MakePlan) -> float:
+    context = DecisionContext(
+        replica=replica,
+        now="2026-01-01T00:00:00Z",
+        templates=templates,
+        ids=RandomIds(),
+        limits=Limits(),
+        attempts=1,
+        hints={},
+    )
+    began = process_time()
+    for _ in make_plan(context, intent):
+        pass
+    return (process_time() - began) * 1e3
+
+
+def measure_replicas(replica: Replica, templates: TemplateCache) -> None:
+    """Print what it takes to have a second replica, and what it takes to fork this process."""
+    process = psutil.Process()
     gc.collect()
     gc.disable()  # as planners do
     before, began = process.memory_info().rss, process_time()
@@ -208,7 +256,10 @@ def main(
     placements: Annotated[int, typer.Option(help="Placements beside plans.")] = 500,
     rate: Annotated[float, typer.Option(help="Placements a second.")] = 50,
 ) -> None:
-    measure_replicas(nodes, pods)
+    templates = TemplateCache()
+    replica = loaded(nodes, pods, templates)
+    measure_decisions(replica, templates)
+    measure_replicas(replica, templates)
     with serving() as server:
         asyncio.run(fill(server, nodes, pods))
         asyncio.run(measure_plans(server, runs))

@@ -62,6 +62,7 @@ def wanted_by(fork: Fork, goal: Place, displaced: Sequence[Displaced]) -> Steps[
         if index % _STEP_PODS == _STEP_PODS - 1:
             yield
     lost.sort(key=itemgetter(0))
+    yield
     return [wanted for _, wanted in lost]
 
 
