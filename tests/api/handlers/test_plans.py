@@ -335,3 +335,24 @@ def without_rest(told: Any) -> Any:
     if isinstance(told, dict):
         return {key: without_rest(each) for key, each in told.items() if key != REST}
     return [without_rest(each) for each in told] if isinstance(told, list) else told
+
+
+async def test_a_pod_is_tried_though_an_equal_one_was_refused_before_another_was_placed(
+    harness: Harness,
+) -> None:
+    await harness.configure(placePendingPods=False)
+    await harness.put_node("n1", **{"kubernetes.io/hostname": "n1"})
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "db"}},
+    }
+    beside = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    for name in ("first", "second", "third"):
+        await harness.put_pod(name, affinity=beside)
+    db = pod("db")
+    db["metadata"]["labels"] = {"app": "db"}
+    await harness.put("namespaces/shop/pods/db", db)
+    refs = [{"namespace": "shop", "name": name} for name in ("first", "second", "db", "third")]
+    told = await plan(harness, goal={"type": "Place", "podRefs": refs})
+    assert [each["name"] for each in told["steps"]] == ["db", "third"]
+    assert [each["name"] for each in told["unplaced"]] == ["first", "second"]
