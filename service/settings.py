@@ -184,6 +184,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many items any other list in a request may have, and how many replicas it may ask for."""
     explained_pairs_max: Count = 2_000_000
     """How many pairs of a pod and a node full explanations of one request may have."""
+    plan_changes_max: Count = 100
+    """How many changes one plan may make to its fork of a cluster."""
+    plan_nodes_max: Count = 10_000
+    """How many nodes one change of a plan may add."""
+    plan_pods_max: Count = 100_000
+    """How many pods one plan may place, displaced ones included."""
+    plan_seconds_max: Seconds = 30
+    """How long one plan may take; pods that are not tried by then are told as such."""
+    plans_waiting_max: Count = 20
+    """How many plans of one cluster a process makes or keeps waiting; more are refused."""
     bytes_in_flight_max: Bytes = 256 * _MIB
     """The bytes that one process holds of received bodies and unsent answers."""
     apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000

@@ -18,6 +18,7 @@ from service.api.handlers.node_leases import NODE_LEASE_HANDLERS
 from service.api.handlers.objects import object_handlers
 from service.api.handlers.overview import OVERVIEW_HANDLERS
 from service.api.handlers.placements import PLACEMENT_HANDLERS
+from service.api.handlers.plans import PLAN_HANDLERS
 from service.api.handlers.principals import PRINCIPAL_HANDLERS
 from service.api.handlers.server import SERVER_HANDLERS
 from service.api.handlers.simulations import SIMULATION_HANDLERS
@@ -40,6 +41,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *PLACEMENT_HANDLERS,
     *OVERVIEW_HANDLERS,
     *VIOLATION_HANDLERS,
+    *PLAN_HANDLERS,
     *SIMULATION_HANDLERS,
     *WATCH_HANDLERS,
     *EVENT_HANDLERS,

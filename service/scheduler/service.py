@@ -39,11 +39,13 @@ from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.simulation import Simulation, simulating
 from service.scheduler.node_reports import NodeReporter
+from service.scheduler.planning import Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
-from service.scheduler.protocol.intents import A, Idempotency, Intent, PutConfig
+from service.scheduler.protocol.intents import A, Idempotency, Intent, MakePlan, PutConfig
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.line_context import context_of
 from service.scheduler.protocol.placements import PlacementAnswer
+from service.scheduler.protocol.plans import Planned
 from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.replica.replica import Stored
 from service.scheduler.watching import Watching
@@ -76,7 +78,8 @@ class Scheduler:
         self._tracer = tracer or NoTracer()
         self._clock = clock
         self._ids = ids
-        self._limits = limits or Limits()
+        self.limits = self._limits = limits or Limits()
+        """The limits of everything that the scheduler does."""
         self._meter = meter or NoMeter()
         self.templates = templates or TemplateCache()
         """The cache is shared with the API, which parses manifests, so each spec is processed once."""
@@ -93,6 +96,7 @@ class Scheduler:
         """The controllers that look after nodes that are not ready, tainted or deleted."""
         self._controllers: tuple[Controllers[Any], ...] = (self.pending, self.evictions, self.nodes)
         self._node_reports = NodeReporter(store)
+        self._planners = Planners(clock, ids, self._limits, self.templates)
         self._events = EventRecorder(store, clock, self._limits, self._meter)
         self.loops = Loops()
         """The clusters that this process has in memory, by name."""
@@ -293,6 +297,26 @@ class Scheduler:
         loop.last_used = self._clock.monotonic()
         return await loop.committed(head, kind, wanted, namespace)
 
+    async def plan(self, cluster: str, intent: MakePlan) -> Planned:
+        """Plan what to do after changes to a cluster, of which nothing is made.
+
+        Small plans are decided among placements. For all others, the cluster's replica is brought to
+        the head by an empty plan; then the plan is made on a second replica, beside placements.
+
+        Raises:
+            NotFound: there is no such cluster, or the plan names something that is not there.
+            Overloaded: too many plans of this cluster are waiting.
+            MoorageError: the plan is refused.
+        """
+        if intent.is_small(self._limits.plan_small_pods_max):
+            return await self.submit(cluster, intent)
+        await self.submit(cluster, MakePlan())
+        loop = await self.loop_of(cluster)
+        task = asyncio.create_task(self._planners.of(loop.cluster_id).plan(loop, intent))
+        self._keep(task)
+        # A plan whose caller goes away is ended in order, else its replica would have to be dropped.
+        return await asyncio.shield(task)
+
     async def store_events(self) -> None:
         """Store the gathered events of this process now, as far as this is possible."""
         await self._events.flush()
@@ -465,6 +489,7 @@ class Scheduler:
             loop.stop()
             for each in self._controllers:
                 each.drop(loop.cluster_id)
+            self._planners.drop(loop.cluster_id)
 
     def _new_loop(self, cluster: str, cluster_id: int) -> ClusterLoop:
         own = [each.of(cluster_id, cluster) for each in self._controllers]
@@ -476,7 +501,7 @@ class Scheduler:
             limits=self._limits,
             templates=self.templates,
             announce=self._announce,
-            observer=Observers(*own),
+            observer=Observers(*own, self._planners.of(cluster_id).replica),
             meter=self._meter,
             record=self._events.record,
         )
@@ -504,6 +529,7 @@ class Scheduler:
             self._drop_unused(due)
             alive = {name: loop for name, loop in due.items() if name in self.loops}
             self._cluster_owners.tick(alive)
+            self._planners.tick()
             for name, loop in alive.items():
                 self._look_after(name, loop)
             await self._look(

@@ -49,7 +49,7 @@ MAY = {
         patchCSIDriver deleteCSIDriver putVolumeAttachment patchVolumeAttachment
         deleteVolumeAttachment putRuntimeClass patchRuntimeClass deleteRuntimeClass""",
     Namespaced("observe"): "putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity",
-    Namespaced("place"): "placePods simulate",
+    Namespaced("place"): "makePlan placePods simulate",
     Namespaced("edit", or_verb="observe"): "applyObjects putPod patchPod deletePod",
     Namespaced("read"): """
         getCluster getTopology exportCluster watchChanges listViolations

@@ -19,6 +19,7 @@ NAME_SHOWN_MAX = 200
 """How many characters of an unknown field's name an answer shows; the name may be very long."""
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 
 
 class Pause:
@@ -53,7 +54,7 @@ async def read_members(
     return large.members
 
 
-async def parse_items(items: Sequence[bytes], field: str, parse: Callable[[bytes], T]) -> list[T]:
+async def parse_items(items: Sequence[Item], field: str, parse: Callable[[Item], T]) -> list[T]:
     """The parsed items of a list.
 
     Raises:

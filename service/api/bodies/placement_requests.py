@@ -79,7 +79,7 @@ async def _intent(
     if subject == "pods":
         pods = await parse_pods(member, "pods", templates, items_max)
     elif subject == "template":
-        pods = await _replicas(whole(member), options.replicas or 0, templates)
+        pods = await parse_replicas(whole(member), options.replicas or 0, templates)
     else:
         references = _references(whole(member), items_max)
     return PlacePods(
@@ -95,8 +95,14 @@ async def _intent(
     )
 
 
-async def _replicas(raw: bytes, count: int, templates: TemplateCache) -> tuple[PodManifest, ...]:
-    """The pods `<name>-0` to `<name>-(count-1)`; a template that is sent again names the same pods."""
+async def parse_replicas(
+    raw: bytes, count: int, templates: TemplateCache
+) -> tuple[PodManifest, ...]:
+    """The pods `<name>-0` to `<name>-(count-1)`; a template that is sent again names the same pods.
+
+    Raises:
+        InvalidManifest: the template is wrong, has a uid, or its name is too long.
+    """
     try:
         template = parse_pod(raw, templates, to_place=True)
     except InvalidManifest as error:

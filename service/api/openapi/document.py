@@ -52,6 +52,7 @@ _TAGS = {
     "namespaces": "What namespace selectors read.",
     "pods": "Pods, pending and placed.",
     "placements": "Deciding where pods go, and why.",
+    "plans": "What would happen, and what to do then.",
     "events": "What happened to pods.",
     "bulk": "Many objects at once, in and out.",
     "access": "Who may make requests, and which.",

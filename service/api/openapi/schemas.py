@@ -36,7 +36,10 @@ _SHAPES: Mapping[str, Document] = {
             {"$ref": _PREFIX + "Summary"},
             {"type": "null"},
         ]
-    }
+    },
+    "Unplaced.explanation": {
+        "anyOf": [{"$ref": _PREFIX + "Explanation"}, {"$ref": _PREFIX + "Summary"}]
+    },
 }
 """Schemas of fields whose type is not declared, because a lower layer fills in one of several types."""
 

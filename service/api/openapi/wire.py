@@ -842,6 +842,98 @@ class SimulationRequest(Strict, frozen=True, kw_only=True):
     nodes because of which a rule of anti-affinity or a hard spread constraint refuses the node."""
 
 
+class Domains(Value, frozen=True, kw_only=True):
+    """Topology domains: the nodes that have one of the values for a label."""
+
+    key: str
+    """Label key of nodes."""
+    values: list[str]
+    """Values of the label."""
+
+
+class PlanChange(Strict, frozen=True, kw_only=True):
+    """A change to the fork of the cluster on which a plan is made; it is not made to the cluster.
+
+    Objects are named by `names`, `selector` and `topology`; if there are several of them, all have to
+    hold.
+    """
+
+    op: Literal[
+        "RemoveNodes",
+        "CordonNodes",
+        "AddNodes",
+        "SetLabels",
+        "SetTaints",
+        "RemovePods",
+        "PutPods",
+        "SetConfig",
+        "SetNamespaceLabels",
+    ]
+    """What is changed."""
+    names: list[str] | None = None
+    """Names of nodes, pods or namespaces."""
+    selector: objects.LabelSelector | None = None
+    """A selector of the labels of nodes, pods or namespaces."""
+    topology: Domains | None = None
+    """Nodes in these domains, or pods on such nodes. Of AddNodes: the domains that nodes get in turn."""
+    namespace: str | None = None
+    """RemovePods: the namespace of the pods. With `names`, `default` if it is absent; else all in
+    which the caller may place pods."""
+    template: Node | None = None
+    """AddNodes: a node; the new ones are named `<name>-0`, `<name>-1`, …"""
+    count: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = None
+    """AddNodes: how many."""
+    labels: dict[str, str | None] | None = None
+    """SetLabels, SetNamespaceLabels: the labels to set; null removes a label."""
+    taints: list[objects.Taint] | None = None
+    """SetTaints: all taints that the nodes have then."""
+    pods: list[Pod] | None = None
+    """PutPods: pods that are there then; with a `nodeName` they are on that node."""
+    config: dict[str, Any] | None = None
+    """SetConfig: settings of the cluster to change, as in a merge patch."""
+
+
+class PlanGoal(Strict, frozen=True, kw_only=True):
+    """What a plan is to reach: exactly one of `pods`, `podRefs`, `template` and `displaced`."""
+
+    type: Literal["Place"]
+    """Place: find nodes for pods."""
+    pods: list[Pod] | None = None
+    """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
+    pod_refs: list[PodRef] | None = None
+    """Pods that are stored."""
+    template: PodTemplate | None = None
+    """What replicas have in common; they are named `<name>-0`, `<name>-1`, …"""
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = None
+    """How many pods of the template."""
+    displaced: Literal[True] | None = None
+    """All pods that lose their nodes by the changes, whoever owns them: by priority, the oldest first."""
+
+
+class PlanBounds(Strict, frozen=True, kw_only=True):
+    """What a plan may cost; what it does not reach within them is told as not tried."""
+
+    moves_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """How many displaced pods may get another node."""
+    seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """How long planning may take; the server has a limit of its own."""
+
+
+class PlanRequest(Strict, frozen=True, kw_only=True):
+    """What to plan: changes in their order, then a goal."""
+
+    changes: list[PlanChange] | None = None
+    """Changes to a fork of the cluster; the cluster itself is not changed."""
+    goal: PlanGoal | None = None
+    """What is to be reached after the changes; without it, only figures are told."""
+    bounds: PlanBounds = PlanBounds()
+    """What the plan may cost."""
+    explain: Explain = "None"
+    """Summary and Full count broken rules and skew, and explain why pods get no node."""
+    steps_max: Annotated[int, msgspec.Meta(ge=0)] = 1000
+    """How many steps, and how many pods without a node, the answer has at most."""
+
+
 class Readiness(Value, frozen=True, kw_only=True):
     """Whether this process can serve."""
 

@@ -14,7 +14,8 @@ from service.model.errors import Forbidden
 from service.model.manifest import Applicable, PriorityClassManifest
 from service.model.principals import Verb
 from service.scheduler.protocol.callers import Caller
-from service.scheduler.protocol.intents import Deletion, PlacePods, StatusReport
+from service.scheduler.protocol.intents import Deletion, MakePlan, PlacePods, StatusReport
+from service.scheduler.protocol.plans import PutPods
 
 _CHANGED_BY: Mapping[str, tuple[Verb, ...]] = {
     PriorityClassManifest.kind: ("configure",),
@@ -59,6 +60,25 @@ def _require_evicting(caller: Caller) -> None:
         raise Forbidden(
             f"preemption: {who.name} may evict in no namespace of the cluster {cluster}."
         )
+
+
+def require_planning(caller: Caller, intent: MakePlan) -> None:
+    """Check that the caller may place pods in the namespaces of all pods that a plan brings or places.
+
+    Whom the plan's changes select is checked when it is made.
+
+    Raises:
+        Forbidden: it may not in some namespace; the first such pod is named.
+    """
+    for number, change in enumerate(intent.changes):
+        for index, pod in enumerate(change.pods if isinstance(change, PutPods) else ()):
+            _require(caller, ("place",), pod.namespace, f"changes[{number}].pods[{index}]")
+    goal = intent.goal
+    for index, ref in enumerate(goal.pod_refs):
+        _require(caller, ("place",), ref.namespace, f"goal.podRefs[{index}]")
+    for index, pod in enumerate(goal.pods):
+        place = "goal.template" if goal.path == "template" else f"goal.pods[{index}]"
+        _require(caller, ("place",), pod.namespace, place)
 
 
 def require_writing(caller: Caller, objects: Iterable[Applicable]) -> None:

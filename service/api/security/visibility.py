@@ -6,7 +6,7 @@ another namespace, the answer says "a pod of another tenant" instead. A caller t
 a cluster gets its answers unchanged.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -36,6 +36,10 @@ from service.scheduler.protocol.placements import (
     Proposal,
     ProposedVictims,
 )
+from service.scheduler.protocol.plans import Counted, Plan, Planned, PlanTotals, Unplaced
+
+CONSTRAINTS_SHOWN_MAX = 100
+"""How many topology spread constraints the totals of a plan have at most."""
 
 V = TypeVar("V", bound=ProposedVictims)
 
@@ -223,6 +227,59 @@ def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> Placement
         answer,
         results=[_seen_result(visibility, each) for each in answer.results],
         group=group and _seen_group(visibility, group),
+    )
+
+
+def seen_plan(visibility: Visibility, planned: Planned, steps_max: int) -> Plan:
+    """A plan as it is told: the first of its steps, without those of pods that are not shown."""
+    steps, unplaced = planned.steps, planned.unplaced
+    if visibility is not None:
+        steps = [each for each in steps if each.namespace in visibility]
+        unplaced = [each for each in unplaced if each.namespace in visibility]
+    shown = unplaced[:steps_max]
+    if visibility is not None:
+        shown = [_seen_unplaced(visibility, each) for each in shown]
+    return Plan(
+        revision=planned.revision,
+        status="Planned",
+        complete=planned.complete,
+        changed=planned.changed,
+        steps=steps[:steps_max],
+        steps_total=len(steps),
+        unplaced=shown,
+        unplaced_total=len(unplaced),
+        other_steps=len(planned.steps) - len(steps) or msgspec.UNSET,
+        other_unplaced=len(planned.unplaced) - len(unplaced) or msgspec.UNSET,
+        before=_seen_totals(visibility, planned.before),
+        after=_seen_totals(visibility, planned.after),
+    )
+
+
+def _seen_unplaced(visibility: frozenset[str], each: Unplaced) -> Unplaced:
+    return replace(
+        each,
+        message=_seen_words(visibility, each.message),
+        explanation=_seen_explanation(visibility, each.explanation),
+    )
+
+
+def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
+    def total(by_namespace: Mapping[str, int]) -> int:
+        return sum(
+            count
+            for namespace, count in by_namespace.items()
+            if visibility is None or namespace in visibility
+        )
+
+    skew = [
+        each for each in counted.skew or () if visibility is None or each.namespace in visibility
+    ]
+    return PlanTotals(
+        nodes=counted.nodes,
+        pods=total(counted.pods),
+        resources=counted.resources,
+        violations=msgspec.UNSET if counted.violations is None else total(counted.violations),
+        skew=msgspec.UNSET if counted.skew is None else skew[:CONSTRAINTS_SHOWN_MAX],
     )
 
 

@@ -14,6 +14,7 @@ from service.scheduler.decide.evicting.violations import read_violations
 from service.scheduler.decide.node_lifecycle.sweep import sweep_nodes
 from service.scheduler.decide.placing.pending import place_pending
 from service.scheduler.decide.placing.placements import place_pods
+from service.scheduler.decide.planning.planning import plan_among_placements
 from service.scheduler.decide.reading.confirming import confirm_binding
 from service.scheduler.decide.reading.explain import explain_pod, read_topology
 from service.scheduler.decide.stored_objects import delete_object, put_object
@@ -35,6 +36,7 @@ from service.scheduler.protocol.intents import (
     EvictViolating,
     ExplainPod,
     Intent,
+    MakePlan,
     PatchConfig,
     PatchObject,
     PlacePending,
@@ -62,6 +64,7 @@ DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any
     PatchConfig: at_once(patch_config),
     PlacePods: place_pods,
     PlacePending: place_pending,
+    MakePlan: plan_among_placements,
     BindPod: at_once(bind_pod),
     ConfirmBinding: at_once(confirm_binding),
     EvictPod: at_once(evict_pod),
@@ -88,4 +91,4 @@ def is_advisory(intent: Intent[Any]) -> bool:
     """Whether an intent changes nothing, so that it is answered even if the storage is unavailable."""
     if isinstance(intent, PlacePods):
         return intent.dry_run
-    return isinstance(intent, ExplainPod | ReadTopology | ReadViolations)
+    return isinstance(intent, ExplainPod | MakePlan | ReadTopology | ReadViolations)

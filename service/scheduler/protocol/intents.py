@@ -33,10 +33,19 @@ from service.scheduler.protocol.answers import (
 from service.scheduler.protocol.callers import ANYBODY, Caller
 from service.scheduler.protocol.pending_attempts import Attempts
 from service.scheduler.protocol.placements import (
+    Explain,
     ExplanationAnswer,
     PlacementAnswer,
     PodRef,
     Preemption,
+)
+from service.scheduler.protocol.plans import (
+    Bounds,
+    Place,
+    PlanChange,
+    Planned,
+    PutPods,
+    RemovePods,
 )
 
 A = TypeVar("A", bound=Answer)
@@ -261,6 +270,30 @@ class EvictPod(Intent[ObjectAnswer], frozen=True, kw_only=True):
     name: str
     uid: str | None = None
     resource_version: str | None = None
+
+
+class MakePlan(Intent[Planned], frozen=True, kw_only=True):
+    """Plan what to do after changes to the cluster; neither the changes nor the steps are made."""
+
+    changes: tuple[PlanChange, ...] = ()
+    goal: Place = Place()
+    bounds: Bounds = Bounds()
+    explain: Explain = "None"
+    caller: Caller = ANYBODY
+
+    def is_small(self, pods_max: int) -> bool:
+        """Whether the plan leaves nodes and rules alone, and names at most so many pods.
+
+        Then it costs other decisions no more than a dry run of these pods.
+        """
+        if self.goal.displaced or self.explain != "None":
+            return False
+        named: float = len(self.goal.pods) + len(self.goal.pod_refs)
+        for change in self.changes:
+            if not isinstance(change, PutPods | RemovePods):
+                return False
+            named += len(change.pods) if isinstance(change, PutPods) else change.pods.named
+        return named <= pods_max
 
 
 class ExplainPod(Intent[ExplanationAnswer], frozen=True, kw_only=True):

@@ -41,6 +41,32 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many pairs of a pod and a node one request may have explained in full."""
     list_wait_seconds: float = 0.25
     """How long a list with filters waits for the replica; then it reads the tables."""
+    plan_changes_max: int = 100
+    """How many changes one plan may have."""
+    plan_nodes_max: int = 10_000
+    """How many nodes one plan may add."""
+    plan_pods_max: int = 100_000
+    """How many pods one plan may place, displaced ones included."""
+    plan_steps_shown_max: int = 100_000
+    """How many steps an answer may have."""
+    plan_seconds_max: float = 30.0
+    """How long one plan may take; what is not placed by then is told as not tried."""
+    plan_slice_seconds: float = 0.002
+    """How long planning may run on a fork before other tasks of the event loop get their time."""
+    plan_patience_seconds: float = 0.01
+    """How long planning waits at most, after each slice, for other requests of its cluster."""
+    plan_explained_pairs_max: int = 500_000
+    """How many pairs of a pod and a node one plan explains; further pods have their message alone."""
+    plans_waiting_max: int = 20
+    """How many plans of one cluster may run or wait in this process; more are refused as Overloaded."""
+    plan_small_pods_max: int = 16
+    """Plans for at most so many pods, without other changes, are decided among placements."""
+    plan_forks_max: int = 4
+    """Of how many clusters this process keeps a fork for plans; the least recently used is dropped."""
+    plan_fork_idle_seconds: float = 300.0
+    """After how long without plans a fork is dropped from memory."""
+    plan_fork_behind_max: int = 100_000
+    """How many changes of the cluster a fork that is not used may be behind before it is dropped."""
     watchers_max: int = 1_000
     """How many watches this process may have; more are refused as Overloaded."""
     watchers_of_one_max: int = 250

@@ -78,7 +78,7 @@ class CommittedObjects:
     def _fill(self, replica: Replica) -> None:
         self._filled = True
         for kind in INDEXED_KINDS:
-            for stored in replica.all_of(kind):
+            for stored in replica.objects(kind):
                 self._change((stored.manifest.namespace, stored.manifest.name), None, stored)
         for entry in reversed(replica.tentative()):
             if entry.kind in INDEXED_KINDS:

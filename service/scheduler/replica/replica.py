@@ -134,9 +134,24 @@ class Replica:
         """Namespace and name of all objects of a kind, in no order."""
         return tuple(self._objects.get(kind, ()))
 
-    def all_of(self, kind: str) -> Sequence[Stored]:
+    @property
+    def kinds(self) -> Sequence[str]:
+        """The kinds of which there are, or were, objects."""
+        return tuple(self._objects)
+
+    def objects(self, kind: str) -> Sequence[Stored]:
         """All objects of a kind, in no order."""
         return tuple(self._objects.get(kind, {}).values())
+
+    def committed_objects(self) -> dict[str, Sequence[Stored]]:
+        """All objects by kind as they are in the log, without tentative changes."""
+        objects = {kind: dict(each) for kind, each in self._objects.items()}
+        for entry in reversed(self._journal):
+            if entry.before is None:
+                del objects[entry.kind][entry.key]
+            else:
+                objects[entry.kind][entry.key] = entry.before
+        return {kind: tuple(each.values()) for kind, each in objects.items()}
 
     def pending_pods(self) -> Iterator[PodManifest]:
         """All pods without a node, in no order."""
@@ -223,6 +238,30 @@ class Replica:
             objects = self._objects.setdefault(row.kind, {})
             stored = objects[key] = Stored(manifest, row.revision)
             self.account(None, stored)
+        self.settle_all()
+
+    def adopt(self, objects: Sequence[Stored]) -> None:
+        """Add objects as another replica has them, in the order that `load` asks for."""
+        for stored in objects:
+            manifest = stored.manifest
+            key = self.enter(manifest)
+            self._objects.setdefault(manifest.kind, {})[key] = stored
+            self.account(None, stored)
+        self.settle_all()
+
+    def follow(self, entries: Sequence[Entry]) -> None:
+        """Make changes that another replica has made, and that are in the log.
+
+        Raises:
+            ValueError: they are not the next changes of the log.
+        """
+        for entry in entries:
+            if entry.revision != self.revision + 1:
+                raise ValueError(f"The log goes on at {entry.revision} after {self.revision}.")
+            if entry.after is None:
+                self.delete(entry.kind, *entry.key)
+            else:
+                self.put(entry.after.manifest)
         self.settle_all()
 
     def mark(self) -> Mark:

@@ -31,7 +31,7 @@ def delete_objects(context: DecisionContext, intent: DeleteObjects) -> Decision[
 
 def _found(context: DecisionContext, intent: DeleteObjects) -> Steps[list[Stored]]:
     found = []
-    for index, stored in enumerate(context.replica.all_of(intent.kind)):
+    for index, stored in enumerate(context.replica.objects(intent.kind)):
         if _is_meant(intent, stored):
             found.append(stored)
         if index % _STEP_LOOKS == _STEP_LOOKS - 1:

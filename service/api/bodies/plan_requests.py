@@ -1,0 +1,303 @@
+"""Reads the bodies of plans."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
+
+import msgspec
+
+from service.api.bodies.manifests import parse_items
+from service.api.bodies.placement_requests import parse_replicas, refuse_repeated
+from service.api.openapi import wire
+from service.model.errors import FieldError, InvalidManifest
+from service.model.manifest import PodManifest, parse_node, parse_pod
+from service.model.objects import LabelSelector, Taint
+from service.model.strict_json import decode_strict, encode
+from service.model.templates import TemplateCache
+from service.model.validation import names
+from service.model.validation.declarations import declared
+from service.model.validation.pods import TAINT
+from service.model.validation.rules import (
+    Problems,
+    Record,
+    Rule,
+    anything,
+    at,
+    list_of,
+    map_of,
+    nullable,
+    record,
+    text,
+    whole_number,
+    without_nulls,
+)
+from service.model.validation.selectors import LABEL_SELECTOR
+from service.scheduler.protocol.intents import MakePlan
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.placements import PodRef
+from service.scheduler.protocol.plans import (
+    AddNodes,
+    Bounds,
+    CordonNodes,
+    Domains,
+    Place,
+    PlanChange,
+    PutPods,
+    RemoveNodes,
+    RemovePods,
+    Selection,
+    SetConfig,
+    SetLabels,
+    SetNamespaceLabels,
+    SetTaints,
+)
+
+T = TypeVar("T")
+Json = Mapping[str, Any]
+
+_SELECTING = ("names", "selector", "topology")
+
+
+class _Fields(NamedTuple):
+    """The fields that a change of one kind takes beside `op`."""
+
+    needed: Sequence[str] = ()
+    optional: Sequence[str] = ()
+    any_of: Sequence[str] = ()
+    """Of these, at least one is needed."""
+
+
+_FIELDS: Mapping[str, _Fields] = {
+    "RemoveNodes": _Fields(any_of=_SELECTING),
+    "CordonNodes": _Fields(any_of=_SELECTING),
+    "AddNodes": _Fields(("template", "count"), ("topology",)),
+    "SetLabels": _Fields(("labels",), any_of=_SELECTING),
+    "SetTaints": _Fields(("taints",), any_of=_SELECTING),
+    "RemovePods": _Fields(optional=("namespace",), any_of=_SELECTING),
+    "PutPods": _Fields(("pods",)),
+    "SetConfig": _Fields(("config",)),
+    "SetNamespaceLabels": _Fields(("labels",), any_of=("names", "selector")),
+}
+_SUBJECTS = ("pods", "podRefs", "template", "displaced")
+
+
+class PlanRequest(NamedTuple):
+    """A plan to make, and how many of its steps are told."""
+
+    intent: MakePlan
+    steps_max: int
+
+
+async def parse_plan(
+    raw: bytes, templates: TemplateCache, limits: Limits, items_max: int
+) -> PlanRequest:
+    """Read the plan that a body asks for.
+
+    Raises:
+        MalformedJSON: the body is no JSON that Moorage reads.
+        InvalidManifest: the request or manifests in it are wrong; the error has all that is.
+    """
+    sent = decode_strict(raw)
+    problems = Problems()
+    _request_rule(limits)(sent, "", problems)
+    problems.raise_any()
+    fields = cast("Json", sent)
+    changes = fields.get("changes") or ()
+    read = partial(_change, templates=templates)
+    bounds = fields.get("bounds") or {}
+    intent = MakePlan(
+        changes=tuple(await parse_items(changes, "changes", read)),
+        goal=await _goal(fields.get("goal"), templates, items_max),
+        bounds=Bounds(moves_max=bounds.get("movesMax"), seconds=bounds.get("seconds")),
+        explain=fields.get("explain") or "None",
+    )
+    steps_max = fields.get("stepsMax")
+    return PlanRequest(intent, wire.PlanRequest().steps_max if steps_max is None else steps_max)
+
+
+# Rules, which find everything that is wrong before anything is read
+
+
+def _request_rule(limits: Limits) -> Rule:
+    rules: dict[str, Rule] = {
+        "changes": _at_most(limits.plan_changes_max, _change_rule(limits)),
+        "goal": _GOAL,
+        "bounds": _BOUNDS,
+        "stepsMax": whole_number(0, limits.plan_steps_shown_max),
+    }
+    return declared(wire.PlanRequest, rules)
+
+
+def _at_most(count_max: int, item: Rule) -> Rule:
+    def rule(value: object, path: str, problems: Problems) -> None:
+        if isinstance(value, list) and len(value) > count_max:
+            problems.add(path, f"has {len(value)} changes, over the limit of {count_max}")
+            return
+        list_of(item)(value, path, problems)
+
+    return rule
+
+
+def _change_rule(limits: Limits) -> Rule:
+    rules: dict[str, Rule] = {
+        "names": list_of(text(names.dns_subdomain), values=True),
+        "selector": LABEL_SELECTOR,
+        "topology": _TOPOLOGY,
+        "namespace": text(names.dns_label),
+        "template": anything,
+        "count": whole_number(1, limits.plan_nodes_max),
+        "labels": map_of(names.label_key, nullable(text(names.label_value))),
+        "taints": list_of(TAINT),
+        "pods": list_of(anything, values=True),
+        "config": record({}, closed=False),
+    }
+    return declared(wire.PlanChange, rules, also=(_fields_fit_op,))
+
+
+def _fields_fit_op(change: Record, path: str, problems: Problems) -> None:
+    op = change.get("op")
+    fields = _FIELDS.get(op) if isinstance(op, str) else None
+    if fields is None:
+        return
+    given = {name for name, value in change.items() if value is not None and name != "op"}
+    for name in fields.needed:
+        if name not in given:
+            problems.add(at(path, name), f"is required by {op}")
+    if fields.any_of and given.isdisjoint(fields.any_of):
+        problems.add(path, f"must have at least one of {', '.join(fields.any_of)}")
+    for name in sorted(given.difference(fields.needed, fields.optional, fields.any_of)):
+        problems.add(at(path, name), f"is not a field of {op}")
+
+
+def _one_subject(goal: Record, path: str, problems: Problems) -> None:
+    given = [name for name in _SUBJECTS if goal.get(name) is not None]
+    if len(given) != 1:
+        problems.add(path, f"must have exactly one of {', '.join(_SUBJECTS)}")
+    if (goal.get("replicas") is not None) != (given == ["template"]):
+        where = at(path, "replicas")
+        problems.add(where, "must be given with a template, and only with one")
+
+
+def _true(value: object, path: str, problems: Problems) -> None:
+    if value is not True:
+        problems.add(path, "must be true if it is given", value)
+
+
+def _seconds(value: object, path: str, problems: Problems) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        problems.add(path, "must be a number greater than 0", value)
+
+
+_TOPOLOGY = declared(
+    wire.Domains,
+    {
+        "key": text(names.label_key),
+        "values": list_of(
+            text(names.label_value), at_least="must have at least one value", values=True
+        ),
+    },
+)
+_POD_REF = declared(PodRef, {"namespace": text(names.dns_label), "name": text(names.dns_subdomain)})
+_GOAL = declared(
+    wire.PlanGoal,
+    {
+        "pods": list_of(anything, values=True),
+        "podRefs": list_of(_POD_REF, values=True),
+        "template": anything,
+        "displaced": _true,
+    },
+    also=(_one_subject,),
+)
+_BOUNDS = declared(wire.PlanBounds, {"seconds": _seconds})
+
+
+# What is read
+
+
+def _change(sent: object, *, templates: TemplateCache) -> PlanChange:
+    fields = cast("Json", sent)
+    return _READ[fields["op"]](fields, templates)
+
+
+def _selection(fields: Json) -> Selection:
+    given = fields.get("names")
+    return Selection(
+        names=None if given is None else tuple(given),
+        selector=_converted(fields.get("selector"), LabelSelector),
+        topology=_converted(fields.get("topology"), Domains),
+        namespace=fields.get("namespace"),
+    )
+
+
+def _add_nodes(fields: Json, templates: TemplateCache) -> AddNodes:
+    try:
+        template = parse_node(fields["template"], limits=templates.limits)
+    except InvalidManifest as error:
+        raise error.under("template") from None
+    return AddNodes(template, fields["count"], _converted(fields.get("topology"), Domains))
+
+
+def _put_pods(fields: Json, templates: TemplateCache) -> PutPods:
+    errors: list[FieldError] = []
+    pods: list[PodManifest] = []
+    for index, sent in enumerate(fields["pods"]):
+        try:
+            pods.append(parse_pod(sent, templates))
+        except InvalidManifest as error:
+            errors += error.under(f"pods[{index}]").errors
+    if errors:
+        raise InvalidManifest(errors)
+    refuse_repeated(pods, "pods")
+    return PutPods(tuple(pods))
+
+
+def _set_taints(fields: Json, _: TemplateCache) -> SetTaints:
+    return SetTaints(
+        _selection(fields), msgspec.convert(without_nulls(fields["taints"]), tuple[Taint, ...])
+    )
+
+
+_READ: Mapping[str, Callable[[Json, TemplateCache], PlanChange]] = {
+    "RemoveNodes": lambda fields, _: RemoveNodes(_selection(fields)),
+    "CordonNodes": lambda fields, _: CordonNodes(_selection(fields)),
+    "AddNodes": _add_nodes,
+    "SetLabels": lambda fields, _: SetLabels(_selection(fields), fields["labels"]),
+    "SetTaints": _set_taints,
+    "RemovePods": lambda fields, _: RemovePods(_selection(fields)),
+    "PutPods": _put_pods,
+    "SetConfig": lambda fields, _: SetConfig(fields["config"]),
+    "SetNamespaceLabels": lambda fields, _: SetNamespaceLabels(
+        _selection(fields), fields["labels"]
+    ),
+}
+
+
+async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> Place:
+    if sent is None:
+        return Place()
+    if sent.get("displaced"):
+        return Place(displaced=True)
+    try:
+        return await _named_pods(sent, templates, items_max)
+    except InvalidManifest as error:
+        raise error.under("goal") from None
+
+
+async def _named_pods(sent: Json, templates: TemplateCache, items_max: int) -> Place:
+    references = sent.get("podRefs")
+    if references is not None:
+        refs = msgspec.convert(without_nulls(references), tuple[PodRef, ...])
+        return Place(pod_refs=refs, path="podRefs")
+    if sent.get("template") is not None:
+        if sent["replicas"] > items_max:
+            raise InvalidManifest([FieldError("replicas", f"has to be at most {items_max}")])
+        raw = encode(sent["template"])
+        return Place(pods=await parse_replicas(raw, sent["replicas"], templates), path="template")
+    parse = partial(parse_pod, templates=templates, to_place=True)
+    pods = await parse_items(sent["pods"], "pods", parse)
+    refuse_repeated(pods, "pods")
+    return Place(pods=tuple(pods))
+
+
+def _converted(value: object, type_: type[T]) -> T | None:
+    return None if value is None else msgspec.convert(without_nulls(value), type_)

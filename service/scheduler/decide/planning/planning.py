@@ -1,0 +1,75 @@
+"""Making a plan: changes to a fork, pods placed on it, what that gives; then all of it is undone."""
+
+from msgspec.structs import replace
+
+from service.model.errors import Forbidden, InvalidManifest, MoorageError
+from service.scheduler.decide.context import Decision, DecisionContext, Steps
+from service.scheduler.decide.planning.changing import Changing
+from service.scheduler.decide.planning.counting import count
+from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.placing import Placing, Wanted, refuse_too_many, wanted_by
+from service.scheduler.protocol.intents import MakePlan
+from service.scheduler.protocol.plans import Planned
+
+
+def plan_among_placements(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
+    """Make a small plan on the replica that placements are decided on, like a dry run."""
+    return make_plan(replace(context, is_late=_never), intent)
+
+
+def _never() -> bool:
+    return False
+
+
+def make_plan(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
+    """Plan what to do after the changes of an intent; the replica is afterwards as it was.
+
+    Raises:
+        InvalidManifest, NotFound, PodDiffers, Forbidden: a change cannot be made, or the pods of the
+            goal cannot be placed as they were sent.
+    """
+    fork = Fork(context)
+    try:
+        plan = yield from _plan(fork, intent)
+    except MoorageError:
+        yield from _restored(fork)
+        raise
+    yield from _restored(fork)
+    return plan
+
+
+def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
+    explains = intent.explain != "None"
+    before = yield from count(fork.replica.cluster, rules=explains)
+    changing = Changing(fork, intent.caller)
+    changed = yield from changing.make(intent.changes)
+    wanted = yield from _wanted(fork, intent, changing)
+    placing = Placing(fork, intent)
+    yield from placing.place(wanted)
+    after = yield from count(fork.replica.cluster, rules=explains)
+    return Planned(
+        revision=fork.revision,
+        complete=not placing.unplaced,
+        changed=changed,
+        steps=placing.steps,
+        unplaced=placing.unplaced,
+        before=before,
+        after=after,
+    )
+
+
+def _wanted(fork: Fork, intent: MakePlan, changing: Changing) -> Steps[list[Wanted]]:
+    try:
+        wanted = yield from wanted_by(fork, intent.goal, changing.displaced)
+        path = "displaced" if intent.goal.displaced else intent.goal.path
+        refuse_too_many(fork.context, wanted, path)
+    except InvalidManifest as error:
+        raise error.under("goal") from None
+    except Forbidden as forbidden:
+        raise forbidden.under("goal") from None
+    return wanted
+
+
+def _restored(fork: Fork) -> Steps[None]:
+    yield from fork.restore()
+    fork.context.events.clear()

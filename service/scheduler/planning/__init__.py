@@ -1,0 +1,5 @@
+"""Makes large plans on replicas of their own, so that placements do not wait for them."""
+
+from service.scheduler.planning.planners import Planners
+
+__all__ = ["Planners"]

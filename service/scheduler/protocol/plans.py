@@ -1,0 +1,263 @@
+"""What a plan is made of: changes to a fork of a cluster, a goal, bounds; and the plan itself."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from service.model.manifest import NodeManifest, PodManifest
+from service.model.objects import LabelSelector, Taint
+from service.scheduler.protocol.answers import Answer
+from service.scheduler.protocol.placements import PodRef
+
+Action = Literal["Place"]
+PlanStatus = Literal["Planned"]
+
+
+class Domains(msgspec.Struct, frozen=True, kw_only=True):
+    """The topology domains of a label key with one of these values."""
+
+    key: str
+    values: tuple[str, ...]
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Which objects a change is about: those for which everything holds that is given."""
+
+    names: tuple[str, ...] | None = None
+    """Names of objects, each of which has to be there."""
+    selector: LabelSelector | None = None
+    """A selector of the objects' labels."""
+    topology: Domains | None = None
+    """Domains: nodes that are in one of them, or pods on such nodes."""
+    namespace: str | None = None
+    """For pods: the namespace that they are in; None: all in which the caller may place pods."""
+
+    @property
+    def named(self) -> float:
+        """How many objects it names; infinitely many if others may be meant."""
+        return float("inf") if self.names is None else len(self.names)
+
+
+class RemoveNodes(msgspec.Struct, frozen=True):
+    """Nodes go. Their pods are displaced, but for those that name their node, which go with it."""
+
+    nodes: Selection
+
+
+class CordonNodes(msgspec.Struct, frozen=True):
+    """Nodes take no new pods."""
+
+    nodes: Selection
+
+
+class AddNodes(msgspec.Struct, frozen=True):
+    """Nodes come: `<template's name>-0` and so on, each in the next of the domains, if any are named."""
+
+    template: NodeManifest
+    count: int
+    topology: Domains | None
+
+
+class SetLabels(msgspec.Struct, frozen=True):
+    """Nodes get these labels beside those that they have; None removes a label."""
+
+    nodes: Selection
+    labels: Mapping[str, str | None]
+
+
+class SetTaints(msgspec.Struct, frozen=True):
+    """Nodes get these taints in place of those that they have."""
+
+    nodes: Selection
+    taints: tuple[Taint, ...]
+
+
+class RemovePods(msgspec.Struct, frozen=True):
+    """Pods go, and are not displaced."""
+
+    pods: Selection
+
+
+class PutPods(msgspec.Struct, frozen=True):
+    """Pods come, or take the place of pods of the same names; with a `nodeName` they are on that node."""
+
+    pods: tuple[PodManifest, ...]
+
+
+class SetConfig(msgspec.Struct, frozen=True):
+    """Settings of the cluster change, as by a merge patch."""
+
+    config: Mapping[str, Any]
+
+
+class SetNamespaceLabels(msgspec.Struct, frozen=True):
+    """Namespaces get these labels beside those that they have; None removes a label."""
+
+    namespaces: Selection
+    labels: Mapping[str, str | None]
+
+
+PlanChange = (
+    RemoveNodes
+    | CordonNodes
+    | AddNodes
+    | SetLabels
+    | SetTaints
+    | RemovePods
+    | PutPods
+    | SetConfig
+    | SetNamespaceLabels
+)
+"""A change to the fork."""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """The goal that pods get nodes: new or stored ones, or all that the changes displaced."""
+
+    pods: tuple[PodManifest, ...] = ()
+    pod_refs: tuple[PodRef, ...] = ()
+    path: Literal["pods", "podRefs", "template"] = "pods"
+    """The field of the goal that has the pods, for the paths in errors."""
+    displaced: bool = False
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan may cost."""
+
+    moves_max: int | None = None
+    """How many displaced pods may get another node; None: any number."""
+    seconds: float | None = None
+    """How long planning may take; None: as long as the server allows."""
+
+
+class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One step of a plan."""
+
+    action: Action
+    """What is to be done with the pod."""
+    namespace: str
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    from_node: str | msgspec.UnsetType = msgspec.field(name="from", default=msgspec.UNSET)
+    """The node that it was on; absent if it was on none."""
+    to: str
+    """The node that it gets."""
+    wave: int
+    """Steps of one wave may be taken together, in one commit; waves are taken in order."""
+    reason: str
+    """Why the step is taken."""
+
+
+class Unplaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A pod for which the plan has no node."""
+
+    namespace: str
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    from_node: str | msgspec.UnsetType = msgspec.field(name="from", default=msgspec.UNSET)
+    """The node that it was on; absent if it was on none."""
+    reason: str
+    """Unschedulable: it fits nowhere. MovesMax, SecondsOver: it was not tried any more. Otherwise the
+    rule that denies it a node, in CamelCase."""
+    message: str
+    """The same for people."""
+    explanation: Any = msgspec.UNSET
+    """As asked for with `explain`; absent for None, and for all but the first of equal pods."""
+
+
+class ResourceTotal(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One resource of all nodes together."""
+
+    allocatable: str
+    """What all nodes have."""
+    requested: str
+    """What the pods on them have requested."""
+    utilization: float
+    """The second divided by the first, rounded to four digits; 0 if there is nothing to request."""
+    largest_free: str
+    """The most that a single node has left that takes new pods."""
+
+
+class ConstraintSkew(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """How unevenly the pods of a topology spread constraint are spread."""
+
+    namespace: str
+    """Namespace of the pods that have the constraint."""
+    topology_key: str
+    """The label of nodes whose values are the domains."""
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
+    """Whether the constraint is required."""
+    max_skew: int
+    """The skew that the constraint allows."""
+    skew: int
+    """The pods in the fullest eligible domain, less those in the emptiest one."""
+    counted: int
+    """How many pods the constraint counts, in all eligible domains together."""
+
+
+class PlanTotals(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The state of a cluster in figures."""
+
+    nodes: int
+    """Nodes."""
+    pods: int
+    """Pods on nodes, in the namespaces that the caller may read."""
+    resources: dict[str, ResourceTotal]
+    """Each resource that nodes have."""
+    violations: int | msgspec.UnsetType = msgspec.UNSET
+    """Required rules that placed pods break, in these namespaces; absent without `explain`."""
+    skew: list[ConstraintSkew] | msgspec.UnsetType = msgspec.UNSET
+    """The topology spread constraints of placed pods in these namespaces, the greatest skew first, at
+    most a hundred; absent without `explain`."""
+
+
+class Counted(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a cluster in figures, by namespace where not everybody may see everything."""
+
+    nodes: int
+    pods: Mapping[str, int]
+    resources: dict[str, ResourceTotal]
+    violations: Mapping[str, int] | None
+    skew: list[ConstraintSkew] | None
+
+
+class Planned(Answer, frozen=True, kw_only=True):
+    """A plan as it was decided, before anything is left out that its caller may not see."""
+
+    complete: bool
+    changed: list[int]
+    steps: list[PlanStep]
+    unplaced: list[Unplaced]
+    before: Counted
+    after: Counted
+
+
+class Plan(Answer, frozen=True, kw_only=True):
+    """What would happen, and what is to be done; the cluster stays as it is."""
+
+    status: PlanStatus
+    """Planned: nothing of it was done."""
+    complete: bool
+    """Whether every pod of the goal gets a node."""
+    changed: list[int]
+    """How many objects each of the changes is about."""
+    steps: list[PlanStep]
+    """The first steps of the plan in their order, at most `stepsMax`."""
+    steps_total: int
+    """How many steps there are that the caller may see."""
+    unplaced: list[Unplaced]
+    """The first pods that get no node, at most `stepsMax`."""
+    unplaced_total: int
+    """How many pods that the caller may see get no node."""
+    other_steps: int | msgspec.UnsetType = msgspec.UNSET
+    """How many more steps there are, each about a pod of another tenant, in a namespace that the
+    caller may not read; absent if there are none."""
+    other_unplaced: int | msgspec.UnsetType = msgspec.UNSET
+    """How many pods of other tenants get no node; absent if there are none."""
+    before: PlanTotals
+    """The cluster as it is."""
+    after: PlanTotals
+    """The cluster after the changes and all steps."""

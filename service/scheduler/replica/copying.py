@@ -1,0 +1,33 @@
+"""A second replica of objects that are in memory already: manifests are shared, counters are not."""
+
+from collections.abc import Generator, Mapping, Sequence
+
+from service.model.log import CLUSTER_KIND
+from service.model.manifest import TemplateCache
+from service.scheduler.replica.kinds import ConfigManifest
+from service.scheduler.replica.replica import Replica, Stored
+
+_STEP_OBJECTS = 25
+
+
+def copying(
+    objects: Mapping[str, Sequence[Stored]],
+    templates: TemplateCache,
+    config: ConfigManifest | None = None,
+) -> Generator[None, None, Replica]:
+    """Make a replica of these objects by kind, step by step, perhaps with another configuration.
+
+    The configuration decides how all other objects are compiled, so it comes first; the others come
+    in the order of their kinds, as when they are loaded.
+    """
+    replica = Replica(templates)
+    if config is not None:
+        replica.adopt((Stored(config, 0),))
+    for kind in sorted(objects, key=lambda each: (each != CLUSTER_KIND, each)):
+        if kind == CLUSTER_KIND and config is not None:
+            continue
+        of_kind = objects[kind]
+        for start in range(0, len(of_kind), _STEP_OBJECTS):
+            replica.adopt(of_kind[start : start + _STEP_OBJECTS])
+            yield
+    return replica
