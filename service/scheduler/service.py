@@ -132,6 +132,7 @@ class Scheduler:
         await self._cluster_owners.close()
         for task in (*self._background, *self._deletions.values()):
             task.cancel()
+        self._planners.stop()
         for loop in self.loops.values():
             loop.stop()
         self.loops.clear()

@@ -42,6 +42,11 @@ class Planner:
         self._templates = templates
         self._turn = asyncio.Lock()
         self._waiting = 0
+        self._stopping = False
+
+    def stop(self) -> None:
+        """Have the plan that is being made end soon, as if its time was over, and refuse all others."""
+        self._stopping = True
 
     async def plan(self, loop: ClusterLoop, intent: MakePlan) -> Planned:
         """Make a plan on the state that is settled in a cluster's loop.
@@ -67,6 +72,8 @@ class Planner:
         return not self._waiting
 
     async def _plan(self, loop: ClusterLoop, intent: MakePlan) -> Planned:
+        if self._stopping:
+            raise Overloaded("The server is shutting down.")
         source = loop.follower.replica
         replica = None
         if source is not None:
@@ -91,7 +98,7 @@ class Planner:
             limits=self._limits,
             attempts=1,
             hints={},
-            is_late=lambda: self._clock.monotonic() >= end,
+            is_late=lambda: self._stopping or self._clock.monotonic() >= end,
         )
 
     async def _run(self, loop: ClusterLoop, steps: Generator[None, None, T]) -> T:
@@ -136,6 +143,11 @@ class Planners:
     def drop(self, cluster_id: int) -> None:
         """Forget a cluster."""
         self._by_cluster.pop(cluster_id, None)
+
+    def stop(self) -> None:
+        """Have all plans end soon."""
+        for each in self._by_cluster.values():
+            each.stop()
 
     def tick(self) -> None:
         """Free the memory of replicas that no plan has used of late, and of those over the limit."""

@@ -149,3 +149,18 @@ async def test_a_replica_for_plans_is_dropped_when_it_is_not_used() -> None:
             assert await planned(w, zone_lost()) == expected
         await w.place(*(pod(f"more-{number}") for number in range(10)))
         assert (await planned(w, zone_lost())).before.pods["default"] == 5 * NODES + 10
+
+
+async def test_a_server_that_stops_waits_for_no_plan_to_be_complete() -> None:
+    async with world(apart=ticking) as w:
+        await fill(w)
+        await planned(w, zone_lost())
+        asked = tuple(w.pod(pod(f"more-{number}")).to_place() for number in range(600))
+        long = MakePlan(goal=Place(pods=asked))
+        plans = [asyncio.create_task(planned(w, long)) for _ in range(2)]
+        await w.others(30)
+        await w.schedulers[0].stop()
+        first, second = await asyncio.gather(*plans, return_exceptions=True)
+        assert isinstance(first, Planned)
+        assert not first.complete
+        assert isinstance(second, Overloaded)
