@@ -15,6 +15,7 @@ from service.api.handlers.clusters import CLUSTER_HANDLERS
 from service.api.handlers.events import EVENT_HANDLERS
 from service.api.handlers.objects import object_handlers
 from service.api.handlers.overview import OVERVIEW_HANDLERS
+from service.api.handlers.page import PAGE_HANDLERS
 from service.api.handlers.placements import PLACEMENT_HANDLERS
 from service.api.handlers.principals import PRINCIPAL_HANDLERS
 from service.api.handlers.server import SERVER_HANDLERS
@@ -40,6 +41,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *PRINCIPAL_HANDLERS,
     *AUDIT_HANDLERS,
     *SERVER_HANDLERS,
+    *PAGE_HANDLERS,
 )
 
 

@@ -1,0 +1,195 @@
+/** Where domains, nodes and pods are on the map, in CSS pixels. */
+import { compare, type Cluster } from '../model/cluster';
+
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly w: number;
+  readonly h: number;
+}
+
+export interface Domain extends Box {
+  /** The value of the topology key; empty for the nodes that lack it. */
+  readonly value: string;
+  readonly columns: number;
+  /** Large cells share the width of their domain. */
+  readonly cellWidth: number;
+  readonly nodes: readonly string[];
+}
+
+export interface Layout {
+  readonly width: number;
+  readonly height: number;
+  readonly cell: { readonly w: number; readonly h: number; readonly gap: number };
+  readonly domains: readonly Domain[];
+  /** Node to domain and place in it. */
+  readonly places: ReadonlyMap<string, readonly [Domain, number]>;
+}
+
+/** Instead of a topology key: all nodes together. */
+export const ALL_NODES = '-';
+const PAD = 10;
+const HEAD = 26;
+const GUTTER = 12;
+const DOMAIN_WIDTH_MIN = 150;
+const CELL_MIN = 11;
+const CELL_MAX = 170;
+/** Large cells are wider than high, as names are. */
+const FLATNESS = 0.62;
+const STRETCHED_FROM = 40;
+
+export interface Wanted {
+  readonly key: string;
+  readonly width: number;
+  readonly height: number;
+  readonly zoom: number;
+}
+
+export function domainsOf(cluster: Cluster, key: string): [string, string[]][] {
+  const found = new Map<string, string[]>();
+  for (const node of cluster.nodes.values()) {
+    const value = key === ALL_NODES ? 'all nodes' : (node.labels[key] ?? '');
+    const nodes = found.get(value);
+    if (nodes) nodes.push(node.name);
+    else found.set(value, [node.name]);
+  }
+  for (const nodes of found.values()) nodes.sort(compare);
+  return [...found].sort(([a], [b]) => Number(a === '') - Number(b === '') || compare(a, b));
+}
+
+/** The layout with the largest cells with which everything fits into the height, or can be scrolled to. */
+export function layOut(cluster: Cluster, wanted: Wanted): Layout {
+  const domains = domainsOf(cluster, wanted.key);
+  let low = CELL_MIN;
+  let high = CELL_MAX;
+  while (high - low > 0.5) {
+    const middle = (low + high) / 2;
+    if (withCells(domains, wanted.width, middle).height <= wanted.height) low = middle;
+    else high = middle;
+  }
+  const size = Math.min(low * wanted.zoom, wanted.width - 2 * PAD);
+  return withCells(domains, wanted.width, size > 24 ? Math.floor(size) : size);
+}
+
+function withCells(domains: [string, string[]][], width: number, size: number): Layout {
+  const gap = size >= 60 ? 8 : size >= 24 ? 4 : 2;
+  const cell = { w: size, h: Math.max(CELL_MIN, Math.round(size * (size >= STRETCHED_FROM ? FLATNESS : 1))), gap };
+  const boxes: Domain[] = [];
+  const places = new Map<string, readonly [Domain, number]>();
+  let y = 0;
+  for (const row of rowsOf(domains, width, size + gap)) {
+    let [x, height] = [0, 0];
+    for (const { value, nodes, columns, w } of row) {
+      const lines = Math.ceil(nodes.length / columns);
+      const inner = w - 2 * PAD;
+      const cellWidth = size >= STRETCHED_FROM ? Math.floor((inner - (columns - 1) * gap) / columns) : size;
+      const box: Domain = { value, nodes, columns, cellWidth, x, y, w, h: HEAD + lines * (cell.h + gap) - gap + PAD };
+      boxes.push(box);
+      nodes.forEach((name, at) => places.set(name, [box, at]));
+      x += w + GUTTER;
+      height = Math.max(height, box.h);
+    }
+    y += height + GUTTER;
+  }
+  return { width, height: Math.max(0, y - GUTTER), cell, domains: boxes, places };
+}
+
+interface Sized {
+  value: string;
+  nodes: string[];
+  columns: number;
+  w: number;
+}
+
+/** Rows of domains side by side; within a row widths follow the number of nodes, so that heights are alike. */
+function* rowsOf(domains: [string, string[]][], width: number, step: number): Generator<Sized[]> {
+  const perRow = Math.max(1, Math.floor((width + GUTTER) / (DOMAIN_WIDTH_MIN + GUTTER)));
+  const rows = Math.ceil(domains.length / perRow);
+  const each = Math.ceil(domains.length / Math.max(1, rows));
+  for (let at = 0; at < domains.length; at += each) {
+    const row = domains.slice(at, at + each);
+    const total = row.reduce((sum, [, nodes]) => sum + nodes.length, 0);
+    const free = width - GUTTER * (row.length - 1) - DOMAIN_WIDTH_MIN * row.length;
+    yield row.map(([value, nodes]) => {
+      const w = Math.floor(DOMAIN_WIDTH_MIN + (free * nodes.length) / total);
+      const columns = Math.max(1, Math.floor((w - 2 * PAD + 2) / step));
+      return { value, nodes, w, columns: step >= STRETCHED_FROM ? Math.min(columns, nodes.length) : columns };
+    });
+  }
+}
+
+export function cellOf(layout: Layout, node: string): Box | null {
+  const place = layout.places.get(node);
+  if (!place) return null;
+  const [domain, at] = place;
+  const { h, gap } = layout.cell;
+  const w = domain.cellWidth;
+  return {
+    x: domain.x + PAD + (at % domain.columns) * (w + gap),
+    y: domain.y + HEAD + Math.floor(at / domain.columns) * (h + gap),
+    w,
+    h,
+  };
+}
+
+/** The node at a point of the map. */
+export function nodeAt(layout: Layout, x: number, y: number): string | null {
+  const { h, gap } = layout.cell;
+  const domain = layout.domains.find((d) => x >= d.x && x < d.x + d.w && y >= d.y && y < d.y + d.h);
+  if (!domain) return null;
+  const w = domain.cellWidth;
+  const [dx, dy] = [x - domain.x - PAD, y - domain.y - HEAD];
+  const column = Math.floor(dx / (w + gap));
+  if (dx < 0 || dy < 0 || column >= domain.columns || dx % (w + gap) > w || dy % (h + gap) > h) return null;
+  return domain.nodes[Math.floor(dy / (h + gap)) * domain.columns + column] ?? null;
+}
+
+/** How the pods of a node stand in its cell. */
+export interface Grid {
+  readonly columns: number;
+  readonly x: number;
+  readonly y: number;
+  /** From one pod to the next, to the right and downwards. */
+  readonly dx: number;
+  readonly dy: number;
+  readonly w: number;
+  readonly h: number;
+  /** Whether there is room for the pods' names. */
+  readonly named: boolean;
+}
+
+const LABEL = 24;
+const POD_MAX = 22;
+const CHIP = { w: 84, h: 20, gap: 4 };
+
+export function hasLabel(cell: { w: number; h: number }): boolean {
+  return cell.w >= 84 && cell.h >= 44;
+}
+
+/** The pods of a node with their names if there is room, else as squares as large as there is room. */
+export function gridOf(cell: Box, pods: number): Grid {
+  const margin = cell.w >= 60 ? 7 : cell.w >= 24 ? 3 : 1;
+  const top = hasLabel(cell) ? LABEL : margin;
+  const [x, y] = [cell.x + margin, cell.y + top];
+  const [w, h] = [cell.w - 2 * margin, cell.h - top - margin];
+  const columns = Math.floor((w + CHIP.gap) / (CHIP.w + CHIP.gap));
+  const lines = Math.floor((h + CHIP.gap) / (CHIP.h + CHIP.gap));
+  if (hasLabel(cell) && columns * lines >= pods) {
+    const dx = (w + CHIP.gap) / columns;
+    return { columns, x, y, dx, dy: CHIP.h + CHIP.gap, w: dx - CHIP.gap, h: CHIP.h, named: true };
+  }
+  let step = Math.min(POD_MAX + 3, w, h);
+  while (step > 1 && Math.floor(w / step) * Math.floor(h / step) < pods) step -= step > 6 ? 0.5 : 0.25;
+  step = Math.max(1, step);
+  const size = Math.max(1, step - (step >= 12 ? 3 : step >= 4 ? 1 : 0.4));
+  return { columns: Math.max(1, Math.floor(w / step)), x, y, dx: step, dy: step, w: size, h: size, named: false };
+}
+
+export function podBox(grid: Grid, at: number): Box {
+  return {
+    x: grid.x + (at % grid.columns) * grid.dx,
+    y: grid.y + Math.floor(at / grid.columns) * grid.dy,
+    w: grid.w,
+    h: grid.h,
+  };
+}
