@@ -59,6 +59,8 @@ export interface Colouring {
   node(node: NodeRow): string;
   pod(pod: PodRow): string;
   readonly legend: Legend;
+  /** Colourings with equal parts here give everything the same colours. */
+  readonly meaning: readonly unknown[];
 }
 
 const SHARE_BOUNDS = [0.05, 0.25, 0.5, 0.7, 0.85, 0.95];
@@ -88,6 +90,7 @@ function byShare(cluster: Cluster, theme: Theme, resource: string): Colouring {
   return {
     node: (node) => (node.allocatable[resource] ? colour(cluster.share(node, resource)) : theme.cell),
     pod: () => theme.podOnShare,
+    meaning: ['used', cluster, theme, resource],
     legend: { entries: SHARE_TEXTS.map((text, at) => ({ text, colour: theme.shares[at] ?? '' })) },
   };
 }
@@ -102,6 +105,7 @@ function byPriority(cluster: Cluster, theme: Theme): Colouring {
   return {
     node: () => theme.cell,
     pod: (pod) => colours.get(pod.priority) ?? theme.pod,
+    meaning: ['priority', cluster, theme, ...values],
     legend: { entries: shown.reverse().map((value) => ({ text: String(value), colour: colours.get(value) ?? '' })) },
   };
 }
@@ -116,6 +120,7 @@ function byOwner(cluster: Cluster, theme: Theme): Colouring {
   return {
     node: () => theme.cell,
     pod: (pod) => colours.get(pod.workload) ?? theme.pod,
+    meaning: ['owner', cluster, theme, others > 0, ...colours.keys()],
     legend: {
       entries: [
         ...largest.map(([workload]) => ({ text: workload, colour: colours.get(workload) ?? '', workload })),
@@ -128,6 +133,7 @@ function byOwner(cluster: Cluster, theme: Theme): Colouring {
 function byViolation(theme: Theme, violating: ReadonlySet<string>): Colouring {
   return {
     node: () => theme.cell,
+    meaning: ['violation', theme, violating],
     pod: (pod) => (violating.has(pod.key) ? theme.alarm : theme.pod),
     legend: {
       entries: [

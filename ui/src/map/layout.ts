@@ -31,7 +31,8 @@ export const ALL_NODES = '-';
 const PAD = 10;
 const HEAD = 26;
 const GUTTER = 12;
-const DOMAIN_WIDTH_MIN = 150;
+const DOMAIN_WIDTH_MIN = 140;
+const UNLIKE = 4;
 const CELL_MIN = 11;
 const CELL_MAX = 170;
 /** Large cells are wider than high, as names are. */
@@ -45,21 +46,21 @@ export interface Wanted {
   readonly zoom: number;
 }
 
+/** The domains of a topology key with their nodes, by name; the nodes that lack the label come last. */
 export function domainsOf(cluster: Cluster, key: string): [string, string[]][] {
   const found = new Map<string, string[]>();
-  for (const node of cluster.nodes.values()) {
+  for (const node of cluster.ordered) {
     const value = key === ALL_NODES ? 'all nodes' : (node.labels[key] ?? '');
     const nodes = found.get(value);
     if (nodes) nodes.push(node.name);
     else found.set(value, [node.name]);
   }
-  for (const nodes of found.values()) nodes.sort(compare);
   return [...found].sort(([a], [b]) => Number(a === '') - Number(b === '') || compare(a, b));
 }
 
 /** The layout with the largest cells with which everything fits into the height, or can be scrolled to. */
 export function layOut(cluster: Cluster, wanted: Wanted): Layout {
-  const domains = domainsOf(cluster, wanted.key);
+  const domains = bySize(domainsOf(cluster, wanted.key));
   let low = CELL_MIN;
   let high = CELL_MAX;
   while (high - low > 0.5) {
@@ -67,15 +68,29 @@ export function layOut(cluster: Cluster, wanted: Wanted): Layout {
     if (withCells(domains, wanted.width, middle).height <= wanted.height) low = middle;
     else high = middle;
   }
-  const size = Math.min(low * wanted.zoom, wanted.width - 2 * PAD);
-  return withCells(domains, wanted.width, size > 24 ? Math.floor(size) : size);
+  const free = Math.min(low * wanted.zoom, wanted.width - 2 * PAD);
+  const size = free > 24 ? Math.floor(free) : free;
+  const { boxes, height } = withCells(domains, wanted.width, size);
+  const places = new Map<string, readonly [Domain, number]>();
+  for (const box of boxes) box.nodes.forEach((name, at) => places.set(name, [box, at]));
+  return { width: wanted.width, height, cell: cellSize(size), domains: boxes, places };
 }
 
-function withCells(domains: [string, string[]][], width: number, size: number): Layout {
+/** Domains of very different sizes stand by size, so that those side by side are about as high. */
+function bySize(domains: [string, string[]][]): [string, string[]][] {
+  const sizes = domains.map(([, nodes]) => nodes.length);
+  if (Math.max(...sizes) <= UNLIKE * Math.min(...sizes)) return domains;
+  return [...domains].sort(([, a], [, b]) => b.length - a.length);
+}
+
+function cellSize(size: number): Layout['cell'] {
   const gap = size >= 60 ? 8 : size >= 24 ? 4 : 2;
-  const cell = { w: size, h: Math.max(CELL_MIN, Math.round(size * (size >= STRETCHED_FROM ? FLATNESS : 1))), gap };
+  return { w: size, h: Math.max(CELL_MIN, Math.round(size * (size >= STRETCHED_FROM ? FLATNESS : 1))), gap };
+}
+
+function withCells(domains: [string, string[]][], width: number, size: number): { boxes: Domain[]; height: number } {
+  const { h, gap } = cellSize(size);
   const boxes: Domain[] = [];
-  const places = new Map<string, readonly [Domain, number]>();
   let y = 0;
   for (const row of rowsOf(domains, width, size + gap)) {
     let [x, height] = [0, 0];
@@ -83,15 +98,14 @@ function withCells(domains: [string, string[]][], width: number, size: number): 
       const lines = Math.ceil(nodes.length / columns);
       const inner = w - 2 * PAD;
       const cellWidth = size >= STRETCHED_FROM ? Math.floor((inner - (columns - 1) * gap) / columns) : size;
-      const box: Domain = { value, nodes, columns, cellWidth, x, y, w, h: HEAD + lines * (cell.h + gap) - gap + PAD };
+      const box: Domain = { value, nodes, columns, cellWidth, x, y, w, h: HEAD + lines * (h + gap) - gap + PAD };
       boxes.push(box);
-      nodes.forEach((name, at) => places.set(name, [box, at]));
       x += w + GUTTER;
       height = Math.max(height, box.h);
     }
     y += height + GUTTER;
   }
-  return { width, height: Math.max(0, y - GUTTER), cell, domains: boxes, places };
+  return { boxes, height: Math.max(0, y - GUTTER) };
 }
 
 interface Sized {
@@ -108,13 +122,25 @@ function* rowsOf(domains: [string, string[]][], width: number, step: number): Ge
   const each = Math.ceil(domains.length / Math.max(1, rows));
   for (let at = 0; at < domains.length; at += each) {
     const row = domains.slice(at, at + each);
-    const total = row.reduce((sum, [, nodes]) => sum + nodes.length, 0);
-    const free = width - GUTTER * (row.length - 1) - DOMAIN_WIDTH_MIN * row.length;
-    yield row.map(([value, nodes]) => {
-      const w = Math.floor(DOMAIN_WIDTH_MIN + (free * nodes.length) / total);
+    const widths = widthsOf(row.map(([, nodes]) => nodes.length), width - GUTTER * (row.length - 1));
+    yield row.map(([value, nodes], place) => {
+      const w = widths[place] ?? width;
       const columns = Math.max(1, Math.floor((w - 2 * PAD + 2) / step));
       return { value, nodes, w, columns: step >= STRETCHED_FROM ? Math.min(columns, nodes.length) : columns };
     });
+  }
+}
+
+/** Widths in proportion to numbers of nodes, but for those that would be too narrow for their name. */
+function widthsOf(nodes: readonly number[], width: number): number[] {
+  const narrow = new Set<number>();
+  for (;;) {
+    const free = width - narrow.size * DOMAIN_WIDTH_MIN;
+    const total = nodes.reduce((sum, count, at) => (narrow.has(at) ? sum : sum + count), 0);
+    const widths = nodes.map((count, at) => (narrow.has(at) ? DOMAIN_WIDTH_MIN : Math.floor((free * count) / total)));
+    const tooNarrow = widths.findIndex((each, at) => each < DOMAIN_WIDTH_MIN && !narrow.has(at));
+    if (tooNarrow < 0 || narrow.size + 1 === nodes.length) return widths;
+    narrow.add(tooNarrow);
   }
 }
 
@@ -154,6 +180,8 @@ export interface Grid {
   readonly dy: number;
   readonly w: number;
   readonly h: number;
+  /** How many pods there is room for; in a tiny cell that may be fewer than there are. */
+  readonly room: number;
   /** Whether there is room for the pods' names. */
   readonly named: boolean;
 }
@@ -176,13 +204,15 @@ export function gridOf(cell: Box, pods: number): Grid {
   const lines = Math.floor((h + CHIP.gap) / (CHIP.h + CHIP.gap));
   if (hasLabel(cell) && columns * lines >= pods) {
     const dx = (w + CHIP.gap) / columns;
-    return { columns, x, y, dx, dy: CHIP.h + CHIP.gap, w: dx - CHIP.gap, h: CHIP.h, named: true };
+    return { columns, x, y, dx, dy: CHIP.h + CHIP.gap, w: dx - CHIP.gap, h: CHIP.h, room: columns * lines, named: true };
   }
   let step = Math.min(POD_MAX + 3, w, h);
   while (step > 1 && Math.floor(w / step) * Math.floor(h / step) < pods) step -= step > 6 ? 0.5 : 0.25;
   step = Math.max(1, step);
   const size = Math.max(1, step - (step >= 12 ? 3 : step >= 4 ? 1 : 0.4));
-  return { columns: Math.max(1, Math.floor(w / step)), x, y, dx: step, dy: step, w: size, h: size, named: false };
+  const across = Math.max(1, Math.floor(w / step));
+  const room = across * Math.max(1, Math.floor(h / step));
+  return { columns: across, x, y, dx: step, dy: step, w: size, h: size, room, named: false };
 }
 
 export function podBox(grid: Grid, at: number): Box {

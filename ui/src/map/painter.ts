@@ -36,6 +36,8 @@ interface Tile {
   readonly canvas: HTMLCanvasElement;
   readonly context: CanvasRenderingContext2D;
   readonly top: number;
+  /** What the tile shows; that may be an earlier scene with the same layout. */
+  scene: Scene;
   stale: Set<string>;
 }
 
@@ -56,11 +58,11 @@ export class Painter {
     this.context = context;
   }
 
-  /** Shows another scene; all tiles are drawn anew. */
+  /** Shows another scene; tiles of the same layout are shown until they are drawn anew. */
   show(scene: Scene): void {
+    const isResized = this.resize();
+    if (isResized || this.scene?.layout !== scene.layout || this.scene.theme !== scene.theme) this.tiles.clear();
     this.scene = scene;
-    this.tiles.clear();
-    this.resize();
     this.soon();
   }
 
@@ -92,13 +94,16 @@ export class Painter {
     this.tiles.clear();
   }
 
-  private resize(): void {
+  private resize(): boolean {
     this.ratio = Math.min(2, window.devicePixelRatio || 1);
     const [w, h] = [this.scroller.clientWidth, this.scroller.clientHeight];
-    this.canvas.width = Math.round(w * this.ratio);
-    this.canvas.height = Math.round(h * this.ratio);
+    const [width, height] = [Math.round(w * this.ratio), Math.round(h * this.ratio)];
+    if (this.canvas.width === width && this.canvas.height === height) return false;
+    this.canvas.width = width;
+    this.canvas.height = height;
     this.canvas.style.width = `${w}px`;
     this.canvas.style.height = `${h}px`;
+    return true;
   }
 
   private draw(): void {
@@ -124,15 +129,16 @@ export class Painter {
   private tile(scene: Scene, at: number, mayDraw: boolean): Tile | undefined {
     let tile = this.tiles.get(at);
     if (!mayDraw) return tile;
-    if (!tile) {
-      tile = this.newTile(scene, at);
+    if (tile?.scene === scene) {
+      for (const name of tile.stale) this.drawInto(tile, scene, name);
+    } else {
+      tile ??= this.newTile(scene, at);
       this.tiles.set(at, tile);
+      tile.scene = scene;
       drawDomains(scene, tile);
       for (const name of nodesIn(scene.layout, tile)) this.drawInto(tile, scene, name);
-    } else {
-      for (const name of tile.stale) this.drawInto(tile, scene, name);
-      tile.stale.clear();
     }
+    tile.stale.clear();
     return tile;
   }
 
@@ -144,8 +150,7 @@ export class Painter {
     if (!context) throw new Error('This browser has no canvas.');
     const top = at * TILE_HEIGHT;
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, -top * this.ratio);
-    context.fillStyle = scene.theme.surface;
-    return { canvas, context, top, stale: new Set() };
+    return { canvas, context, top, scene, stale: new Set() };
   }
 
   private drawInto(tile: Tile, scene: Scene, name: string): void {
@@ -191,7 +196,7 @@ export class Painter {
       const { ordered } = scene.cluster.bucket(pod.node);
       const grid = gridOf(cell, ordered.length);
       ordered.forEach((each, at) => {
-        if (!pods.has(each)) return;
+        if (at >= grid.room || !pods.has(each)) return;
         context.fillStyle = scene.theme.accent;
         fill(context, podBox(grid, at));
         if (grid.named) drawName(context, each.name, podBox(grid, at), inkOn(scene.theme.accent, scene.theme));
@@ -270,7 +275,7 @@ function drawPods(
   const { colouring, violating, theme } = scene;
   let isBroken = false;
   let last = '';
-  pods.forEach((pod, at) => {
+  pods.slice(0, grid.room).forEach((pod, at) => {
     const breaks = violating.size > 0 && violating.has(pod.key);
     isBroken ||= breaks;
     const colour = breaks ? theme.alarm : colouring.pod(pod);

@@ -49,6 +49,7 @@ export class Cluster {
   readonly pending = new Set<PodRow>();
   /** Rises with every change that listeners were told of. */
   version = 0;
+  private sorted: readonly NodeRow[] | null = null;
   private readonly buckets = new Map<string, Bucket>();
   private readonly listeners = new Set<Listener>();
   private touched = new Set<string>();
@@ -63,6 +64,12 @@ export class Cluster {
     return bucket;
   }
 
+  /** The nodes by name. */
+  get ordered(): readonly NodeRow[] {
+    this.sorted ??= [...this.nodes.values()].sort((a, b) => compare(a.name, b.name));
+    return this.sorted;
+  }
+
   share(node: NodeRow, resource: string): number {
     const of = node.allocatable[resource] ?? 0;
     return of > 0 ? (this.bucket(node.name).used[resource] ?? 0) / of : 0;
@@ -74,7 +81,7 @@ export class Cluster {
     if (known && known.version >= row.version) return;
     this.nodes.set(row.name, row);
     this.touch(row.name);
-    this.relaid = true;
+    this.relayout();
   }
 
   removeNode(name: string, revision: number): void {
@@ -82,7 +89,7 @@ export class Cluster {
     if (!known || known.version > revision) return;
     this.nodes.delete(name);
     this.touch(name);
-    this.relaid = true;
+    this.relayout();
   }
 
   putPod(manifest: Schemas['Pod']): void {
@@ -119,6 +126,11 @@ export class Cluster {
     [this.touched, this.relaid, this.changed] = [new Set(), false, false];
     this.version += 1;
     for (const listener of this.listeners) listener(changes);
+  }
+
+  private relayout(): void {
+    this.relaid = true;
+    this.sorted = null;
   }
 
   private drop(pod: PodRow): void {

@@ -20,6 +20,8 @@ const TOLD_ALL_MILLISECONDS = 250;
 export class Follower {
   readonly live: Live;
   private readonly stopping = new AbortController();
+  /** Whether everything has to be listed before the watch can go on. */
+  private isStale = true;
   private failures = 0;
   private frame = 0;
   private lastTold = 0;
@@ -41,7 +43,7 @@ export class Follower {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       try {
-        if (!this.live.loaded) await this.load(signal);
+        if (this.isStale) await this.load(signal);
         await this.follow(signal);
         this.become('lost', 'The stream of changes ended.');
       } catch (error) {
@@ -51,26 +53,31 @@ export class Follower {
           return;
         }
         this.become('lost', told(error));
-        if (isRefusal(error, 410)) this.live.loaded = false;
+        if (isRefusal(error, 410)) this.isStale = true;
       }
       await this.pause(signal);
     }
   }
 
-  /** Lists everything anew; the watch goes on from the earliest page, and what is known already is passed over. */
+  /**
+   * Lists everything anew; until it is here, what was known before stays to be seen.
+   *
+   * The watch goes on from the earliest page, and of its changes those are passed over that a later page had already.
+   */
   private async load(signal: AbortSignal): Promise<void> {
     this.become('loading', '');
     const name = this.live.cluster.name;
     const cluster = new Cluster(name);
-    this.live.cluster = cluster;
     const earliest = await Promise.all([
       this.list<Schemas['Node']>(clusterPath(name, 'nodes'), (each) => cluster.putNode(each), signal),
       this.list<Schemas['Pod']>(clusterPath(name, 'pods'), (each) => cluster.putPod(each), signal),
     ]);
     this.live.revision = Math.min(...earliest);
     this.live.loaded = true;
+    this.isStale = false;
+    this.live.cluster = cluster;
     cluster.tell();
-    this.changed();
+    this.become('loading', '');
   }
 
   private async list<T>(path: string, put: (item: T) => void, signal: AbortSignal): Promise<number> {
@@ -78,7 +85,6 @@ export class Follower {
     for await (const page of pages<T>(path, signal)) {
       page.items.forEach(put);
       earliest = Math.min(earliest, page.revision);
-      this.soon();
     }
     return earliest;
   }

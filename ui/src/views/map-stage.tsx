@@ -17,7 +17,6 @@ export interface StageProps {
   readonly nodes: ReadonlySet<string> | null;
   readonly selected: string;
   readonly select: (what: string | null) => void;
-  readonly loaded: boolean;
 }
 
 interface Under {
@@ -95,7 +94,7 @@ export function Stage(props: StageProps) {
         aria-label="Map of the nodes: the arrow keys go from node to node, Enter shows one, Escape goes back"
         aria-describedby="focused-node" onKeyDown={press} onBlur={() => setFocused(null)}
         onScroll={() => painter.current?.soon()} onClick={open} onMouseMove={(event) => setUnder(look(event))}
-        onMouseLeave={() => setUnder(null)} data-nodes={layout.places.size} data-loaded={props.loaded}>
+        onMouseLeave={() => setUnder(null)} data-nodes={layout.places.size}>
         <canvas ref={canvas} aria-hidden="true" />
         <div class="tall" style={{ height: `${layout.height}px` }} />
       </div>

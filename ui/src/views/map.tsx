@@ -1,6 +1,6 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { clusterPath, read, type Schemas } from '../api/client';
-import { colouring, MODE_NAMES, MODES, themeOf, type Theme } from '../map/colours';
+import { colouring, MODE_NAMES, MODES, themeOf, type Colouring, type Mode, type Theme } from '../map/colours';
 import { ALL_NODES } from '../map/layout';
 import { compare, type Cluster } from '../model/cluster';
 import type { Live } from '../model/live';
@@ -29,17 +29,14 @@ export function MapView({ route, live }: { route: Route; live: Live }) {
   const [zoom, setZoom] = useState(1);
   const violations = useViolations(live);
   const violating = useMemo(() => new Set(violations.map((each) => `${each.namespace}/${each.name}`)), [violations]);
-  const colours = useMemo(
-    () => colouring(mode, cluster, theme, resource, violating),
-    [mode, cluster, theme, resource, violating, mode === 'owner' || mode === 'priority' ? cluster.version : 0],
-  );
+  const colours = useColouring(mode, cluster, theme, resource, violating);
   const search = route.params.get('q') ?? '';
   const selected = route.params.get('select') ?? '';
   const hits = useMemo(() => (search ? found(cluster, search) : null), [search, cluster, cluster.version]);
   const pods = singledOut(cluster, selected) ?? hits?.pods ?? null;
   const select = (what: string | null): void => setParams(route, { select: what });
 
-  if (!live.loaded && cluster.nodes.size === 0) return <Loading what="Loading the cluster" />;
+  if (!live.loaded) return <Loading what="Loading the cluster" />;
   if (cluster.nodes.size === 0) return <Empty cluster={cluster} />;
   return (
     <>
@@ -61,7 +58,7 @@ export function MapView({ route, live }: { route: Route; live: Live }) {
       <div class="map-area">
         <Stage cluster={cluster} topologyKey={key} zoom={zoom} colouring={colours} theme={theme}
           violating={violating} pods={pods} nodes={selected ? null : (hits?.nodes ?? null)} selected={selected}
-          select={select} loaded={live.loaded} />
+          select={select} />
         <Panel route={route} cluster={cluster} topologyKey={key} selected={selected} select={select}
           legend={colours.legend} mode={mode} resource={resource} resources={resources} violations={violations} />
       </div>
@@ -126,6 +123,27 @@ function useTheme(): Theme {
     return () => dark.removeEventListener('change', changed);
   }, []);
   return theme;
+}
+
+/** The colouring stays the same object as long as it means the same, so that nothing is drawn without need. */
+function useColouring(
+  mode: Mode,
+  cluster: Cluster,
+  theme: Theme,
+  resource: string,
+  violating: ReadonlySet<string>,
+): Colouring {
+  const dependsOnPods = mode === 'owner' || mode === 'priority';
+  const made = useMemo(
+    () => colouring(mode, cluster, theme, resource, violating),
+    [mode, cluster, theme, resource, violating, dependsOnPods ? cluster.version : 0],
+  );
+  const kept = useRef(made);
+  const { meaning } = kept.current;
+  if (meaning.length !== made.meaning.length || meaning.some((each, at) => each !== made.meaning[at])) {
+    kept.current = made;
+  }
+  return kept.current;
 }
 
 /** The violations of the present state: asked for again after changes, but never so often that it would be a burden. */
