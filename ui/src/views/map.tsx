@@ -40,6 +40,7 @@ export function MapView({ route, live }: { route: Route; live: Live }) {
   if (cluster.nodes.size === 0) return <Empty cluster={cluster} />;
   return (
     <>
+      <h1 class="hidden">Map of the cluster {cluster.name}</h1>
       <div class="tools" role="group" aria-label="What the map shows">
         <Choice label="Domains" value={key} choose={(value) => setParams(route, { key: value })}
           options={[...keys.map(([name, values]) => [name, `${name} (${values})`] as const), [ALL_NODES, 'none']]} />
