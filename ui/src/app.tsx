@@ -43,7 +43,7 @@ export function App() {
   }, []);
 
   if (caller) return <Inside caller={caller} leave={() => {
-    session.token = null;
+    sessionStorage.clear();
     setRefused(ASKS_FOR_TOKEN);
     setCaller(null);
   }} />;

@@ -5,10 +5,8 @@ that asks for a token has to be; everything that they show is asked for with the
 """
 
 from functools import cache
-from hashlib import blake2b
 from pathlib import Path
 
-import msgspec
 from litestar import Response, get
 
 from service.api.bodies.requests import AnyRequest
@@ -34,35 +32,19 @@ _HEADERS = {
     "content-security-policy": _POLICY,
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-cache",
 }
 
 
-class PageFile(msgspec.Struct, frozen=True):
-    """One file as it is sent."""
-
-    content: bytes
-    media_type: str
-    etag: str
-
-
 @cache
-def page_files() -> dict[str, PageFile]:
+def page_files() -> dict[str, bytes]:
     """The files of the page by name."""
-    return {
-        path.name: PageFile(path.read_bytes(), _TYPES[path.suffix], _etag(path.read_bytes()))
-        for path in sorted(FOLDER.iterdir())
-    }
-
-
-def _etag(content: bytes) -> str:
-    return f'"{blake2b(content, digest_size=12).hexdigest()}"'
+    return {path.name: path.read_bytes() for path in sorted(FOLDER.iterdir())}
 
 
 @get("/", opt=declared(Public()))
-async def page(request: AnyRequest) -> Response[bytes]:
+async def page() -> Response[bytes]:
     """The page itself."""
-    return _sent(request, page_files()["index.html"])
+    return _sent("index.html")
 
 
 @get("/page/{file:str}", opt=declared(Public()))
@@ -71,15 +53,12 @@ async def page_file(request: AnyRequest) -> Response[bytes]:
     name = request.path_params["file"]
     if name not in page_files():
         raise NoSuchPath(f"The page has no file {name[:100]}.")
-    return _sent(request, page_files()[name])
+    return _sent(name)
 
 
-def _sent(request: AnyRequest, file: PageFile) -> Response[bytes]:
-    """A file, or only that the browser's copy is still right."""
-    headers = {**_HEADERS, "etag": file.etag}
-    if file.etag in request.headers.get("if-none-match", ""):
-        return Response(b"", status_code=304, media_type=file.media_type, headers=headers)
-    return Response(file.content, media_type=file.media_type, headers=headers)
+def _sent(name: str) -> Response[bytes]:
+    media_type = _TYPES[Path(name).suffix]
+    return Response(page_files()[name], media_type=media_type, headers=_HEADERS)
 
 
 PAGE_HANDLERS = (page, page_file)
