@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.page.visiting import REAL, SAMPLE, Visit, figure, pixel, table
 
@@ -35,6 +35,21 @@ def test_the_map_shows_the_domains_of_a_real_cluster(visit: Visit, client: httpx
     for domain in topology["domains"]:
         assert shown[domain["value"]] == (str(len(domain["nodes"])), str(domain["pods"]))
     assert shown["without the label"][0] == str(len(topology["nodesWithoutKey"]))
+
+
+def test_a_list_of_many_pages_is_read_to_its_end(visit: Visit, client: httpx.Client) -> None:
+    pages = []
+
+    def small(route: Route) -> None:
+        pages.append(route.request.url)
+        route.continue_(url=route.request.url.replace("limit=5000", "limit=25"))
+
+    visit.page.route(re.compile("limit=5000"), small)
+    page = visit.open_map(REAL)
+    counts = get(client, REAL, "")["counts"]
+    expect(figure(page, "Nodes")).to_have_text(str(counts["nodes"]))
+    expect(figure(page, "Pods")).to_have_text(str(counts["pods"]))
+    assert len(pages) == -(-counts["nodes"] // 25) - (-counts["pods"] // 25)
 
 
 def test_a_click_on_the_map_shows_a_node_and_its_pods(visit: Visit, client: httpx.Client) -> None:

@@ -72,15 +72,25 @@ export async function post<T>(path: string, body: unknown): Promise<T> {
   return (await answer.json()) as T;
 }
 
-/** The objects of a list, page by page. */
+/** The token of the next page, which a page has before its items. */
+const CONTINUE = /"continue":"([^"]+)"/;
+const ITEMS = '"items":[';
+
+/** The objects of a list, page by page; the next page is under way while one is worked on. */
 export async function* pages<T>(path: string, signal: AbortSignal): AsyncGenerator<{ items: T[]; revision: number }> {
-  let token: string | null | undefined = '';
-  do {
-    const query = `?limit=5000${token ? `&continue=${encodeURIComponent(token)}` : ''}`;
-    const page: { items: T[]; metadata: Schemas['ListMeta'] } = await read(path + query, signal);
+  const ask = async (token: string): Promise<string> => {
+    const query = `?limit=5000${token && `&continue=${encodeURIComponent(token)}`}`;
+    return (await send(path + query, { signal })).text();
+  };
+  let next: Promise<string> | null = ask('');
+  while (next) {
+    const text: string = await next;
+    const token = CONTINUE.exec(text.slice(0, text.indexOf(ITEMS)))?.[1];
+    next = token ? ask(token) : null;
+    next?.catch(() => undefined);
+    const page = JSON.parse(text) as { items: T[]; metadata: Schemas['ListMeta'] };
     yield { items: page.items, revision: Number(page.metadata.resourceVersion) };
-    token = page.metadata.continue;
-  } while (token);
+  }
 }
 
 async function refusalOf(answer: Response): Promise<Refusal> {
