@@ -16,7 +16,7 @@ from typing import Any
 
 from examples.movement import INTRUDER, JOBS, NAMESPACE, movements, remove
 from service.cli.client import Client
-from service.cli.errors import CliError
+from service.cli.errors import CliError, Unavailable
 from service.cli.explanations import (
     count_outcomes,
     describe_outcomes,
@@ -108,15 +108,18 @@ def serve(arguments: argparse.Namespace, output: Output) -> int:
 
 
 @contextmanager
-def moving(client: Client) -> Iterator[None]:
+def moving(url: str, token: str | None) -> Iterator[None]:
     """Keep the sample cluster moving as long as the context lasts."""
     ended = threading.Event()
 
+    def pause(seconds: float) -> None:
+        if ended.wait(seconds):
+            raise Unavailable("The demonstration ends.")
+
     def move() -> None:
-        with suppress(CliError):  # the server ends
+        with suppress(CliError), Client(url, token=token, sleep=pause) as client:
             for _ in movements(client):
-                if ended.wait(PAUSE_SECONDS):
-                    return
+                pause(PAUSE_SECONDS)
 
     thread = threading.Thread(target=move, name="movement", daemon=True)
     thread.start()
