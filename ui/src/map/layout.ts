@@ -33,6 +33,8 @@ const HEAD = 26;
 const GUTTER = 12;
 const DOMAIN_WIDTH_MIN = 140;
 const UNLIKE = 4;
+/** So many more rows than are needed are tried, with which cells may be larger. */
+const ROWS_MORE = 3;
 const CELL_MIN = 11;
 const CELL_MAX = 170;
 /** Large cells are wider than high, as names are. */
@@ -60,20 +62,33 @@ export function domainsOf(cluster: Cluster, key: string): [string, string[]][] {
 
 /** The layout with the largest cells with which everything fits into the height, or can be scrolled to. */
 export function layOut(cluster: Cluster, wanted: Wanted): Layout {
+  const { width } = wanted;
   const domains = bySize(domainsOf(cluster, wanted.key));
+  const perRow = Math.max(1, Math.floor((width + GUTTER) / (DOMAIN_WIDTH_MIN + GUTTER)));
+  const fewest = Math.ceil(domains.length / perRow);
+  let [best, rows] = [0, fewest];
+  for (let tried = fewest; tried <= Math.min(domains.length, fewest + ROWS_MORE); tried++) {
+    const size = largest(domains, wanted, tried);
+    if (size > best + 1) [best, rows] = [size, tried];
+  }
+  const free = Math.min(best * wanted.zoom, width - 2 * PAD);
+  const size = free > 24 ? Math.floor(free) : free;
+  const { boxes, height } = withCells(domains, width, rows, size);
+  const places = new Map<string, readonly [Domain, number]>();
+  for (const box of boxes) box.nodes.forEach((name, at) => places.set(name, [box, at]));
+  return { width, height, cell: cellSize(size), domains: boxes, places };
+}
+
+/** The largest cells with which so many rows of domains fit into the height. */
+function largest(domains: [string, string[]][], wanted: Wanted, rows: number): number {
   let low = CELL_MIN;
   let high = CELL_MAX;
   while (high - low > 0.5) {
     const middle = (low + high) / 2;
-    if (withCells(domains, wanted.width, middle).height <= wanted.height) low = middle;
+    if (withCells(domains, wanted.width, rows, middle).height <= wanted.height) low = middle;
     else high = middle;
   }
-  const free = Math.min(low * wanted.zoom, wanted.width - 2 * PAD);
-  const size = free > 24 ? Math.floor(free) : free;
-  const { boxes, height } = withCells(domains, wanted.width, size);
-  const places = new Map<string, readonly [Domain, number]>();
-  for (const box of boxes) box.nodes.forEach((name, at) => places.set(name, [box, at]));
-  return { width: wanted.width, height, cell: cellSize(size), domains: boxes, places };
+  return low;
 }
 
 /** Domains of very different sizes stand by size, so that those side by side are about as high. */
@@ -88,11 +103,16 @@ function cellSize(size: number): Layout['cell'] {
   return { w: size, h: Math.max(CELL_MIN, Math.round(size * (size >= STRETCHED_FROM ? FLATNESS : 1))), gap };
 }
 
-function withCells(domains: [string, string[]][], width: number, size: number): { boxes: Domain[]; height: number } {
+function withCells(
+  domains: [string, string[]][],
+  width: number,
+  rows: number,
+  size: number,
+): { boxes: Domain[]; height: number } {
   const { h, gap } = cellSize(size);
   const boxes: Domain[] = [];
   let y = 0;
-  for (const row of rowsOf(domains, width, size + gap)) {
+  for (const row of rowsOf(domains, width, rows, size + gap)) {
     let [x, height] = [0, 0];
     for (const { value, nodes, columns, w } of row) {
       const lines = Math.ceil(nodes.length / columns);
@@ -116,9 +136,12 @@ interface Sized {
 }
 
 /** Rows of domains side by side; within a row widths follow the number of nodes, so that heights are alike. */
-function* rowsOf(domains: [string, string[]][], width: number, step: number): Generator<Sized[]> {
-  const perRow = Math.max(1, Math.floor((width + GUTTER) / (DOMAIN_WIDTH_MIN + GUTTER)));
-  const rows = Math.ceil(domains.length / perRow);
+function* rowsOf(
+  domains: [string, string[]][],
+  width: number,
+  rows: number,
+  step: number,
+): Generator<Sized[]> {
   const each = Math.ceil(domains.length / Math.max(1, rows));
   for (let at = 0; at < domains.length; at += each) {
     const row = domains.slice(at, at + each);
