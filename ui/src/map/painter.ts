@@ -305,14 +305,14 @@ function drawLabel(context: CanvasRenderingContext2D, scene: Scene, node: NodeRo
   context.font = `600 12px ${FONT}`;
   context.textBaseline = 'middle';
   context.fillStyle = inkOn(scene.colouring.node(node), scene.theme);
-  context.fillText(fitted(context, node.name, cell.w - 14), cell.x + 7, cell.y + 13);
+  context.fillText(withEnd(context, node.name, cell.w - 14), cell.x + 7, cell.y + 13);
 }
 
 function drawName(context: CanvasRenderingContext2D, name: string, box: Box, ink: string): void {
   context.font = `11.5px ${FONT}`;
   context.textBaseline = 'middle';
   context.fillStyle = ink;
-  context.fillText(fitted(context, name, box.w - 12), box.x + 6, box.y + box.h / 2 + 0.5);
+  context.fillText(withEnd(context, name, box.w - 12), box.x + 6, box.y + box.h / 2 + 0.5);
 }
 
 const DARK_INK = '#0d161d';
@@ -331,6 +331,14 @@ function fitted(context: CanvasRenderingContext2D, text: string, room: number): 
   let kept = text.length;
   while (kept > 1 && context.measureText(`${text.slice(0, kept)}…`).width > room) kept--;
   return `${text.slice(0, kept)}…`;
+}
+
+/** Names of nodes and pods often differ only at their end, so that is what is kept of them. */
+function withEnd(context: CanvasRenderingContext2D, text: string, room: number): string {
+  if (context.measureText(text).width <= room) return text;
+  let cut = 1;
+  while (cut < text.length - 1 && context.measureText(`…${text.slice(cut)}`).width > room) cut++;
+  return `…${text.slice(cut)}`;
 }
 
 function outline(context: CanvasRenderingContext2D, cell: Box, colour: string, width: number): void {
