@@ -18,16 +18,21 @@ PYTEST = PYTHONHASHSEED=0 .venv/bin/python -m pytest -n $(JOBS) -m "$(CHOSEN)" -
 SUPPLY  := $(UV) run --isolated --locked --quiet --only-group supply
 SHIPPED := dist/requirements.txt
 
+# Node.js, which only building the page needs; users get the page built.
+NODE := $(UV) run --isolated --locked --quiet --only-group page
+
 .DEFAULT_GOAL := help
-.PHONY: help setup run test clients explore-contract explore verdicts engine-check lint format openapi openapi-check conformance bench simulate-protocol race inject-faults mutants recovery sbom audit clean
+.PHONY: help setup run test clients explore-contract explore verdicts engine-check lint format openapi openapi-check page page-check browser conformance bench simulate-protocol race inject-faults mutants recovery sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# The packages of .venv, as uv.lock has them, for this Python.
+SYNC := UV_PYTHON_DOWNLOADS=never $(UV) sync --locked --quiet --compile-bytecode
+
 # Bytecode, because a server starts in a third of the time, also where Python may not write it.
 setup: $(UV) ## install everything into .venv, with the command `moorage` in it
-	@UV_PYTHON_DOWNLOADS=never $(UV) sync --locked --quiet --compile-bytecode \
-	  --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	@$(SYNC) --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
 	@.venv/bin/python -m compileall -q service migrations
 	@.venv/bin/python -m tools.compile_engine
 
@@ -38,7 +43,11 @@ $(UV):
 	@.uv/bin/python -m pip install --quiet "uv==$(UV_VERSION)" 2>/dev/null \
 	  || $(PYTHON) -m pip --python .uv/bin/python install --quiet "uv==$(UV_VERSION)"
 
-run: setup ## serve on an embedded PostgreSQL, load the sample cluster, place a few pods; Ctrl-C ends it
+# Nothing that only developers need is installed, and nobody waits for the compiler: the next start uses what it makes.
+run: $(UV) ## serve on an embedded PostgreSQL, load the sample cluster, show it on a page; Ctrl-C ends it
+	@$(SYNC) --inexact --no-default-groups --group compile \
+	  --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	@.venv/bin/python -m tools.compile_engine --background
 	@exec .venv/bin/python examples/demo.py --serve --data-dir "$(DATA_DIR)"
 
 # The comparison with the reference runs on the sources of the engine as well, and what looks into it only there.
@@ -88,6 +97,20 @@ openapi: setup ## write openapi/openapi.json from the code
 openapi-check: setup ## fail if openapi/openapi.json is not what the code says
 	.venv/bin/moorage openapi --check openapi/openapi.json
 
+page: openapi/openapi.json $(UV) ## build the page at / from ui/ into service/api/static
+	@cd ui && ../$(NODE) npm ci --silent && ../$(NODE) npm run --silent build
+
+page-check: $(UV) ## fail if service/api/static is not what ui/ says
+	@cd ui && ../$(NODE) npm ci --silent && ../$(NODE) npm run --silent check
+	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && cd ui && ../$(NODE) node build.mjs "$$made" \
+	  && diff -rq "$$made" ../service/api/static || { echo "service/api/static is not what ui/ says: make page" >&2; exit 1; }
+
+browser: ## install Chromium for the tests of the page, where Debian's packages can be installed
+	@if command -v chromium chromium-browser >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
+	else echo "There is no Chromium, so the tests of the page would be skipped: install the package chromium." >&2; exit 1; fi
+
 conformance: setup ## compare with kube-scheduler's answers, by simulations and on stored clusters [FILES="…"] [URL=…] [REPORT=file.md]
 	.venv/bin/moorage conformance $(FILES) --stored $(if $(URL),--url $(URL),--serve) $(if $(REPORT),--report $(REPORT))
 
@@ -120,4 +143,4 @@ audit: $(SHIPPED) ## fail if an advisory is known for anything that is shipped, 
 	@$(SUPPLY) pip-audit --requirement $(SHIPPED) --require-hashes --disable-pip --strict
 
 clean: ## remove what `make` built (never the data folder)
-	rm -rf service/_compiled .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .clients dist
+	rm -rf service/_compiled .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .clients dist ui/node_modules

@@ -8,13 +8,15 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from examples.movement import INTRUDER, JOBS, NAMESPACE, movements, remove
 from service.cli.client import Client
-from service.cli.errors import CliError
+from service.cli.errors import CliError, Unavailable
 from service.cli.explanations import (
     count_outcomes,
     describe_outcomes,
@@ -27,11 +29,14 @@ from service.cli.sources import read_objects
 from service.settings import settings_of_this_process
 
 HERE = Path(__file__).resolve().parent
+PAUSE_SECONDS = 2.5
+"""The time between two movements, in which somebody who looks sees the first of them."""
 WORKLOADS = sorted((HERE / "workloads").glob("*.yaml"))
 
 
 def show(client: Client, output: Output) -> None:
-    """Load the sample cluster and place its four workloads, with the reasons."""
+    """Load the sample cluster and place its four workloads, with the reasons; earlier pods of it leave."""
+    clear(client)
     objects = read_objects([str(HERE / "cluster")])
     counts = client.post_once(client.path("apply"), {"kind": "List", "items": objects})
     output.line(
@@ -39,7 +44,18 @@ def show(client: Client, output: Output) -> None:
     )
     results = [result for file in WORKLOADS for result in place(client, output, file)]
     output.line()
-    output.line(f"In all: {describe_outcomes(count_outcomes(results))}.", style="bold")
+    output.prose(f"In all: {describe_outcomes(count_outcomes(results))}.", style="bold")
+
+
+def clear(client: Client) -> None:
+    """Remove the pods that an earlier demonstration has left, and no others."""
+    own = [pod["metadata"] for file in WORKLOADS for pod in read_objects([str(file)])]
+    names = {(pod["namespace"], pod["name"]) for pod in own} | {(NAMESPACE, INTRUDER)}
+    jobs = {"labelSelector": JOBS}
+    for pods in client.pages(client.path("namespaces", NAMESPACE, "pods"), jobs):
+        names |= {(NAMESPACE, pod["metadata"]["name"]) for pod in pods}
+    for namespace, name in sorted(names):
+        remove(client, namespace, name)
 
 
 def place(client: Client, output: Output, file: Path) -> list[dict[str, Any]]:
@@ -47,7 +63,7 @@ def place(client: Client, output: Output, file: Path) -> list[dict[str, Any]]:
     request = {"pods": read_objects([str(file)]), "explain": "Full"}
     results: list[dict[str, Any]] = client.post_once(client.path("placements"), request)["results"]
     output.line()
-    output.line(headline(file), style="bold cyan")
+    output.prose(headline(file), style="bold cyan")
     print_results(output, [{**result, "explanation": None} for result in results])
     explained = next((r for r in reversed(results) if r.get("explanation")), None)
     if explained:
@@ -64,10 +80,12 @@ def headline(file: Path) -> str:
 def farewell(output: Output, url: str, *, serving: bool) -> None:
     """Print what to look at next."""
     output.line()
-    output.line(f"API documentation: {url}/docs", style="bold green")
+    output.line(f"Look at it: {url}/", style="bold green")
+    output.line(f"API documentation: {url}/docs")
     output.line(f"Try: .venv/bin/moorage get pods --url {url}")
     output.line(f"     .venv/bin/moorage explain shop/web-0 --url {url}")
     if serving:
+        output.prose("Pods come and go there, until you press Ctrl-C.")
         output.line("Serving until Ctrl-C.", style="bold")
 
 
@@ -77,16 +95,39 @@ def serve(arguments: argparse.Namespace, output: Output) -> int:
     server = LocalServer(Path(arguments.data_dir), port=settings.port, workers=settings.workers)
     stopped = stop_with_signals(server)
     try:
-        with server:
-            with Client(server.url, token=settings.token) as client:
-                show(client, output)
+        with server, Client(server.url, token=settings.token) as client:
+            show(client, output)
             farewell(output, server.url, serving=True)
             sys.stdout.flush()
-            return server.wait()
+            with moving(client):
+                return server.wait()
     except CliError:
         if stopped.is_set():
             return 0
         raise
+
+
+@contextmanager
+def moving(url: str, token: str | None) -> Iterator[None]:
+    """Keep the sample cluster moving as long as the context lasts."""
+    ended = threading.Event()
+
+    def pause(seconds: float) -> None:
+        if ended.wait(seconds):
+            raise Unavailable("The demonstration ends.")
+
+    def move() -> None:
+        with suppress(CliError), Client(url, token=token, sleep=pause) as client:
+            for _ in movements(client):
+                pause(PAUSE_SECONDS)
+
+    thread = threading.Thread(target=move, name="movement", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def stop_with_signals(server: LocalServer) -> threading.Event:

@@ -5,6 +5,7 @@ so in one line and does not fail: the engine then runs from its sources, which i
 same results.
 """
 
+import fcntl
 import os
 import shlex
 import shutil
@@ -12,6 +13,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from service import compiled
@@ -19,6 +22,8 @@ from service import compiled
 ROOT = Path(__file__).parents[1]
 NOT_COMPILED = ("__init__.py", "culprits.py", "exemptions.py", "explanation.py")
 """mypyc compiles neither packages nor msgspec structs."""
+LOG = ".log"
+"""The file beside the compiled code with what the compiler in the background said last."""
 
 
 def main() -> None:
@@ -30,11 +35,46 @@ def main() -> None:
     if problem is None:
         _tell("Compiling the engine, which takes a minute or two.")
         try:
-            problem = _compile_into(target)
+            with _one_at_a_time(target.parent):
+                problem = None if _is_done(target) else _compile_into(target)
         except OSError as error:
             problem = str(error)
     if problem is not None:
         _tell(f"The engine is not compiled, so it is slower: {problem}.")
+
+
+def start() -> None:
+    """Start compiling in a process of its own that outlives this one, if that is needed and possible.
+
+    It gets what is left of the processor, so that a server that starts at the same time is not
+    slower. That server runs the engine's sources; the next one finds the engine compiled.
+    """
+    target = compiled.folder()
+    if _is_done(target):
+        return
+    if problem := _missing():
+        _tell(f"The engine is not compiled, so it is slower: {problem}.")
+        return
+    target.parent.mkdir(exist_ok=True)
+    with (target.parent / LOG).open("w") as log:
+        subprocess.Popen(
+            ("nice", "-n", "19", sys.executable, "-m", "tools.compile_engine"),
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    _tell("The engine is being compiled in the background; the next start uses that and is faster.")
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait until no other process compiles into this folder, and keep others waiting."""
+    folder.mkdir(exist_ok=True)
+    with (folder / ".lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def check() -> None:
@@ -64,7 +104,6 @@ def _missing() -> str | None:
 
 def _compile_into(target: Path) -> str | None:
     """Fill the folder completely or not at all; return what went wrong, if anything did."""
-    target.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as scratch:
         done = subprocess.run(
             (sys.executable, "-m", "tools.compile_engine", scratch),
@@ -127,5 +166,7 @@ if __name__ == "__main__":
             main()
         case ["--check"]:
             check()
+        case ["--background"]:
+            start()
         case [scratch]:
             build(scratch)

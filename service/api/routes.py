@@ -17,6 +17,7 @@ from service.api.handlers.events import EVENT_HANDLERS
 from service.api.handlers.node_leases import NODE_LEASE_HANDLERS
 from service.api.handlers.objects import object_handlers
 from service.api.handlers.overview import OVERVIEW_HANDLERS
+from service.api.handlers.page import PAGE_HANDLERS
 from service.api.handlers.placements import PLACEMENT_HANDLERS
 from service.api.handlers.plans import PLAN_HANDLERS
 from service.api.handlers.principals import PRINCIPAL_HANDLERS
@@ -48,6 +49,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *PRINCIPAL_HANDLERS,
     *AUDIT_HANDLERS,
     *SERVER_HANDLERS,
+    *PAGE_HANDLERS,
 )
 
 

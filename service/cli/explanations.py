@@ -60,7 +60,7 @@ def print_results(output: Output, results: Sequence[Mapping[str, Any]]) -> None:
     for result in results:
         if result.get("explanation"):
             output.line()
-            output.line(f"{_name(result)}: {_verdict(result)}", style="bold")
+            output.prose(f"{_name(result)}: {_verdict(result)}", style="bold")
             print_explanation(output, result["explanation"], chosen=result.get("nodeName"))
 
 
@@ -73,7 +73,7 @@ def print_explanation(output: Output, explanation: Explanation, chosen: str | No
         return
     if explanation.get("prefilter"):
         prefilter = explanation["prefilter"]
-        output.line(f"  {prefilter['plugin']}: {', '.join(prefilter['reasons'])}")
+        output.prose(f"  {prefilter['plugin']}: {', '.join(prefilter['reasons'])}")
     _print_scores(output, explanation, chosen)
     if "culprits" in explanation:
         _print_culprits(output, explanation["culprits"])

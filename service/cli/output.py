@@ -135,6 +135,10 @@ class Output:
         """Print a line of the result."""
         self.console.print(escape(text), style=style, highlight=False, soft_wrap=True)
 
+    def prose(self, text: str, style: str | None = None) -> None:
+        """Print sentences, which break between words where the terminal ends."""
+        self.console.print(escape(text), style=style, highlight=False)
+
     def note(self, text: str) -> None:
         """Print a remark to standard error."""
         self.notes.print(escape(text), style="dim", highlight=False, soft_wrap=True)

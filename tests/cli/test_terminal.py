@@ -141,3 +141,16 @@ def test_ctrl_c_at_any_moment_of_a_servers_life_leaves_no_process(data_dir, pres
                 assert terminal.exit_code() in {0, 130, -signal.SIGINT}, terminal.shown
                 assert_nothing_is_left(family)
                 assert "Killing" not in terminal.shown
+
+
+@pytest.mark.parametrize("columns", [24, 40, 79])
+def test_sentences_break_between_words_where_the_terminal_ends(columns):
+    text = "A web tier: evenly over the zones, by preference on a host that runs a cache."
+    script = f"from service.cli.output import Output; Output().prose({text!r})"
+    narrow = {"COLUMNS": str(columns)}
+    with Terminal([sys.executable, "-c", script], environment=narrow, cwd=str(ROOT)) as terminal:
+        assert terminal.exit_code() == 0
+    lines = terminal.shown.split("\r\n")
+
+    assert max(map(len, lines)) <= columns
+    assert " ".join(line.strip() for line in lines if line.strip()) == text

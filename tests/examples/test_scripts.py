@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+from itertools import islice
 
 import msgspec
 import pytest
 
+from examples.movement import JOBS, JOBS_AT_ONCE, ROUND, job, movements
+from service.cli.client import Client
 from service.cli.local import LocalServer, temporary_folder
 from service.cli.sources import read_objects
 from tests.paths import ROOT
@@ -43,8 +46,43 @@ def test_the_demonstration_can_be_run_again_and_again(server):
 
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
     assert "In all: 15 placed, 2 unschedulable." in first.stdout
-    assert "In all: 15 already placed, 2 unschedulable." in second.stdout
+    assert "In all: 15 placed, 2 unschedulable." in second.stdout
+    assert f"Look at it: {server.url}/" in first.stdout
     assert f"API documentation: {server.url}/docs" in first.stdout
+
+
+def test_a_demonstration_starts_anew_but_leaves_what_is_not_its_own(server):
+    with Client(server.url) as client:
+        own = client.path("namespaces", "shop", "pods", "mine")
+        client.put(own, {**job(0), "metadata": {"name": "mine", "namespace": "shop"}})
+        for _ in islice(movements(client), 4):
+            pass
+        assert run("examples/demo.py", "--url", server.url).returncode == 0
+        names = {
+            pod["metadata"]["name"]
+            for pod in client.get(client.path("namespaces", "shop", "pods"))["items"]
+        }
+
+    assert {"mine", "web-0"} <= names
+    assert not {"intruder", "job-0"} & names
+
+
+def test_the_sample_cluster_moves_and_breaks_a_rule_once_in_a_while(server):
+    run("examples/demo.py", "--url", server.url)
+    pods, broken = [], []
+    with Client(server.url) as client:
+        for _ in islice(movements(client), 3 * len(ROUND)):
+            listed = client.get(client.path("namespaces", "shop", "pods"), {"labelSelector": JOBS})
+            pods.append({pod["metadata"]["name"] for pod in listed["items"]})
+            broken.append(bool(client.get(client.path("violations"))["items"]))
+
+    assert [now for now, before in zip(broken, [None, *broken], strict=False) if now != before] == [
+        *[False, True] * 3,
+        False,
+    ]
+    assert len(pods[-1]) == JOBS_AT_ONCE
+    assert pods[-1] - pods[0]
+    assert pods[0] - pods[-1]
 
 
 def test_a_replay_that_kills_everything_loses_nothing_and_doubles_nothing(folder):

@@ -1,0 +1,97 @@
+"""Keeps the sample cluster moving: pods come and go, and once in a while a rule is broken and holds again."""
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+from service.cli.client import Client
+from service.cli.errors import Refused
+
+NAMESPACE = "shop"
+JOBS_AT_ONCE = 8
+"""How many jobs run before the first of them leaves."""
+ROUND = ("arrive", "arrive", "break", "arrive", "repair", "arrive")
+SIZES = (("500m", "1Gi"), ("1", "2Gi"), ("250m", "512Mi"), ("2", "4Gi"))
+JOBS = "app=demo-job"
+"""The label by which these pods are known again."""
+INTRUDER = "intruder"
+"""A pod that somebody starts by hand beside a cache, although no two caches may share a host."""
+
+
+def job(number: int) -> dict[str, Any]:
+    """Return a small pod that is spread over the zones; every second one has a higher priority."""
+    cpu, memory = SIZES[number % len(SIZES)]
+    labels = {"app": "demo-job"}
+    spread = {
+        "topologyKey": "topology.kubernetes.io/zone",
+        "maxSkew": 2,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": labels},
+    }
+    requests = {"requests": {"cpu": cpu, "memory": memory}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"job-{number}", "namespace": NAMESPACE, "labels": labels},
+        "spec": {
+            "priority": number % 2 * 100,
+            "containers": [{"name": "main", "image": "example.com/job:1", "resources": requests}],
+            "topologySpreadConstraints": [spread],
+        },
+    }
+
+
+def movements(client: Client) -> Iterator[str]:
+    """Do one thing after the other, without end, and yield what was done.
+
+    Raises:
+        CliError: the server is not there, or refuses.
+    """
+    running: deque[str] = deque()
+    numbers = count()
+    while True:
+        for step in ROUND:
+            if step == "break":
+                yield intrude(client)
+            elif step == "repair":
+                remove(client, NAMESPACE, INTRUDER)
+                yield f"{NAMESPACE}/{INTRUDER} left"
+            else:
+                if len(running) >= JOBS_AT_ONCE:
+                    remove(client, NAMESPACE, running.popleft())
+                pod = job(next(numbers))
+                running.append(pod["metadata"]["name"])
+                request = {"pods": [pod], "onUnschedulable": "Queue"}
+                client.post_once(client.path("placements"), request)
+                yield f"{NAMESPACE}/{running[-1]} came"
+
+
+def intrude(client: Client) -> str:
+    """Report a second cache on the host of the first one, as a fact that the server cannot refuse."""
+    cache = client.get(pod_path(client, "cache-0"))
+    intruder = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": INTRUDER, "namespace": NAMESPACE, "labels": {"app": "cache"}},
+        "spec": {
+            "nodeName": cache["spec"]["nodeName"],
+            "containers": cache["spec"]["containers"],
+            "affinity": cache["spec"]["affinity"],
+        },
+    }
+    client.put(pod_path(client, INTRUDER), intruder)
+    return f"{NAMESPACE}/{INTRUDER} breaks the anti-affinity of {NAMESPACE}/cache-0"
+
+
+def remove(client: Client, namespace: str, name: str) -> None:
+    """Delete a pod, unless it is gone already."""
+    try:
+        client.delete(client.path("namespaces", namespace, "pods", name))
+    except Refused as error:
+        if error.problem.get("code") != "NotFound":
+            raise
+
+
+def pod_path(client: Client, name: str) -> str:
+    return client.path("namespaces", NAMESPACE, "pods", name)

@@ -1,0 +1,72 @@
+"""Takes the pictures of the page that the documents show: `python -m tests.page.pictures`.
+
+They are of the sample cluster and of the cut of a real one that the tests use. The server is one of
+its own, and the folder of the pictures is `docs`.
+"""
+
+import sys
+
+import httpx
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from service.cli.local import LocalServer, temporary_folder
+from tests.page.conftest import CHROMIUM, OPTIONS, load_real, load_sample
+from tests.page.visiting import REAL, SAMPLE, Visit
+from tests.paths import ROOT
+from tests.processes import PLAIN_HTTP
+
+DOCS = ROOT / "docs"
+CARD = "alibabacloud.com/gpu-card-model"
+WIDE = {"width": 1280, "height": 720}
+PHONE = {"width": 390, "height": 720}
+
+
+def main() -> None:
+    if CHROMIUM is None:
+        sys.exit("There is no Chromium: make browser")
+    with temporary_folder() as folder, LocalServer(folder / "data", quiet=True) as server:
+        with httpx.Client(base_url=server.url, **PLAIN_HTTP) as client:
+            load_sample(client)
+            load_real(client)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
+            take_all(browser, server.url)
+            browser.close()
+
+
+def take_all(browser: Browser, server: str) -> None:
+    take(browser, server, "page-map", "map", SAMPLE, parameters={"colour": "owner"})
+    take(browser, server, "page-why", "why", SAMPLE, "shop", "web-0", ready=".matrix .chosen")
+    take(browser, server, "page-real", "map", REAL, parameters={"key": CARD}, scheme="dark")
+    selected = {"select": "workload:shop/App/web", "colour": "owner"}
+    take(browser, server, "page-workload", "map", SAMPLE, parameters=selected, ready=".spread")
+    take(browser, server, "page-waiting", "waiting", REAL, ready="section.card")
+    take(browser, server, "page-phone", "map", SAMPLE, parameters={"colour": "owner"}, size=PHONE)
+
+
+def take(
+    browser: Browser,
+    server: str,
+    name: str,
+    view: str,
+    cluster: str,
+    *rest: str,
+    parameters: dict[str, str] | None = None,
+    ready: str = ".panel .legend",
+    scheme: str = "light",
+    size: dict[str, int] = WIDE,
+) -> None:
+    """Write one picture, once the view is drawn."""
+    page = browser.new_page(viewport=size, color_scheme=scheme)
+    Visit(page, server).open(view, cluster, *rest, **(parameters or {}))
+    expect(page.locator(ready).first).to_be_visible()
+    drawn = (
+        "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => done(true)), 600))"
+    )
+    page.wait_for_function(drawn)
+    page.screenshot(path=DOCS / f"{name}.png")
+    page.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The page can be used by everybody: by axe's rules, at each size, in light and dark, by every policy of the server."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.page.visiting import SAMPLE, WAIT_MILLISECONDS, Visit, overflow
+
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+VIEWS: dict[str, tuple[str, ...]] = {
+    "map": (),
+    "why": ("shop", "web-0"),
+    "waiting": (),
+    "what-if": (),
+    "events": (),
+    "health": (),
+}
+READY = {
+    "map": ".panel .legend",
+    "why": ".matrix",
+    "waiting": "section.card",
+    "what-if": "textarea",
+    "events": ".timeline li",
+    "health": ".tile",
+}
+SIZES = {"desk": (1280, 800), "phone": (390, 844)}
+
+
+@pytest.fixture(
+    params=[("desk", "light"), ("desk", "dark"), ("phone", "light"), ("phone", "dark")],
+    ids="-".join,
+)
+def context(request: pytest.FixtureRequest, browser: Browser) -> Iterator[BrowserContext]:
+    """A browser of one size and colour scheme; axe is a script of ours, which the page's policy would stop."""
+    size, scheme = request.param
+    width, height = SIZES[size]
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=scheme, bypass_csp=True
+    )
+    context.set_default_timeout(WAIT_MILLISECONDS)
+    yield context
+    context.close()
+
+
+def test_every_view_follows_the_rules_of_axe_and_fits(visit: Visit) -> None:
+    for view, rest in VIEWS.items():
+        page = visit.open(view, SAMPLE, *rest)
+        expect(page.locator(READY[view]).first).to_be_visible()
+        check(page, view)
+    page = visit.open_map(SAMPLE, select="workload:shop/App/web")
+    expect(page.locator(".spread").nth(1)).to_be_visible()
+    check(page, "workload")
+    page = visit.open("what-if", SAMPLE)
+    page.get_by_role("button", name="Try it").click()
+    expect(page.locator(".matrix")).to_be_visible()
+    check(page, "what-if with an answer")
+
+
+def check(page: Page, view: str) -> None:
+    found = Axe().run(page, options=RULES).response["violations"]
+    told = [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found]
+    assert told == [], view
+    assert overflow(page) <= 0, f"{view} is wider than the window"
+
+
+def test_only_the_packages_own_files_may_run(client: httpx.Client) -> None:
+    answer = client.get("/")
+    policy = answer.headers["content-security-policy"].split("; ")
+    assert "default-src 'none'" in policy
+    assert "script-src 'self'" in policy
+    assert "style-src 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert "<style" not in answer.text
+    assert "style=" not in answer.text

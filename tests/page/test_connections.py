@@ -1,0 +1,128 @@
+"""The page follows changes and comes back after a lost connection."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.api.harness import node, pod
+from tests.api.live import live_server
+from tests.page.visiting import SAMPLE, Visit, figure, watched
+
+CLUSTER = f"/v1/clusters/{SAMPLE}"
+HOST = "kubernetes.io/hostname"
+
+
+@pytest.fixture(scope="module")
+def server(module_database_url: str, browser: Browser) -> Iterator[str]:
+    """The URL of an empty server without a token."""
+    with live_server(module_database_url) as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def a_few_nodes(client: httpx.Client) -> None:
+    """Three nodes and no pods, whatever the test before has left."""
+    for each in client.get(f"{CLUSTER}/pods").json()["items"]:
+        name = each["metadata"]["name"]
+        client.delete(f"{CLUSTER}/namespaces/shop/pods/{name}").raise_for_status()
+    for name in ("n1", "n2", "n3"):
+        put(client, f"nodes/{name}", node(name, **{HOST: name}))
+
+
+def put(client: httpx.Client, path: str, body: dict) -> None:
+    answer = client.put(f"{CLUSTER}/{path}", json=body)
+    assert answer.status_code in {200, 201}, answer.text
+
+
+def place(client: httpx.Client, *names: str) -> None:
+    answer = client.post(f"{CLUSTER}/placements", json={"pods": [pod(name) for name in names]})
+    assert answer.status_code == 200, answer.text
+
+
+def test_pods_and_nodes_come_and_go_while_one_looks(visit: Visit, client: httpx.Client) -> None:
+    page = visit.open_map()
+    expect(figure(page, "Pods")).to_have_text("0")
+    place(client, "web-0", "web-1")
+    expect(figure(page, "Pods")).to_have_text("2")
+    put(client, "nodes/n4", node("n4", **{HOST: "n4"}))
+    expect(page.locator(".scroller")).to_have_attribute("data-nodes", "4")
+    client.delete(f"{CLUSTER}/nodes/n4").raise_for_status()
+    expect(page.locator(".scroller")).to_have_attribute("data-nodes", "3")
+    client.delete(f"{CLUSTER}/namespaces/shop/pods/web-0").raise_for_status()
+    expect(figure(page, "Pods")).to_have_text("1")
+    put(client, "namespaces/shop/pods/huge", pod("huge", nodeSelector={"no": "where"}))
+    expect(page.locator("nav .badge")).to_have_text("1")
+
+
+def test_a_broken_rule_is_shown_until_it_holds_again(visit: Visit, client: httpx.Client) -> None:
+    page = visit.open_map()
+    apart = {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "web"}}}
+            ]
+        }
+    }
+    put(client, "namespaces/shop/pods/web-0", pod("web-0", nodeName="n1", affinity=apart))
+    put(client, "namespaces/shop/pods/web-1", pod("web-1", nodeName="n1"))
+    expect(figure(page, "Violations")).to_have_text("1")
+    page.get_by_role("button", name="shop/web-0").click()
+    expect(page.locator(".broken")).to_contain_text("didn't match pod anti-affinity rules")
+    expect(page.locator(".broken button")).to_have_text("shop/web-1")
+    page.get_by_role("button", name="Whole cluster").click()
+    client.delete(f"{CLUSTER}/namespaces/shop/pods/web-1").raise_for_status()
+    expect(figure(page, "Violations")).to_have_text("0")
+
+
+def test_after_a_lost_connection_nothing_is_missed(
+    visit: Visit, client: httpx.Client, page: Page
+) -> None:
+    """The stream of changes ends after a second, and the server is out of reach until the page has said so."""
+    is_away = False
+
+    def meet(route: Route) -> None:
+        if is_away:
+            route.abort()
+        else:
+            route.continue_(url=f"{route.request.url}&timeoutSeconds=1")
+
+    page.route(watched, meet)
+    visit.open_map()
+    is_away = True
+    expect(page.locator(".state")).to_contain_text("Reconnecting")
+    place(client, "web-0")
+    expect(figure(page, "Pods")).to_have_text("0")
+    is_away = False
+    expect(page.locator(".state")).to_contain_text("Live")
+    expect(figure(page, "Pods")).to_have_text("1")
+    visit.complaints = [each for each in visit.complaints if "ERR_FAILED" not in each]
+
+
+def test_after_410_everything_is_listed_again(
+    visit: Visit, client: httpx.Client, page: Page
+) -> None:
+    """What the watch leads on from is gone from the log, so only a new list can tell of the pod."""
+    place(client, "web-0")
+    asked: list[str] = []
+
+    def compacted(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) > 1:
+            route.continue_()
+            return
+        place(client, "web-1")
+        problem = {
+            "type": "/errors/Compacted",
+            "code": "Compacted",
+            "title": "Compacted",
+            "status": 410,
+        }
+        route.fulfill(status=410, json=problem, content_type="application/problem+json")
+
+    page.route(watched, compacted)
+    visit.open_map()
+    expect(figure(page, "Pods")).to_have_text("2")
+    first, second = (int(url.rpartition("sinceRevision=")[2]) for url in asked[:2])
+    assert second > first

@@ -1,0 +1,251 @@
+"""Each view shows what the API says, of a sample cluster and of a cut of a real one."""
+
+import re
+from collections import Counter
+from itertools import pairwise
+
+import httpx
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.page.visiting import REAL, SAMPLE, Visit, figure, pixel, table
+
+CARD = "alibabacloud.com/gpu-card-model"
+ZONE = "topology.kubernetes.io/zone"
+NONE = "\u2013"
+"""What stands for a number that there is not."""
+FIRST_CELL = (14, 32)
+"""A place within the first node of the first domain, beside its pods."""
+
+
+def get(client: httpx.Client, cluster: str, path: str) -> dict:
+    answer = client.get(f"/v1/clusters/{cluster}{path}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_the_map_shows_the_domains_of_a_real_cluster(visit: Visit, client: httpx.Client) -> None:
+    page = visit.open_map(REAL, key=CARD)
+    topology = get(client, REAL, f"/topology?key={CARD}")
+    counts = get(client, REAL, "")["counts"]
+    expect(figure(page, "Nodes")).to_have_text(str(counts["nodes"]))
+    expect(figure(page, "Pods")).to_have_text(str(counts["pods"]))
+    expect(figure(page, "Waiting")).to_have_text(str(counts["pending"]))
+    shown = {name: (nodes, pods) for name, nodes, pods, _ in table(page, ".panel")}
+    for domain in topology["domains"]:
+        assert shown[domain["value"]] == (str(len(domain["nodes"])), str(domain["pods"]))
+    assert shown["without the label"][0] == str(len(topology["nodesWithoutKey"]))
+
+
+def test_a_list_of_many_pages_is_read_to_its_end(visit: Visit, client: httpx.Client) -> None:
+    pages = []
+
+    def small(route: Route) -> None:
+        pages.append(route.request.url)
+        route.continue_(url=route.request.url.replace("limit=5000", "limit=25"))
+
+    visit.page.route(re.compile("limit=5000"), small)
+    page = visit.open_map(REAL)
+    counts = get(client, REAL, "")["counts"]
+    expect(figure(page, "Nodes")).to_have_text(str(counts["nodes"]))
+    expect(figure(page, "Pods")).to_have_text(str(counts["pods"]))
+    assert len(pages) == -(-counts["nodes"] // 25) - (-counts["pods"] // 25)
+
+
+def test_a_click_on_the_map_shows_a_node_and_its_pods(visit: Visit, client: httpx.Client) -> None:
+    page = visit.open_map(SAMPLE, key=ZONE)
+    page.locator(".scroller").click(position={"x": FIRST_CELL[0], "y": FIRST_CELL[1]})
+    expect(page.locator(".panel .title")).to_have_text("node node-a1")
+    pods = get(client, SAMPLE, "/pods?nodeName=node-a1")["items"]
+    expect(page.locator(".panel h3", has_text=f"{len(pods)} pod")).to_be_visible()
+    assert "select=node%3Anode-a1" in page.url
+    page.get_by_role("button", name=f"{pods[0]['metadata']['namespace']}/").first.click()
+    page.get_by_role("link", name="Why there?").click()
+    expect(page.locator(".matrix .chosen")).to_contain_text("node-a1")
+
+
+def test_the_keys_lead_from_node_to_node(visit: Visit) -> None:
+    page = visit.open_map(SAMPLE, key=ZONE)
+    page.locator(".scroller").focus()
+    told = page.locator("#focused-node")
+    for key, node in (("ArrowDown", "node-a1"), ("ArrowDown", "node-a2"), ("ArrowUp", "node-a1")):
+        page.keyboard.press(key)
+        expect(told).to_contain_text(node)
+    expect(told).to_contain_text("zone-a")
+    expect(told).to_contain_text("of cpu used")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    expect(told).to_contain_text("node-b1")
+    page.keyboard.press("Enter")
+    expect(page.locator(".panel .title")).to_have_text("node node-b1")
+    page.keyboard.press("Escape")
+    expect(figure(page, "Nodes")).to_have_text("12")
+
+
+def test_each_colouring_has_a_legend_and_colours_the_map(visit: Visit) -> None:
+    page = visit.open_map(SAMPLE, key=ZONE)
+    colours = {}
+    for mode, words in (
+        ("used", "95 % and more"),
+        ("priority", "0"),
+        ("owner", "shop/web"),
+        ("violation", "breaks none"),
+    ):
+        page.get_by_label("Colour").select_option(mode)
+        expect(page.locator(f".legend.{mode}")).to_contain_text(words)
+        page.wait_for_function(
+            "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+        )
+        colours[mode] = pixel(page, 40, 60)
+    assert len(set(colours.values())) == 4, colours
+
+
+def test_a_workload_shows_its_domains_counts_and_skew(visit: Visit, client: httpx.Client) -> None:
+    page = visit.open_map(SAMPLE, key=ZONE)
+    page.get_by_role("searchbox").fill("shop/web")
+    page.locator(".hits button", has_text="workload").click()
+    expect(page.locator(".panel .title")).to_have_text("App shop/web")
+    topology = get(client, SAMPLE, f"/topology?key={ZONE}")
+    zones = {node: domain["value"] for domain in topology["domains"] for node in domain["nodes"]}
+    pods = get(client, SAMPLE, "/namespaces/shop/pods?labelSelector=app%3Dweb")["items"]
+    expected = Counter(zones[each["spec"]["nodeName"]] for each in pods)
+    section = page.locator(".panel section").filter(
+        has=page.get_by_role("heading", name=f"By {ZONE}")
+    )
+    rows = section.locator("tbody tr").all_inner_texts()
+    assert {name: int(count) for name, count in map(str.split, rows)} == expected
+    skew = max(expected.values()) - min(expected.values())
+    expect(section).to_contain_text(f"Skew {skew}")
+    expect(page.locator(".panel h3", has_text=re.compile("^Spread$"))).to_be_visible()
+
+
+def test_a_search_counts_what_it_finds(visit: Visit) -> None:
+    page = visit.open_map(REAL)
+    page.get_by_role("searchbox").fill("node-00")
+    expect(page.locator(".hits")).to_contain_text(re.compile(r"[1-9]\d* nodes?"))
+    page.keyboard.press("Escape")
+    expect(page.locator(".hits")).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", ["shop/web-0", "data/db-3"])
+def test_why_is_a_matrix_of_nodes_and_plugins(
+    visit: Visit, client: httpx.Client, name: str
+) -> None:
+    namespace, pod = name.split("/")
+    page = visit.open("why", SAMPLE, namespace, pod)
+    expect(page.locator(".matrix")).to_be_visible()
+    told = get(client, SAMPLE, f"/namespaces/{namespace}/pods/{pod}/explanation")
+    rows = {
+        row[0].removesuffix("chosen").strip(): row for row in table(page, ".matrix") if len(row) > 1
+    }
+    assert {node: row[1] for node, row in rows.items() if row[1] != NONE} == {
+        node: str(total) for node, total in told.get("total", {}).items()
+    }
+    plugins = [
+        each.replace("\u200b", "") for each in page.locator(".matrix .plugin").all_inner_texts()
+    ]
+    refusals = {(node, plugin) for plugin, nodes in told["filters"].items() for node in nodes}
+    shown = {
+        (node, plugin)
+        for node, row in rows.items()
+        for plugin, cell in zip(plugins, row[2:], strict=True)
+        if cell.startswith("✕")
+    }
+    assert shown == refusals
+    totals = [int(row[1]) for row in rows.values() if row[1] != NONE]
+    assert all(a >= b for a, b in pairwise(totals))
+    assert len(rows) == 12
+    if pod == "db-3":
+        expect(page.locator(".verdict")).to_contain_text("0/12 nodes are available")
+
+
+def test_refused_nodes_are_grouped_by_reason(visit: Visit, client: httpx.Client) -> None:
+    pending = get(client, REAL, "/pods?phase=Pending")["items"]
+    pod = next(each for each in pending if "affinity" in each["spec"])
+    page = visit.open("why", REAL, pod["metadata"]["namespace"], pod["metadata"]["name"])
+    groups = page.locator(".matrix .group.bad button")
+    expect(groups.first).to_be_visible()
+    counts = [
+        int(text.split()[1 if text.startswith(("▸", "▾")) else 0])
+        for text in groups.all_inner_texts()
+    ]
+    told = get(client, REAL, f"/namespaces/openb/pods/{pod['metadata']['name']}/explanation")
+    refused = {node for nodes in told["filters"].values() for node in nodes}
+    assert sum(counts) == len(refused) > 0
+    assert counts == sorted(counts, reverse=True)
+    before = page.locator(".matrix .refused").count()
+    groups.first.click()
+    expect(page.locator(".matrix .refused")).not_to_have_count(before)
+
+
+def test_waiting_pods_stand_by_reason(visit: Visit, client: httpx.Client) -> None:
+    page = visit.open("waiting", SAMPLE)
+    expect(page.locator("section.card")).to_have_count(2)
+    expect(
+        page.locator("section.card", has_text="didn't match pod anti-affinity rules")
+    ).to_contain_text("data/db-3")
+    expect(page.locator("section.card", has_text="Insufficient example.com/gpu")).to_contain_text(
+        "lab/training-3"
+    )
+    page.get_by_role("link", name="data/db-3").click()
+    expect(page.locator("h1")).to_have_text("data/db-3")
+
+
+def test_what_if_tells_where_pods_would_go_and_stores_nothing(
+    visit: Visit, client: httpx.Client
+) -> None:
+    before = get(client, SAMPLE, "")["revision"]
+    page = visit.open("what-if", SAMPLE)
+    page.get_by_role("button", name="Try it").click()
+    expect(page.locator("h2")).to_have_text("3 pods would be placed")
+    nodes = [
+        text.split("→")[1].strip() for text in page.locator(".outcomes button").all_inner_texts()
+    ]
+    assert {node[5] for node in nodes} == {"a", "b", "c"}, "one in each zone"
+    expect(page.locator(".matrix .chosen")).to_contain_text(nodes[0])
+    page.locator(".outcomes button").nth(1).click()
+    expect(page.locator(".matrix .chosen")).to_contain_text(nodes[1])
+    assert get(client, SAMPLE, "")["revision"] == before
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("kind: ConfigMap", "A ConfigMap has no template of pods."),
+        ("[", "end of"),
+        (
+            "kind: Pod\nmetadata: {name: NOT-VALID}\nspec: {containers: [{name: c}]}",
+            "pods[0].metadata.name",
+        ),
+    ],
+)
+def test_what_if_says_what_is_wrong(visit: Visit, text: str, problem: str) -> None:
+    page = visit.open("what-if", SAMPLE)
+    page.get_by_role("textbox").fill(text)
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_role("alert")).to_contain_text(problem)
+
+
+def test_events_tell_what_happened(visit: Visit) -> None:
+    page = visit.open("events", SAMPLE)
+    expect(page.locator(".timeline li", has_text="shop/web-0")).to_contain_text("Scheduled")
+    page.get_by_role("button", name="FailedScheduling").click()
+    expect(page.locator(".timeline li")).to_have_count(2)
+
+
+def test_health_tells_the_servers_own_figures(visit: Visit, page: Page) -> None:
+    visit.open("health", SAMPLE)
+    expect(page.locator(".tile", has_text="Pending pods").locator(".big")).not_to_have_text("0")
+    expect(page.locator(".tile", has_text="Placement, median").locator(".big")).to_contain_text(
+        "ms"
+    )
+    expect(page.locator(".tile", has_text="Watches").locator(".big")).to_contain_text(
+        re.compile("[1-9]")
+    )
+
+
+def test_an_unknown_pod_and_cluster_are_told(visit: Visit, page: Page) -> None:
+    visit.open("why", SAMPLE, "shop", "nobody")
+    expect(page.get_by_role("alert")).to_contain_text("nobody")
+    page.goto(f"{visit.server}/#/map/nowhere")
+    expect(page.get_by_role("alert")).to_contain_text("nowhere")

@@ -1,0 +1,117 @@
+import { useState } from 'preact/hooks';
+import { clusterPath, post, told, type Schemas } from '../api/client';
+import { placementsOf } from '../model/manifests';
+import { counted } from '../model/quantity';
+import { Matrix } from '../parts/matrix';
+import { addressOf, type Route } from '../route';
+import { nodeLink } from './why';
+
+type Result = Schemas['PlacementResult'];
+
+const DRAFT = 'moorage.draft';
+const SHOWN = 200;
+const EXAMPLE = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: trial, namespace: default}
+spec:
+  replicas: 3
+  template:
+    metadata: {labels: {app: trial}}
+    spec:
+      containers:
+        - name: main
+          resources: {requests: {cpu: 500m, memory: 512Mi}}
+      topologySpreadConstraints:
+        - topologyKey: topology.kubernetes.io/zone
+          maxSkew: 1
+          whenUnsatisfiable: DoNotSchedule
+          labelSelector: {matchLabels: {app: trial}}
+`;
+
+/** Where pods would go: a dry run, which stores nothing. */
+export function WhatIfView({ route }: { route: Route }) {
+  const [text, setText] = useState(sessionStorage.getItem(DRAFT) ?? EXAMPLE);
+  const [results, setResults] = useState<readonly Result[] | null>(null);
+  const [problem, setProblem] = useState('');
+  const [isAsking, setAsking] = useState(false);
+  const [chosen, setChosen] = useState(0);
+
+  const ask = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setAsking(true);
+    setProblem('');
+    try {
+      setResults(await tried(route.cluster, text));
+      setChosen(0);
+    } catch (error) {
+      setResults(null);
+      setProblem(told(error));
+    }
+    setAsking(false);
+  };
+
+  return (
+    <div class="column wide">
+      <h1>Where would it go?</h1>
+      <form class="paste" onSubmit={(event) => void ask(event)}>
+        <label class="field stacked">
+          <span>A pod, or a Deployment, StatefulSet, ReplicaSet or Job, as YAML or JSON</span>
+          <textarea rows={16} spellcheck={false} value={text} onInput={(event) => {
+            setText(event.currentTarget.value);
+            sessionStorage.setItem(DRAFT, event.currentTarget.value);
+          }} />
+        </label>
+        <div class="actions">
+          <button class="primary" disabled={isAsking}>{isAsking ? 'Trying…' : 'Try it'}</button>
+          <span class="small quiet">This is a dry run: nothing is stored.</span>
+        </div>
+        {problem && <p class="problem" role="alert">{problem}</p>}
+      </form>
+      {results && <Results results={results} route={route} chosen={chosen} choose={setChosen} />}
+    </div>
+  );
+}
+
+async function tried(cluster: string, text: string): Promise<Result[]> {
+  const results: Result[] = [];
+  for (const request of placementsOf(text)) {
+    const body = { ...request, dryRun: true, explain: 'Full', onUnschedulable: 'Reject' };
+    const answer = await post<Schemas['PlacementAnswer']>(clusterPath(cluster, 'placements'), body);
+    results.push(...answer.results);
+  }
+  return results;
+}
+
+function Results(props: { results: readonly Result[]; route: Route; chosen: number; choose: (at: number) => void }) {
+  const { results, route } = props;
+  const placed = results.filter((each) => each.nodeName).length;
+  const shown = results[props.chosen];
+  const explanation = shown?.explanation;
+  return (
+    <section aria-live="polite">
+      <h2>{placed === results.length
+        ? `${counted(placed, 'pod')} would be placed`
+        : `${placed} of ${counted(results.length, 'pod')} would be placed`}</h2>
+      <ul class="outcomes">
+        {results.slice(0, SHOWN).map((each, at) => (
+          <li key={`${each.namespace}/${each.name}`}>
+            <button aria-pressed={at === props.chosen} onClick={() => props.choose(at)}
+              class={each.nodeName ? 'good' : 'bad'}>
+              <b>{each.namespace}/{each.name}</b>
+              <span>{each.nodeName ? `→ ${each.nodeName}` : (each.outcome)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {shown?.message && <p class="verdict">{shown.message}</p>}
+      {shown?.nodeName && (
+        <p><a href={addressOf('map', route.cluster, [], new URLSearchParams({ select: `node:${shown.nodeName}` }))}>
+          {shown.nodeName} on the map
+        </a></p>
+      )}
+      {explanation && 'filters' in explanation && (
+        <Matrix key={props.chosen} explanation={explanation} chosen={shown?.nodeName ?? null} nodeLink={nodeLink(route.cluster)} />
+      )}
+    </section>
+  );
+}
