@@ -177,9 +177,10 @@ Cases of preemption are asked as simulations alone, as kube-scheduler's answers 
 `status` of disruption budgets says, which a stored cluster works out itself. They compare the
 victims on every node where preemption helps, the chosen node, and the words where it does not help.
 
-Not covered: claims of devices, the groups of `scheduling.k8s.io`, and features behind gates that
-Kubernetes v1.35 has off. A manifest that needs one of these is refused or answered with a warning;
-[the table of all fields](manifests.md) has the answer for each.
+There are no vectors for claims to devices and for the groups of `scheduling.k8s.io`: these follow
+Kubernetes' code as we read it, and are compared with slow references of our own. Features behind
+gates that Kubernetes v1.35 has off are refused or answered with a warning; [the table of all
+fields](manifests.md) has the answer for each.
 
 The vectors come from these files:
 
@@ -189,9 +190,8 @@ What a vector does not set itself has its default setting. There are two excepti
 has rules of its own by default that Kubernetes does not have, and a pod of the vector is concerned:
 anti-affinity between daemons and other pods ([details](decisions/daemons.md)), and against all
 namespaces by a wider key than a node's. On stored clusters pending pods wait for the client, which
-binds them to kube-scheduler's nodes (`placePendingPods: false`), and neither taints nor the
-condition of a node end a pod (`noExecuteTaints` and `nodeConditions: Ignore`,
-`deletedNodePods: Keep`): vectors are states, in which no time passes.
+binds them to kube-scheduler's nodes (`placePendingPods: false`). Then neither taints nor the
+condition of a node end a pod either: vectors are states, in which no time passes.
 
 | setting | vectors |
 |---|--:|

@@ -25,13 +25,8 @@ from service.cli.vectors import (
 DETOUR_SHARE = 0.3
 """The share of objects that take a detour; each detour costs a few requests."""
 
-AT_REST = {
-    "placePendingPods": False,
-    "noExecuteTaints": "Ignore",
-    "nodeConditions": "Ignore",
-    "deletedNodePods": "Keep",
-}
-"""The settings with which a cluster does nothing by itself: a case is a state in which time stands still."""
+AT_REST = {"placePendingPods": False}
+"""The setting with which a cluster does nothing by itself: a case is a state in which time stands still."""
 
 Visit = Callable[[], None]
 

@@ -159,14 +159,16 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     evictions_per_minute: int = 60
     """How many pods are evicted in a minute at most, so that one wrong label cannot empty a cluster."""
 
-    no_execute_taints: Literal["Evict", "Ignore"] = "Evict"
-    """Whether pods that do not tolerate a NoExecute taint of their node are evicted."""
+    no_execute_taints: Literal["Evict", "Ignore"] | None = None
+    """Whether pods that do not tolerate a NoExecute taint of their node are evicted; null: they are if
+    `placePendingPods` is true, since otherwise somebody else runs the cluster."""
     default_not_ready_toleration_seconds: int = 300
     """How long pods stay on a node that is not ready if they say nothing of that taint."""
     default_unreachable_toleration_seconds: int = 300
     """How long pods stay on a node that is unreachable if they say nothing of that taint."""
-    node_conditions: Literal["Taint", "Ignore"] = "Taint"
-    """Whether nodes that are silent, or whose condition Ready is not True, get taints for that."""
+    node_conditions: Literal["Taint", "Ignore"] | None = None
+    """Whether nodes that are silent, or whose condition Ready is not True, get taints for that; null:
+    they do if `placePendingPods` is true."""
     node_monitor_grace_seconds: int = 40
     """After how long without a report a node that has reported before counts as silent."""
     node_eviction_rate: float = 0.1
@@ -177,10 +179,30 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
     """From which share of nodes that are not ready a zone counts as partially disrupted."""
     large_zone_nodes: int = 50
     """With more nodes than this a zone is large."""
-    deleted_node_pods: Literal["Fail", "Keep"] = "Fail"
-    """Whether the pods of a deleted node end as Failed, or stay as they are."""
+    deleted_node_pods: Literal["Fail", "Keep"] | None = None
+    """Whether the pods of a deleted node end as Failed, or stay as they are; null: they end if
+    `placePendingPods` is true."""
     orphan_grace_seconds: int = 10
     """How long after that; until then a new node of the name has the pods again."""
+
+    @property
+    def evicts_for_taints(self) -> bool:
+        """Whether pods that do not tolerate a NoExecute taint of their node are evicted."""
+        return self._acts(self.no_execute_taints, "Evict")
+
+    @property
+    def taints_nodes(self) -> bool:
+        """Whether nodes that are silent or not ready get taints for that."""
+        return self._acts(self.node_conditions, "Taint")
+
+    @property
+    def fails_pods_of_deleted_nodes(self) -> bool:
+        """Whether the pods of a deleted node end as Failed."""
+        return self._acts(self.deleted_node_pods, "Fail")
+
+    def _acts(self, setting: str | None, action: str) -> bool:
+        """Whether the cluster does something to its nodes and pods by itself."""
+        return self.place_pending_pods if setting is None else setting == action
 
     @property
     def empty_term_matches_all(self) -> bool:

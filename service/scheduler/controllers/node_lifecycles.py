@@ -125,7 +125,7 @@ class NodeLifecycle(SweepController):
     def _watches(self) -> bool:
         """Whether somebody has to look who is silent."""
         replica = self._replica
-        if replica is None or replica.config.node_conditions == "Ignore":
+        if replica is None or not replica.config.taints_nodes:
             return False
         return self._reports or self._is_neglected
 

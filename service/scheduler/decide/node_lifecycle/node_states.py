@@ -21,7 +21,7 @@ def as_remembered(context: DecisionContext, sent: NodeManifest, old: NodeManifes
         return sent
     state = context.replica.node_state(old.name)
     silent = state is not None and state.silent
-    if context.replica.config.no_execute_taints == "Evict" or silent:
+    if context.replica.config.evicts_for_taints or silent:
         sent = _with(sent, _timed(sent.node.taints, old.node.taints))
     if silent or sent.node.ready in ("False", "Unknown"):
         sent = _keeping_own(context, sent, old)
@@ -33,7 +33,7 @@ def as_remembered(context: DecisionContext, sent: NodeManifest, old: NodeManifes
 def note_deletion(replica: Replica, name: str) -> None:
     """Remember that a node is deleted while pods are on it; forget what was remembered otherwise."""
     state = replica.node_state(name)
-    fails = replica.config.deleted_node_pods == "Fail"
+    fails = replica.config.fails_pods_of_deleted_nodes
     if fails and any(not pod.finished for pod in replica.cluster.pods_of(name)):
         deleted = NodeState(name=name, deleted=True)
         if state != deleted:
@@ -55,7 +55,7 @@ def _timed(taints: tuple[Taint, ...], old: tuple[Taint, ...]) -> tuple[Taint, ..
 
 def _keeping_own(context: DecisionContext, sent: NodeManifest, old: NodeManifest) -> NodeManifest:
     """Keep the taints of a node that is not ready, unless the cluster leaves them to others."""
-    if context.replica.config.node_conditions == "Ignore":
+    if not context.replica.config.taints_nodes:
         return sent
     present = {(each.key, each.effect) for each in sent.node.taints}
     kept = tuple(

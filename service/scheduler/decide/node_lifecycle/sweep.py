@@ -125,7 +125,7 @@ class _Sweep:
     @property
     def _manages(self) -> bool:
         """Whether conditions and silence mean taints in this cluster."""
-        return self._config.node_conditions == "Taint"
+        return self._config.taints_nodes
 
     def _asked(self) -> SweepNodes:
         """The intent; where silence means nothing, no node is silent."""
@@ -143,7 +143,7 @@ class _Sweep:
     # Taints that evict
 
     def _tainted(self) -> list[Node]:
-        if self._config.no_execute_taints == "Ignore":
+        if not self._config.evicts_for_taints:
             return []
         return [node for node in self._nodes() if evicting(node.taints)]
 
@@ -213,7 +213,7 @@ class _Sweep:
             return
         pods = [pod for pod in self._replica.cluster.pods_of(name) if not pod.finished]
         is_back = self._replica.cluster.node(name) is not None
-        if is_back or not pods or self._config.deleted_node_pods == "Keep":
+        if is_back or not pods or not self._config.fails_pods_of_deleted_nodes:
             self._replica.delete(state.kind, "", name)
             return
         since = self._now if state.deleted_at is None else state.deleted_at
