@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jsonpath
 import msgspec
 
 from service.cli.errors import WrongUsage
@@ -55,6 +54,8 @@ def read_path(text: str) -> Path:
     Raises:
         WrongUsage: it is no path.
     """
+    import jsonpath  # noqa: PLC0415 - it takes a tenth of a command's start, and few ask for it
+
     stripped = text.strip()
     if stripped.startswith("{") and stripped.endswith("}"):
         stripped = stripped[1:-1].strip()

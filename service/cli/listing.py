@@ -53,8 +53,7 @@ class Listing:
         elif self._table is not None:
             self._table.add(self._row(item, event) for item in items)
         elif self._output.format is Format.NAME:
-            for item in items:
-                self._output.line(self.name_of(item))
+            self._output.lines(map(self.name_of, items))
         else:
             for item in items:
                 self._output.document(item)

@@ -139,6 +139,10 @@ class Output:
         """Print sentences, which break between words where the terminal ends."""
         self.console.print(escape(text), style=style, highlight=False)
 
+    def lines(self, texts: Iterable[str]) -> None:
+        """Print many lines at once, in no style."""
+        self._write("".join(f"{text}\n" for text in texts))
+
     def note(self, text: str) -> None:
         """Print a remark to standard error."""
         self.notes.print(escape(text), style="dim", highlight=False, soft_wrap=True)

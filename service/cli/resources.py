@@ -77,7 +77,7 @@ def find_resource(name: str) -> Resource:
             return resource
     if plain.rstrip("s") in WORKLOADS:
         raise WrongUsage(
-            f"{name} are not kept: `moorage apply -f` stores their pods, which `get pods` shows."
+            f"{name}: only their pods are kept. `apply -f` makes them, and `get pods` shows them."
         )
     known = ", ".join(resource.plural for resource in RESOURCES)
     raise WrongUsage(f"No such kind: {name}. Known kinds: {known}.")

@@ -18,7 +18,6 @@ from service.cli.rows import Item
 from service.cli.watch import RECONNECT_SECONDS, read_events
 
 STREAM_SECONDS_MAX = 300
-COMPACTED = "Compacted"
 
 Condition = Callable[[Item | None], str | None]
 """Tells in a word or two that an object is as it was waited for; None: it is not. None for an object

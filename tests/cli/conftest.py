@@ -14,6 +14,16 @@ from service.cli.client import Client
 from service.cli.main import run
 
 CLUSTER = "/v1/clusters/default"
+PLACED = {"metadata": {"name": "web-0", "namespace": "shop"}, "spec": {"nodeName": "node-1"}}
+WAITING = {
+    "metadata": {"name": "web-1", "namespace": "shop"},
+    "spec": {},
+    "status": {
+        "conditions": [
+            {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available."}
+        ]
+    },
+}
 
 
 @dataclass

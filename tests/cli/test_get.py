@@ -7,7 +7,7 @@ import pytest
 
 from service.cli import watch
 from service.cli.rows import Clock
-from tests.cli.conftest import CLUSTER
+from tests.cli.conftest import CLUSTER, PLACED, WAITING
 
 NODE = {
     "metadata": {"name": "node-1", "labels": {"topology.kubernetes.io/zone": "zone-a"}},
@@ -16,16 +16,6 @@ NODE = {
         "taints": [{"key": "gpu", "value": "a100", "effect": "NoSchedule"}],
     },
     "status": {"allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"}},
-}
-PLACED = {"metadata": {"name": "web-0", "namespace": "shop"}, "spec": {"nodeName": "node-1"}}
-WAITING = {
-    "metadata": {"name": "web-1", "namespace": "shop"},
-    "spec": {},
-    "status": {
-        "conditions": [
-            {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available."}
-        ]
-    },
 }
 
 

@@ -1,17 +1,6 @@
 import httpx
 
-from tests.cli.conftest import CLUSTER
-
-PLACED = {"metadata": {"name": "web-0", "namespace": "shop"}, "spec": {"nodeName": "node-1"}}
-WAITING = {
-    "metadata": {"name": "web-1", "namespace": "shop"},
-    "spec": {},
-    "status": {
-        "conditions": [
-            {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available."}
-        ]
-    },
-}
+from tests.cli.conftest import CLUSTER, PLACED, WAITING
 
 
 def test_a_waiting_pod_is_explained_by_counts_of_reasons_when_nodes_are_many(moorage, stub):

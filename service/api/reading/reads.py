@@ -36,7 +36,7 @@ BATCH_ROWS = 1_000
 _POLL_SECONDS = 0.05
 
 
-class Position(NamedTuple):
+class HeadRead(NamedTuple):
     """A cluster by its id, and where its log ends."""
 
     cluster_id: int
@@ -44,7 +44,7 @@ class Position(NamedTuple):
 
 
 T = TypeVar("T")
-Answer = TypeVar("Answer", ObjectRead, ObjectPage, EventPage, Position)
+Answer = TypeVar("Answer", ObjectRead, ObjectPage, EventPage, HeadRead)
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,11 +213,11 @@ class ClusterReads:
 
         return await self._reading(cluster, read, wanted.at_least)
 
-    async def position(self, cluster: str, *, at_least: int = 0) -> Position:
+    async def position(self, cluster: str, *, at_least: int = 0) -> HeadRead:
         """The id of the cluster that has this name, and its head at revision `at_least` or later."""
 
-        async def read(cluster_id: int) -> Position:
-            return Position(cluster_id, await self.store.head(cluster_id))
+        async def read(cluster_id: int) -> HeadRead:
+            return HeadRead(cluster_id, await self.store.head(cluster_id))
 
         return await self._reading(cluster, read, at_least)
 
