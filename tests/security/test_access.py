@@ -48,10 +48,15 @@ MAY = {
         putPersistentVolume patchPersistentVolume deletePersistentVolume putStorageClass
         patchStorageClass deleteStorageClass putCSINode patchCSINode deleteCSINode putCSIDriver
         patchCSIDriver deleteCSIDriver putVolumeAttachment patchVolumeAttachment
-        deleteVolumeAttachment putRuntimeClass patchRuntimeClass deleteRuntimeClass""",
-    Namespaced("observe"): "putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity",
+        deleteVolumeAttachment putRuntimeClass patchRuntimeClass deleteRuntimeClass
+        deleteNodes deletePersistentVolumes deleteStorageClasses deleteCSINodes
+        deleteCSIDrivers deleteVolumeAttachments deleteRuntimeClasses""",
+    Namespaced("observe"): """
+        putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity
+        deleteNamespacedCSIStorageCapacities deleteCSIStorageCapacities""",
     Namespaced("place"): "makePlan placePods simulate",
-    Namespaced("edit", or_verb="observe"): "applyObjects putPod patchPod deletePod",
+    Namespaced("edit", or_verb="observe"): """
+        applyObjects putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
     Namespaced("read"): """
         getCluster getTopology exportCluster watchChanges listViolations
         listNodes getNode listNamespaces getNamespace
@@ -80,7 +85,15 @@ MAY = {
         putReplicaSet patchReplicaSet deleteReplicaSet
         putStatefulSet patchStatefulSet deleteStatefulSet
         putPodDisruptionBudget patchPodDisruptionBudget deletePodDisruptionBudget
-        putPersistentVolumeClaim patchPersistentVolumeClaim deletePersistentVolumeClaim""",
+        putPersistentVolumeClaim patchPersistentVolumeClaim deletePersistentVolumeClaim
+        deleteNamespacedResourceQuotas deleteResourceQuotas deleteNamespacedPodGroups
+        deletePodGroups deleteNamespacedServices deleteServices
+        deleteNamespacedReplicationControllers deleteReplicationControllers
+        deleteNamespacedReplicaSets deleteReplicaSets deleteNamespacedStatefulSets
+        deleteStatefulSets deleteNamespacedPodDisruptionBudgets deletePodDisruptionBudgets
+        deleteNamespacedPersistentVolumeClaims deletePersistentVolumeClaims
+        deleteNamespacedLimitRanges deleteLimitRanges deleteNamespacedWorkloads
+        deleteWorkloads deleteNamespacedDataSets deleteDataSets""",
     Namespaced("bind"): "bindPod",
     Namespaced("evict"): "evictPod",
 }  # fmt: skip
