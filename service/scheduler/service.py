@@ -30,7 +30,7 @@ from service.scheduler.commit.loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
 from service.scheduler.commit.tickets import Ticket, key_reused
-from service.scheduler.commit.tracer import NoTracer, Tracer
+from service.scheduler.commit.tracer import Tracer
 from service.scheduler.controllers.cluster_owners import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.controller import Controllers, Observers
 from service.scheduler.controllers.evictions import AllEvictions
@@ -75,7 +75,7 @@ class Scheduler:
         tracer: Tracer | None = None,
     ) -> None:
         self._store = store
-        self._tracer = tracer or NoTracer()
+        self._tracer = tracer
         self._clock = clock
         self._ids = ids
         self.limits = self._limits = limits or Limits()
@@ -375,7 +375,7 @@ class Scheduler:
             loop = await self.loop_of(cluster)
             future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
             try:
-                span = self._tracer.current()
+                span = self._tracer.current() if self._tracer is not None else None
                 loop.enqueue(
                     Ticket(
                         *(intent, deadline, idempotency, future),

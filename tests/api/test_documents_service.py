@@ -253,10 +253,10 @@ async def attempts(harness: Harness) -> dict[str, float]:
 
 
 async def test_attempts_are_counted_by_result(harness: Harness) -> None:
-    """O01: scheduled and unschedulable."""
+    """O01: scheduled and unschedulable; what did not happen is counted as 0."""
     story = await tell(harness, node("n1"))
     await story.place(pod("a"), pod("b"), pod("c").node_selector(zone="none"))
-    assert await attempts(harness) == {"scheduled": 2, "unschedulable": 1}
+    assert await attempts(harness) == {"scheduled": 2, "unschedulable": 1, "error": 0}
 
 
 async def scraped(harness: Harness, name: str, **labels: str) -> list[Sample]:

@@ -78,7 +78,7 @@ class Edge:
         head_of: HeadOf,
         metrics: Metrics,
         refusals: Refusals | None,
-        spans: Spans | None,
+        spans: Spans | None = None,
         monotonic: Callable[[], float],
         new_id: Callable[[], str],
     ) -> None:

@@ -11,7 +11,7 @@ from litestar.types import Scope
 from service.api.bodies.requests import AnyRequest
 from service.api.openapi.access import NOT_KNOWN
 from service.api.openapi.operations import Operation
-from service.api.problems import REQUEST_ID, Unauthorized, request_id_of
+from service.api.problems import REQUEST_ID, Unauthorized
 from service.model.audit import AuditedCaller
 from service.model.principals import Principal
 from service.settings import IPAddress
@@ -90,7 +90,7 @@ def caller_in(scope: Scope) -> AuditedCaller:
         principal=_printable(principal.name) if principal else "",
         address=_printable(address_of(scope)),
         operation=operation_id_of(scope),
-        request_id=request_id_of(scope),
+        request_id=cast("Mapping[str, Any]", scope).get(REQUEST_ID, ""),
     )
 
 

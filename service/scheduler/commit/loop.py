@@ -402,7 +402,7 @@ class ClusterLoop:
         """Tell how long the requests of a batch that are traced waited for its commit."""
         task = publication.task
         outcome = type(task.exception() or task.result()).__name__
-        for ticket in publication.batch.tickets:
+        for ticket, _ in publication.batch.decided:
             if ticket.span is not None:
                 ended = self._clock.monotonic()
                 ticket.span.part("commit", publication.begun, ended, outcome)

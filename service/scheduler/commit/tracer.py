@@ -20,10 +20,3 @@ class Tracer(Protocol):
     def current(self) -> RequestSpan | None:
         """The span of the request that the running task serves; None if it is not traced."""
         ...
-
-
-class NoTracer:
-    """Traces nothing."""
-
-    def current(self) -> None:
-        """Return None, as no request is traced."""
