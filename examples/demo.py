@@ -99,7 +99,7 @@ def serve(arguments: argparse.Namespace, output: Output) -> int:
             show(client, output)
             farewell(output, server.url, serving=True)
             sys.stdout.flush()
-            with moving(client):
+            with moving(server.url, settings.token):
                 return server.wait()
     except CliError:
         if stopped.is_set():
