@@ -8,15 +8,14 @@ import argparse
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from examples.movement import INTRUDER, JOBS, NAMESPACE, movements, remove
+from examples.movement import INTRUDER, JOBS, NAMESPACE, remove
 from service.cli.client import Client
-from service.cli.errors import CliError, Unavailable
+from service.cli.errors import CliError
 from service.cli.explanations import (
     count_outcomes,
     describe_outcomes,
@@ -29,8 +28,6 @@ from service.cli.sources import read_objects
 from service.settings import settings_of_this_process
 
 HERE = Path(__file__).resolve().parent
-PAUSE_SECONDS = 2.5
-"""The time between two movements, in which somebody who looks sees the first of them."""
 WORKLOADS = sorted((HERE / "workloads").glob("*.yaml"))
 
 
@@ -85,7 +82,7 @@ def farewell(output: Output, url: str, *, serving: bool) -> None:
     output.line(f"Try: .venv/bin/moorage get pods --url {url}")
     output.line(f"     .venv/bin/moorage explain shop/web-0 --url {url}")
     if serving:
-        output.prose("Pods come and go there, until you press Ctrl-C.")
+        output.line(f"Have pods come and go: .venv/bin/python examples/movement.py {url}")
         output.line("Serving until Ctrl-C.", style="bold")
 
 
@@ -99,35 +96,11 @@ def serve(arguments: argparse.Namespace, output: Output) -> int:
             show(client, output)
             farewell(output, server.url, serving=True)
             sys.stdout.flush()
-            with moving(client):
-                return server.wait()
+            return server.wait()
     except CliError:
         if stopped.is_set():
             return 0
         raise
-
-
-@contextmanager
-def moving(url: str, token: str | None) -> Iterator[None]:
-    """Keep the sample cluster moving as long as the context lasts."""
-    ended = threading.Event()
-
-    def pause(seconds: float) -> None:
-        if ended.wait(seconds):
-            raise Unavailable("The demonstration ends.")
-
-    def move() -> None:
-        with suppress(CliError), Client(url, token=token, sleep=pause) as client:
-            for _ in movements(client):
-                pause(PAUSE_SECONDS)
-
-    thread = threading.Thread(target=move, name="movement", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def stop_with_signals(server: LocalServer) -> threading.Event:

@@ -1,13 +1,23 @@
-"""Keeps the sample cluster moving: pods come and go, and once in a while a rule is broken and holds again."""
+"""Keeps the sample cluster moving: pods come and go, and once in a while a rule is broken and holds again.
 
+examples/movement.py http://127.0.0.1:8080    does so until it is ended, or the server is
+"""
+
+import signal
+import sys
+import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
 from service.cli.client import Client
-from service.cli.errors import Refused
+from service.cli.errors import CliError, Refused
+from service.settings import settings_of_this_process
 
+PAUSE_SECONDS = 2.5
+"""The time between two movements, in which somebody who looks sees the first of them."""
 NAMESPACE = "shop"
 JOBS_AT_ONCE = 8
 """How many jobs run before the first of them leaves."""
@@ -95,3 +105,15 @@ def remove(client: Client, namespace: str, name: str) -> None:
 
 def pod_path(client: Client, name: str) -> str:
     return client.path("namespaces", NAMESPACE, "pods", name)
+
+
+def main(url: str) -> None:
+    """Move until the server is gone; Ctrl-C ends it at once."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    with suppress(CliError), Client(url, token=settings_of_this_process().token) as client:
+        for _ in movements(client):
+            time.sleep(PAUSE_SECONDS)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

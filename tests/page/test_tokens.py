@@ -50,7 +50,7 @@ def test_only_a_right_token_leads_in(visit: Visit, page: Page) -> None:
 def test_a_token_that_ends_leads_back_to_the_login(
     visit: Visit, page: Page, client: httpx.Client
 ) -> None:
-    grants = [{"role": "viewer", "cluster": "*", "namespace": "*"}]
+    grants = [{"role": "reader"}]
     client.put("/v1/principals/reader", json={"grants": grants}).raise_for_status()
     made = client.post("/v1/principals/reader/tokens", json={"description": "page"}).json()
     page.goto(f"{visit.server}/#/waiting/{SAMPLE}")
