@@ -287,8 +287,9 @@ GONE = httpx.Response(410, json={"code": "Compacted", "detail": "Too old."})
 
 def test_a_watch_lists_and_goes_on_from_the_revision_of_the_list(moorage, stub, monkeypatch):
     monkeypatch.setattr(watch, "RECONNECT_SECONDS", 0)
-    listed = page(PLACED, WAITING) | {"metadata": {"resourceVersion": "7"}}
-    stub.on("GET", f"{CLUSTER}/namespaces/shop/pods", listed)
+    first = page(PLACED) | {"metadata": {"resourceVersion": "7", "continue": "more"}}
+    second = page(WAITING) | {"metadata": {"resourceVersion": "8"}}
+    stub.on("GET", f"{CLUSTER}/namespaces/shop/pods", first, second)
     stub.on("GET", f"{CLUSTER}/watch", httpx.Response(200, text=CHANGES), GONE)
 
     ended = moorage("get", "pods", "-n", "shop", "-l", "app", "-w", "--output-watch-events")
@@ -301,10 +302,10 @@ def test_a_watch_lists_and_goes_on_from_the_revision_of_the_list(moorage, stub, 
         ["MODIFIED", "web-1", "Placed", "node-9"],
         ["DELETED", "other", "Pending", "-"],
     ]
-    params = stub.requests[1].url.params
+    params = stub.requests[2].url.params
     expected = {"kind": "Pod", "namespace": "shop", "labelSelector": "app", "sinceRevision": "7"}
     assert dict(params) == expected
-    assert stub.requests[2].url.params["sinceRevision"] == "9"
+    assert stub.requests[3].url.params["sinceRevision"] == "9"
 
 
 def test_one_object_can_be_watched(moorage, stub, monkeypatch):
