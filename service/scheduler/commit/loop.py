@@ -153,12 +153,14 @@ class ClusterLoop:
             self.hear(head)
         if not await follower.committed.reach(head.revision, self._limits.list_wait_seconds):
             return None
-        replica, known = follower.replica, follower.head
-        if replica is None or known is None or known.revision < head.revision:
+        if follower.replica is not None:
+            await follower.committed.group(follower.replica)
+        known = follower.head
+        if known is None or known.revision < head.revision or not follower.committed.are_grouped:
             return None
         if known.revision == head.revision and known.tip != head.tip:
             return None
-        return known, follower.committed.candidates(replica, kind, wanted, namespace)
+        return known, follower.committed.candidates(kind, wanted, namespace)
 
     def stop(self) -> None:
         """Have the loop end as soon as every request is answered."""
