@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import fcntl
 import itertools
+import logging
 import os
 import shutil
 import tempfile
@@ -275,3 +276,17 @@ def _remove_if_unused(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     for lock in locks:
         lock.release()
+
+
+@pytest.fixture(autouse=True)
+def logs_are_as_before() -> Iterator[None]:
+    """A server that a test ran in this process leaves no configuration of logs to later tests."""
+    yield
+    root = logging.getLogger()
+    left = [each for each in root.handlers if type(each) is logging.StreamHandler]
+    for handler in left:
+        root.removeHandler(handler)
+    if left:
+        root.setLevel(logging.WARNING)
+        logging.getLogger("service").setLevel(logging.NOTSET)
+        logging.captureWarnings(capture=False)

@@ -25,8 +25,8 @@ ANSWER_SECONDS_MAX = 2.5
 """How long that answer may take; then the database counts as lost."""
 _CLUSTERS_PER_NOTIFICATION = 300  # a payload has at most 8,000 bytes
 
-_NOTHING = ""
-"""An empty statement, which the server only answers."""
+_AGAIN = f"LISTEN {CHANNEL}"
+"""A connection that listens already is only answered."""
 _NOTIFY = "SELECT pg_notify($1, $2)"
 _log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Hints:
         try:
             with self._outages.watched("connection"):
                 async with asyncio.timeout(ANSWER_SECONDS_MAX):
-                    await connection.execute(_NOTHING)
+                    await connection.execute(_AGAIN)
         except Exception as error:
             if not is_unavailable(error):
                 raise

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from service.cli.local import is_ready
 from service.cli.ports import LOOPBACK, hold_port, port_of
+from service.cli.serve import CLIENT_VARIABLES
 from tests.paths import ROOT
 from tests.waiting import PATIENCE_SECONDS, eventually
 
@@ -17,7 +18,8 @@ from tests.waiting import PATIENCE_SECONDS, eventually
 def live_server(database_url: str, **settings: str) -> Iterator[str]:
     """The URL of a server with these settings (`token="…"`), stopped at the end."""
     variables = {f"MOORAGE_{name.upper()}": value for name, value in settings.items()}
-    inherited = os.environ  # noqa: TID251 - the server's own settings are added to it
+    surroundings = os.environ  # noqa: TID251 - the server's own settings are added to it
+    inherited = {name: surroundings[name] for name in surroundings if name not in CLIENT_VARIABLES}
     environment = {**inherited, "MOORAGE_DATABASE_URL": database_url, **variables}
     command = [sys.executable, "-m", "granian", "--interface", "asgi", "--factory"]
     target = "service.app:create_app_from_environment"

@@ -78,5 +78,5 @@ async def test_what_was_answered_outlives_killed_workers_and_a_killed_postgres(c
     assert any(call.outcome != "ok" for call in history.calls)
     # A18: not in what the servers said, not in any answer.
     told = "".join(capfd.readouterr()) + repr(history.calls)
-    assert "ready at" in told
+    assert "Moorage is ready." in told
     assert TOKEN not in told

@@ -342,7 +342,7 @@ def test_a_server_that_vanished_is_noticed_by_the_kernel():
     with socket.socket() as connection:
         keep_alive(connection)
         assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
-        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 2
 
 
 async def test_views_show_manifests_to_people(

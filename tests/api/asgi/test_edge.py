@@ -29,7 +29,7 @@ async def test_unknown_paths_are_problem_documents(harness: Harness) -> None:
 async def test_wrong_methods_say_which_are_allowed(harness: Harness) -> None:
     answer = await harness.client.post(PODS)
     assert problem(answer, 405) == "MethodNotAllowed"
-    assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
+    assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD", "DELETE", "OPTIONS"}
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/yaml", "a/b; charset=utf-8"])

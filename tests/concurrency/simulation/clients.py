@@ -241,8 +241,9 @@ class Crowd:
         return make[action](self.next_number())
 
     def without_queue(self) -> Operation:
-        """Leave pending pods alone, so that every placement is some client's."""
-        return self._patching(self.next_number(), {"placePendingPods": False})
+        """Leave pending pods alone, so that every placement is some client's; pods of deleted nodes end."""
+        settings = {"placePendingPods": False, "deletedNodePods": "Fail"}
+        return self._patching(self.next_number(), settings)
 
     def evicting_soon(self) -> Operation:
         """A run is short: what has to go must go within it."""
