@@ -50,7 +50,10 @@ MAY = {
         patchCSIDriver deleteCSIDriver putVolumeAttachment patchVolumeAttachment
         deleteVolumeAttachment putRuntimeClass patchRuntimeClass deleteRuntimeClass
         deleteNodes deletePersistentVolumes deleteStorageClasses deleteCSINodes
-        deleteCSIDrivers deleteVolumeAttachments deleteRuntimeClasses""",
+        deleteCSIDrivers deleteVolumeAttachments deleteRuntimeClasses
+        putDeviceClass patchDeviceClass deleteDeviceClass deleteDeviceClasses
+        putResourceSlice patchResourceSlice deleteResourceSlice deleteResourceSlices
+        renewNodeLease reportNodes""",
     Namespaced("observe"): """
         putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity
         deleteNamespacedCSIStorageCapacities deleteCSIStorageCapacities""",
@@ -74,7 +77,11 @@ MAY = {
         getStorageClass listVolumeAttachments getVolumeAttachment listRuntimeClasses
         getRuntimeClass listLimitRanges listNamespacedLimitRanges getLimitRange
         listWorkloads listNamespacedWorkloads getWorkload
-        listDataSets listNamespacedDataSets getDataSet""",
+        listDataSets listNamespacedDataSets getDataSet getNodeLease
+        listDeviceClasses getDeviceClass listResourceSlices getResourceSlice
+        listNamespacedResourceClaims getResourceClaim listResourceClaims
+        listNamespacedResourceClaimTemplates getResourceClaimTemplate
+        listResourceClaimTemplates""",
     Namespaced("edit"): """
         putResourceQuota patchResourceQuota deleteResourceQuota
         putLimitRange patchLimitRange deleteLimitRange putWorkload patchWorkload deleteWorkload
@@ -93,7 +100,11 @@ MAY = {
         deleteStatefulSets deleteNamespacedPodDisruptionBudgets deletePodDisruptionBudgets
         deleteNamespacedPersistentVolumeClaims deletePersistentVolumeClaims
         deleteNamespacedLimitRanges deleteLimitRanges deleteNamespacedWorkloads
-        deleteWorkloads deleteNamespacedDataSets deleteDataSets""",
+        deleteWorkloads deleteNamespacedDataSets deleteDataSets
+        putResourceClaim patchResourceClaim deleteResourceClaim
+        putResourceClaimTemplate patchResourceClaimTemplate deleteResourceClaimTemplate
+        deleteNamespacedResourceClaims deleteResourceClaims
+        deleteNamespacedResourceClaimTemplates deleteResourceClaimTemplates""",
     Namespaced("bind"): "bindPod",
     Namespaced("evict"): "evictPod",
 }  # fmt: skip

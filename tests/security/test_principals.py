@@ -515,7 +515,7 @@ WHERE = {
 }
 EXAMPLES = {"cluster": "there", "namespace": "shop", "name": "web-0"}
 ASKED = {
-    "place": "placePods simulate",
+    "place": "placePods simulate makePlan",
     "edit": """
         putLimitRange patchLimitRange deleteLimitRange putWorkload patchWorkload deleteWorkload
         putDataSet patchDataSet deleteDataSet
@@ -525,15 +525,33 @@ ASKED = {
         putReplicaSet patchReplicaSet deleteReplicaSet
         putStatefulSet patchStatefulSet deleteStatefulSet
         putPodDisruptionBudget patchPodDisruptionBudget deletePodDisruptionBudget
-        putPersistentVolumeClaim patchPersistentVolumeClaim deletePersistentVolumeClaim""",
-    "edit or observe": "applyObjects putPod patchPod deletePod",
+        putPersistentVolumeClaim patchPersistentVolumeClaim deletePersistentVolumeClaim
+        putResourceClaim patchResourceClaim deleteResourceClaim putResourceClaimTemplate
+        patchResourceClaimTemplate deleteResourceClaimTemplate
+        deleteNamespacedResourceQuotas deleteResourceQuotas deleteNamespacedPodGroups
+        deletePodGroups deleteNamespacedServices deleteServices
+        deleteNamespacedReplicationControllers deleteReplicationControllers
+        deleteNamespacedReplicaSets deleteReplicaSets deleteNamespacedStatefulSets
+        deleteStatefulSets deleteNamespacedPodDisruptionBudgets deletePodDisruptionBudgets
+        deleteNamespacedPersistentVolumeClaims deletePersistentVolumeClaims
+        deleteNamespacedLimitRanges deleteLimitRanges deleteNamespacedWorkloads
+        deleteWorkloads deleteNamespacedDataSets deleteDataSets
+        deleteNamespacedResourceClaims deleteResourceClaims
+        deleteNamespacedResourceClaimTemplates deleteResourceClaimTemplates""",
+    "edit or observe": """
+        applyObjects putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
     "observe": """
         putNode patchNode deleteNode putNamespace patchNamespace deleteNamespace
         putPersistentVolume patchPersistentVolume deletePersistentVolume putStorageClass
         patchStorageClass deleteStorageClass putCSINode patchCSINode deleteCSINode putCSIDriver
         patchCSIDriver deleteCSIDriver putVolumeAttachment patchVolumeAttachment
         deleteVolumeAttachment putCSIStorageCapacity patchCSIStorageCapacity
-        deleteCSIStorageCapacity putRuntimeClass patchRuntimeClass deleteRuntimeClass""",
+        deleteCSIStorageCapacity putRuntimeClass patchRuntimeClass deleteRuntimeClass
+        putDeviceClass patchDeviceClass deleteDeviceClass putResourceSlice patchResourceSlice
+        deleteResourceSlice deleteNodes deletePersistentVolumes deleteStorageClasses
+        deleteCSINodes deleteCSIDrivers deleteVolumeAttachments deleteRuntimeClasses
+        deleteDeviceClasses deleteResourceSlices deleteNamespacedCSIStorageCapacities
+        deleteCSIStorageCapacities renewNodeLease reportNodes""",
     "bind": "bindPod",
     "evict": "evictPod",
     "configure": "patchCluster",
@@ -545,6 +563,9 @@ ASKED = {
 
 READ_WITH_ALL_OF_A_CLUSTER = {"getPersistentVolume", "getVolumeAttachment"}
 """They name claims and nodes of whatever namespace."""
+
+IN_EACH_NAMESPACE = {"deleteCSIStorageCapacities"}
+"""They observe objects of namespaces, and do so in those where the caller may."""
 
 
 def asked(operation_id: str) -> list[str]:
@@ -568,7 +589,7 @@ def lets_in(role: str, where: dict[str, str], operation_id: str, path: str) -> b
         return where.get("namespace", "shop") == "shop"
     if operation_id == "getNamespace":  # its name is the namespace that has to be read
         return where.get("namespace", EXAMPLES["name"]) == EXAMPLES["name"]
-    of_the_whole_cluster = (
+    of_the_whole_cluster = operation_id not in IN_EACH_NAMESPACE and (
         verbs[0] in {"observe", "configure"} or operation_id in READ_WITH_ALL_OF_A_CLUSTER
     )
     return not of_the_whole_cluster or "namespace" not in where

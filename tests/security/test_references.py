@@ -83,11 +83,14 @@ def kind_of_part(part: ast.expr) -> str:
 
 
 OWN_NAMES = {
+    "engine/cluster.py": "a claim of the pod's own that is still to be made",
     "engine/placement.py": "the pod's own name, which is hashed",
     "engine/plugins/volume_binding.py": "the pod's own name, and its claim's",
     "engine/preemption/search.py": "the pod's own name, which is hashed",
     "engine/state/importance.py": "a name that is compared, and told to nobody",
+    "engine/state/pod_devices.py": "the pod's own name, and its claims'",
     "engine/state/volumes.py": "the pod's own name, and a claim's, which is counted with others",
+    "scheduler/decide/device_claims.py": "the pod's own name, and a pod's in the claim's namespace",
     "scheduler/decide/events.py": "the pod that the event is about",
     "scheduler/decide/placing/one_pod.py": "pods that the request itself names",
     "scheduler/decide/evicting/conflicts.py": "the owner of a rule in the victim's own namespace",

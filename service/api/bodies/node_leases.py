@@ -22,7 +22,7 @@ _HEAD = {"apiVersion": one_of("coordination.k8s.io/v1"), "kind": one_of("Lease")
 _NAME = text(names.dns_subdomain)
 _METADATA = record({"name": _NAME, "namespace": one_of(NAMESPACE)}, closed=False)
 _NAMED = record({"name": _NAME, "namespace": one_of(NAMESPACE)}, required=("name",), closed=False)
-_LEASE = record({**_HEAD, "metadata": _METADATA, "spec": anything})
+_LEASE = record({**_HEAD, "metadata": _METADATA, "spec": anything}, closed=False)
 _REPORT = record(
     {
         "apiVersion": one_of("coordination.k8s.io/v1"),
@@ -30,7 +30,11 @@ _REPORT = record(
         "metadata": anything,
         "nodes": list_of(_NAME),
         "items": list_of(
-            record({**_HEAD, "metadata": _NAMED, "spec": anything}, required=("metadata",))
+            record(
+                {**_HEAD, "metadata": _NAMED, "spec": anything},
+                required=("metadata",),
+                closed=False,
+            )
         ),
     }
 )

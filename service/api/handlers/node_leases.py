@@ -40,6 +40,7 @@ _RENEW = Operation(
     request=Body(
         types={JSON: wire.Lease},
         description="A coordination.k8s.io/v1 Lease; may be absent.",
+        example=_LEASE,
         required=False,
     ),
     answers={200: Body(types={JSON: wire.Lease}, description="The lease.", example=_LEASE)},

@@ -1,7 +1,8 @@
 """Takes reports on the status of many pods: a list in one commit, or NDJSON in commits of some lines each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 from litestar import Response, post
@@ -26,6 +27,22 @@ from service.scheduler.protocol.intents import ReportLine, ReportStatus
 
 _READ = ("items",)
 
+_REPORT = {"namespace": "shop", "name": "web-0", "status": {"phase": "Succeeded"}}
+_RESULT = {
+    "line": 1,
+    "kind": "Pod",
+    "namespace": "shop",
+    "name": "web-0",
+    "result": "Changed",
+    "revision": 1042,
+    "errors": [],
+}
+
+
+def _as_line(value: Mapping[str, Any]) -> str:
+    return msgspec.json.encode(value).decode() + "\n"
+
+
 _OPERATION = Operation(
     id="reportStatuses",
     warns=True,
@@ -41,13 +58,17 @@ _OPERATION = Operation(
     request=Body(
         types={JSON: wire.StatusReports, NDJSON: str},
         description="The reports, or one a line.",
-        example={
-            "items": [{"namespace": "shop", "name": "web-0", "status": {"phase": "Succeeded"}}]
-        },
+        example={"items": [_REPORT]},
+        examples={NDJSON: _as_line(_REPORT)},
     ),
     limit="apply",
     answers={
-        200: Body(types={JSON: LinesAnswer, NDJSON: str}, description="What became of each report.")
+        200: Body(
+            types={JSON: LinesAnswer, NDJSON: str},
+            description="What became of each report.",
+            example={"results": [_RESULT]},
+            examples={NDJSON: _as_line(_RESULT)},
+        )
     },
     problems=("InvalidManifest", *KEY_PROBLEMS),
 )

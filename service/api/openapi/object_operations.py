@@ -336,6 +336,17 @@ def delete_operation(resource: Resource) -> Operation:
     )
 
 
+def _deletion_example(resource: Resource) -> dict[str, object]:
+    metadata = resource.example["metadata"]
+    return {
+        "namespace": metadata.get("namespace"),
+        "name": metadata["name"],
+        "uid": "5e6c2f9a-3f0e-4a52-8a35-0d1c2b3a4f5e",
+        "result": "Deleted",
+        "revision": 1042,
+    }
+
+
 def delete_many_operation(
     resource: Resource, key: Parameter, key_problems: Sequence[str], *, everywhere: bool = False
 ) -> Operation:
@@ -366,7 +377,7 @@ def delete_many_operation(
             ),
             Parameter(
                 name="limit",
-                type=int,
+                type=WholeNumber,
                 description="How many objects are deleted at most; `applyObjectsMax` is the most.",
             ),
             key,
@@ -374,8 +385,21 @@ def delete_many_operation(
         request=Body(
             types={JSON: wire.DeleteOptions},
             description="May be absent; preconditions are for single objects.",
+            example={},
             required=False,
         ),
-        answers={200: Body(types={JSON: Deletions}, description="What was deleted.")},
+        answers={
+            200: Body(
+                types={JSON: Deletions},
+                description="What was deleted.",
+                example={
+                    "revision": 1042,
+                    "deleted": 1,
+                    "remaining": 0,
+                    "commits": [{"revision": 1042, "deleted": 1}],
+                    "results": [_deletion_example(resource)],
+                },
+            )
+        },
         problems=("Conflict", *key_problems),
     )

@@ -630,7 +630,7 @@ class DeleteOptions(Value, frozen=True, kw_only=True):
     """Preconditions on the object; if one does not hold, nothing is deleted."""
 
 
-class StatusReport(Value, frozen=True, kw_only=True):
+class StatusReport(Strict, frozen=True, kw_only=True):
     """What one pod's `status` has to be changed to."""
 
     namespace: str = "default"
@@ -645,7 +645,7 @@ class StatusReport(Value, frozen=True, kw_only=True):
     """A merge patch of its status: fields that are absent stay, null removes a field."""
 
 
-class StatusReports(Value, frozen=True, kw_only=True):
+class StatusReports(Strict, frozen=True, kw_only=True):
     """Reports on many pods."""
 
     items: list[StatusReport]
@@ -685,7 +685,7 @@ class Lease(Value, frozen=True, kw_only=True):
     """What the lease says."""
 
 
-class NodeReport(Value, frozen=True, kw_only=True):
+class NodeReport(Strict, frozen=True, kw_only=True):
     """Nodes that report, by name or by their leases."""
 
     nodes: list[str] | None = None
@@ -842,7 +842,7 @@ class SimulationRequest(Strict, frozen=True, kw_only=True):
     nodes because of which a rule of anti-affinity or a hard spread constraint refuses the node."""
 
 
-class Domains(Value, frozen=True, kw_only=True):
+class Domains(Strict, frozen=True, kw_only=True):
     """Topology domains: the nodes that have one of the values for a label."""
 
     key: str
@@ -906,7 +906,7 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     """What replicas have in common; they are named `<name>-0`, `<name>-1`, …"""
     replicas: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | None = None
     """How many pods of the template."""
-    displaced: Literal[True] | None = None
+    displaced: bool | None = None
     """All pods that lose their nodes by the changes, whoever owns them: by priority, the oldest first."""
 
 
@@ -949,6 +949,7 @@ MANIFESTS: tuple[type[msgspec.Struct], ...] = (
     PodGroupList,
     EventList,
     *KEPT_LISTS.values(),
+    Lease,
     ObjectList,
     PriorityClass,
     PodTemplate,

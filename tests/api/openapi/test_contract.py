@@ -17,6 +17,7 @@ DOCUMENT = openapi_document()
 SCHEMAS = DOCUMENT["components"]["schemas"]
 NOT_TOLD_APART = {
     "PlacementResult": "a full explanation and a summary have no word in common that differs",
+    "Unplaced": "it has the explanations of a placement's result",
     "WatchMessage": "a problem document is as RFC 9457 has it",
 }
 """Schemas with unions that have no discriminator, each with the reason."""

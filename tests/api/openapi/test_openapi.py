@@ -67,7 +67,7 @@ def test_every_operation_has_the_name_of_the_api() -> None:
 
 
 def test_every_handler_is_described() -> None:
-    pages = {"openapi_json", "docs", "errors", "error", "warnings", "warning"}
+    pages = {"page", "page_file", "openapi_json", "docs", "errors", "error", "warnings", "warning"}
     pages |= {"options", "debug_replicas"}
     undescribed = {h.handler_name for h in HANDLERS if "operation" not in (h.opt or {})}
     assert undescribed == pages
