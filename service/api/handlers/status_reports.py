@@ -66,7 +66,7 @@ _OPERATION = Operation(
         200: Body(
             types={JSON: LinesAnswer, NDJSON: str},
             description="What became of each report.",
-            example={"results": [_RESULT]},
+            example={"revision": 1042, "results": [_RESULT]},
             examples={NDJSON: _as_line(_RESULT)},
         )
     },

@@ -45,7 +45,7 @@ export function rulesOf(cluster: Cluster, spec: Spec, namespace: string): Rule[]
       text: selectorText(each.labelSelector),
       key: each.topologyKey,
       pods: matching(cluster, each.labelSelector, [namespace]),
-      skewMax: each.maxSkew,
+      skewMax: each.maxSkew ?? 1,
     })),
     ...affinityRules(cluster, namespace, 'Together with', podAffinity),
     ...affinityRules(cluster, namespace, 'Apart from', podAntiAffinity),
