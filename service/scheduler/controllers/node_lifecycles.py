@@ -124,10 +124,9 @@ class NodeLifecycle(SweepController):
     @property
     def _watches(self) -> bool:
         """Whether somebody has to look who is silent."""
-        replica = self._replica
-        if replica is None or not replica.config.taints_nodes:
+        if self._replica is None or not (self._reports or self._is_neglected):
             return False
-        return self._reports or self._is_neglected
+        return self._replica.config.taints_nodes
 
     @override
     def _begin_anew(self) -> None:

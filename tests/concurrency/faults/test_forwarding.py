@@ -22,7 +22,7 @@ def once_forwarded(url):
     def told():
         try_out(url)
         found = forwarded(url)
-        return "answered" in found and found
+        return found.get("answered") and found
 
     return eventually(told)
 
