@@ -3,7 +3,7 @@
 A claim is allocated, and reserved for the pod, in the commit that gives the pod its node: so no other
 claim gets the devices, and a pod that is placed has its devices. A claim that a pod names a template
 for is made in the same commit. When the pod is gone or has ended, its reservation is; a claim
-without any loses its devices, and one that was made for the pod is deleted.
+without any loses its devices, and one that was made for the pod is deleted if nobody else uses it.
 """
 
 from collections.abc import Sequence
@@ -140,12 +140,17 @@ def release_devices(
         return
     for use in device_uses(pod):
         claim = _kept(context.replica, RESOURCE_CLAIM.kind, pod.namespace, use.claim or "")
-        if claim is None:
-            continue
-        if was_made_for(claim, pod.uid):
-            context.replica.delete(claim.kind, claim.namespace, claim.name)
-        elif pod.uid in consumers_of(claim):
-            context.replica.put(claim_released(claim, pod.uid))
+        if claim is not None:
+            _release(context.replica, claim, pod.uid)
+
+
+def _release(replica: Replica, claim: KeptManifest, pod_uid: str) -> None:
+    """Take a pod from the users of a claim; one that was made for it stays while others use its devices."""
+    users = consumers_of(claim).keys()
+    if was_made_for(claim, pod_uid) and users <= {pod_uid}:
+        replica.delete(claim.kind, claim.namespace, claim.name)
+    elif pod_uid in users:
+        replica.put(claim_released(claim, pod_uid))
 
 
 def as_written(sent: AnyManifest, stored: StoredManifest | None, caller: Caller) -> AnyManifest:
@@ -168,17 +173,22 @@ def keep_allocation(sent: KeptManifest, stored: KeptManifest) -> KeptManifest:
     return claim_keeping_allocation(sent, stored)
 
 
-def admit_devices(context: DecisionContext, sent: KeptManifest) -> None:
+def admit_devices(
+    context: DecisionContext, sent: KeptManifest, stored: KeptManifest | None = None
+) -> None:
     """Refuse a claim to devices that others use, in a namespace that is not labelled for that.
+
+    Unlike in Kubernetes a claim may be changed until it has devices, so updates are looked at as
+    well, if they change what is asked for.
 
     Raises:
         Denied: in Kubernetes' words.
     """
     path = _admin_request(sent)
-    if path is None:
+    if path is None or (stored is not None and _asks(sent) == _asks(stored)):
         return
-    stored = context.replica.get("Namespace", "", sent.namespace)
-    if stored is None or stored.manifest.labels.get(ADMIN_LABEL) != "true":
+    namespace = context.replica.get("Namespace", "", sent.namespace)
+    if namespace is None or namespace.manifest.labels.get(ADMIN_LABEL) != "true":
         raise Denied(
             ADMIN_ACCESS,
             f"{path}: admin access to devices requires the `{ADMIN_LABEL}: true` label on the "
@@ -206,9 +216,9 @@ def _is_claim(manifest: object) -> TypeGuard[KeptManifest]:
 
 
 def _asks(claim: KeptManifest) -> object:
-    """What a claim asks for, as far as devices are given by it."""
+    """What a claim, or a template, asks for, as far as devices are given by it."""
     body = claim.kept.body
-    assert isinstance(body, ResourceClaimBody)
+    assert isinstance(body, ResourceClaimBody | ResourceClaimTemplateBody)
     return body.spec
 
 

@@ -196,15 +196,14 @@ def upsert(
 
     Raises:
         InvalidManifest, Denied, Forbidden: for the same reasons as `put_object`.
+        Conflict: a claim would be replaced that a pod on a node uses, and the caller is no observer.
     """
     stored = context.replica.get(sent.kind, sent.namespace, sent.name)
-    sent = as_written(sent, stored.manifest if stored is not None else None, caller)
     if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
-        if isinstance(stored.manifest, PodManifest):
-            authorize_removal(caller, stored.manifest)
-        context.replica.delete(sent.kind, sent.namespace, sent.name)
-        _release(context, stored.manifest, None)
+        _make_room(context, stored.manifest, caller)
+        sent = as_written(sent, None, caller)
         return replace(_create(context, sent, caller), replaced=True)
+    sent = as_written(sent, stored.manifest if stored is not None else None, caller)
     if stored is None:
         return _create(context, sent, caller)
     known = not patched and _was_admitted(sent, caller)
@@ -278,6 +277,17 @@ def missing(kind: str, namespace: str, name: str) -> NotFound:
     return NotFound(f"There is no {kind} {f'{namespace}/' if namespace else ''}{name}.")
 
 
+def _make_room(context: DecisionContext, old: StoredManifest, caller: Caller) -> None:
+    """Delete an object for another one of its name; that one in use is gone is a fact, for observers to tell."""
+    if isinstance(old, PodManifest):
+        authorize_removal(caller, old)
+    elif not caller.may("observe", old.namespace):
+        refuse_while_in_use(context, old)
+        refuse_while_reserved(old)
+    context.replica.delete(old.kind, old.namespace, old.name)
+    _release(context, old, None)
+
+
 def _create(context: DecisionContext, sent: AnyManifest, caller: Caller) -> Written:
     if isinstance(sent, PodManifest):
         authorize_change(caller, sent)
@@ -318,6 +328,7 @@ def _updated(
         assert isinstance(old, KeptManifest)
         if not was_admitted:
             sent = with_default_class(context, sent, old)
+            admit_devices(context, sent, old)
         sent = keep_allocation(keep_binding(context, sent, old), old)
     return sent.with_identity(sent.uid or old.uid, old.created or sent.created)
 

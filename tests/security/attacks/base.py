@@ -242,8 +242,9 @@ class Watching:
         self.placements, self.ready, self.health = Calls(), Calls(), Calls()
         self.sizes: list[tuple[float, int]] = []
         self._stop = threading.Event()
+        self._placing = _Placing(server.port)
         work = [
-            partial(self._call, self.placements, _Placing(server.port).once),
+            partial(self._call, self.placements, self._placing.once),
             partial(self._call, self.ready, partial(_is_ready, server.port)),
             partial(self._call, self.health, partial(_is_ready, health_port)),
             self._look_at_memory,
@@ -258,6 +259,7 @@ class Watching:
         self._stop.set()
         for thread in self._threads:
             thread.join()
+        self._placing.close()
 
     def wait_until(self, moment: float) -> None:
         """Until all calls that were due at that moment are answered."""
@@ -318,11 +320,16 @@ class _Placing:
         try:
             placed = self._place(self._connection)
         except (OSError, HTTPException):
-            self._connection.close()
-            self._connection = None
+            self.close()
             return False
         self._name = "" if placed else self._name
         return placed
+
+    def close(self) -> None:
+        """Close the connection, if there is one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _place(self, connection: HTTPConnection) -> bool:
         headers = {
