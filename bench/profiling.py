@@ -20,7 +20,7 @@ from bench import over_http
 from bench.figures import Table
 from bench.stack import Postgres, Server
 from bench.workloads import Workload
-from service import compiled
+from service import compiled_engine
 
 RATE = 400
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -45,7 +45,7 @@ def of_engine(workload: Workload, pods: int) -> Stacks:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "stacks"
         command = [*_py_spy(), *_options(file), "--", *measured, *chosen]
-        interpreted = {**os.environ, compiled.VARIABLE: compiled.INTERPRETED}  # noqa: TID251
+        interpreted = {**os.environ, compiled_engine.VARIABLE: compiled_engine.INTERPRETED}  # noqa: TID251
         subprocess.run(command, check=True, cwd=CHECKOUT, capture_output=True, env=interpreted)
         return below(PLACING, _read(file))
 

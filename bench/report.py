@@ -16,7 +16,7 @@ from bench.figures import Figures, Table, append, table, write
 from bench.pace import Gate
 from bench.stack import Postgres
 from bench.workloads import Workload, find, workloads
-from service import compiled
+from service import compiled_engine
 from tools.marks import between
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -49,7 +49,7 @@ class Means:
 def conditions(means: Means) -> str:
     memory_gb = psutil.virtual_memory().total / 1e9
     settings = ", ".join(f"`{name}` {value}" for name, value in means.postgres.durability.items())
-    form = "compiled" if compiled.is_in_use() else "interpreted"
+    form = "compiled" if compiled_engine.is_in_use() else "interpreted"
     load = psutil.getloadavg()[1] / (psutil.cpu_count() or 1)
     told = (
         f"{psutil.cpu_count()} shared cores, {memory_gb:.0f} GB; CPython {platform.python_version()}, "

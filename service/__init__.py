@@ -1,5 +1,5 @@
 """Scheduling as a service: Kubernetes affinity, anti-affinity and topology spread."""
 
-from service import compiled
+from service import compiled_engine
 
-compiled.install()
+compiled_engine.install()

@@ -22,7 +22,7 @@ from litestar import Litestar
 from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from service import compiled
+from service import compiled_engine
 from service.api.asgi.edge import Edge
 from service.api.asgi.fast_path import Direct
 from service.api.bodies.budget import Budget, CountBytes
@@ -35,7 +35,7 @@ from service.api.openapi.access import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.reads import ClusterReads, Reads
 from service.api.routes import HANDLERS, Documents, openapi_document
-from service.api.security.anonymous_turns import Turns
+from service.api.security.anonymous_concurrency import Turns
 from service.api.security.authentication import Authentication, PrincipalStore
 from service.api.security.browsers import BrowserCheck
 from service.api.security.entrance import Entrance, enter
@@ -43,7 +43,7 @@ from service.api.security.identity_provider import IdentityProvider
 from service.api.security.rates import Rates
 from service.api.security.refusals import Refusals
 from service.api.services import Services
-from service.api.telemetry.commit_proof import CommitProof, CommitStore
+from service.api.telemetry.commit_probe import CommitProbe, CommitStore
 from service.api.telemetry.database_reporter import DatabaseReporter
 from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
@@ -88,7 +88,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     scheduler: Scheduler,
     clock: Clock,
     metrics: Metrics | None = None,
-    proof: CommitProof | None = None,
+    proof: CommitProbe | None = None,
     budget: Budget | None = None,
     refusals: Refusals | None = None,
     spans: Spans | None = None,
@@ -114,7 +114,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         scheduler=scheduler,
         bodies=BodyReader(settings, clock.monotonic),
         metrics=metrics or Metrics(),
-        proof=proof or CommitProof(store, clock.monotonic),
+        proof=proof or CommitProbe(store, clock.monotonic),
     )
     budget = budget or Budget(settings.bytes_in_flight_max)
     browsers, rates = BrowserCheck(settings.allowed_hosts), Rates(settings, clock.monotonic)
@@ -201,7 +201,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     metrics = Metrics(
         settings.metrics_dir,
         version=metadata.version("moorage"),
-        engine=compiled.engine_kind(),
+        engine=compiled_engine.engine_kind(),
     )
     budget = Budget(settings.bytes_in_flight_max)
     spans = exported_spans(settings.tracing, metadata.version("moorage"), clock)
@@ -211,7 +211,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         *(store, clock, RandomIds(), limits, templates, metrics, cluster_owners), tracer=spans
     )
 
-    proof = CommitProof(store, clock.monotonic)
+    proof = CommitProbe(store, clock.monotonic)
     is_ready = partial(check_ready, proof, scheduler, settings.ready_lag_seconds_max)
     heartbeat = Heartbeat(settings.health_socket or "", is_ready)
     refusals = Refusals(store, clock)
@@ -229,7 +229,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
             background.append(asyncio.create_task(reporter.run()))
         if settings.health_socket is not None:
             background.append(asyncio.create_task(heartbeat.run()))
-        _log.info("The worker serves.", extra={"engine": compiled.engine_kind()})
+        _log.info("The worker serves.", extra={"engine": compiled_engine.engine_kind()})
         yield
         _log.info("The worker stops.")
         for task in background:

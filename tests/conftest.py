@@ -26,7 +26,7 @@ import pytest
 from sqlalchemy.engine import URL, make_url
 from xdist.remote import Producer
 
-from service import compiled
+from service import compiled_engine
 from service.api.bodies import streams
 from service.cli.local import temporary_folder
 from service.store import commits, connections, memory, upkeep
@@ -79,7 +79,7 @@ _PREFIX = f"moorage-tests-{os.geteuid()}"
 
 
 def pytest_report_header() -> str:
-    return f"engine: {'compiled' if compiled.is_in_use() else 'interpreted'}"
+    return f"engine: {'compiled' if compiled_engine.is_in_use() else 'interpreted'}"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -94,7 +94,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> DealtSc
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests that need sources if the engine is compiled: its code cannot be counted or replaced."""
-    if compiled.is_in_use():
+    if compiled_engine.is_in_use():
         needs_sources = pytest.mark.skip(reason="MOORAGE_ENGINE=interpreted runs this")
         for item in items:
             if item.get_closest_marker("interpreted"):

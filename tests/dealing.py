@@ -16,7 +16,7 @@ from pathlib import Path
 from typing_extensions import override
 from xdist.scheduler import LoadScopeScheduling
 
-from service import compiled
+from service import compiled_engine
 
 SECONDS_FILE = Path(__file__).with_name("seconds.json")
 UNKNOWN_SECONDS = 1.0
@@ -25,7 +25,7 @@ UNKNOWN_SECONDS = 1.0
 
 def measured_seconds() -> dict[str, float]:
     """The seconds that each file took when last measured, with the engine compiled or not as it is now."""
-    session = "compiled" if compiled.is_in_use() else "interpreted"
+    session = "compiled" if compiled_engine.is_in_use() else "interpreted"
     seconds: dict[str, float] = json.loads(SECONDS_FILE.read_text(encoding="utf-8"))[session]
     return seconds
 

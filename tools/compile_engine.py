@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from service import compiled
+from service import compiled_engine
 
 ROOT = Path(__file__).parents[1]
 NOT_COMPILED = ("__init__.py", "culprits.py", "exemptions.py", "explanation.py")
@@ -28,7 +28,7 @@ LOG = ".log"
 
 def main() -> None:
     """Compile the engine if that is needed and possible, and say what was done."""
-    target = compiled.folder()
+    target = compiled_engine.folder()
     if _is_done(target):
         return
     problem = _missing()
@@ -49,7 +49,7 @@ def start() -> None:
     It gets what is left of the processor, so that a server that starts at the same time is not
     slower. That server runs the engine's sources; the next one finds the engine compiled.
     """
-    target = compiled.folder()
+    target = compiled_engine.folder()
     if _is_done(target):
         return
     if problem := _missing():
@@ -79,13 +79,13 @@ def _one_at_a_time(folder: Path) -> Iterator[None]:
 
 def check() -> None:
     """End the process with an error unless the present sources are compiled."""
-    if not _is_done(compiled.folder()):
+    if not _is_done(compiled_engine.folder()):
         sys.exit("The engine is not compiled; `make setup` says why.")
 
 
 def _is_done(target: Path) -> bool:
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    return (target / f"{compiled.LIBRARY}__mypyc{suffix}").exists()
+    return (target / f"{compiled_engine.LIBRARY}__mypyc{suffix}").exists()
 
 
 def _tell(text: str) -> None:
@@ -108,7 +108,7 @@ def _compile_into(target: Path) -> str | None:
         done = subprocess.run(
             (sys.executable, "-m", "tools.compile_engine", scratch),
             cwd=ROOT,
-            env={**os.environ, compiled.VARIABLE: compiled.INTERPRETED},
+            env={**os.environ, compiled_engine.VARIABLE: compiled_engine.INTERPRETED},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -140,18 +140,18 @@ def build(scratch: str) -> None:
 
     modules = [
         path.relative_to(ROOT).as_posix()
-        for path in compiled.sources(compiled.FOLDERS[0])
+        for path in compiled_engine.sources(compiled_engine.FOLDERS[0])
         if path.name not in NOT_COMPILED
     ]
     extensions = mypycify(
         ["--config-file", "pyproject.toml", *modules],
-        group_name=compiled.LIBRARY,
+        group_name=compiled_engine.LIBRARY,
         target_dir=scratch,
         multi_file=True,
         opt_level="2",
         debug_level="0",
     )
-    distribution = Distribution({"name": compiled.LIBRARY, "ext_modules": extensions})
+    distribution = Distribution({"name": compiled_engine.LIBRARY, "ext_modules": extensions})
     command = distribution.get_command_obj("build_ext")
     command.build_lib, command.build_temp = f"{scratch}/lib", f"{scratch}/temp"
     command.parallel = os.cpu_count()

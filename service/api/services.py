@@ -9,7 +9,7 @@ from service.api.reading.computed_reads import ComputedReads
 from service.api.reading.event_reads import EVENT_KIND, EventReads
 from service.api.reading.reads import ClusterReads
 from service.api.security.authentication import Authentication
-from service.api.telemetry.commit_proof import CommitProof
+from service.api.telemetry.commit_probe import CommitProbe
 from service.api.telemetry.metrics import Metrics
 from service.model.kept_kinds import KEPT_KINDS
 from service.model.manifest import PodGroupManifest, QuotaManifest
@@ -35,7 +35,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     scheduler: Scheduler
     bodies: BodyReader
     metrics: Metrics
-    proof: CommitProof
+    proof: CommitProbe
 
     turns: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
     """Held by the one list with filters that looks through objects at the moment."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from service import compiled
+from service import compiled_engine
 from service.cli import (
     access,
     audit,
@@ -77,7 +77,7 @@ app.command(context_settings=bench.PASSED_ON)(bench.bench)
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - called by Typer
     if wanted:
-        typer.echo(f"moorage {metadata.version('moorage')}, engine {compiled.engine_kind()}")
+        typer.echo(f"moorage {metadata.version('moorage')}, engine {compiled_engine.engine_kind()}")
         raise typer.Exit
 
 

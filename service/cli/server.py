@@ -21,9 +21,9 @@ from service.cli.connections import (
     connection_limits,
     raise_file_limit,
 )
-from service.cli.doors import asks_who_calls, refuse_open_door, with_audit
 from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
 from service.cli.health import health_listener
+from service.cli.listen_address import asks_who_calls, refuse_open_door, with_audit
 from service.cli.local import NOTIFY_VARIABLE, READY, is_ready
 from service.cli.ports import claimed_port
 from service.cli.processes import run_workers
@@ -34,7 +34,7 @@ from service.cli.stop_signals import (
     run_until_stopped,
 )
 from service.cli.tls import certificate_of
-from service.compiled import engine_kind
+from service.compiled_engine import engine_kind
 from service.model.errors import NotFound, StorageUnavailable
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from service.store.embedded import EmbeddedPostgres, EmbeddedPostgresError

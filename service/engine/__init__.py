@@ -20,8 +20,8 @@ from service.engine.questions.opportunity_cost import Extent, OpportunityCosts
 from service.engine.questions.plugin_timing import Execution, time_plugins
 from service.engine.questions.volume_bindings import PROVISION, bindings_on, user_of_claim
 from service.engine.refusal import Refusal
+from service.engine.state.group_domain import GROUP_TOPOLOGY, GroupDomain, group_domain
 from service.engine.state.pod_devices import DeviceUse, uses_of as device_uses
-from service.engine.state.within import GROUP_TOPOLOGY, Within, within_domain
 
 __all__ = [
     "GROUP_TOPOLOGY",
@@ -32,6 +32,7 @@ __all__ = [
     "Execution",
     "Explanation",
     "Extent",
+    "GroupDomain",
     "GroupPlacement",
     "GroupRefusal",
     "NoPreemption",
@@ -42,7 +43,6 @@ __all__ = [
     "Summary",
     "UnknownSchedulerError",
     "Victims",
-    "Within",
     "allocations_on",
     "bindings_on",
     "check",
@@ -50,6 +50,7 @@ __all__ = [
     "digest",
     "explain",
     "explain_node",
+    "group_domain",
     "place",
     "place_group",
     "placing_group",
@@ -57,5 +58,4 @@ __all__ = [
     "summarize",
     "time_plugins",
     "user_of_claim",
-    "within_domain",
 ]

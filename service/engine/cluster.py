@@ -417,8 +417,9 @@ class Cluster:
     def _insert_pod(self, pod: Pod, key: ObjectName) -> None:
         pod_class = self.class_of(pod)
         self._compiler.hold(pod_class)
-        if pod.controller is not None:
-            _tally(pod_class.owners, pod.controller, 1)
+        controller = pod.controller
+        if controller is not None:
+            _tally(pod_class.owners, controller, 1)
         resident = Resident(pod, pod_class)
         if pod.resize is not None:
             self.nodes.track(resource for resource, _ in resident.use.amounts)

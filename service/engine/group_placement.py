@@ -37,9 +37,9 @@ from service.engine.questions.volume_bindings import assume_bindings, bindings_o
 from service.engine.ranking.candidates import Candidates
 from service.engine.refusal import Refusal, refuse
 from service.engine.state.classes import PodClass
+from service.engine.state.group_domain import GroupDomain, group_domain
 from service.engine.state.rank_bits import VETO
 from service.engine.state.vetoes import Vetoes
-from service.engine.state.within import Within, within_domain
 from service.model.devices import ClaimAllocation
 from service.model.objects import Pod
 
@@ -128,7 +128,7 @@ class GroupSearch:
     ) -> None:
         self._cluster = cluster
         self._colocations = colocations
-        self._within: list[Within | None] = [None] * len(pods)
+        self._within: list[GroupDomain | None] = [None] * len(pods)
         """The domain in which each member is tried now, if it has to be in one."""
         self._pods = pods
         self._classes = [cluster.class_of(pod) for pod in pods]
@@ -218,7 +218,7 @@ class GroupSearch:
     def _choose(self, values: _Choice) -> None:
         """Have members tried in these domains from now on."""
         for colocation, value in zip(self._colocations, values, strict=True):
-            within = within_domain(self._cluster.nodes, colocation.key, value)
+            within = group_domain(self._cluster.nodes, colocation.key, value)
             for index in colocation.members:
                 self._within[index] = within
 

@@ -18,10 +18,10 @@ from service.engine.ranking.candidates import Candidates
 from service.engine.refusal import Refusal, refuse
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints
+from service.engine.state.group_domain import GroupDomain
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rank_bits import TIE_BITS, VETO, tie_hash
 from service.engine.state.vetoes import Vetoes
-from service.engine.state.within import Within
 from service.model.devices import ClaimAllocation
 from service.model.objects import Pod
 
@@ -49,7 +49,7 @@ def place(
     cluster: Cluster,
     pod: Pod,
     hint: str | None = None,
-    within: Within | None = None,
+    within: GroupDomain | None = None,
     *,
     untold: bool = False,
 ) -> Placement | Refusal:
@@ -83,7 +83,7 @@ def place(
     return UNTOLD if untold else refuse(cluster, pod, pipeline, within)
 
 
-def settled(cluster: Cluster, pod: Pod, within: Within | None = None) -> Pod:
+def settled(cluster: Cluster, pod: Pod, within: GroupDomain | None = None) -> Pod:
     """Return the pod with each constraint that may fall back as hard or soft as it is now.
 
     Such a constraint is hard if that leaves a node on which the pod fits, with those before it that
@@ -106,7 +106,7 @@ def settled(cluster: Cluster, pod: Pod, within: Within | None = None) -> Pod:
     return variant(pod, template, hard)
 
 
-def _fits_anywhere(cluster: Cluster, pod: Pod, within: Within | None) -> bool:
+def _fits_anywhere(cluster: Cluster, pod: Pod, within: GroupDomain | None) -> bool:
     more = () if within is None else (within.vetoes,)
     candidates = _candidates(cluster, pod, (), more)
     if cluster.nominated:

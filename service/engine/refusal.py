@@ -12,7 +12,7 @@ from service.engine.pipeline import Pipeline
 from service.engine.plugin import Failure
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Mask
-from service.engine.state.within import GROUP_TOPOLOGY, Within
+from service.engine.state.group_domain import GROUP_TOPOLOGY, GroupDomain
 from service.model.objects import Pod
 
 NO_NODES = "no nodes available to schedule pods"
@@ -136,7 +136,9 @@ def prefilter(
     return narrowing
 
 
-def refuse(cluster: Cluster, pod: Pod, pipeline: Pipeline, within: Within | None = None) -> Refusal:
+def refuse(
+    cluster: Cluster, pod: Pod, pipeline: Pipeline, within: GroupDomain | None = None
+) -> Refusal:
     """Say why a pod fits nowhere, or nowhere `within` a domain, given that it does not."""
     count = cluster.nodes.count
     if not count:
@@ -157,7 +159,7 @@ def _first_reasons(
     cluster: Cluster,
     failures: dict[str, list[Failure]],
     narrowed: Narrowing | None,
-    within: Within | None,
+    within: GroupDomain | None,
 ) -> dict[str, dict[str, int]]:
     nodes = cluster.nodes
     remaining: Mask = nodes.alive.copy()

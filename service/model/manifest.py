@@ -31,7 +31,6 @@ from service.model.manifest_base import (
 from service.model.metadata import Json, Metadata, PodCondition, members_of, read_metadata
 from service.model.node_manifest import NodeManifest, load_node, parse_node, parse_plain_node
 from service.model.objects import Namespace
-from service.model.plain import cut_any
 from service.model.pod_group_manifest import PodGroupManifest, load_pod_group, parse_pod_group
 from service.model.pod_manifest import PodManifest, load_pod, parse_plain_pod, parse_pod
 from service.model.quota_manifest import (
@@ -43,6 +42,7 @@ from service.model.quota_manifest import (
 )
 from service.model.strict_json import decode_items, decode_members, decode_strict
 from service.model.templates import PodTemplate, TemplateCache
+from service.model.unparsed_objects import cut_any
 from service.model.validation.kinds import KINDS
 from service.model.validation.rules import Limits, unknown
 

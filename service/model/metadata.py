@@ -49,7 +49,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     resource_version: str = ""
     required_node_name: str | None = None
     annotations: Mapping[str, str] = {}
-    """They are left empty where they are plain (`service.model.plain`): none that is read of a pod or a node is."""
+    """They are left empty where they are plain (`service.model.unparsed_objects`): none that is read of a pod or a node is."""
     controller: OwnerReference | None = None
 
 

@@ -1,7 +1,7 @@
 """Nodes between JSON and objects.
 
 The nodes of a pool differ in name and labels. What they have in common, everything after the
-metadata, is looked up by its bytes where the object is plain (`service.model.plain`).
+metadata, is looked up by its bytes where the object is plain (`service.model.unparsed_objects`).
 """
 
 from typing import ClassVar, TypeVar, cast
@@ -20,8 +20,8 @@ from service.model.metadata import (
     with_condition,
 )
 from service.model.objects import ContainerImage, Node, Taint
-from service.model.plain import Plain, cut, loaded_metadata, plain_metadata
 from service.model.templates import NodeShape, NodeShapes, TemplateCache
+from service.model.unparsed_objects import Plain, cut, loaded_metadata, plain_metadata
 from service.model.validation.kinds import KINDS
 from service.model.validation.rules import Limits, entries_of, items_of, without_nulls
 

@@ -45,7 +45,11 @@ from service.model.metadata import (
 )
 from service.model.objects import Pod, PodResize
 from service.model.patches import merge_patch
-from service.model.plain import (
+from service.model.pod_group import POD_GROUP_LABEL
+from service.model.scheduling_groups import refuse_other_group
+from service.model.strict_json import decode_strict, encode
+from service.model.templates import Amendment, PodTemplate, TemplateCache, split_node_name
+from service.model.unparsed_objects import (
     BEFORE_STATUS,
     SPEC,
     Plain,
@@ -54,10 +58,6 @@ from service.model.plain import (
     loaded_metadata,
     plain_metadata,
 )
-from service.model.pod_group import POD_GROUP_LABEL
-from service.model.scheduling_groups import refuse_other_group
-from service.model.strict_json import decode_strict, encode
-from service.model.templates import Amendment, PodTemplate, TemplateCache, split_node_name
 from service.model.validation.kinds import KINDS
 from service.model.validation.names import dns_subdomain
 from service.model.validation.rules import Limits, Problems, entries_of, items_of

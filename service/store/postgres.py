@@ -18,8 +18,8 @@ from service.store.connections import (
     connector,
 )
 from service.store.events import Events
-from service.store.hints import Hints
 from service.store.keeping import Keeping
+from service.store.log_notifications import LogNotifications
 from service.store.node_leases import NodeLeases
 from service.store.outages import Outages
 from service.store.principals import Principals
@@ -63,7 +63,7 @@ class PostgresStore(Audit, Clusters, Commits, Events, NodeLeases, Principals, Re
         commits = Connections(url, to_commit, self.guard, size=connections, outages=outages)
         reads = Connections(url, to_read, self.guard, size=connections, outages=outages)
         self.pools = Pools(commits, reads)
-        self.hints = Hints(connector(url, {}, self.guard, outages), outages)
+        self.hints = LogNotifications(connector(url, {}, self.guard, outages), outages)
         keeping = Keeping(on=audit, may_begin=may_audit)
         Audit.__init__(self, commits, reads, keeping)
         Clusters.__init__(self, commits, reads, keeping)
@@ -93,7 +93,7 @@ class PostgresStore(Audit, Clusters, Commits, Events, NodeLeases, Principals, Re
         self.hints.notify(cluster_id)
 
     def listen(self) -> AsyncGenerator[frozenset[int], None]:
-        """Yield clusters whose logs have grown, by the hints of other processes (see `Hints.listen`)."""
+        """Yield clusters whose logs have grown, by the hints of other processes (see `LogNotifications.listen`)."""
         return self.hints.listen()
 
     async def close(self) -> None:

@@ -5,13 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from service.cli import local
-from service.cli.doors import (
+from service.cli.errors import Unavailable, WrongUsage
+from service.cli.listen_address import (
     asks_who_calls,
     refuse_open_door,
     refuse_plain_door,
     with_audit,
 )
-from service.cli.errors import Unavailable, WrongUsage
 from service.cli.local import LocalServer
 from service.cli.ports import claimed_port, hold_port, port_of
 from service.cli.serve import server_settings

@@ -12,7 +12,7 @@ from hypothesis import example, given, strategies as st
 import service
 from service.api.security.visibility import OTHER, seen_body, seen_explanation, seen_placement
 from service.scheduler.decide.conditions import reasons_in
-from service.scheduler.decide.message_references import pod_named, reference, without_references
+from service.scheduler.decide.redactable_references import pod_named, reference, without_references
 from service.scheduler.protocol.intents import ExplainPod
 from tests.builders import Manifest, PodBuilder, node, pod
 from tests.scheduler.replica.test_quotas import quota
@@ -94,7 +94,7 @@ OWN_NAMES = {
     "scheduler/decide/events.py": "the pod that the event is about",
     "scheduler/decide/placing/one_pod.py": "pods that the request itself names",
     "scheduler/decide/evicting/conflicts.py": "the owner of a rule in the victim's own namespace",
-    "scheduler/decide/message_references.py": "references, and names in one's own namespace",
+    "scheduler/decide/redactable_references.py": "references, and names in one's own namespace",
     "scheduler/decide/volume_bindings.py": "the pod's own name, and a pod's in the claim's namespace",
 }
 """Where names are put together but in references, and whose they are."""

@@ -12,7 +12,7 @@ import pytest
 
 from service.api.asgi.edge import Edge
 from service.api.openapi.access import Cluster, Public, declared
-from service.api.security.anonymous_turns import Turns
+from service.api.security.anonymous_concurrency import Turns
 from service.api.security.browsers import BrowserCheck
 from service.api.security.entrance import ARRIVAL, Arrival, Entrance, enter
 from service.api.security.rates import Rates

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from sqlalchemy.engine import make_url
 
-from service.store.hints import ANSWER_SECONDS_MAX, SILENCE_SECONDS
+from service.store.log_notifications import ANSWER_SECONDS_MAX, SILENCE_SECONDS
 from service.store.migrate import is_current, upgrade_async
 from service.store.postgres import PostgresStore
 from tests.store.history import committed, create

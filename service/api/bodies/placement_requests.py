@@ -8,7 +8,7 @@ import msgspec
 
 from service.api.bodies.manifests import Pause, items_in, parse_items, read_members, unknown_fields
 from service.api.bodies.requests import converted
-from service.api.openapi.wire import PlacementRequest
+from service.api.openapi.body_types import PlacementRequest
 from service.model.errors import FieldError, InvalidManifest
 from service.model.json_pieces import Member, whole
 from service.model.manifest import AnyManifest

@@ -8,7 +8,7 @@ import msgspec
 
 from service.api.bodies.manifests import parse_items
 from service.api.bodies.placement_requests import parse_replicas, refuse_repeated
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import PodManifest, parse_node, parse_pod
 from service.model.objects import LabelSelector, Taint
@@ -112,7 +112,9 @@ async def parse_plan(
         explain=fields.get("explain") or "None",
     )
     steps_max = fields.get("stepsMax")
-    return PlanRequest(intent, wire.PlanRequest().steps_max if steps_max is None else steps_max)
+    return PlanRequest(
+        intent, body_types.PlanRequest().steps_max if steps_max is None else steps_max
+    )
 
 
 # Rules, which find everything that is wrong before anything is read
@@ -125,7 +127,7 @@ def _request_rule(limits: Limits) -> Rule:
         "bounds": _BOUNDS,
         "stepsMax": whole_number(0, limits.plan_steps_shown_max),
     }
-    return declared(wire.PlanRequest, rules)
+    return declared(body_types.PlanRequest, rules)
 
 
 def _at_most(count_max: int, item: Rule) -> Rule:
@@ -151,7 +153,7 @@ def _change_rule(limits: Limits) -> Rule:
         "pods": list_of(anything, values=True),
         "config": record({}, closed=False),
     }
-    return declared(wire.PlanChange, rules, also=(_fields_fit_op,))
+    return declared(body_types.PlanChange, rules, also=(_fields_fit_op,))
 
 
 def _fields_fit_op(change: Record, path: str, problems: Problems) -> None:
@@ -189,7 +191,7 @@ def _seconds(value: object, path: str, problems: Problems) -> None:
 
 
 _TOPOLOGY = declared(
-    wire.Domains,
+    body_types.Domains,
     {
         "key": text(names.label_key),
         "values": list_of(
@@ -199,7 +201,7 @@ _TOPOLOGY = declared(
 )
 _POD_REF = declared(PodRef, {"namespace": text(names.dns_label), "name": text(names.dns_subdomain)})
 _GOAL = declared(
-    wire.PlanGoal,
+    body_types.PlanGoal,
     {
         "pods": list_of(anything, values=True),
         "podRefs": list_of(_POD_REF, values=True),
@@ -208,7 +210,7 @@ _GOAL = declared(
     },
     also=(_one_subject,),
 )
-_BOUNDS = declared(wire.PlanBounds, {"seconds": _seconds})
+_BOUNDS = declared(body_types.PlanBounds, {"seconds": _seconds})
 
 
 # What is read

@@ -26,7 +26,7 @@ from service.api.idempotency import (
     Rendered,
     submit_once,
 )
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import (
@@ -91,7 +91,7 @@ _OPERATION = Operation(
         IDEMPOTENCY_KEY,
     ),
     request=Body(
-        types={JSON: wire.ObjectList, NDJSON: str},
+        types={JSON: body_types.ObjectList, NDJSON: str},
         description="A Kubernetes `List`, or one object a line.",
         example={
             "apiVersion": "v1",

@@ -11,7 +11,7 @@ from litestar.di import NamedDependency
 from service.api.bodies.requests import AnyRequest, converted, if_match, media_type, query
 from service.api.bodies.responses import json_response, tag_of
 from service.api.handlers.objects import patch_type_of
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.api.openapi.access import Admin, Cluster, Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH
 from service.api.openapi.operations import (
@@ -46,7 +46,7 @@ _WRITE_PROBLEMS = ("InvalidManifest", "OutcomeUnknown", "Overloaded", "Precondit
 
 
 def _cluster(description: str) -> Body:
-    return Body(types={JSON: wire.Cluster}, description=description, example=_EXAMPLE)
+    return Body(types={JSON: body_types.Cluster}, description=description, example=_EXAMPLE)
 
 
 @get(
@@ -61,7 +61,7 @@ def _cluster(description: str) -> Body:
             description="Those of which the caller may read something; each as `getCluster` shows it.",
             answers={
                 200: Body(
-                    types={JSON: wire.ClusterList},
+                    types={JSON: body_types.ClusterList},
                     description="By name.",
                     example={"kind": "ClusterList", "items": [_EXAMPLE]},
                 )
@@ -119,7 +119,7 @@ async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) 
             description="A setting that is left out has its default. A change is a revision.",
             parameters=(IF_MATCH,),
             request=Body(
-                types={JSON: wire.ClusterSettings},
+                types={JSON: body_types.ClusterSettings},
                 description="The configuration.",
                 example={"config": {"daemonNamespaces": ["kube-system", "monitoring"]}},
             ),
@@ -151,10 +151,10 @@ async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) 
             parameters=(IF_MATCH,),
             request=Body(
                 types={
-                    STRATEGIC_MERGE_PATCH: wire.ClusterPatch,
-                    JSON: wire.ClusterPatch,
-                    MERGE_PATCH: wire.ClusterPatch,
-                    JSON_PATCH: list[wire.JsonPatchOperation],
+                    STRATEGIC_MERGE_PATCH: body_types.ClusterPatch,
+                    JSON: body_types.ClusterPatch,
+                    MERGE_PATCH: body_types.ClusterPatch,
+                    JSON_PATCH: list[body_types.JsonPatchOperation],
                 },
                 description="The settings to change.",
                 example={"config": {"hardPodAffinityWeight": 10}},
@@ -289,7 +289,7 @@ def _config_patch(patch: object, patch_type: PatchType) -> object:
     """A patch of a cluster as a patch of its configuration, the only part that can change."""
     if patch_type != "json":
         return _config_in(patch)
-    steps = converted(patch, list[wire.JsonPatchOperation])
+    steps = converted(patch, list[body_types.JsonPatchOperation])
     errors = [
         FieldError(f"[{index}].path", "has to start with /config/", step.path)
         for index, step in enumerate(steps)

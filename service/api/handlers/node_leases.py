@@ -7,7 +7,7 @@ from litestar.di import NamedDependency
 from service.api.bodies.node_leases import NAMESPACE, check_lease, parse_report
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import encoded_response, json_response
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.api.openapi.access import Cluster
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, described
@@ -38,12 +38,12 @@ _RENEW = Operation(
     "change of the cluster: it has no revision, and no row in the audit. The time is the database's; of a Lease that is "
     "sent, only the name is read.",
     request=Body(
-        types={JSON: wire.Lease},
+        types={JSON: body_types.Lease},
         description="A coordination.k8s.io/v1 Lease; may be absent.",
         example=_LEASE,
         required=False,
     ),
-    answers={200: Body(types={JSON: wire.Lease}, description="The lease.", example=_LEASE)},
+    answers={200: Body(types={JSON: body_types.Lease}, description="The lease.", example=_LEASE)},
     problems=("InvalidManifest", "Overloaded"),
 )
 
@@ -70,7 +70,7 @@ _READ = Operation(
     reads=True,
     tag="nodes",
     summary="When a node last reported",
-    answers={200: Body(types={JSON: wire.Lease}, description="The lease.", example=_LEASE)},
+    answers={200: Body(types={JSON: body_types.Lease}, description="The lease.", example=_LEASE)},
 )
 
 
@@ -99,13 +99,13 @@ _REPORT = Operation(
     description="As `renewNodeLease` for each of the nodes, with one statement for all. Names that no node has are told, "
     "and stop no other.",
     request=Body(
-        types={JSON: wire.NodeReport},
+        types={JSON: body_types.NodeReport},
         description="The names of the nodes, or their leases (a coordination.k8s.io/v1 LeaseList).",
         example={"nodes": ["node-7", "node-8"]},
     ),
     answers={
         200: Body(
-            types={JSON: wire.NodeReportResult},
+            types={JSON: body_types.NodeReportResult},
             description="How many have reported, and which are not there.",
             example={"renewed": 2, "unknown": []},
         )
@@ -123,16 +123,16 @@ async def report_nodes(request: AnyRequest, services: NamedDependency[Services])
     names = dict.fromkeys(parse_report(body, services.settings.request_items_max))
     reports = await services.scheduler.report_nodes(request.path_params["cluster"], list(names))
     unknown = [name for name in names if name not in reports.known]
-    answer = wire.NodeReportResult(renewed=len(names) - len(unknown), unknown=unknown)
+    answer = body_types.NodeReportResult(renewed=len(names) - len(unknown), unknown=unknown)
     return encoded_response(answer, reports.revision)
 
 
-def _lease(name: str, renewed: str, grace_seconds: int | None = None) -> wire.Lease:
-    return wire.Lease(
+def _lease(name: str, renewed: str, grace_seconds: int | None = None) -> body_types.Lease:
+    return body_types.Lease(
         api_version="coordination.k8s.io/v1",
         kind="Lease",
-        metadata=wire.LeaseMeta(name=name, namespace=NAMESPACE),
-        spec=wire.LeaseSpec(
+        metadata=body_types.LeaseMeta(name=name, namespace=NAMESPACE),
+        spec=body_types.LeaseSpec(
             holder_identity=name,
             lease_duration_seconds=grace_seconds,
             renew_time=renewed.replace("+00:00", "Z"),

@@ -32,7 +32,7 @@ from service.api.bodies.responses import (
     tag_of,
 )
 from service.api.bodies.streams import Pieces, Streamed
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
     Resource,
@@ -372,11 +372,11 @@ def _named(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-async def delete_options(request: AnyRequest, services: Services) -> wire.DeletePreconditions:
+async def delete_options(request: AnyRequest, services: Services) -> body_types.DeletePreconditions:
     """The preconditions in the body of a request to delete; none if it has no body."""
     media_type(request)
     body = await services.bodies.read(request)
     if not body.strip():
-        return wire.DeletePreconditions()
-    options = converted(decode_strict(body), wire.DeleteOptions)
-    return options.preconditions or wire.DeletePreconditions()
+        return body_types.DeletePreconditions()
+    options = converted(decode_strict(body), body_types.DeleteOptions)
+    return options.preconditions or body_types.DeletePreconditions()

@@ -7,7 +7,7 @@ from service.api.bodies.budget import holding_of
 from service.api.bodies.requests import AnyRequest, query, wrong_parameter
 from service.api.bodies.responses import encoded_response, items, list_head, revision_headers
 from service.api.bodies.streams import Pieces, Streamed
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
@@ -89,7 +89,7 @@ _EXPORT = Operation(
     "refused: list kind by kind then.",
     answers={
         200: Body(
-            types={JSON: wire.ObjectList},
+            types={JSON: body_types.ObjectList},
             description="The objects.",
             example={
                 "apiVersion": "v1",

@@ -12,7 +12,7 @@ from service.api.bodies.placement_requests import parse_placement
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response, tag_of, warning_header, with_warnings
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
@@ -51,7 +51,7 @@ _PLACE = Operation(
     "refuses the whole request.",
     parameters=(IDEMPOTENCY_KEY,),
     request=Body(
-        types={JSON: wire.PlacementRequest},
+        types={JSON: body_types.PlacementRequest},
         description="The pods and how to place them.",
         example={"pods": [POD_EXAMPLE], "policy": "BestEffort", "onUnschedulable": "Queue"},
     ),
@@ -122,11 +122,13 @@ _BIND = Operation(
     "With `force` they need not, which takes the verb `observe` as well.",
     parameters=(IDEMPOTENCY_KEY,),
     request=Body(
-        types={JSON: wire.Binding},
+        types={JSON: body_types.Binding},
         description="The node.",
         example={"target": {"name": "node-7"}, "force": False},
     ),
-    answers={200: Body(types={JSON: wire.Pod}, description="The pod, bound.", example=POD_EXAMPLE)},
+    answers={
+        200: Body(types={JSON: body_types.Pod}, description="The pod, bound.", example=POD_EXAMPLE)
+    },
     problems=(
         "BindingRefused",
         "Conflict",
@@ -178,7 +180,7 @@ _CONFIRM = Operation(
     "`listViolations`: node affinity and selector, pod affinity and anti-affinity, hard topology spread. Resources, "
     "ports, taints and rules of other pods are not judged. Nothing is written.",
     request=Body(
-        types={JSON: wire.BindingSeen},
+        types={JSON: body_types.BindingSeen},
         description="The pod as the node saw it.",
         example={
             "uid": "7e4f9a1c-2f0b-4b59-9a57-0d2b6f6f3c11",
@@ -188,7 +190,7 @@ _CONFIRM = Operation(
     ),
     answers={
         200: Body(
-            types={JSON: wire.BindingConfirmed},
+            types={JSON: body_types.BindingConfirmed},
             description="What is confirmed, and at which revision.",
             example={
                 "revision": 1057,
@@ -217,7 +219,7 @@ async def confirm_binding(
     broken = [seen_violation(visibility_of(request), each) for each in answer.violations]
     if broken:
         raise BindingViolated([FieldError(each.rule, _told(each)) for each in broken])
-    confirmed = wire.BindingConfirmed(
+    confirmed = body_types.BindingConfirmed(
         revision=answer.revision,
         namespace=answer.namespace,
         name=answer.name,
@@ -251,7 +253,7 @@ _EVICT = Operation(
     "stops it and confirms with a DELETE.",
     parameters=(IDEMPOTENCY_KEY,),
     request=Body(
-        types={JSON: wire.Eviction},
+        types={JSON: body_types.Eviction},
         description="A policy/v1 Eviction; may be absent.",
         example={
             "apiVersion": "policy/v1",
@@ -260,7 +262,9 @@ _EVICT = Operation(
         },
         required=False,
     ),
-    answers={201: Body(types={JSON: wire.Pod}, description="The pod, marked.", example=_MARKED)},
+    answers={
+        201: Body(types={JSON: body_types.Pod}, description="The pod, marked.", example=_MARKED)
+    },
     problems=("Conflict", "InvalidManifest", "RevisionConflict", *KEY_PROBLEMS),
 )
 

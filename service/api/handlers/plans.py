@@ -7,7 +7,7 @@ from litestar.di import NamedDependency
 from service.api.bodies.plan_requests import parse_plan
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, described
@@ -36,7 +36,7 @@ _PLAN = Operation(
     "The steps are in the order in which they can be taken at `revision`. Pods of namespaces that the "
     "caller may not read are planned like all others, but only counted in the answer.",
     request=Body(
-        types={JSON: wire.PlanRequest},
+        types={JSON: body_types.PlanRequest},
         description="The changes, and the goal.",
         example={
             "changes": [

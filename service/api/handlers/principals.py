@@ -19,7 +19,7 @@ from service.api.bodies.requests import (
     media_type,
     query,
 )
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.api.openapi.access import Admin, Cluster
 from service.api.openapi.object_operations import IF_MATCH, IF_NONE_MATCH
 from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
@@ -103,7 +103,7 @@ def _body(type_: type[msgspec.Struct], description: str, example: object = None)
 _IN_THE_PATH = "In the path, a slash in the name is written `~1`, and `~` as `~0`. "
 _READ_PROBLEMS = ("NotFound", "StorageUnavailable")
 _WRITE_PROBLEMS = (*_PROBLEMS, "InvalidManifest")
-_SETTINGS = _body(wire.PrincipalSettings, "All grants.", {"grants": _GRANTS})
+_SETTINGS = _body(body_types.PrincipalSettings, "All grants.", {"grants": _GRANTS})
 
 
 @get(
@@ -118,7 +118,9 @@ _SETTINGS = _body(wire.PrincipalSettings, "All grants.", {"grants": _GRANTS})
             description="Who makes the request, and what they may do.",
             answers={
                 200: _body(
-                    wire.Caller, "The caller.", {"name": "ci", "grants": _GRANTS, "groups": []}
+                    body_types.Caller,
+                    "The caller.",
+                    {"name": "ci", "grants": _GRANTS, "groups": []},
                 )
             },
         )
@@ -159,14 +161,16 @@ class _Collection(msgspec.Struct, frozen=True, kw_only=True):
 _PRINCIPALS = _Collection(
     kind="User",
     noun="principal",
-    one=_body(wire.Principal, "It.", _PRINCIPAL),
-    many=_body(wire.PrincipalList, "By name.", {"kind": "PrincipalList", "items": [_PRINCIPAL]}),
+    one=_body(body_types.Principal, "It.", _PRINCIPAL),
+    many=_body(
+        body_types.PrincipalList, "By name.", {"kind": "PrincipalList", "items": [_PRINCIPAL]}
+    ),
 )
 _GROUPS = _Collection(
     kind="Group",
     noun="group",
-    one=_body(wire.Group, "It.", _GROUP),
-    many=_body(wire.GroupList, "By name.", {"kind": "GroupList", "items": [_GROUP]}),
+    one=_body(body_types.Group, "It.", _GROUP),
+    many=_body(body_types.GroupList, "By name.", {"kind": "GroupList", "items": [_GROUP]}),
 )
 
 
@@ -222,7 +226,7 @@ def _put_handler(of: _Collection) -> HTTPRouteHandler:
         query(request)
         name = _good_name(of, _named(request), services.settings.oidc_name_prefix)
         settings = converted(
-            decode_strict(await services.bodies.read(request)), wire.PrincipalSettings
+            decode_strict(await services.bodies.read(request)), body_types.PrincipalSettings
         )
         await _put(request, services, of, name, settings)
         return await _present_after_change(services, of, name)
@@ -257,7 +261,7 @@ async def _put(
     services: Services,
     of: _Collection,
     name: str,
-    settings: wire.PrincipalSettings,
+    settings: body_types.PrincipalSettings,
 ) -> None:
     grants = {Grant(each.role, each.cluster, each.namespace) for each in settings.grants}
     authentication = services.authentication
@@ -345,13 +349,13 @@ async def _delete(request: AnyRequest, services: Services, of: _Collection, name
             "createToken",
             "Give a principal one more token",
             _body(
-                wire.NewToken,
+                body_types.NewToken,
                 "The token; its text is told this once.",
                 {**_TOKEN, "token": "mrg_k3f9_shown-only-once"},
             ),
             status=201,
             request=_body(
-                wire.TokenSettings,
+                body_types.TokenSettings,
                 "What it is for, and until when.",
                 {"description": "nightly batch", "expiresInSeconds": 7776000},
             ),
@@ -367,7 +371,7 @@ async def create_token(request: AnyRequest, services: NamedDependency[Services])
     media_type(request)
     query(request)
     decoded = decode_strict(await services.bodies.read(request))
-    settings, made = converted(decoded, wire.TokenSettings), new_token()
+    settings, made = converted(decoded, body_types.TokenSettings), new_token()
     row = await _stored(request, settings, made, services)
     await services.authentication.changed()
     return _json({**_shown_token(row), "token": made.text}, status=201)
@@ -380,7 +384,7 @@ async def create_token(request: AnyRequest, services: NamedDependency[Services])
         _operation(
             "deleteToken",
             "Revoke a token",
-            _body(wire.Token, "The token as it was.", _TOKEN),
+            _body(body_types.Token, "The token as it was.", _TOKEN),
             description="Every process of every server on this database refuses it within seconds.",
             problems=(*_PROBLEMS, "NotFound"),
         )
@@ -413,7 +417,7 @@ PRINCIPAL_HANDLERS: tuple[HTTPRouteHandler, ...] = (
 
 
 async def _stored(
-    request: AnyRequest, settings: wire.TokenSettings, made: NewToken, services: Services
+    request: AnyRequest, settings: body_types.TokenSettings, made: NewToken, services: Services
 ) -> TokenRow:
     seconds = settings.expires_in_seconds
     authentication = services.authentication

@@ -7,7 +7,7 @@ from litestar import MediaType, Response, get
 from litestar.di import NamedDependency
 
 from service.api.bodies.requests import AnyRequest
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.api.openapi.access import Admin, Public, declared
 from service.api.openapi.html_pages import (
     problem_page,
@@ -18,7 +18,7 @@ from service.api.openapi.html_pages import (
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.problems import PROBLEMS, NoSuchPath, ReplicaLags
 from service.api.services import Services
-from service.api.telemetry.commit_proof import CommitProof
+from service.api.telemetry.commit_probe import CommitProbe
 from service.api.telemetry.exposition import CONTENT_TYPE
 from service.model.field_warnings import WARNINGS
 from service.scheduler.service import Scheduler
@@ -26,7 +26,7 @@ from service.scheduler.service import Scheduler
 _PAGE_POLICY = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 }
-_OK = msgspec.json.encode(wire.Readiness(status="ok"))
+_OK = msgspec.json.encode(body_types.Readiness(status="ok"))
 
 
 @get(
@@ -40,7 +40,9 @@ _OK = msgspec.json.encode(wire.Readiness(status="ok"))
             summary="Is the process alive?",
             answers={
                 200: Body(
-                    types={JSON: wire.Readiness}, description="It is.", example={"status": "ok"}
+                    types={JSON: body_types.Readiness},
+                    description="It is.",
+                    example={"status": "ok"},
                 )
             },
         )
@@ -63,7 +65,9 @@ async def livez() -> Response[bytes]:
             description="It can as long as it commits to the database and follows the clusters' logs.",
             answers={
                 200: Body(
-                    types={JSON: wire.Readiness}, description="It can.", example={"status": "ok"}
+                    types={JSON: body_types.Readiness},
+                    description="It can.",
+                    example={"status": "ok"},
                 )
             },
             problems=("ReplicaLags", "StorageUnavailable"),
@@ -76,7 +80,7 @@ async def readyz(services: NamedDependency[Services]) -> Response[bytes]:
     return Response(_OK, media_type=JSON)
 
 
-async def check_ready(proof: CommitProof, scheduler: Scheduler, lag_seconds_max: float) -> None:
+async def check_ready(proof: CommitProbe, scheduler: Scheduler, lag_seconds_max: float) -> None:
     """Check that this process can serve.
 
     Raises:

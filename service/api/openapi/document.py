@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.openapi.access import Public
+from service.api.openapi.body_types import MANIFESTS, UNIONS, PriorityClass
 from service.api.openapi.links import link_operations
 from service.api.openapi.operations import Body, Operation, Parameter
 from service.api.openapi.problem_examples import example_of
 from service.api.openapi.schemas import Document, reference_to, schemas_of
 from service.api.openapi.watch_types import WATCH_EVENT, WATCH_TYPES
-from service.api.openapi.wire import MANIFESTS, UNIONS, PriorityClass
 from service.api.problems import PROBLEM_JSON, PROBLEMS, Problem, headers_of
 from service.engine.questions.explanation import Explanation, Summary
 from service.model.kept_kinds import KEPT_KINDS

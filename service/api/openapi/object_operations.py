@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.api.openapi.access import Access, Cluster, Namespaced
 from service.api.openapi.operations import (
     JSON,
@@ -277,10 +277,10 @@ def put_operation(resource: Resource) -> Operation:
 def patch_operation(resource: Resource) -> Operation:
     """Declare how one object is patched."""
     types: dict[str, Any] = {
-        STRATEGIC_MERGE_PATCH: wire.StrategicMergePatch,
-        JSON: wire.MergePatch,
-        MERGE_PATCH: wire.MergePatch,
-        JSON_PATCH: list[wire.JsonPatchOperation],
+        STRATEGIC_MERGE_PATCH: body_types.StrategicMergePatch,
+        JSON: body_types.MergePatch,
+        MERGE_PATCH: body_types.MergePatch,
+        JSON_PATCH: list[body_types.JsonPatchOperation],
     }
     return Operation(
         id=f"patch{resource.kind}",
@@ -326,7 +326,7 @@ def delete_operation(resource: Resource) -> Operation:
         ),
         parameters=(IF_MATCH,),
         request=Body(
-            types={JSON: wire.DeleteOptions},
+            types={JSON: body_types.DeleteOptions},
             description="Preconditions; may be absent.",
             example={"preconditions": {"resourceVersion": "1042"}},
             required=False,
@@ -383,7 +383,7 @@ def delete_many_operation(
             key,
         ),
         request=Body(
-            types={JSON: wire.DeleteOptions},
+            types={JSON: body_types.DeleteOptions},
             description="May be absent; preconditions are for single objects.",
             example={},
             required=False,

@@ -1,6 +1,6 @@
 """The kinds of objects that have paths of their own."""
 
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.api.openapi.object_operations import POD_LIST_PARAMETERS, Resource
 from service.model.kept_kinds import KEPT_KINDS
 from service.model.kept_object import KeptKind
@@ -11,8 +11,8 @@ NODES = Resource(
     namespaced=False,
     indexed=True,
     changed_by="observe",
-    wire_type=wire.Node,
-    list_type=wire.NodeList,
+    wire_type=body_types.Node,
+    list_type=body_types.NodeList,
     example={
         "apiVersion": "v1",
         "kind": "Node",
@@ -32,8 +32,8 @@ NAMESPACES = Resource(
     plural="namespaces",
     namespaced=False,
     changed_by="observe",
-    wire_type=wire.Namespace,
-    list_type=wire.NamespaceList,
+    wire_type=body_types.Namespace,
+    list_type=body_types.NamespaceList,
     example={
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -82,8 +82,8 @@ PODS = Resource(
     indexed=True,
     changed_by="edit",
     stated_by="observe",
-    wire_type=wire.Pod,
-    list_type=wire.PodList,
+    wire_type=body_types.Pod,
+    list_type=body_types.PodList,
     example=POD_EXAMPLE,
     list_parameters=POD_LIST_PARAMETERS,
 )
@@ -93,8 +93,8 @@ QUOTAS = Resource(
     plural="resourcequotas",
     namespaced=True,
     changed_by="edit",
-    wire_type=wire.ResourceQuota,
-    list_type=wire.ResourceQuotaList,
+    wire_type=body_types.ResourceQuota,
+    list_type=body_types.ResourceQuotaList,
     computed=True,
     example={
         "apiVersion": "v1",
@@ -113,8 +113,8 @@ POD_GROUPS = Resource(
     plural="podgroups",
     namespaced=True,
     changed_by="edit",
-    wire_type=wire.PodGroup,
-    list_type=wire.PodGroupList,
+    wire_type=body_types.PodGroup,
+    list_type=body_types.PodGroupList,
     computed=True,
     example={
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
@@ -140,8 +140,8 @@ def _kept(declared: KeptKind) -> Resource:
         plural=declared.plural,
         namespaced=declared.namespaced,
         changed_by=declared.changed_by,
-        wire_type=wire.KEPT_TYPES[declared.kind],
-        list_type=wire.KEPT_LISTS[declared.kind],
+        wire_type=body_types.KEPT_TYPES[declared.kind],
+        list_type=body_types.KEPT_LISTS[declared.kind],
         computed=declared.computed,
         example={"apiVersion": declared.api_version, "kind": declared.kind, **declared.example},
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.model.config import ClusterConfig
 from service.model.objects import Value
 
@@ -64,16 +64,16 @@ def _event(kind: str, type_: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 _OBJECTS: dict[str, type[msgspec.Struct]] = {
-    "Node": wire.Node,
-    "Namespace": wire.Namespace,
-    "Pod": wire.Pod,
-    "ResourceQuota": wire.ResourceQuota,
-    "PodGroup": wire.PodGroup,
-    **wire.KEPT_TYPES,
+    "Node": body_types.Node,
+    "Namespace": body_types.Namespace,
+    "Pod": body_types.Pod,
+    "ResourceQuota": body_types.ResourceQuota,
+    "PodGroup": body_types.PodGroup,
+    **body_types.KEPT_TYPES,
     "Cluster": WatchCluster,
     "Bookmark": Bookmark,
 }
-assert {*wire.STORED_KINDS} < {*_OBJECTS}
+assert {*body_types.STORED_KINDS} < {*_OBJECTS}
 
 _EVENTS = {kind: _event(kind, type_) for kind, type_ in _OBJECTS.items()}
 

@@ -14,7 +14,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service.api.openapi.access import Access, Public, access_of, check_access
-from service.api.security.anonymous_turns import Turns
+from service.api.security.anonymous_concurrency import Turns
 from service.api.security.authentication import Authentication
 from service.api.security.browsers import BrowserCheck
 from service.api.security.callers import identify, principal_of

@@ -27,7 +27,7 @@ from service.model.errors import BindingRefused, Forbidden
 from service.model.kept_kinds import KEPT_KINDS
 from service.model.log import CLUSTER_KIND, ObjectPage, ObjectRow
 from service.model.principals import Principal
-from service.scheduler.decide.message_references import without_references
+from service.scheduler.decide.redactable_references import without_references
 from service.scheduler.protocol.answers import ViolationItem, ViolationsAnswer
 from service.scheduler.protocol.placements import (
     GroupFailure,
@@ -55,7 +55,7 @@ Current = Callable[[Principal], Awaitable[Principal | None]]
 OTHER = "a pod of another tenant"
 """The words that replace a reference to a pod that is not shown.
 
-`service.scheduler.decide.message_references` says how messages refer to objects.
+`service.scheduler.decide.redactable_references` says how messages refer to objects.
 """
 
 A_VOLUME = "volume"

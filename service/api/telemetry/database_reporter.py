@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Protocol
 
-from service.api.telemetry.commit_proof import CommitProof
+from service.api.telemetry.commit_probe import CommitProbe
 from service.api.telemetry.metrics import Metrics
 from service.model.errors import StorageUnavailable
 
@@ -47,7 +47,7 @@ class Database(Protocol):
 class DatabaseReporter:
     """Keeps the gauges of the process, its pools and its database, and tries a lost database."""
 
-    def __init__(self, database: Database, proof: CommitProof, metrics: Metrics) -> None:
+    def __init__(self, database: Database, proof: CommitProbe, metrics: Metrics) -> None:
         self._database = database
         self._proof = proof
         self._metrics = metrics

@@ -169,8 +169,11 @@ class Compiler:
         self._has_defaults = any(each.constraints for each in profiles.values())
         self._templates: dict[object, Template] = {}
         self._classes: dict[object, PodClass] = {}
-        self._last: tuple[Pod, PodClass] | None = None
-        """The last pod that was asked about: often it comes again at once, bound to a node."""
+        self._last: tuple[Pod, PodClass, bool] | None = None
+        """The last pod that was asked about, its class, and whether it claims neither volumes nor devices.
+
+        Often it comes again at once, bound to a node.
+        """
         self._idle: OrderedDict[PodClass, object] = OrderedDict()
         self.enduring: dict[PodClass, None] = {}
         """The classes of known pods with rules that are required during execution."""
@@ -181,8 +184,10 @@ class Compiler:
 
     def class_of(self, pod: Pod) -> PodClass:
         """Return the class of a pod; compile it if it is new."""
-        if self._last is not None and _alike(self._last[0], pod):
-            return self._last[1]
+        if self._last is not None:
+            last, known, claims_nothing = self._last
+            if _share_objects(last, pod) and (claims_nothing or _claim_alike(last, pod)):
+                return known
         takes_defaults = self._has_defaults and self._takes_defaults(pod.spec)
         labels, table = pod.labels, self._volumes if pod.spec.volumes else None
         device_table = self._devices if asks_devices(pod) else None
@@ -218,7 +223,7 @@ class Compiler:
             self._rest(found, identity)
         elif found in self._idle:
             self._idle.move_to_end(found)
-        self._last = (pod, found)
+        self._last = (pod, found, not pod.spec.volumes and not pod.spec.resource_claims)
         return found
 
     def hold(self, pod_class: PodClass) -> None:
@@ -326,8 +331,8 @@ class Compiler:
         return self._profiles.get(spec.scheduler_name, NO_RULES)
 
 
-def _alike(one: Pod, other: Pod) -> bool:
-    """Whether two pods are certainly of one class, as they share the same objects."""
+def _share_objects(one: Pod, other: Pod) -> bool:
+    """Whether two pods are certainly of one class but for what they claim, as they share the same objects."""
     return (
         one.spec is other.spec
         and one.labels is other.labels
@@ -335,9 +340,14 @@ def _alike(one: Pod, other: Pod) -> bool:
         and one.controller is other.controller
         and one.terminating == other.terminating
         and one.required_node_name == other.required_node_name
-        and (not one.spec.volumes or _volumes_identity(one) == _volumes_identity(other))
-        and (not one.spec.resource_claims or _devices_identity(one) == _devices_identity(other))
     )
+
+
+def _claim_alike(one: Pod, other: Pod) -> bool:
+    """Whether two pods of one spec claim the same volumes and devices."""
+    return _volumes_identity(one) == _volumes_identity(other) and _devices_identity(
+        one
+    ) == _devices_identity(other)
 
 
 def _volumes_identity(pod: Pod) -> Hashable:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from service.model.manifest import PodCondition, PodManifest
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.message_references import BEGIN, END
+from service.scheduler.decide.redactable_references import BEGIN, END
 
 GATED = "Scheduling is blocked due to non-empty scheduling gates"
 """kube-scheduler's message for a pod with `schedulingGates`."""

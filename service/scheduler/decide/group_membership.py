@@ -9,7 +9,7 @@ from service.model.manifest import KeptManifest, PodGroupManifest, PodManifest
 from service.model.objects import ObjectName
 from service.model.pod_group import PodGroupStatus, phase_of
 from service.model.scheduling_groups import WORKLOAD, WorkloadBody
-from service.scheduler.decide.message_references import pod_named
+from service.scheduler.decide.redactable_references import pod_named
 from service.scheduler.replica.kinds import WaitingGroup
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 from service.scheduler.replica.replica import Replica

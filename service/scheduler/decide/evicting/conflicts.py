@@ -14,7 +14,7 @@ from service.model.config import ClusterConfig
 from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.events import Rule
 from service.scheduler.decide.evicting.victim_search import Quarrel, let_leave
-from service.scheduler.decide.message_references import pod_named, reference
+from service.scheduler.decide.redactable_references import pod_named, reference
 
 
 class Cause(NamedTuple):

@@ -8,7 +8,6 @@ from service.scheduler.decide.conditions import GATED_REASON
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.events import tell_failed
 from service.scheduler.decide.group_membership import members_of, shortage
-from service.scheduler.decide.message_references import reference
 from service.scheduler.decide.placing.gangs import GROUP_SEARCH_ENDED, denials
 from service.scheduler.decide.placing.one_pod import (
     Candidate,
@@ -19,6 +18,7 @@ from service.scheduler.decide.placing.one_pod import (
     keep_waiting,
     result_of,
 )
+from service.scheduler.decide.redactable_references import reference
 from service.scheduler.decide.shared_domain import SharedDomain, shared_domain
 from service.scheduler.decide.waiting_groups import wait_together
 from service.scheduler.protocol.intents import PlacePods

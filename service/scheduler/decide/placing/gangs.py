@@ -6,20 +6,20 @@ from datetime import datetime
 from service.engine import (
     GROUP_TOPOLOGY,
     Colocation,
+    GroupDomain,
     GroupRefusal,
     Placement,
     Refusal,
-    Within,
+    group_domain,
     placing_group,
-    within_domain,
 )
 from service.model.errors import Denied
 from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.conditions import GATED, GATED_REASON
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.group_membership import Members, shortage
-from service.scheduler.decide.message_references import reference
 from service.scheduler.decide.placing.one_pod import Candidate, bind, refusal_of
+from service.scheduler.decide.redactable_references import reference
 from service.scheduler.decide.shared_domain import shared_domain
 from service.scheduler.pending.queueing_hints import ADMISSION, MEMBERS
 
@@ -80,7 +80,7 @@ class Gang:
         # Where the domain is still open, it is chosen by the search for several members.
         return max(need, 1) if is_open and ready else need
 
-    def within(self) -> Within | None:
+    def within(self) -> GroupDomain | None:
         """Return the domain for members that are placed by themselves; None: they may go anywhere."""
         if self._shared is None:
             return None
@@ -88,7 +88,7 @@ class Gang:
         for placement, _ in self.placed.values():
             node = cluster.node(placement.node_name)
             value = node.labels.get(self._shared.key) if node is not None else value
-        return within_domain(cluster.nodes, self._shared.key, value)
+        return group_domain(cluster.nodes, self._shared.key, value)
 
     @property
     def reason(self) -> str | None:

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from service.engine import (
     Cluster,
     Explanation,
+    GroupDomain,
     Placement,
     Refusal,
     Summary,
-    Within,
     explain,
     place,
     summarize,
@@ -160,7 +160,7 @@ def place_pod(
     context: DecisionContext,
     intent: PlacePods,
     candidate: Candidate,
-    within: Within | None = None,
+    within: GroupDomain | None = None,
 ) -> PlacementResult:
     """Place one pod, or say why it cannot be placed, and keep it waiting if that is wanted.
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 from msgspec.structs import replace
 
-from service.engine import Placement, Refusal, Within, place
+from service.engine import GroupDomain, Placement, Refusal, place
 from service.engine.plugins.node_resources_fit import NAME as FIT
 from service.engine.questions.nearest_fit import nearest_node, verdict_key
 from service.model.errors import Denied
@@ -78,7 +78,7 @@ class _Attempts:
             self._try_alone(manifest, behind=behind)
 
     def _try_alone(
-        self, manifest: PodManifest, *, behind: bool, within: Within | None = None
+        self, manifest: PodManifest, *, behind: bool, within: GroupDomain | None = None
     ) -> None:
         key = (manifest.namespace, manifest.name)
         found = self._find(manifest, behind=behind, within=within)
@@ -172,7 +172,7 @@ class _Attempts:
         return manifest if manifest is not None and manifest.pod.wants_node else None
 
     def _find(
-        self, manifest: PodManifest, *, behind: bool, within: Within | None
+        self, manifest: PodManifest, *, behind: bool, within: GroupDomain | None
     ) -> Placement | Refused:
         context, pod = self._context, manifest.pod
         denied = refusal_of(context, Candidate(manifest, manifest))
@@ -192,12 +192,12 @@ class _Attempts:
         return refused
 
     def _place(
-        self, pod: Pod, node_name: str | None = None, within: Within | None = None
+        self, pod: Pod, node_name: str | None = None, within: GroupDomain | None = None
     ) -> Placement | Refusal:
         hint = node_name or self._context.hint(pod.namespace, pod.name)
         return place(self._context.replica.cluster, pod, hint, within)
 
-    def _place_behind(self, pod: Pod, within: Within | None) -> Placement | Refusal:
+    def _place_behind(self, pod: Pod, within: GroupDomain | None) -> Placement | Refusal:
         """Place a pod as if the starving pod had the room that it waits for already.
 
         A stand-in for the starving pod takes resources and ports, but has no labels or rules. It is

@@ -31,7 +31,7 @@ _NOTIFY = "SELECT pg_notify($1, $2)"
 _log = logging.getLogger(__name__)
 
 
-class Hints:
+class LogNotifications:
     """Sends and receives hints; create it within the event loop that uses it.
 
     Sending and receiving have a connection each, so that no hint waits for a busy pool, or fills it.

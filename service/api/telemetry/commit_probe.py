@@ -26,7 +26,7 @@ class CommitStore(Protocol):
         ...
 
 
-class CommitProof:
+class CommitProbe:
     """Has the store prove that commits work, and remembers the answer for a moment.
 
     All who ask meanwhile get the same answer.

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.api.telemetry.commit_proof import FRESH_SECONDS, CommitProof
+from service.api.telemetry.commit_probe import FRESH_SECONDS, CommitProbe
 from service.model.errors import OutcomeUnknown, StorageUnavailable
 
 
@@ -45,8 +45,8 @@ def time() -> Time:
 
 
 @pytest.fixture
-def proof(store: Store, time: Time) -> CommitProof:
-    return CommitProof(store, time)
+def proof(store: Store, time: Time) -> CommitProbe:
+    return CommitProbe(store, time)
 
 
 async def test_everybody_who_asks_within_a_second_gets_the_same_answer(proof, store, time) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from service import compiled
+from service import compiled_engine
 from tests.paths import ROOT
 
-WHICH = "from service import compiled; from service.engine.state import rank_bits; print(compiled.is_in_use(), rank_bits.VETO, rank_bits.__file__)"
+WHICH = "from service import compiled_engine; from service.engine.state import rank_bits; print(compiled_engine.is_in_use(), rank_bits.VETO, rank_bits.__file__)"
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def checkout(tmp_path: Path) -> Path:
 
 def run(checkout: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = (sys.executable, *arguments)
-    inherited = {k: v for k, v in os.environ.items() if k != compiled.VARIABLE}  # noqa: TID251
+    inherited = {k: v for k, v in os.environ.items() if k != compiled_engine.VARIABLE}  # noqa: TID251
     return subprocess.run(
         command,
         cwd=checkout,
@@ -40,7 +40,7 @@ def which(checkout: Path, **environment: str) -> list[str]:
     return run(checkout, "-c", WHICH, **environment).stdout.split()
 
 
-@pytest.mark.skipif(not compiled.folder().exists(), reason="not compiled here")
+@pytest.mark.skipif(not compiled_engine.folder().exists(), reason="not compiled here")
 def test_what_is_compiled_from_these_sources_runs(checkout):
     in_use, _, file = which(checkout)
     assert in_use == "True"
@@ -60,7 +60,7 @@ def test_an_edited_source_that_the_engine_imports_counts_too(checkout):
 
 
 def test_sources_run_where_that_is_asked_for(checkout):
-    in_use, _, file = which(checkout, MOORAGE_ENGINE=compiled.INTERPRETED)
+    in_use, _, file = which(checkout, MOORAGE_ENGINE=compiled_engine.INTERPRETED)
     assert (in_use, Path(file).suffix) == ("False", ".py")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from service.model.errors import InvalidManifest, MalformedJSON
 from service.model.manifest import TemplateCache, load_any, parse_any
-from service.model.plain import compact, cut
+from service.model.unparsed_objects import compact, cut
 
 SPEC = {
     "containers": [{"name": "c", "image": "nginx", "resources": {"requests": {"cpu": "1"}}}],

@@ -14,7 +14,7 @@ GROUP_TOPOLOGY = "GroupTopology"
 """Stands for a plugin where a node is left out because the pod's group is in another domain."""
 
 
-class Within(NamedTuple):
+class GroupDomain(NamedTuple):
     """The nodes of one domain of a label, for members of a group that has to be in one domain."""
 
     vetoes: Vetoes
@@ -30,12 +30,12 @@ class Within(NamedTuple):
         return f"node(s) without the label {self.domain}, which the pod's group asks for"
 
 
-def within_domain(nodes: NodeTable, name: str, value: str | None) -> Within:
+def group_domain(nodes: NodeTable, name: str, value: str | None) -> GroupDomain:
     """Leave the nodes whose label has this value; none if the value is None, or if none has it."""
     key = nodes.key(name)
     domain = None if value is None else key.values.ids.get(value)
     slots = key.members[domain] if domain is not None else []
     told = name if value is None else f"{name}={value}"
     if len(slots) <= FEW_NODES:
-        return Within(Vetoes(nodes.itself, only=tuple(slots)), told)
-    return Within(Vetoes(key, nodes=np.where(key.domain_of == domain, 0, VETO)), told)
+        return GroupDomain(Vetoes(nodes.itself, only=tuple(slots)), told)
+    return GroupDomain(Vetoes(key, nodes=np.where(key.domain_of == domain, 0, VETO)), told)
