@@ -1,5 +1,6 @@
 """The page follows changes and comes back after a lost connection."""
 
+import json
 from collections.abc import Iterator
 
 import httpx
@@ -126,3 +127,26 @@ def test_after_410_everything_is_listed_again(
     expect(figure(page, "Pods")).to_have_text("2")
     first, second = (int(url.rpartition("sinceRevision=")[2]) for url in asked[:2])
     assert second > first
+
+
+def test_a_stream_that_says_one_may_read_no_longer_is_asked_once_more(
+    visit: Visit, client: httpx.Client, page: Page
+) -> None:
+    """Only the answer to a request tells whether it was the token that ended; here nothing did."""
+    asked: list[str] = []
+
+    def forbidden(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) > 1:
+            route.continue_()
+            return
+        problem = json.dumps({"code": "Forbidden", "title": "Forbidden", "status": 403})
+        stream = f"event: ERROR\ndata: {problem}\n\n"
+        route.fulfill(status=200, body=stream, content_type="text/event-stream")
+
+    page.route(watched, forbidden)
+    visit.open_map()
+    place(client, "web-2")
+    expect(page.locator(".state")).to_contain_text("Live")
+    expect(figure(page, "Pods")).to_have_text("1")
+    assert len(asked) > 1

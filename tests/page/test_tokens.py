@@ -47,8 +47,6 @@ def test_only_a_right_token_leads_in(visit: Visit, page: Page) -> None:
     expect(page.get_by_label("Token")).to_be_visible()
 
 
-# The stream may say first that its caller may read no longer, and then the page does not ask again.
-@pytest.mark.exploration
 def test_a_token_that_ends_leads_back_to_the_login(
     visit: Visit, page: Page, client: httpx.Client
 ) -> None:

@@ -170,7 +170,7 @@ class Compiler:
         self._templates: dict[object, Template] = {}
         self._classes: dict[object, PodClass] = {}
         self._last: tuple[Pod, PodClass, bool] | None = None
-        """The last pod that was asked about, its class, and whether it claims neither volumes nor devices.
+        """The last pod that was asked about, its class, and whether owners, volumes and devices are no part of it.
 
         Often it comes again at once, bound to a node.
         """
@@ -185,14 +185,15 @@ class Compiler:
     def class_of(self, pod: Pod) -> PodClass:
         """Return the class of a pod; compile it if it is new."""
         if self._last is not None:
-            last, known, claims_nothing = self._last
-            if _share_objects(last, pod) and (claims_nothing or _claim_alike(last, pod)):
+            last, known, is_plain = self._last
+            if _share_objects(last, pod) and (is_plain or _own_alike(last, pod)):
                 return known
-        takes_defaults = self._has_defaults and self._takes_defaults(pod.spec)
-        labels, table = pod.labels, self._volumes if pod.spec.volumes else None
-        device_table = self._devices if asks_devices(pod) else None
+        spec, labels = pod.spec, pod.labels
+        takes_defaults = self._has_defaults and self._takes_defaults(spec)
+        table = self._volumes if spec.volumes else None
+        device_table = self._devices if spec.resource_claims and pod.node_name is None else None
         identity: tuple[object, ...] = (
-            id(pod.spec),
+            id(spec),
             pod.namespace,
             frozenset(labels.items()),
             pod.terminating,
@@ -218,12 +219,13 @@ class Compiler:
             self._match_index.join(found)
             if takes_defaults:
                 self._defaulted.add(found, pod)
-            if pod.spec.data_affinity is not None:
+            if spec.data_affinity is not None:
                 self._data_sets.add(found, pod)
             self._rest(found, identity)
         elif found in self._idle:
             self._idle.move_to_end(found)
-        self._last = (pod, found, not pod.spec.volumes and not pod.spec.resource_claims)
+        is_plain = table is None and not spec.resource_claims and mark is None
+        self._last = (pod, found, is_plain and not takes_defaults)
         return found
 
     def hold(self, pod_class: PodClass) -> None:
@@ -332,22 +334,23 @@ class Compiler:
 
 
 def _share_objects(one: Pod, other: Pod) -> bool:
-    """Whether two pods are certainly of one class but for what they claim, as they share the same objects."""
+    """Whether two pods share the objects that a class is made of, but for owners, volumes and devices."""
     return (
         one.spec is other.spec
         and one.labels is other.labels
         and one.namespace == other.namespace
-        and one.controller is other.controller
         and one.terminating == other.terminating
         and one.required_node_name == other.required_node_name
     )
 
 
-def _claim_alike(one: Pod, other: Pod) -> bool:
-    """Whether two pods of one spec claim the same volumes and devices."""
-    return _volumes_identity(one) == _volumes_identity(other) and _devices_identity(
-        one
-    ) == _devices_identity(other)
+def _own_alike(one: Pod, other: Pod) -> bool:
+    """Whether two pods of one spec have the same owner, volumes and devices."""
+    return (
+        one.controller is other.controller
+        and _volumes_identity(one) == _volumes_identity(other)
+        and _devices_identity(one) == _devices_identity(other)
+    )
 
 
 def _volumes_identity(pod: Pod) -> Hashable:
@@ -357,14 +360,12 @@ def _volumes_identity(pod: Pod) -> Hashable:
     return pod.claims
 
 
-def asks_devices(pod: Pod) -> bool:
-    """Whether a pod is still to be given devices; those of placed pods are read of their claims."""
-    return bool(pod.spec.resource_claims) and pod.node_name is None
-
-
 def _devices_identity(pod: Pod) -> Hashable:
-    """Equal for pods of one spec and namespace that ask for the same devices."""
-    if not asks_devices(pod):
+    """Equal for pods of one spec and namespace that ask for the same devices.
+
+    The devices of placed pods are read of their claims.
+    """
+    if not pod.spec.resource_claims or pod.node_name is not None:
         return None
     return (pod.device_claims, pod.name, pod.uid) if pod.device_claims else True
 

@@ -57,7 +57,9 @@ function parsed(frame: string): WatchedEvent | null {
   if (data === undefined) return null;
   if (fields.get('event') === 'ERROR') {
     const problem = JSON.parse(data) as Schemas['Problem'];
-    throw new Refusal(problem.status, problem.code, problem.detail ?? problem.title);
+    // Whoever may read no longer learns why from the answer to the next request: its token ended, or its rights did.
+    const status = problem.status === 410 ? 410 : 0;
+    throw new Refusal(status, problem.code, problem.detail ?? problem.title);
   }
   const { kind, object } = JSON.parse(data) as { kind: string; object: Record<string, unknown> };
   const type = fields.get('event') as WatchedEvent['type'];
