@@ -317,9 +317,10 @@ def lacking(
     vetoes: list[Vetoes] = []
     if not terms:
         return vetoes
-    for term, first in zip(terms, pod_class.first_for(terms), strict=True):
+    first = pod_class.first_for(terms)
+    for place, term in enumerate(terms):
         key = term.counter.key
-        if first or any(each in term.matcher.classes for each in expected):
+        if first[place] or any(each in term.matcher.classes for each in expected):
             vetoes.append(label_vetoes(key))
         elif key.has_few_domains:
             vetoes.append(Vetoes(key, [held ^ VETO for held in term.counter.held_domains()]))
