@@ -249,17 +249,18 @@ class AffinityScore(RelativeScore):
             return None
         raw = terms[0].per_domain().tolist()
         for more in terms[1:]:
-            raw = [one + other for one, other in zip(raw, more.per_domain().tolist(), strict=True)]
+            added = more.per_domain().tolist()
+            raw = [each + added[domain] for domain, each in enumerate(raw)]
         vacancies = vacant(key)
-        present = [each for each, nobody in zip(raw, vacancies, strict=True) if not nobody]
+        present = [each for domain, each in enumerate(raw) if not vacancies[domain]]
         if not present:
             return DomainScores(key, [0] * len(raw))
         least, span = min(present), max(present) - min(present)
         return DomainScores(
             key,
             [
-                0 if nobody else scaled(each - least, span)
-                for each, nobody in zip(raw, vacancies, strict=True)
+                0 if vacancies[domain] else scaled(each - least, span)
+                for domain, each in enumerate(raw)
             ],
         )
 

@@ -254,7 +254,8 @@ def _reversed(raw: int, least: int, greatest: int) -> int:
 
 
 def _hard(pod_class: PodClass) -> list[tuple[SpreadRule, bool]]:
-    return list(zip(pod_class.template.hard_spread, pod_class.hard_self, strict=True))
+    itself = pod_class.hard_self
+    return [(rule, itself[place]) for place, rule in enumerate(pod_class.template.hard_spread)]
 
 
 def allowed_domains(rule: SpreadRule, *, self_matches: bool) -> Mask:

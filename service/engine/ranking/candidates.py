@@ -68,7 +68,7 @@ class Candidates:
             return [not each for each in occupied.tolist()]
         vacant = self.rows.vacant_in(key)
         for by_domain in vetoed:
-            vacant = [one or veto < 0 for one, veto in zip(vacant, by_domain, strict=True)]
+            vacant = [one or by_domain[domain] < 0 for domain, one in enumerate(vacant)]
         return vacant
 
     def best(self, scores: Sequence[DomainScores | Ints], tie: int) -> tuple[int, int]:
