@@ -114,6 +114,8 @@ UNDESCRIBED = {
     "/debug/replicas": Admin(),
     "/openapi.json": Public(),
     "/docs": Public(),
+    "/docs/operations": Public(),
+    "/docs/{file}": Public(),
     "/errors": Public(),
     "/errors/{code}": Public(),
     "/warnings": Public(),
