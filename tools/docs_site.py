@@ -85,8 +85,8 @@ def section(page: str, heading: str) -> str:
 
 def pages() -> Iterator[tuple[str, str]]:
     """Yield the path in the site and the text of each page."""
-    known = places()
-    for source, place in known.items():
+    known = places() | {COMMAND[0]: COMMAND[2]}
+    for source, place in places().items():
         if place.endswith(".md"):
             text = (ROOT / source).read_text(encoding="utf-8")
             yield place, prepared(text, source, place, known)
