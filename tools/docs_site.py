@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from os.path import normpath, relpath
 from pathlib import Path
 
-from tools.site_links import broken_links
+from tools.site_links import START, broken_links
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -34,8 +34,9 @@ SUPERFLUOUS = ("404.html", "sitemap.xml", "sitemap.xml.gz", CONFIGURATION)
 _FENCED = re.compile(r"(^ *```.*?^ *```[^\n]*$)", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]+)\)")
-_START = re.compile(r'(?<= href=")(?:\./)?(?P<folder>\.\.(?:/\.\.)*|\.)/?(?=")')
-"""A link to the folder of the first page."""
+_START = re.compile(r'(?<= href=")(?:|[./]+)(?=")')
+"""A link that the theme means to lead to the first page: the folder of it, or nothing at all."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _ELSEWHERE = re.compile(r"[a-z]+:|#|/")
 
 
@@ -120,7 +121,8 @@ def build(target: Path) -> None:
         for superfluous in SUPERFLUOUS:
             (site / superfluous).unlink(missing_ok=True)
         for page in site.rglob("*.html"):
-            page.write_text(_START.sub(r"\g<folder>/index.html", page.read_text("utf-8")), "utf-8")
+            start = relpath(site / START, page.parent)
+            page.write_text(_START.sub(start, page.read_text("utf-8")), "utf-8")
         if broken := broken_links(site):
             raise SystemExit("\n".join(broken))
         if target.exists():
@@ -133,7 +135,8 @@ def _run_zensical(folder: Path) -> None:
     command = (sys.executable, "-m", "zensical", "build", "--strict")
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"{done.stdout}{done.stderr}".partition("Traceback")[0])
+        said = f"{done.stdout}{done.stderr}".partition("Traceback")[0]
+        raise SystemExit(_COLOUR.sub("", said))
 
 
 if __name__ == "__main__":

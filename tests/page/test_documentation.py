@@ -30,7 +30,7 @@ def test_the_search_finds_a_page_and_opens_it(visit: Visit) -> None:
     visit.page.goto(f"{visit.server}/docs/{START}")
     visit.page.get_by_role("button", name="Search").first.click()
     visit.page.keyboard.type("first pod of a service")
-    visit.page.get_by_role("link", name=re.compile("The first pod of a service")).first.click()
+    visit.page.get_by_role("option", name=re.compile("The first pod of a service")).first.click()
     expect(visit.page).to_have_url(re.compile("/docs/semantics.html.*#the-first-pod-of-a-service"))
 
 
