@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping
 from os.path import normpath, relpath
 from pathlib import Path
@@ -36,6 +37,8 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]+)\)")
 _START = re.compile(r'(?<= href=")(?:|[./]+)(?=")')
 """A link that the theme means to lead to the first page: the folder of it, or nothing at all."""
+_PROSE = re.compile(r"\n*(?![-#!|\s]|```)")
+_NAMED = re.compile(r'"([^"]+\.md)"')
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _ELSEWHERE = re.compile(r"[a-z]+:|#|/")
 
@@ -106,6 +109,36 @@ def write_sources(folder: Path) -> None:
         target.write_text(text, encoding="utf-8")
 
 
+def write_texts(site: Path) -> None:
+    """Put the text of each page beside it, and an index of them all, as https://llmstxt.org has it."""
+    told = {}
+    for place, text in pages():
+        target = site / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        told[place] = _line_of(place, text)
+    named = _NAMED.findall((DOCS / CONFIGURATION).read_text("utf-8"))
+    others = [place for place in told if place not in named]
+    lines = ["# Moorage", "", f"> {_described()}", "", "## Pages", ""]
+    lines += [told[place] for place in named]
+    lines += ["", "## Optional", "", *(told[place] for place in others)]
+    (site / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _line_of(place: str, text: str) -> str:
+    """What the index says of a page: its title, and the sentence with which it begins."""
+    title, _, rest = text.partition("\n")
+    paragraphs = (each for each in rest.split("\n\n") if _PROSE.match(each))
+    begin = _LINK.sub(lambda link: link["text"], " ".join(next(paragraphs, "").split()))
+    sentence = re.split(r"(?<=[.:?]) (?=[A-Z])", begin, maxsplit=1)[0]
+    return f"- [{title.removeprefix('# ')}]({place}): {sentence}"
+
+
+def _described() -> str:
+    settings = tomllib.loads((DOCS / CONFIGURATION).read_text("utf-8"))
+    return str(settings["project"]["site_description"])
+
+
 def build(target: Path) -> None:
     """Build the site into a folder, which is replaced as a whole.
 
@@ -123,6 +156,7 @@ def build(target: Path) -> None:
         for page in site.rglob("*.html"):
             start = relpath(site / START, page.parent)
             page.write_text(_START.sub(start, page.read_text("utf-8")), "utf-8")
+        write_texts(site)
         if broken := broken_links(site):
             raise SystemExit("\n".join(broken))
         if target.exists():

@@ -33,9 +33,7 @@ def equip(folder: Path) -> None:
     kubectl.chmod(0o755)
 
 
-def follow(
-    commands: Sequence[str], server: str, folder: Path
-) -> subprocess.CompletedProcess[str]:
+def follow(commands: Sequence[str], server: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run blocks of commands in one shell, which ends at the first command that fails.
 
     Args:

@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from tools.docs_site import CONFIGURATION, DOCS, pages, places, prepared, section
+from tools.docs_site import CONFIGURATION, DOCS, pages, places, prepared, section, write_texts
 from tools.site_links import broken_links
 
 KNOWN = {
@@ -68,6 +68,16 @@ def test_every_picture_is_shown_by_a_page():
 
     used = {name.rsplit("/", 1)[-1] for name in shown} | {settings["logo"].rsplit("/", 1)[-1]}
     assert {place.rsplit("/", 1)[-1] for place in pictures} <= used
+
+
+def test_language_models_find_the_text_of_every_page(tmp_path):
+    write_texts(tmp_path)
+    lines = (tmp_path / "llms.txt").read_text("utf-8").splitlines()
+    listed = [re.match(r"- \[[^\]]+\]\(([^)]+)\): \S", line) for line in lines]
+    places = [line[1] for line in listed if line]
+
+    assert sorted(places) == sorted(place for place, _ in pages())
+    assert all((tmp_path / place).read_text("utf-8").startswith("# ") for place in places)
 
 
 @pytest.fixture

@@ -29,10 +29,10 @@ _TYPES = {
     ".html": MediaType.HTML,
     ".js": "text/javascript",
     ".json": MediaType.JSON,
-    ".md": "text/markdown",
+    ".md": "text/markdown; charset=utf-8",
     ".png": "image/png",
     ".svg": "image/svg+xml",
-    ".txt": MediaType.TEXT,
+    ".txt": "text/plain; charset=utf-8",
 }
 _INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 

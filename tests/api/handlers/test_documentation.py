@@ -64,6 +64,8 @@ async def test_a_page_runs_its_own_scripts_and_no_other(harness: Harness, site: 
         ("search.json", "application/json"),
         ("map.png", "image/png"),
         ("icon.svg", "image/svg+xml"),
+        ("llms.txt", "text/plain; charset=utf-8"),
+        ("index.md", "text/markdown; charset=utf-8"),
     ],
 )
 async def test_each_file_has_its_type(
