@@ -35,7 +35,7 @@ SUPERFLUOUS = ("404.html", "sitemap.xml", "sitemap.xml.gz", CONFIGURATION)
 _FENCED = re.compile(r"(^ *```.*?^ *```[^\n]*$)", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]+)\)")
-_START = re.compile(r'(?<= href=")(?:|[./]+)(?=")')
+_START = re.compile(r'(?<= href=")(?:|\.[./]*)(?=")')
 """A link that the theme means to lead to the first page: the folder of it, or nothing at all."""
 _PROSE = re.compile(r"\n*(?![-#!|\s]|```)")
 _NAMED = re.compile(r'"([^"]+\.md)"')
