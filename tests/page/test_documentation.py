@@ -19,7 +19,7 @@ def built() -> None:
 
 def test_docs_leads_to_the_first_page_and_on(visit: Visit) -> None:
     visit.page.goto(f"{visit.server}/docs")
-    expect(visit.page).to_have_title("Moorage")
+    expect(visit.page).to_have_title("Overview - Moorage")
     visit.page.locator("article").get_by_role("link", name="The API guide").click()
     expect(visit.page.get_by_role("heading", level=1)).to_contain_text("API guide")
     visit.page.get_by_role("navigation", name="Header").get_by_title("Moorage").first.click()
