@@ -65,8 +65,18 @@ def prepared(page: str, source: str, place: str, known: Mapping[str, str]) -> st
     return "".join(parts)
 
 
+def leads(page: str) -> list[str]:
+    """Return where the relative links of a page lead, but for sections of itself."""
+    prose = "".join(_FENCED.split(page)[::2])
+    targets = [link["target"] for link in _LINK.finditer(prose)]
+    return [each.partition("#")[0] for each in targets if not _ELSEWHERE.match(each)]
+
+
 def _led(link: re.Match[str], source: str, place: str, known: Mapping[str, str]) -> str:
-    """Return a link to the same thing from the page's place in the site, or only its text."""
+    """Return a link to the same thing from the page's place in the site, or only its text.
+
+    A link within `docs/` to nothing stays as it is, so that Zensical complains of it.
+    """
     if _ELSEWHERE.match(link["target"]):
         return link[0]
     path, hash_sign, section = link["target"].partition("#")
@@ -76,7 +86,7 @@ def _led(link: re.Match[str], source: str, place: str, known: Mapping[str, str])
         return f"{link['image']}[{link['text']}]({target}{hash_sign}{section})"
     if f"{meant}/README.md" in known:
         return f"[{link['text']}]({relpath(known[f'{meant}/README.md'], Path(place).parent)})"
-    return link["text"] if (ROOT / meant).exists() else link[0]
+    return link[0] if meant.startswith("docs/") else link["text"]
 
 
 def section(page: str, heading: str) -> str:

@@ -5,7 +5,17 @@ import tomllib
 
 import pytest
 
-from tools.docs_site import CONFIGURATION, DOCS, pages, places, prepared, section, write_texts
+from tools.docs_site import (
+    CONFIGURATION,
+    DOCS,
+    ROOT,
+    leads,
+    pages,
+    places,
+    prepared,
+    section,
+    write_texts,
+)
 from tools.site_links import broken_links
 
 KNOWN = {
@@ -25,7 +35,7 @@ KNOWN = {
         ("![The map](map.png)", "![The map](map.png)"),
         ("[`code`](../service/app.py) of it", "`code` of it"),
         ("[a\nfolder](../service/api)", "a\nfolder"),
-        ("[gone](../service/nothing.py)", "[gone](../service/nothing.py)"),
+        ("[gone](nothing.md)", "[gone](nothing.md)"),
         ("[below](#below)", "[below](#below)"),
         ("[web](https://example.com/a.md)", "[web](https://example.com/a.md)"),
         ("```\n[code](../service/app.py)\n```", "```\n[code](../service/app.py)\n```"),
@@ -34,6 +44,15 @@ KNOWN = {
 )
 def test_links_lead_to_the_places_of_the_site_and_to_nothing_else(written, shown):
     assert prepared(written, "docs/here.md", "here.md", KNOWN) == shown
+
+
+@pytest.mark.parametrize("source", [place for place in places() if place.endswith(".md")])
+def test_what_a_page_leads_to_is_in_the_repository(source):
+    """Links out of the documentation become text in the site, so nobody follows them there."""
+    page = ROOT / source
+    led = {target for target in leads(page.read_text("utf-8"))}
+
+    assert {target for target in led if not (page.parent / target).exists()} == set()
 
 
 def test_a_page_from_elsewhere_links_from_its_new_place():
