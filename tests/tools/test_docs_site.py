@@ -50,7 +50,7 @@ def test_links_lead_to_the_places_of_the_site_and_to_nothing_else(written, shown
 def test_what_a_page_leads_to_is_in_the_repository(source):
     """Links out of the documentation become text in the site, so nobody follows them there."""
     page = ROOT / source
-    led = {target for target in leads(page.read_text("utf-8"))}
+    led = set(leads(page.read_text("utf-8")))
 
     assert {target for target in led if not (page.parent / target).exists()} == set()
 
