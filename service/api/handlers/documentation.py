@@ -65,13 +65,13 @@ def _content(name: str) -> bytes:
     Raises:
         NoSuchPath: the site has no such file, or it is not there at all.
     """
-    file = (FOLDER / name).resolve()
-    if file.suffix not in _TYPES or not file.is_relative_to(FOLDER.resolve()):
-        raise NoSuchPath(f"The documentation has no file {name[:100]}.")
     try:
-        return file.read_bytes()
-    except OSError:
-        raise NoSuchPath(f"The documentation has no file {name[:100]}.") from None
+        file = (FOLDER / name).resolve()
+        if file.suffix in _TYPES and file.is_relative_to(FOLDER.resolve()):
+            return file.read_bytes()
+    except (OSError, ValueError):  # what is no name of a file, such as one with a zero in it
+        pass
+    raise NoSuchPath(f"The documentation has no file {name[:100]}.")
 
 
 def content_policy(content: bytes, name: str) -> str:

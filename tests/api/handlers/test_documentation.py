@@ -80,10 +80,15 @@ async def test_each_file_has_its_type(
 
 
 @pytest.mark.parametrize(
-    "name", ["gone.html", "deep", "%2E%2E/secret.txt", "link.txt", "site.toml"]
+    "name",
+    [
+        *("gone.html", "deep", "%2E%2E/secret.txt", "link.txt", "site.toml"),
+        *("zero%00.html", "long" * 100 + ".html", "deep.html"),
+    ],
 )
 async def test_nothing_else_is_sent(harness: Harness, site: Path, name: str) -> None:
     (site / "deep").mkdir()
+    (site / "deep.html").mkdir()
     (site / "site.toml").write_text("secret")
     (site.parent / "secret.txt").write_text("secret")
     (site / "link.txt").symlink_to(site.parent / "secret.txt")
