@@ -7,6 +7,7 @@ and are public. Nothing of them is kept in memory, since they are seldom read.
 import asyncio
 import re
 from base64 import b64encode
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -65,12 +66,10 @@ def _content(name: str) -> bytes:
     Raises:
         NoSuchPath: the site has no such file, or it is not there at all.
     """
-    try:
-        file = (FOLDER / name).resolve()
-        if file.suffix in _TYPES and file.is_relative_to(FOLDER.resolve()):
+    file = (FOLDER / name).resolve()
+    if file.suffix in _TYPES and file.is_relative_to(FOLDER.resolve()):
+        with suppress(OSError):
             return file.read_bytes()
-    except (OSError, ValueError):  # what is no name of a file, such as one with a zero in it
-        pass
     raise NoSuchPath(f"The documentation has no file {name[:100]}.")
 
 
