@@ -9,7 +9,10 @@ RUN pip install --no-cache-dir uv==0.13.8
 WORKDIR /app
 COPY pyproject.toml uv.lock README.md LICENSE ./
 RUN uv sync --locked --no-dev --no-install-project
-COPY hatch_build.py ./
+COPY hatch_build.py CHANGELOG.md SECURITY.md ./
+COPY bench/RESULTS.md bench/RESULTS.md
+COPY examples examples
+COPY docs docs
 COPY tools tools
 COPY service service
 COPY migrations migrations

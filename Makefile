@@ -22,7 +22,7 @@ SHIPPED := dist/requirements.txt
 NODE := $(UV) run --isolated --locked --quiet --only-group page
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test clients explore-contract explore verdicts engine-check lint format openapi openapi-check page page-check browser conformance bench simulate-protocol race inject-faults mutants recovery sbom audit clean
+.PHONY: help setup run test clients explore-contract explore verdicts engine-check lint format openapi openapi-check page page-check docs browser conformance bench simulate-protocol race inject-faults mutants recovery sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,7 @@ run: $(UV) ## serve on an embedded PostgreSQL, load the sample cluster, show it 
 	@$(SYNC) --inexact --no-default-groups --group compile \
 	  --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
 	@.venv/bin/python -m tools.compile_engine --background
+	@nice -n 19 $(MAKE) --silent $(SITE) >/dev/null 2>&1 &
 	@exec .venv/bin/python examples/demo.py --serve --data-dir "$(DATA_DIR)"
 
 # The comparison with the reference runs on the sources of the engine as well, and what looks into it only there.
@@ -105,6 +106,17 @@ page-check: $(UV) ## fail if service/api/static is not what ui/ says
 	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && cd ui && ../$(NODE) node build.mjs "$$made" \
 	  && diff -rq "$$made" ../service/api/static || { echo "service/api/static is not what ui/ says: make page" >&2; exit 1; }
 
+DOCS := $(UV) run --isolated --locked --quiet --only-group docs python -m tools.docs_site service/api/site
+
+docs: $(UV) ## build the documentation at /docs from docs/ into service/api/site, and follow its links
+	@$(DOCS)
+
+# What `make run` builds in the background, if it is not what the sources say.
+SITE := service/api/site/index.html
+$(SITE): $(shell find docs -type f) README.md CHANGELOG.md SECURITY.md bench/RESULTS.md examples/README.md \
+  tools/docs_site.py tools/site_links.py uv.lock | $(UV)
+	@$(DOCS)
+
 browser: ## install Chromium for the tests of the page, where Debian's packages can be installed
 	@if command -v chromium chromium-browser >/dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -143,4 +155,4 @@ audit: $(SHIPPED) ## fail if an advisory is known for anything that is shipped, 
 	@$(SUPPLY) pip-audit --requirement $(SHIPPED) --require-hashes --disable-pip --strict
 
 clean: ## remove what `make` built (never the data folder)
-	rm -rf service/_compiled .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .clients dist ui/node_modules
+	rm -rf service/_compiled service/api/site .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .clients dist ui/node_modules

@@ -1,7 +1,8 @@
 """Shows Moorage at work on a sample cluster, and says why each pod is where it is.
 
 examples/demo.py --url http://127.0.0.1:8080    uses a running server
-examples/demo.py --serve --data-dir .data       starts one that serves until Ctrl-C (`make run`)
+examples/demo.py --serve --data-dir .data       starts one that serves until Ctrl-C (`make run`),
+                                                and keeps its cluster moving
 """
 
 import argparse
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from examples.movement import INTRUDER, JOBS, NAMESPACE, remove
+from examples.movement import INTRUDER, JOBS, NAMESPACE, moving, remove
 from service.cli.client import Client
 from service.cli.errors import CliError
 from service.cli.explanations import (
@@ -29,6 +30,8 @@ from service.settings import settings_of_this_process
 
 HERE = Path(__file__).resolve().parent
 WORKLOADS = sorted((HERE / "workloads").glob("*.yaml"))
+GUEST = "hello"
+"""The pod that the README has its reader place."""
 
 
 def show(client: Client, output: Output) -> None:
@@ -47,7 +50,10 @@ def show(client: Client, output: Output) -> None:
 def clear(client: Client) -> None:
     """Remove the pods that an earlier demonstration has left, and no others."""
     own = [pod["metadata"] for file in WORKLOADS for pod in read_objects([str(file)])]
-    names = {(pod["namespace"], pod["name"]) for pod in own} | {(NAMESPACE, INTRUDER)}
+    names = {(pod["namespace"], pod["name"]) for pod in own} | {
+        (NAMESPACE, INTRUDER),
+        (NAMESPACE, GUEST),
+    }
     jobs = {"labelSelector": JOBS}
     for pods in client.pages(client.path("namespaces", NAMESPACE, "pods"), jobs):
         names |= {(NAMESPACE, pod["metadata"]["name"]) for pod in pods}
@@ -78,11 +84,13 @@ def farewell(output: Output, url: str, *, serving: bool) -> None:
     """Print what to look at next."""
     output.line()
     output.line(f"Look at it: {url}/", style="bold green")
-    output.line(f"API documentation: {url}/docs")
+    output.line(f"Read about it: {url}/docs")
     output.line(f"Try: .venv/bin/moorage get pods --url {url}")
     output.line(f"     .venv/bin/moorage explain shop/web-0 --url {url}")
     if serving:
-        output.line(f"Have pods come and go: .venv/bin/python examples/movement.py {url}")
+        output.prose(
+            "Pods come and go on the page; one breaks a rule now and then, and leaves again."
+        )
         output.line("Serving until Ctrl-C.", style="bold")
 
 
@@ -96,7 +104,8 @@ def serve(arguments: argparse.Namespace, output: Output) -> int:
             show(client, output)
             farewell(output, server.url, serving=True)
             sys.stdout.flush()
-            return server.wait()
+            with moving(server.url, settings.token):
+                return server.wait()
     except CliError:
         if stopped.is_set():
             return 0

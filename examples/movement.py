@@ -1,23 +1,19 @@
-"""Keeps the sample cluster moving: pods come and go, and once in a while a rule is broken and holds again.
+"""Keeps the sample cluster moving: pods come and go, and once in a while a rule is broken and holds again."""
 
-examples/movement.py http://127.0.0.1:8080    does so until it is ended, or the server is
-"""
-
-import signal
-import sys
-import time
+import threading
 from collections import deque
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any
 
 from service.cli.client import Client
 from service.cli.errors import CliError, Refused
-from service.settings import settings_of_this_process
 
 PAUSE_SECONDS = 2.5
 """The time between two movements, in which somebody who looks sees the first of them."""
+STOP_SECONDS_MAX = 5.0
+"""How long the movement under way is waited for; its thread never keeps the process alive."""
 NAMESPACE = "shop"
 JOBS_AT_ONCE = 8
 """How many jobs run before the first of them leaves."""
@@ -79,7 +75,9 @@ def movements(client: Client) -> Iterator[str]:
 
 def intrude(client: Client) -> str:
     """Report a second cache on the host of the first one, as a fact that the server cannot refuse."""
-    cache = client.get(pod_path(client, "cache-0"))
+    cache = placed_cache(client)
+    if cache is None:
+        return f"{NAMESPACE}/cache-0 has no node, so nothing can be broken there"
     intruder = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -92,6 +90,17 @@ def intrude(client: Client) -> str:
     }
     client.put(pod_path(client, INTRUDER), intruder)
     return f"{NAMESPACE}/{INTRUDER} breaks the anti-affinity of {NAMESPACE}/cache-0"
+
+
+def placed_cache(client: Client) -> dict[str, Any] | None:
+    """Return the first cache if it is on a node; whoever plays with the cluster may have deleted it."""
+    try:
+        cache: dict[str, Any] = client.get(pod_path(client, "cache-0"))
+    except Refused as error:
+        if error.problem.get("code") != "NotFound":
+            raise
+        return None
+    return cache if cache["spec"].get("nodeName") else None
 
 
 def remove(client: Client, namespace: str, name: str) -> None:
@@ -107,13 +116,35 @@ def pod_path(client: Client, name: str) -> str:
     return client.path("namespaces", NAMESPACE, "pods", name)
 
 
-def main(url: str) -> None:
-    """Move until the server is gone; Ctrl-C ends it at once."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    with suppress(CliError), Client(url, token=settings_of_this_process().token) as client:
+@contextmanager
+def moving(url: str, token: str | None) -> Iterator[None]:
+    """Keep the cluster of a server moving in the background, as long as the server is there.
+
+    At the end of the block nothing moves any longer. A server that ends is no error: the block is
+    left in the same way as when the cluster still moves.
+    """
+    stopped = threading.Event()
+    mover = threading.Thread(target=_move, args=(url, token, stopped), daemon=True)
+    mover.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        mover.join(STOP_SECONDS_MAX)
+
+
+class _Stopped(Exception):  # noqa: N818 - an order, not a fault
+    """Nobody looks any longer."""
+
+
+def _move(url: str, token: str | None, stopped: threading.Event) -> None:
+    """Move until told to stop, also in the middle of the pause before a request is sent again."""
+
+    def pause(seconds: float) -> None:
+        if stopped.wait(seconds):
+            raise _Stopped
+
+    with suppress(CliError, _Stopped), Client(url, token=token, sleep=pause) as client:
+        pause(PAUSE_SECONDS)
         for _ in movements(client):
-            time.sleep(PAUSE_SECONDS)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+            pause(PAUSE_SECONDS)

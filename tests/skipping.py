@@ -6,6 +6,7 @@ ALLOWED = {
     "MOORAGE_ENGINE=interpreted runs this": "`make test` has a session of its own for it.",
     "not compiled here": "There is no C compiler; `.ci/run` refuses to go on without one.",
     "browsers: Chromium is not installed": "A package of the system, and a large one.",
+    "documentation: `make docs` has not built it": "The gate builds it before it runs the tests.",
     "clock jumps: libfaketime is not installed": "A package of the system that few machines have.",
     "full disk: a small tmpfs may not be mounted here": "Only root may mount.",
     "other accounts: a folder above this checkout is closed to them": "As that of `mktemp -d` is.",

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -89,7 +90,9 @@ def _is_done(target: Path) -> bool:
 
 
 def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    """Say it on standard error, broken between words where a terminal ends."""
+    columns = shutil.get_terminal_size().columns if sys.stderr.isatty() else len(text) + 1
+    print(textwrap.fill(text, columns), file=sys.stderr, flush=True)
 
 
 def _missing() -> str | None:

@@ -3,19 +3,17 @@
 `python -m tools.settings_page` writes it.
 """
 
-import ast
 import inspect
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import msgspec
 import typer
 
-from service import settings
 from service.cli.serve import serve
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
+from tools.docstrings import field_docstrings
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 HANDED_DOWN = "`moorage serve` sets it"
@@ -95,20 +93,8 @@ def page() -> str:
 
 
 def _docstrings() -> dict[str, str]:
-    """What the text below each field of the settings says, on one line."""
-    tree = ast.parse(inspect.getsource(settings))
-    body = next(
-        each.body
-        for each in tree.body
-        if isinstance(each, ast.ClassDef) and each.name == Settings.__name__
-    )
-    return {
-        field.target.id: _with_variables(" ".join(ast.literal_eval(text.value).split()))
-        for field, text in pairwise(body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-    }
+    """What the text below each field of the settings says."""
+    return {name: _with_variables(told) for name, told in field_docstrings(Settings).items()}
 
 
 def _with_variables(meaning: str) -> str:

@@ -13,6 +13,7 @@ from service.api.handlers.apply import APPLY_HANDLERS
 from service.api.handlers.audits import AUDIT_HANDLERS
 from service.api.handlers.clusters import CLUSTER_HANDLERS
 from service.api.handlers.deletions import DELETION_HANDLERS
+from service.api.handlers.documentation import DOCUMENTATION_HANDLERS
 from service.api.handlers.events import EVENT_HANDLERS
 from service.api.handlers.node_leases import NODE_LEASE_HANDLERS
 from service.api.handlers.objects import object_handlers
@@ -50,6 +51,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *AUDIT_HANDLERS,
     *SERVER_HANDLERS,
     *PAGE_HANDLERS,
+    *DOCUMENTATION_HANDLERS,
 )
 
 

@@ -48,7 +48,7 @@ def verify(session: Session) -> None:
         if broken is not None:
             where = f"Row {broken.number} of chain {broken.chain}"
             raise AuditBroken(f"{where} is not what was written: {broken.reason}.")
-    session.output.line(f"{verifier.rows} rows are what was written.")
+    session.output.prose(f"{verifier.rows} rows are what was written.")
 
 
 def _pages(session: Session, **filters: str | None) -> Iterator[list[AuditRow]]:

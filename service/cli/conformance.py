@@ -288,7 +288,7 @@ def _print_failures(output: Output, failures: Sequence[Check]) -> None:
     for check in failures[:FAILURES_SHOWN]:
         output.line(check.name, style="bold")
         for difference in check.differences[:DIFFERENCES_SHOWN]:
-            output.line(f"  {difference.describe()}")
+            output.prose(f"  {difference.describe()}")
         if len(check.differences) > DIFFERENCES_SHOWN:
             output.line(f"  and {len(check.differences) - DIFFERENCES_SHOWN} more differences")
     if len(failures) > FAILURES_SHOWN:

@@ -140,7 +140,7 @@ def _tell(session: Session, results: Answers, why_not: Callable[[dict[str, Any]]
     left = [each for each in results if each["result"] != "Deleted"]
     if session.output.for_people:
         for each in left:
-            session.output.line(why_not(each))
+            session.output.prose(why_not(each))
         session.output.line(f"{len(results) - len(left)} deleted")
     else:
         session.output.document({"results": results})

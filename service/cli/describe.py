@@ -160,10 +160,10 @@ class _Description:
         try:
             explanation = self._session.client.get(f"{path}/explanation")
         except Refused as error:
-            self._output.line(f"  {error}")
+            self._output.prose(f"  {error}")
             return
         print_in_short(self._output, explanation, pod.get("spec", {}).get("nodeName"))
-        self._output.line(
+        self._output.prose(
             f"  `moorage explain {metadata['namespace']}/{metadata['name']}` tells all."
         )
 

@@ -90,13 +90,13 @@ def print_in_short(output: Output, explanation: Explanation, chosen: str | None)
         score = (explanation.get("total") or {}).get(chosen)
         told = f", score {score}" if score is not None else ""
         now = "1 node is" if len(feasible) == 1 else f"{len(feasible)} nodes are"
-        output.line(f"  on {chosen}{told}; {now} feasible now")
+        output.prose(f"  on {chosen}{told}; {now} feasible now")
         return
     if feasible:
-        output.line(f"  not placed yet, but {len(feasible)} nodes are feasible now")
+        output.prose(f"  not placed yet, but {len(feasible)} nodes are feasible now")
         return
     if explanation.get("message"):
-        output.line(f"  {explanation['message']}")
+        output.prose(f"  {explanation['message']}")
     grouped = Counter(_first_failures(explanation).values())
     rows = [(f"  {count}", *why) for why, count in grouped.most_common(NODES_SHOWN)]
     if rows:
@@ -124,7 +124,7 @@ def describe_outcomes(counts: Mapping[str, int]) -> str:
 
 
 def _print_summary(output: Output, explanation: Explanation) -> None:
-    output.line(f"  {explanation['feasibleCount']} of {explanation['nodes']} nodes are feasible")
+    output.prose(f"  {explanation['feasibleCount']} of {explanation['nodes']} nodes are feasible")
     rows = [
         (f"  {count}", plugin, reason)
         for plugin, reasons in explanation.get("reasons", {}).items()
@@ -146,7 +146,7 @@ def _print_scores(output: Output, explanation: Explanation, chosen: str | None) 
     ]
     output.table(("  node", "total", *(HEADINGS.get(p, p) for p in plugins)), rows)
     if len(ranked) > NODES_SHOWN:
-        output.line(f"  and {len(ranked) - NODES_SHOWN} more feasible nodes")
+        output.prose(f"  and {len(ranked) - NODES_SHOWN} more feasible nodes")
 
 
 def _print_refused(output: Output, explanation: Explanation) -> None:
@@ -169,9 +169,9 @@ def _print_refused(output: Output, explanation: Explanation) -> None:
 def _print_culprits(output: Output, culprits: Iterable[Mapping[str, Any]]) -> None:
     """Print what stands against the pod on one node, one paragraph for each rule."""
     for culprit in culprits:
-        output.line(f"  {culprit['plugin']}: {culprit['reason']}", style="bold")
+        output.prose(f"  {culprit['plugin']}: {culprit['reason']}", style="bold")
         for line in _details(culprit):
-            output.line(f"    {line}")
+            output.prose(f"    {line}")
 
 
 def _details(culprit: Mapping[str, Any]) -> Iterator[str]:
@@ -212,9 +212,9 @@ def _print_exemptions(output: Output, explanation: Explanation) -> None:
 def _print_origin(output: Output, explanation: Explanation) -> None:
     origin = explanation.get("rulesFrom")
     if origin:
-        output.line(f"  rules from annotation {origin['annotation']} ({origin['mode']}):")
+        output.prose(f"  rules from annotation {origin['annotation']} ({origin['mode']}):")
         for rule in origin["rules"]:
-            output.line(f"    {rule}")
+            output.prose(f"    {rule}")
 
 
 def _first_failures(explanation: Explanation) -> dict[str, tuple[str, str]]:

@@ -6,6 +6,7 @@ only results.
 
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Self
@@ -137,7 +138,7 @@ class Output:
 
     def prose(self, text: str, style: str | None = None) -> None:
         """Print sentences, which break between words where the terminal ends."""
-        self.console.print(escape(text), style=style, highlight=False)
+        self.line(wrapped(text, self.console.width), style)
 
     def lines(self, texts: Iterable[str]) -> None:
         """Print many lines at once, in no style."""
@@ -145,7 +146,8 @@ class Output:
 
     def note(self, text: str) -> None:
         """Print a remark to standard error."""
-        self.notes.print(escape(text), style="dim", highlight=False, soft_wrap=True)
+        told = wrapped(text, self.notes.width)
+        self.notes.print(escape(told), style="dim", highlight=False, soft_wrap=True)
 
     def warning(self, warning: Mapping[str, str]) -> None:
         """A field that the server passes over; of fields that differ only in their numbers the first."""
@@ -154,11 +156,9 @@ class Output:
             return
         self._warned.add(alike)
         text = f"{warning['field']} {warning['message']}".strip()
-        self.notes.print(
-            f"[yellow]warning[/] ({warning['code']}): {escape(text)}",
-            highlight=False,
-            soft_wrap=True,
-        )
+        told = wrapped(f"warning ({warning['code']}): {text}", self.notes.width)
+        marked = escape(told).replace("warning", "[yellow]warning[/]", 1)
+        self.notes.print(marked, highlight=False, soft_wrap=True)
 
     def progress(self) -> Progress:
         """Make a bar for work that takes a while; it shows only on a terminal."""
@@ -173,6 +173,24 @@ class Output:
         )
 
 
+def wrapped(text: str, width: int) -> str:
+    """Break each line between words where it is wider than `width` cells; what follows is indented alike."""
+    return "\n".join(_wrapped_line(line, width) for line in text.split("\n"))
+
+
+def _wrapped_line(line: str, width: int) -> str:
+    words = line.lstrip()
+    indent = line[: len(line) - len(words)]
+    return textwrap.fill(
+        words,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 def print_error(error: CliError) -> None:
     """Print on standard error why the command ends; each detail of a problem gets its own line."""
     console = _console(error=True)
@@ -182,11 +200,15 @@ def print_error(error: CliError) -> None:
         if isinstance(error, Refused) and "code" in error.problem
         else ""
     )
-    console.print(f"[bold red]{title}[/]{escape(code)}: {escape(str(error))}", highlight=False)
+    told = wrapped(f"{title}{code}: {error}", console.width)
+    console.print(
+        f"[bold red]{title}[/]{escape(told[len(title) :])}", highlight=False, soft_wrap=True
+    )
     if isinstance(error, Refused):
         for line in _details(error.problem):
             if line != str(error):
-                console.print(f"  {escape(line)}", highlight=False)
+                detail = wrapped(f"  {line}", console.width)
+                console.print(escape(detail), highlight=False, soft_wrap=True)
 
 
 def _details(problem: Mapping[str, Any]) -> Iterable[str]:

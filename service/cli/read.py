@@ -32,7 +32,7 @@ def explain(
         return
     pod = session.client.get(path)
     node = pod["spec"].get("nodeName")
-    session.output.line(f"{namespace}/{name}: {_where(node, explanation)}", style="bold")
+    session.output.prose(f"{namespace}/{name}: {_where(node, explanation)}", style="bold")
     print_explanation(session.output, explanation, chosen=node)
 
 

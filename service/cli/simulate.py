@@ -41,7 +41,7 @@ def simulate(
     if session.output.for_people:
         print_results(session.output, results)
         session.output.line()
-        session.output.line(describe_outcomes(count_outcomes(results)))
+        session.output.prose(describe_outcomes(count_outcomes(results)))
     else:
         session.output.document(answer)
     if any(result["outcome"] not in PLACED for result in results):

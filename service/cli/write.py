@@ -232,8 +232,8 @@ def _apply_lines(session: Session, expansion: Expansion) -> None:
     bad = [result for result in results if result["result"] in {"Invalid", "Denied", "Forbidden"}]
     if session.output.for_people:
         for result in bad:
-            session.output.line(_bad_line(result, expansion.origins[result["line"] - 1]))
-        session.output.line(describe_outcomes(Counter(result["result"] for result in results)))
+            session.output.prose(_bad_line(result, expansion.origins[result["line"] - 1]))
+        session.output.prose(describe_outcomes(Counter(result["result"] for result in results)))
     else:
         session.output.document({"results": results})
     if bad:
@@ -301,14 +301,14 @@ def _report_to_people(
         if refusals:
             session.output.table(("pods", "not placed because"), [(n, why) for why, n in refusals])
     for group in (answer["group"] for answer in answers if answer.get("group")):
-        session.output.line(f"group refused: {group.get('plugin')}: {group.get('message')}")
+        session.output.prose(f"group refused: {group.get('plugin')}: {group.get('message')}")
     session.output.line()
     revision = answers[-1]["revision"] if answers else "unchanged"
-    session.output.line(f"{describe_outcomes(count_outcomes(results))} (revision {revision})")
+    session.output.prose(f"{describe_outcomes(count_outcomes(results))} (revision {revision})")
 
 
 def _done(session: Session, answer: object, sentence: str) -> None:
     if session.output.for_people:
-        session.output.line(sentence)
+        session.output.prose(sentence)
     else:
         session.output.document(answer)

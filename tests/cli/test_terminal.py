@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 import signal
 import socket
 import sys
@@ -10,7 +11,10 @@ import asyncpg
 import psutil
 import pytest
 
+from examples.movement import JOBS
+from service.cli.client import Client
 from service.cli.local import temporary_folder
+from service.cli.output import wrapped
 from service.cli.ports import hold_port, port_of
 from service.store.connections import STARTERS_LOCK, data_source_name
 from service.store.migrate import is_current
@@ -18,12 +22,14 @@ from tests.paths import ROOT
 from tests.processes import copy_data
 from tests.seeds import seed
 from tests.terminals import CTRL_C, Terminal
-from tests.waiting import WAIT_SECONDS, once
+from tests.waiting import WAIT_SECONDS, eventually, once
 
 MOORAGE = [sys.executable, "-m", "service.cli"]
 DEMO = [sys.executable, "examples/demo.py", "--serve", "--data-dir"]
 WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 PRESSED_TIMES = 40
+CODES = re.compile("\x1b\\[[0-9;]*m")
+"""What a terminal takes for colours."""
 
 
 @pytest.fixture
@@ -38,11 +44,19 @@ def assert_nothing_is_left(processes):
     assert alive == []
 
 
-def test_ctrl_c_ends_the_demonstration_its_server_and_all_processes_in_good_order(data_dir):
+def has_moved(url):
+    """Whether pods have come that nobody asked for by hand."""
+    with Client(url) as client:
+        path = client.path("namespaces", "shop", "pods")
+        return bool(client.get(path, {"labelSelector": JOBS})["items"])
+
+
+def test_ctrl_c_ends_the_demonstration_that_moves_and_all_its_processes_in_good_order(data_dir):
     with hold_port() as held:
         port = {"MOORAGE_PORT": str(port_of(held))}
         with Terminal([*DEMO, str(data_dir)], environment=port, cwd=str(ROOT)) as terminal:
             terminal.wait_for("Serving until Ctrl-C.")
+            eventually(lambda: has_moved(f"http://127.0.0.1:{port_of(held)}"))
             family = terminal.family()
 
             terminal.press(CTRL_C)
@@ -143,14 +157,37 @@ def test_ctrl_c_at_any_moment_of_a_servers_life_leaves_no_process(data_dir, pres
                 assert "Killing" not in terminal.shown
 
 
+TEXT = "A web tier: evenly over the zones, by preference on a host that runs a cache."
+SAID = {
+    f"output.prose({TEXT!r})": TEXT,
+    f"output.note({TEXT!r})": TEXT,
+    f"output.warning({{'field': 'spec.x', 'code': 'Ignored', 'message': {TEXT!r}}})": (
+        f"warning (Ignored): spec.x {TEXT}"
+    ),
+    f"print_error(CliError({TEXT!r}))": f"error: {TEXT}",
+}
+
+
 @pytest.mark.parametrize("columns", [24, 40, 79])
 def test_sentences_break_between_words_where_the_terminal_ends(columns):
-    text = "A web tier: evenly over the zones, by preference on a host that runs a cache."
-    script = f"from service.cli.output import Output; Output().prose({text!r})"
+    said = "; print(); ".join(SAID)
+    script = (
+        "from service.cli.errors import CliError; "
+        f"from service.cli.output import Output, print_error; output = Output(); {said}"
+    )
     narrow = {"COLUMNS": str(columns)}
     with Terminal([sys.executable, "-c", script], environment=narrow, cwd=str(ROOT)) as terminal:
         assert terminal.exit_code() == 0
-    lines = terminal.shown.split("\r\n")
+    paragraphs = [part.split("\r\n") for part in CODES.sub("", terminal.shown).split("\r\n\r\n")]
 
-    assert max(map(len, lines)) <= columns
-    assert " ".join(line.strip() for line in lines if line.strip()) == text
+    assert max(len(line) for lines in paragraphs for line in lines) <= columns
+    assert [" ".join(filter(None, lines)) for lines in paragraphs] == [*SAID.values()]
+
+
+def test_what_a_sentence_is_indented_by_stays_before_all_of_its_lines():
+    assert wrapped(f"  {TEXT}\n- end", 40).splitlines() == [
+        "  A web tier: evenly over the zones, by",
+        "  preference on a host that runs a",
+        "  cache.",
+        "- end",
+    ]

@@ -48,13 +48,15 @@ def test_the_demonstration_can_be_run_again_and_again(server):
     assert "In all: 15 placed, 2 unschedulable." in first.stdout
     assert "In all: 15 placed, 2 unschedulable." in second.stdout
     assert f"Look at it: {server.url}/" in first.stdout
-    assert f"API documentation: {server.url}/docs" in first.stdout
+    assert f"Read about it: {server.url}/docs" in first.stdout
 
 
 def test_a_demonstration_starts_anew_but_leaves_what_is_not_its_own(server):
     with Client(server.url) as client:
         own = client.path("namespaces", "shop", "pods", "mine")
         client.put(own, {**job(0), "metadata": {"name": "mine", "namespace": "shop"}})
+        hello = client.path("namespaces", "shop", "pods", "hello")
+        client.put(hello, {**job(0), "metadata": {"name": "hello", "namespace": "shop"}})
         for _ in islice(movements(client), 4):
             pass
         assert run("examples/demo.py", "--url", server.url).returncode == 0
@@ -64,7 +66,17 @@ def test_a_demonstration_starts_anew_but_leaves_what_is_not_its_own(server):
         }
 
     assert {"mine", "web-0"} <= names
-    assert not {"intruder", "job-0"} & names
+    assert not {"intruder", "job-0", "hello"} & names
+
+
+def test_a_cluster_goes_on_moving_if_somebody_deletes_what_it_breaks_a_rule_with(server):
+    run("examples/demo.py", "--url", server.url)
+    with Client(server.url) as client:
+        client.delete(client.path("namespaces", "shop", "pods", "cache-0"))
+        told = [*islice(movements(client), len(ROUND))]
+
+    assert any("nothing can be broken" in each for each in told)
+    assert told[-1].endswith("came")
 
 
 def test_the_sample_cluster_moves_and_breaks_a_rule_once_in_a_while(server):

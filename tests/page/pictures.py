@@ -1,15 +1,17 @@
 """Takes the pictures of the page that the documents show: `python -m tests.page.pictures`.
 
-They are of the sample cluster and of the cut of a real one that the tests use. The server is one of
-its own, and the folder of the pictures is `docs`.
+They are of the sample cluster, of the cut of a real one that the tests use, and of what the tutorial
+makes. The server is one of its own, and the folder of the pictures is `docs`.
 """
 
 import sys
+from pathlib import Path
 
 import httpx
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from service.cli.local import LocalServer, temporary_folder
+from tests.examples.following import TUTORIAL, blocks, equip, follow
 from tests.page.conftest import CHROMIUM, OPTIONS, load_real, load_sample
 from tests.page.visiting import REAL, SAMPLE, Visit
 from tests.paths import ROOT
@@ -28,10 +30,20 @@ def main() -> None:
         with httpx.Client(base_url=server.url, **PLAIN_HTTP) as client:
             load_sample(client)
             load_real(client)
+        make_tutorial(server.url, folder)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
             take_all(browser, server.url)
             browser.close()
+
+
+def make_tutorial(server: str, folder: Path) -> None:
+    """Do what the tutorial says, up to where it looks at the map."""
+    checkout = folder / "checkout"
+    checkout.mkdir()
+    equip(checkout)
+    ended = follow(blocks(TUTORIAL)[:-1], server, checkout)
+    assert ended.returncode == 0, ended.stderr
 
 
 def take_all(browser: Browser, server: str) -> None:
@@ -41,6 +53,8 @@ def take_all(browser: Browser, server: str) -> None:
     selected = {"select": "workload:shop/App/web", "colour": "owner"}
     take(browser, server, "page-workload", "map", SAMPLE, parameters=selected, ready=".spread")
     take(browser, server, "page-waiting", "waiting", REAL, ready="section.card")
+    mine = {"select": "workload:shop/StatefulSet/web", "colour": "owner"}
+    take(browser, server, "tutorial", "map", "tutorial", parameters=mine, ready=".spread")
     take(browser, server, "page-phone", "map", SAMPLE, parameters={"colour": "owner"}, size=PHONE)
 
 

@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
-from tests.page.visiting import SAMPLE, WAIT_MILLISECONDS, Visit, overflow
+from tests.page.visiting import SAMPLE, WAIT_MILLISECONDS, Visit, check
 
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 VIEWS: dict[str, tuple[str, ...]] = {
     "map": (),
     "why": ("shop", "web-0"),
@@ -57,13 +55,6 @@ def test_every_view_follows_the_rules_of_axe_and_fits(visit: Visit) -> None:
     page.get_by_role("button", name="Try it").click()
     expect(page.locator(".matrix")).to_be_visible()
     check(page, "what-if with an answer")
-
-
-def check(page: Page, view: str) -> None:
-    found = Axe().run(page, options=RULES).response["violations"]
-    told = [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found]
-    assert told == [], view
-    assert overflow(page) <= 0, f"{view} is wider than the window"
 
 
 def test_only_the_packages_own_files_may_run(client: httpx.Client) -> None:

@@ -4,10 +4,13 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import ConsoleMessage, Locator, Page, Request, expect
 
 from tests.waiting import WAIT_SECONDS
 
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+"""The rules of axe: WCAG 2.2 up to AA, and what is good practice."""
 SAMPLE, REAL = "default", "openb"
 WAIT_MILLISECONDS = 1000 * WAIT_SECONDS
 expect.set_options(timeout=WAIT_MILLISECONDS)
@@ -77,6 +80,14 @@ def pixel(page: Page, x: int, y: int) -> tuple[int, ...]:
 
 def watched(path: str) -> bool:
     return "/watch" in path
+
+
+def check(page: Page, view: str) -> None:
+    """Check that the page follows the rules of axe, and fits its window."""
+    found = Axe().run(page, options=RULES).response["violations"]
+    told = [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found]
+    assert told == [], view
+    assert overflow(page) <= 0, f"{view} is wider than the window"
 
 
 def overflow(page: Page) -> Any:

@@ -255,7 +255,7 @@ async def test_a_link_elsewhere_may_lead_to_a_page(harness: Harness, path: str) 
         assert (await answered(harness, *OPENED, method=method, path=path))[0] == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json"])
+@pytest.mark.parametrize("path", ["/", "/docs", "/docs/decisions/page.html", "/openapi.json"])
 def test_a_link_elsewhere_may_lead_to_the_document(path: str) -> None:
     """Not asked for over HTTP, since it takes long to write."""
     headers = [(name.encode(), value.encode()) for name, value in OPENED]

@@ -86,7 +86,7 @@ async def test_a_prefix_that_the_server_takes_off_hides_nothing(guarded: Harness
 
 
 @pytest.mark.parametrize(
-    "path", ["/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/errors"]
+    "path", ["/livez", "/readyz", "/metrics", "/openapi.json", "/docs/operations", "/errors"]
 )
 async def test_what_is_no_clusters_business_needs_no_token(guarded: Harness, path: str) -> None:
     assert (await asked(guarded, "GET", path, []))[0] == 200

@@ -28,11 +28,11 @@ _POLICY = (
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 """Only the page's own files run, nothing inline and nothing that was put together from text."""
-_HEADERS = {
-    "content-security-policy": _POLICY,
+SECURITY_HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+"""What keeps windows and pages of other sites away from the files."""
 
 
 @cache
@@ -58,7 +58,8 @@ async def page_file(request: AnyRequest) -> Response[bytes]:
 
 def _sent(name: str) -> Response[bytes]:
     media_type = _TYPES[Path(name).suffix]
-    return Response(page_files()[name], media_type=media_type, headers=_HEADERS)
+    headers = SECURITY_HEADERS | {"content-security-policy": _POLICY}
+    return Response(page_files()[name], media_type=media_type, headers=headers)
 
 
 PAGE_HANDLERS = (page, page_file)

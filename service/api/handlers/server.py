@@ -136,16 +136,10 @@ async def openapi_json(openapi: NamedDependency[bytes]) -> Response[bytes]:
     return Response(openapi, media_type=JSON)
 
 
-@get("/docs", opt=declared(Public()))
-async def docs(openapi_page: NamedDependency[str]) -> Response[str]:
-    """The OpenAPI document as a page for people."""
-    return _page(openapi_page)
-
-
 @get("/errors", opt=declared(Public()))
 async def errors() -> Response[str]:
     """A page with all codes of problem documents."""
-    return _page(problems_page())
+    return html_page(problems_page())
 
 
 @get("/errors/{code:str}", opt=declared(Public()))
@@ -154,13 +148,13 @@ async def error(request: AnyRequest) -> Response[str]:
     code = request.path_params["code"]
     if code not in PROBLEMS:
         raise NoSuchPath(f"There is no problem with the code {code[:100]}.")
-    return _page(problem_page(code))
+    return html_page(problem_page(code))
 
 
 @get("/warnings", opt=declared(Public()))
 async def warnings() -> Response[str]:
     """A page with all codes of warnings."""
-    return _page(warnings_page())
+    return html_page(warnings_page())
 
 
 @get("/warnings/{warning:str}", opt=declared(Public()))
@@ -169,10 +163,11 @@ async def warning(request: AnyRequest) -> Response[str]:
     code = request.path_params["warning"]
     if code not in WARNINGS:
         raise NoSuchPath(f"There is no warning with the code {code[:100]}.")
-    return _page(warning_page(code))
+    return html_page(warning_page(code))
 
 
-def _page(html: str) -> Response[str]:
+def html_page(html: str) -> Response[str]:
+    """Answer with a page that has no scripts and loads nothing."""
     return Response(html, media_type=MediaType.HTML, headers=_PAGE_POLICY)
 
 
@@ -182,7 +177,6 @@ SERVER_HANDLERS = (
     get_metrics,
     debug_replicas,
     openapi_json,
-    docs,
     errors,
     error,
     warnings,

@@ -29,7 +29,7 @@ _OWN_PAGES = frozenset({"same-origin", "none"})
 `same-site` is not among them: it may be a page of another port of this machine.
 """
 _OPENED = {b"sec-fetch-mode": "navigate", b"sec-fetch-dest": "document"}
-_PAGES = re.compile(r"/|/docs|/openapi\.json|/(?:errors|warnings)(?:/[^/]*)?")
+_PAGES = re.compile(r"/|/docs(?:/[^/]+)*|/openapi\.json|/(?:errors|warnings)(?:/[^/]*)?")
 
 _Fields = dict[bytes, list[str]]
 

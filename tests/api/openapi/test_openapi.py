@@ -67,7 +67,8 @@ def test_every_operation_has_the_name_of_the_api() -> None:
 
 
 def test_every_handler_is_described() -> None:
-    pages = {"page", "page_file", "openapi_json", "docs", "errors", "error", "warnings", "warning"}
+    pages = {"page", "page_file", "docs", "operations", "docs_file"}
+    pages |= {"openapi_json", "errors", "error", "warnings", "warning"}
     pages |= {"options", "debug_replicas"}
     undescribed = {h.handler_name for h in HANDLERS if "operation" not in (h.opt or {})}
     assert undescribed == pages
@@ -158,7 +159,14 @@ async def test_nobody_else_waits_while_the_document_is_made(monkeypatch) -> None
 
 
 @pytest.mark.parametrize(
-    "path", ["/docs", "/errors", "/errors/PodDiffers", "/warnings", "/warnings/VolumesIgnored"]
+    "path",
+    [
+        "/docs/operations",
+        "/errors",
+        "/errors/PodDiffers",
+        "/warnings",
+        "/warnings/VolumesIgnored",
+    ],
 )
 async def test_pages_need_nothing_from_elsewhere(harness: Harness, path: str) -> None:
     answer = await harness.client.get(path)
@@ -169,7 +177,7 @@ async def test_pages_need_nothing_from_elsewhere(harness: Harness, path: str) ->
 
 
 async def test_the_docs_show_every_operation(harness: Harness) -> None:
-    page = (await harness.client.get("/docs")).text
+    page = (await harness.client.get("/docs/operations")).text
     assert all(f"id='{name}'" in page for name in OPERATION_IDS)
 
 

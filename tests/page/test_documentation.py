@@ -1,0 +1,58 @@
+"""The documentation as a browser shows it, from the server: it loads nothing from elsewhere and can be searched."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from service.api.handlers.documentation import FOLDER, START
+from tests.api.live import live_server
+from tests.page.visiting import Visit, check
+
+
+@pytest.fixture(scope="module")
+def server(module_database_url: str) -> Iterator[str]:
+    """The URL of a server without anything stored in it."""
+    with live_server(module_database_url) as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def built() -> None:
+    if not (FOLDER / START).exists():
+        pytest.skip("documentation: `make docs` has not built it")
+
+
+def test_docs_leads_to_the_first_page_and_on(visit: Visit) -> None:
+    visit.page.goto(f"{visit.server}/docs")
+    expect(visit.page).to_have_title("Overview - Moorage")
+    visit.page.locator("article").get_by_role("link", name="The API guide").click()
+    expect(visit.page.get_by_role("heading", level=1)).to_contain_text("API guide")
+    visit.page.get_by_role("navigation", name="Header").get_by_title("Moorage").first.click()
+    expect(visit.page).to_have_url(re.compile("/docs/index.html$"))
+
+
+def test_the_search_finds_a_page_and_opens_it(visit: Visit) -> None:
+    visit.page.goto(f"{visit.server}/docs/{START}")
+    visit.page.get_by_role("button", name="Search").first.click()
+    visit.page.get_by_role("combobox", name="Search").fill("first pod of a service")
+    visit.page.get_by_role("option", name=re.compile("The first pod of a service")).first.click()
+    expect(visit.page).to_have_url(re.compile("/docs/semantics.html.*#the-first-pod-of-a-service"))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "size"), [("light", (1280, 800)), ("dark", (390, 844))], ids=["desk", "phone"]
+)
+def test_a_page_follows_the_rules_of_axe_and_fits(
+    browser: Browser, server: str, size: tuple[int, int], scheme: str
+) -> None:
+    """Axe is a script of ours, which the policy of the pages would stop."""
+    page = browser.new_page(
+        viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, bypass_csp=True
+    )
+    page.goto(f"{server}/docs/api-guide.html")
+    colours = "slate" if scheme == "dark" else "default"
+    expect(page.locator("body")).to_have_attribute("data-md-color-scheme", colours)
+    check(page, "api-guide.html")
+    page.close()
