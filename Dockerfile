@@ -11,6 +11,7 @@ COPY pyproject.toml uv.lock README.md LICENSE ./
 RUN uv sync --locked --no-dev --no-install-project
 COPY hatch_build.py ./
 COPY tools tools
+COPY moorage moorage
 COPY service service
 COPY migrations migrations
 RUN uv sync --locked --no-dev --no-editable
