@@ -12,7 +12,13 @@ from service.api.bodies.filters import parse_filters
 from service.api.bodies.requests import AnyRequest, number, query, wrong_parameter
 from service.api.bodies.responses import encoded_response
 from service.api.handlers.objects import delete_options
-from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_chunk
+from service.api.idempotency import (
+    IDEMPOTENCY_KEY,
+    KEY_PROBLEMS,
+    Rendered,
+    as_replayed,
+    submit_chunk,
+)
 from service.api.openapi.access import require
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
@@ -64,8 +70,10 @@ async def _delete_many(
     wanted = _intent(request, parameters, resource)
     most = services.settings.apply_objects_max
     limit = min(number(parameters, "limit", least=1) or most, most)
-    deletions = await _Commits(request, services, wanted, limit).run()
-    return encoded_response(deletions, deletions.revision)
+    commits = _Commits(request, services, wanted, limit)
+    deletions = await commits.run()
+    response = encoded_response(deletions, deletions.revision)
+    return as_replayed(response) if commits.are_replayed else response
 
 
 class _Commits:
@@ -80,6 +88,8 @@ class _Commits:
         self._room = limit
         self._per_commit = services.settings.apply_lines_per_commit
         self._answers: list[DeletionsAnswer] = []
+        self.are_replayed = True
+        """Whether all commits were made by an earlier request with the same key."""
 
     async def run(self) -> Deletions:
         """Make all commits.
@@ -104,9 +114,10 @@ class _Commits:
         return self._told()
 
     async def _commit(self, wanted: DeleteObjects) -> DeletionsAnswer:
-        _, rendered = await submit_chunk(
+        _, rendered, is_replayed = await submit_chunk(
             self._request, self._services, wanted, b"", _rendered, chunk=len(self._answers)
         )
+        self.are_replayed &= is_replayed
         return _decoder.decode(rendered.body)
 
     def _told(self, problem: Any = msgspec.UNSET) -> Deletions:
