@@ -169,7 +169,7 @@ def main() -> int:
     if given.url:
         asyncio.run(orchestrate(given.url, given.jobs, given.folder, given.dies_after))
         return 0
-    with temporary_folder() as folder, LocalServer(folder / "data") as server:
+    with temporary_folder() as folder, LocalServer(folder / "data", quiet=True) as server:
         report = trial(
             server,
             folder,

@@ -146,5 +146,6 @@ def _seconds(retry_after: str | None) -> float | None:
 
 def _sentence(error: ProblemError) -> str:
     told = error.detail or error.title or f"The server answered {error.status}."
-    fields = "; ".join(f"{each.get('field')}: {each.get('message')}" for each in error.errors)
-    return f"{told} ({fields})" if fields else told
+    fields = (f"{each.get('field')}: {each.get('message')}" for each in error.errors)
+    untold = "; ".join(each for each in fields if each not in told)
+    return f"{told} ({untold})" if untold else told

@@ -6,12 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from moorage.asynchronous.calls import AsyncCalls
+from moorage.batches import batched
 from moorage.kinds import KINDS, NAMESPACE_DEFAULT, path_parts
 from moorage.options import PlacementOptions, camel_cased
 from moorage.requests import Manifest, asking, posting_once, putting, reading
 
 if TYPE_CHECKING:
     from moorage import types
+
+
+NODES_PER_REPORT = 1_000
+"""The server takes at most so many in one request."""
 
 
 class AsyncPodCalls(AsyncCalls):
@@ -131,8 +136,12 @@ class AsyncPodCalls(AsyncCalls):
 
     async def report_nodes(self, names: Iterable[str]) -> types.NodeReportResult:
         """Report that these nodes are there, which the server misses when it stops."""
-        request = putting(self.path("node-leases"), {"nodes": list(names)})
-        return cast("types.NodeReportResult", await self._asked(request))
+        renewed, unknown = 0, list[str]()
+        for batch in batched(list(names), NODES_PER_REPORT):  # As they are now, not later.
+            answer = await self._asked(putting(self.path("node-leases"), {"nodes": batch}))
+            renewed += answer["renewed"]
+            unknown += answer["unknown"]
+        return {"renewed": renewed, "unknown": unknown}
 
     async def node_lease(self, name: str) -> types.Lease:
         """Tell when a node reported last."""

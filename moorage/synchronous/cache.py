@@ -35,7 +35,7 @@ class Cache(Generic[T]):
         self._label_selector = label_selector
         self._cached: CachedObjects[T] = CachedObjects()
         self._untold: deque[Change[T]] = deque()
-        """Changes of the last list that `changes` has not yielded yet."""
+        """Changes that `changes` has not yielded yet."""
 
     def __len__(self) -> int:
         return len(self._cached)
@@ -106,5 +106,6 @@ class Cache(Generic[T]):
         with closing(events) as stream:
             for event in stream:
                 change = self._cached.take(event)
-                if change is not None:
-                    yield change
+                self._untold += [] if change is None else [change]
+                while self._untold:
+                    yield self._untold.popleft()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from moorage.batches import batched
 from moorage.kinds import KINDS, NAMESPACE_DEFAULT, path_parts
 from moorage.options import PlacementOptions, camel_cased
 from moorage.requests import Manifest, asking, posting_once, putting, reading
@@ -12,6 +13,10 @@ from moorage.synchronous.calls import Calls
 
 if TYPE_CHECKING:
     from moorage import types
+
+
+NODES_PER_REPORT = 1_000
+"""The server takes at most so many in one request."""
 
 
 class PodCalls(Calls):
@@ -131,8 +136,12 @@ class PodCalls(Calls):
 
     def report_nodes(self, names: Iterable[str]) -> types.NodeReportResult:
         """Report that these nodes are there, which the server misses when it stops."""
-        request = putting(self.path("node-leases"), {"nodes": list(names)})
-        return cast("types.NodeReportResult", self._asked(request))
+        renewed, unknown = 0, list[str]()
+        for batch in batched(list(names), NODES_PER_REPORT):  # As they are now, not later.
+            answer = self._asked(putting(self.path("node-leases"), {"nodes": batch}))
+            renewed += answer["renewed"]
+            unknown += answer["unknown"]
+        return {"renewed": renewed, "unknown": unknown}
 
     def node_lease(self, name: str) -> types.Lease:
         """Tell when a node reported last."""

@@ -42,6 +42,8 @@ class Stub:
         self.requests.append(request)
         answers = self.answers[request.method, request.url.path]
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if callable(answer):
+            answer = answer()
         if isinstance(answer, Exception):
             raise answer
         if not isinstance(answer, httpx.Response):

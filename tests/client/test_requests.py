@@ -162,6 +162,26 @@ def test_a_problem_is_an_exception_of_its_class(stub: Stub, status: int, error: 
     assert str(raised.value) == "D. (spec.x: is unknown)"
 
 
+def test_a_field_that_the_detail_names_is_told_once(stub: Stub):
+    document = {
+        "status": 422,
+        "detail": "x: is bad",
+        "errors": [{"field": "x", "message": "is bad"}],
+    }
+    stub.on("GET", "/nodes/n", httpx.Response(422, json=document))
+    with pytest.raises(InvalidRequestError) as raised:
+        stub.client().nodes.get("n")
+    assert str(raised.value) == "x: is bad"
+
+
+def test_reports_of_very_many_nodes_are_several_requests(stub: Stub):
+    answers = [{"renewed": 999, "unknown": ["node-7"]}, {"renewed": 500, "unknown": []}]
+    stub.on("PUT", "/node-leases", *answers)
+    reported = stub.client().report_nodes(f"node-{number}" for number in range(1_500))
+    assert reported == {"renewed": 1_499, "unknown": ["node-7"]}
+    assert len(stub.sent()["nodes"]) == 500
+
+
 def test_an_answer_of_a_proxy_is_told_as_well(stub: Stub):
     stub.on("GET", "/nodes/n", httpx.Response(404, text="<h1>nothing here</h1>"))
     with pytest.raises(NotFoundError, match="nothing here") as raised:
@@ -210,3 +230,14 @@ def test_what_has_no_method_can_be_asked_all_the_same(stub: Stub):
     stub.client().request("POST", "/v1/clusters/default/things", body={"a": 1}, params={"b": 2})
     assert stub.sent() == {"a": 1}
     assert dict(stub.requests[0].url.params) == {"b": "2"}
+
+
+def test_nodes_that_die_while_they_are_reported_stop_no_report(stub: Stub):
+    names = {f"node-{number}" for number in range(1_500)}
+
+    def forget() -> dict:
+        names.clear()
+        return {"renewed": 1_000, "unknown": []}
+
+    stub.on("PUT", "/node-leases", forget, {"renewed": 500, "unknown": []})
+    assert stub.client().report_nodes(names)["renewed"] == 1_500

@@ -176,6 +176,22 @@ def test_an_iteration_that_was_broken_off_loses_no_change(stub: Stub):
     ]
 
 
+def test_a_list_that_is_wanted_on_the_way_is_told_before_what_comes_then(stub: Stub):
+    stub.on("GET", "/pods", listed(pod("a", 3), revision=5), listed(pod("b", 6), revision=7))
+    stub.on("GET", "/watch", streamed(("MODIFIED", pod("a", 6)), ("ADDED", pod("c", 8))))
+    cache = Cache(stub.client().pods)
+    changes = cache.changes()
+    first = list(islice(changes, 2))
+    cache.refresh()
+    assert told(first + list(islice(changes, 3))) == [
+        ("Added", "a", 3),
+        ("Changed", "a", 6),
+        ("Added", "b", 6),
+        ("Deleted", "a", 6),
+        ("Added", "c", 8),
+    ]
+
+
 NAMES = ["a", "b", "c"]
 STEPS = st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), max_size=12)
 """What becomes of which object: it is put, or is deleted if it is there."""
