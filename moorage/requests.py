@@ -43,17 +43,28 @@ def new_key() -> str:
     return secrets.token_urlsafe(18)
 
 
+def dry(*, dry_run: bool) -> Params:
+    """Make the parameter of a write that is to be decided as usual and to change nothing."""
+    return {"dryRun": dry_run or None}
+
+
 def reading(path: str, params: Params | None = None) -> Request:
     """Make a GET."""
     return Request(method="GET", path=path, params=_given(params), repeatable=True)
 
 
-def putting(path: str, body: object, headers: Mapping[str, str | None] | None = None) -> Request:
+def putting(
+    path: str,
+    body: object,
+    headers: Mapping[str, str | None] | None = None,
+    params: Params | None = None,
+) -> Request:
     """Make a PUT. One with preconditions is not repeated: if it was heard, they do not hold any more."""
     conditions = _present(headers)
     return Request(
         method="PUT",
         path=path,
+        params=_given(params),
         headers={"Content-Type": JSON, **conditions},
         content=msgspec.json.encode(body),
         repeatable=not conditions and not _has_version(body),
@@ -65,11 +76,13 @@ def patching(
     body: object,
     content_type: str = MERGE_PATCH,
     headers: Mapping[str, str | None] | None = None,
+    params: Params | None = None,
 ) -> Request:
     """Make a PATCH, which is sent once."""
     return Request(
         method="PATCH",
         path=path,
+        params=_given(params),
         headers={"Content-Type": content_type, **_present(headers)},
         content=msgspec.json.encode(body),
     )

@@ -22,6 +22,7 @@ from moorage.requests import (
     JSON,
     Manifest,
     asking,
+    dry,
     patching,
     posting_lines,
     posting_once,
@@ -157,6 +158,7 @@ class AsyncClient(AsyncPodCalls):
         *,
         prune: Sequence[str] = (),
         prune_before: int | None = None,
+        dry_run: bool = False,
         idempotency_key: str | None = None,
     ) -> types.ApplyAnswer:
         """Store objects of any kinds in one commit, all or none.
@@ -165,10 +167,15 @@ class AsyncClient(AsyncPodCalls):
             objects: Manifests, each with its `kind`.
             prune: Kinds of which all is deleted that is not among these objects.
             prune_before: Only what was last changed at this revision or before is.
+            dry_run: Whether to tell what would be changed, but change nothing.
             idempotency_key: With the key of an earlier call its answer is given again.
         """
         body = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-        params = {"prune": ",".join(prune) or None, "pruneBefore": prune_before}
+        params = {
+            "prune": ",".join(prune) or None,
+            "pruneBefore": prune_before,
+            **dry(dry_run=dry_run),
+        }
         request = posting_once(self.path("apply"), body, params, idempotency_key)
         return cast("types.ApplyAnswer", await self._asked(request))
 

@@ -18,6 +18,7 @@ from moorage.requests import (
     Request,
     deleting,
     deleting_once,
+    dry,
     patching,
     path_of,
     putting,
@@ -50,7 +51,12 @@ class AsyncObjects(Generic[T]):
         return cast("T", await self._asked(reading(self._path(namespace, name))))
 
     async def put(
-        self, manifest: Manifest, *, if_match: str | None = None, create_only: bool = False
+        self,
+        manifest: Manifest,
+        *,
+        if_match: str | None = None,
+        create_only: bool = False,
+        dry_run: bool = False,
     ) -> T:
         """Create or replace the object that the manifest names, and return it as it is stored.
 
@@ -59,11 +65,12 @@ class AsyncObjects(Generic[T]):
                 was read, changed and put back overwrites nobody else's change (ConflictError).
             if_match: The entity tag that the object has to have (PreconditionError).
             create_only: Whether an object that is there already stays (PreconditionError).
+            dry_run: Whether to answer as usual, but change nothing.
         """
         metadata = manifest["metadata"]
         path = self._path(metadata.get("namespace"), metadata["name"])
         headers = {"If-Match": if_match, "If-None-Match": "*" if create_only else None}
-        return cast("T", await self._asked(putting(path, manifest, headers)))
+        return cast("T", await self._asked(putting(path, manifest, headers, dry(dry_run=dry_run))))
 
     async def patch(
         self,
@@ -73,18 +80,25 @@ class AsyncObjects(Generic[T]):
         namespace: str | None = None,
         patch_type: PatchType = "merge",
         if_match: str | None = None,
+        dry_run: bool = False,
     ) -> T:
         """Change some fields of an object, and return it; a list of steps is for the type `json`."""
         path = self._path(namespace, name)
-        headers = {"If-Match": if_match}
-        return cast("T", await self._asked(patching(path, patch, PATCH_TYPES[patch_type], headers)))
+        params, headers = dry(dry_run=dry_run), {"If-Match": if_match}
+        request = patching(path, patch, PATCH_TYPES[patch_type], headers, params)
+        return cast("T", await self._asked(request))
 
     async def delete(
-        self, name: str, *, namespace: str | None = None, if_match: str | None = None
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        if_match: str | None = None,
+        dry_run: bool = False,
     ) -> T:
         """Delete one object, and return it as it last was."""
-        path = self._path(namespace, name)
-        return cast("T", await self._asked(deleting(path, headers={"If-Match": if_match})))
+        params, headers = dry(dry_run=dry_run), {"If-Match": if_match}
+        return cast("T", await self._asked(deleting(self._path(namespace, name), params, headers)))
 
     async def delete_matching(
         self,
@@ -92,6 +106,7 @@ class AsyncObjects(Generic[T]):
         namespace: str | None = None,
         everything: bool = False,
         limit: int | None = None,
+        dry_run: bool = False,
         idempotency_key: str | None = None,
         **filters: Unpack[Filters],
     ) -> Deletions:
@@ -101,10 +116,12 @@ class AsyncObjects(Generic[T]):
             namespace: Where; everywhere if there is none.
             everything: Has to be true where there is no filter.
             limit: At most so many. What is left is told in `remaining`: ask again.
+            dry_run: Whether to tell what would be deleted, but delete nothing.
             idempotency_key: With the key of an earlier call its answer is given again.
             filters: What is deleted.
         """
         chosen = {**camel_cased(filters), "all": everything or None, "limit": limit}
+        chosen |= dry(dry_run=dry_run)
         request = deleting_once(self._path(namespace), chosen, idempotency_key)
         return cast("Deletions", await self._asked(request))
 

@@ -9,7 +9,7 @@ from moorage.asynchronous.calls import AsyncCalls
 from moorage.batches import batched
 from moorage.kinds import KINDS, NAMESPACE_DEFAULT, path_parts
 from moorage.options import PlacementOptions, camel_cased
-from moorage.requests import Manifest, asking, posting_once, putting, reading
+from moorage.requests import Manifest, asking, dry, posting_once, putting, reading
 
 if TYPE_CHECKING:
     from moorage import types
@@ -74,11 +74,13 @@ class AsyncPodCalls(AsyncCalls):
         *,
         namespace: str = NAMESPACE_DEFAULT,
         force: bool = False,
+        dry_run: bool = False,
         idempotency_key: str | None = None,
     ) -> types.Pod:
         """Bind a pod to a node of the caller's choice, if all filters pass there or `force` is true."""
         body = {"target": {"name": node}, "force": force}
-        request = posting_once(self._pod(namespace, name, "binding"), body, key=idempotency_key)
+        path, params = self._pod(namespace, name, "binding"), dry(dry_run=dry_run)
+        request = posting_once(path, body, params, idempotency_key)
         return cast("types.Pod", await self._asked(request))
 
     async def confirm_binding(self, pod: Manifest, node: str) -> types.BindingConfirmed:
@@ -97,10 +99,12 @@ class AsyncPodCalls(AsyncCalls):
         name: str,
         *,
         namespace: str = NAMESPACE_DEFAULT,
+        dry_run: bool = False,
         idempotency_key: str | None = None,
     ) -> types.Pod:
         """Mark a pod as to be stopped, unless a disruption budget is against it; return it."""
-        request = posting_once(self._pod(namespace, name, "eviction"), {}, key=idempotency_key)
+        path, params = self._pod(namespace, name, "eviction"), dry(dry_run=dry_run)
+        request = posting_once(path, {}, params, idempotency_key)
         return cast("types.Pod", await self._asked(request))
 
     async def explain(

@@ -114,6 +114,23 @@ def test_patches_of_three_kinds(moorage: Client):
     assert "a" not in patched["metadata"]["labels"]
 
 
+def test_dry_runs_change_nothing(moorage: Client):
+    stocked(moorage)
+    moorage.configure(placePendingPods=False)
+    moorage.pods.put(pod("a"))
+    revision = moorage.get_cluster()["revision"]
+    assert "resourceVersion" not in moorage.pods.put(pod("b"), dry_run=True)["metadata"]
+    label = {"metadata": {"labels": {"a": "1"}}}
+    assert moorage.nodes.patch("node-0", label, dry_run=True)["metadata"]["labels"]["a"] == "1"
+    assert moorage.pods.delete("a", namespace="shop", dry_run=True)["metadata"]["name"] == "a"
+    assert moorage.pods.delete_matching(everything=True, dry_run=True)["deleted"] == 1
+    assert moorage.apply([node("node-9")], dry_run=True)["created"] == 1
+    bound = moorage.bind("a", "node-0", namespace="shop", dry_run=True)
+    assert bound["spec"]["nodeName"] == "node-0"
+    assert moorage.evict("a", namespace="shop", dry_run=True)["metadata"]["deletionTimestamp"]
+    assert moorage.get_cluster()["revision"] == revision
+
+
 def test_problems_name_every_wrong_field(moorage: Client):
     with pytest.raises(InvalidRequestError) as wrong:
         moorage.place([pod("a", tolerations=[{"effect": "Never"}], affinity={"nope": 1})])
