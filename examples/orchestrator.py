@@ -109,7 +109,7 @@ class Follower:
 def identity(pod: Pod) -> dict[str, Any]:
     """Return what tells a pod from all others, also from those of its name."""
     metadata = pod["metadata"]
-    return {key: metadata[key] for key in ("namespace", "name", "uid")}  # type: ignore[literal-required]
+    return {key: metadata[key] for key in ("namespace", "name", "uid")}
 
 
 def phase(pod: Pod) -> str:
