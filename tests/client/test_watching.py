@@ -245,12 +245,14 @@ class World:
 
 
 def replayed(changes: list[Change]) -> dict[str, dict]:
-    """What somebody who only hears the changes knows; each has to fit to those before it."""
+    """What somebody who only hears the changes knows; each fits to those before it, and none goes back."""
     known: dict[str, dict] = {}
     for change in changes:
         name = change.object["metadata"]["name"]
         assert change.before == known.get(name)
         assert (change.type == "Added") == (name not in known)
+        if change.type == "Changed":
+            assert revision_of(change.object) > revision_of(change.before)
         known[name] = change.object
         if change.type == "Deleted":
             del known[name]
