@@ -14,6 +14,7 @@ COPY bench/RESULTS.md bench/RESULTS.md
 COPY examples examples
 COPY docs docs
 COPY tools tools
+COPY moorage moorage
 COPY service service
 COPY migrations migrations
 RUN uv sync --locked --no-dev --no-editable

@@ -22,7 +22,7 @@ SHIPPED := dist/requirements.txt
 NODE := $(UV) run --isolated --locked --quiet --only-group page
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test clients explore-contract explore verdicts engine-check lint format openapi openapi-check page page-check docs browser conformance bench simulate-protocol race inject-faults mutants recovery sbom audit clean
+.PHONY: help setup run test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs browser conformance bench simulate-protocol race inject-faults mutants recovery sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +33,7 @@ SYNC := UV_PYTHON_DOWNLOADS=never $(UV) sync --locked --quiet --compile-bytecode
 # Bytecode, because a server starts in a third of the time, also where Python may not write it.
 setup: $(UV) ## install everything into .venv, with the command `moorage` in it
 	@$(SYNC) --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
-	@.venv/bin/python -m compileall -q service migrations
+	@.venv/bin/python -m compileall -q service migrations moorage
 	@.venv/bin/python -m tools.compile_engine
 
 # A Python without ensurepip (Debian's, without python3-venv) can still fill the folder with its own pip.
@@ -97,6 +97,9 @@ openapi: setup ## write openapi/openapi.json from the code
 
 openapi-check: setup ## fail if openapi/openapi.json is not what the code says
 	.venv/bin/moorage openapi --check openapi/openapi.json
+
+client: setup ## write what of the client package follows from the rest: its types, and the synchronous client
+	@.venv/bin/python -m tools.client
 
 page: openapi/openapi.json $(UV) ## build the page at / from ui/ into service/api/static
 	@cd ui && ../$(NODE) npm ci --silent && ../$(NODE) npm run --silent build

@@ -8,7 +8,8 @@ import pytest
 
 from tests.paths import ROOT
 
-PACKAGE = ROOT / "service"
+PACKAGES = (ROOT / "service", ROOT / "moorage")
+WRITTEN_FROM_OTHERS = {"_compiled", "synchronous", "types.py"}
 PAGE = ROOT / "docs" / "architecture.md"
 PLAIN = ROOT / "tests" / "plain_words.txt"
 
@@ -20,9 +21,9 @@ _IN_CLASS = re.compile(r"[A-Z][a-z0-9]+|[A-Z]+(?![a-z])")
 
 
 def modules() -> list[Path]:
-    """All modules of the package, but what was compiled of them."""
-    found = (each.relative_to(PACKAGE) for each in PACKAGE.rglob("*.py"))
-    return sorted(each for each in found if each.parts[0] != "_compiled")
+    """All modules by their paths in the project, but what was made of others."""
+    found = (each.relative_to(ROOT) for package in PACKAGES for each in package.rglob("*.py"))
+    return sorted(each for each in found if each.parts[1] not in WRITTEN_FROM_OTHERS)
 
 
 def words_of_paths(paths):
@@ -40,8 +41,9 @@ def words(name):
 
 
 def used():
-    sources = ((PACKAGE / path).read_text(encoding="utf-8") for path in modules())
-    return words_of_paths(modules()).union(*(words_of_classes(source) for source in sources))
+    sources = ((ROOT / path).read_text(encoding="utf-8") for path in modules())
+    within = (path.relative_to(path.parts[0]) for path in modules())
+    return words_of_paths(within).union(*(words_of_classes(source) for source in sources))
 
 
 def explained():

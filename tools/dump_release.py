@@ -30,7 +30,7 @@ from tools import postgres
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "tests" / "store" / "schemas"
-CODE = ("service", "migrations")
+CODE = ("service", "migrations", "moorage")
 
 _TABLES = """
     SELECT relname::text FROM pg_class
@@ -65,8 +65,16 @@ def _extract(commit: str | None, folder: Path) -> None:
         for part in CODE:
             shutil.copytree(ROOT / part, folder / part)
         return
+    listed = subprocess.run(
+        ["git", "ls-tree", "--name-only", commit, "--", *CODE],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    there = listed.stdout.split()  # Old commits have no client package.
     archive = subprocess.run(
-        ["git", "archive", commit, *CODE], cwd=ROOT, capture_output=True, check=True
+        ["git", "archive", commit, *there], cwd=ROOT, capture_output=True, check=True
     )
     subprocess.run(["tar", "x"], cwd=folder, input=archive.stdout, check=True)
 

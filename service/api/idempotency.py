@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Annotated, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 from litestar import Response
@@ -30,6 +30,9 @@ KEY_PROBLEMS = ("IdempotencyKeyInProgress", "IdempotencyKeyReused", "OutcomeUnkn
 
 _KEY = re.compile(r"[!-~]{1,255}")
 
+REPLAYED = "Idempotent-Replayed"
+"""The header of an answer that was given before, under the same key."""
+
 A = TypeVar("A", bound=Answer)
 
 
@@ -48,6 +51,15 @@ class Rendered(msgspec.Struct, frozen=True, array_like=True):
         )
 
 
+class CallOutcome(NamedTuple):
+    """What became of an intent."""
+
+    revision: int
+    rendered: Rendered
+    is_replayed: bool
+    """Whether the answer is that to an earlier request with the same key."""
+
+
 async def submit_once(
     request: AnyRequest,
     services: Services,
@@ -56,8 +68,15 @@ async def submit_once(
     render: Callable[[A], Rendered],
 ) -> Response[bytes]:
     """Submit an intent, under the request's idempotency key if it has one."""
-    revision, rendered = await submit_chunk(request, services, intent, body, render)
-    return rendered.response(revision)
+    submitted = await submit_chunk(request, services, intent, body, render)
+    response = submitted.rendered.response(submitted.revision)
+    return as_replayed(response) if submitted.is_replayed else response
+
+
+def as_replayed(response: Response[bytes]) -> Response[bytes]:
+    """Say of an answer that it was given before."""
+    response.headers[REPLAYED] = "true"
+    return response
 
 
 async def submit_chunk(
@@ -68,7 +87,7 @@ async def submit_chunk(
     render: Callable[[A], Rendered],
     *,
     chunk: int = 0,
-) -> tuple[int, Rendered]:
+) -> CallOutcome:
     """Submit the intent of one of several commits that a request makes, else like `submit_once`."""
     cluster = request.path_params["cluster"]
     idempotency = idempotency_of(request, body, render, chunk)
@@ -76,9 +95,10 @@ async def submit_chunk(
         cluster, intent, idempotency, caller=told_caller(request)
     )
     if isinstance(answer, RecordedAnswer):
-        return answer.revision, msgspec.msgpack.decode(answer.answer, type=Rendered)
+        rendered = msgspec.msgpack.decode(answer.answer, type=Rendered)
+        return CallOutcome(answer.revision, rendered, is_replayed=True)
     _count_warnings(services.metrics, answer)
-    return answer.revision, render(answer)
+    return CallOutcome(answer.revision, render(answer), is_replayed=False)
 
 
 def _count_warnings(metrics: Metrics, answer: Answer) -> None:

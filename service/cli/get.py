@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from moorage.events import ServerSentEvent
 from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.jsonpath import Path, read_path, shown
 from service.cli.listing import Listing, Style
@@ -24,7 +25,7 @@ from service.cli.resources import (
     read_targets,
 )
 from service.cli.rows import Clock
-from service.cli.watch import Event, Follower
+from service.cli.watch import Follower
 from service.model.quantity import InvalidQuantity, parse_quantity
 
 NOT_FOUND = "NotFound"
@@ -257,7 +258,7 @@ def _watch(session: Session, targets: Sequence[Target], selection: Selection) ->
         revision = revision or page["metadata"].get("resourceVersion")
         listing.add(page["items"], "ADDED")
 
-    def show(_: Session, event: Event) -> None:
+    def show(_: Session, event: ServerSentEvent) -> None:
         item = msgspec.json.decode(event.data)["object"]
         if target.name in {None, item["metadata"]["name"]}:
             listing.add([item], event.name)

@@ -15,7 +15,7 @@ from service.cli.jsonpath import read_path, shown
 from service.cli.options import Session, connected
 from service.cli.resources import EVENTS, Target, complete_kind, read_targets
 from service.cli.rows import Item
-from service.cli.watch import RECONNECT_SECONDS, read_events
+from service.cli.watch import RECONNECT_SECONDS
 
 STREAM_SECONDS_MAX = 300
 
@@ -133,10 +133,8 @@ class _Waiting:
             "timeoutSeconds": seconds,
         }
         try:
-            with client.stream(
-                client.path("watch"), params, {"Accept": "text/event-stream"}
-            ) as lines:
-                for event in read_events(lines):
+            with client.events(client.path("watch"), params) as events:
+                for event in events:
                     if event.name == "ERROR":
                         break
                     if event.name != "BOOKMARK":

@@ -1,31 +1,19 @@
 """`moorage watch`: a cluster's changes as they are committed, one line each."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
 import typer
 
+from moorage.events import ServerSentEvent
 from service.cli.errors import Refused, Unavailable
 from service.cli.options import Session, connected
 from service.cli.rows import identity, pod_state
 
 RECONNECT_SECONDS = 1.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Event:
-    """One server-sent event.
-
-    `id` is the revision, and `name` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
-    """
-
-    id: str | None
-    name: str
-    data: str
 
 
 @connected
@@ -57,7 +45,7 @@ class Follower:
         session: Session,
         filters: dict[str, str | None],
         last: str | None,
-        show: Callable[[Session, Event], None] | None = None,
+        show: Callable[[Session, ServerSentEvent], None] | None = None,
     ) -> None:
         """Make a follower; `show` prints an event, by default as `moorage watch` does."""
         self.last = last
@@ -86,19 +74,18 @@ class Follower:
         """
         client, output = self._session.client, self._session.output
         params = {**self._filters, "sinceRevision": self.last}
-        headers = {"Accept": "text/event-stream"}
         began = False
         try:
-            with client.stream(client.path("watch"), params, headers) as lines:
+            with client.events(client.path("watch"), params) as events:
                 began = True
-                for event in read_events(lines):
+                for event in events:
                     self._take(event)
         except Unavailable as error:
             if not began and self.last is None:
                 raise
             output.note(f"{error} Trying again.")
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: ServerSentEvent) -> None:
         if event.name == "ERROR":
             raise Refused(msgspec.json.decode(event.data, type=dict[str, Any]))
         if event.name != "BOOKMARK":
@@ -106,28 +93,7 @@ class Follower:
         self.last = event.id or self.last
 
 
-def read_events(lines: Iterable[str]) -> Iterator[Event]:
-    """Yield the events in a `text/event-stream`; comments and unknown fields are skipped."""
-    fields: dict[str, list[str]] = {}
-    for line in lines:
-        if line:
-            name, _, value = line.partition(":")
-            fields.setdefault(name, []).append(value.removeprefix(" "))
-        elif fields:
-            if "data" in fields or "event" in fields:
-                yield _event(fields)
-            fields = {}
-
-
-def _event(fields: dict[str, list[str]]) -> Event:
-    return Event(
-        id=fields.get("id", [None])[-1],
-        name=fields.get("event", ["message"])[-1],
-        data="\n".join(fields.get("data", [])),
-    )
-
-
-def _print(session: Session, event: Event) -> None:
+def _print(session: Session, event: ServerSentEvent) -> None:
     if not session.output.for_people:
         session.output.line(f'{{"revision":{event.id},"event":"{event.name}",{event.data[1:]}')
         return

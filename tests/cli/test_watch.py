@@ -4,7 +4,7 @@ import pytest
 from service.cli.errors import Refused, Unavailable
 from service.cli.options import Session
 from service.cli.output import Format, Output
-from service.cli.watch import Event, Follower, read_events
+from service.cli.watch import Follower
 from tests.cli.conftest import CLUSTER
 
 STREAM = """\
@@ -23,19 +23,6 @@ data: {}
 
 def follower(stub, last=None, chosen=Format.TABLE):
     return Follower(Session(stub.client(), Output(chosen)), {"kind": "Pod"}, last)
-
-
-def test_events_are_separated_by_blank_lines_and_may_span_lines():
-    lines = ["event: ADDED", "id: 3", "data: {", "data: }", "", ":comment", "", "data: x", ""]
-
-    assert list(read_events(lines)) == [
-        Event(id="3", name="ADDED", data="{\n}"),
-        Event(id=None, name="message", data="x"),
-    ]
-
-
-def test_an_event_cut_off_in_the_middle_is_not_told():
-    assert list(read_events(["id: 3", "event: ADDED"])) == []
 
 
 def test_changes_are_printed_and_bookmarks_only_remembered(stub, capsys):

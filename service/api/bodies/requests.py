@@ -116,6 +116,14 @@ def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int |
     return int(text)
 
 
+def flag(parameters: Mapping[str, str], name: str) -> bool:
+    """A query parameter that is true or false; false if it is absent."""
+    text = parameters.get(name, "false")
+    if text not in ("true", "false"):
+        raise wrong_parameter(name, "has to be true or false", text)
+    return text == "true"
+
+
 def integer_header(request: AnyRequest, name: str, *, default: int | None) -> int | None:
     """A header as an integer between 0 and 2**63 - 1; `default` if it is absent or empty."""
     text = (header(request, name) or "").strip()

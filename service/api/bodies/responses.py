@@ -88,6 +88,14 @@ def object_response(
     )
 
 
+def dry_response(
+    body: bytes, revision: int, *, status: int, warnings: Warnings = msgspec.UNSET
+) -> Response[bytes]:
+    """One object as it would be stored, which has no resourceVersion and no tag."""
+    warning = warning_header(warnings)
+    return json_response(with_warnings(body, warnings), revision, status=status, warning=warning)
+
+
 def tag_of(resource_version: int) -> str:
     """An object's entity tag: the revision that last changed it."""
     return f'"{resource_version}"'

@@ -9,6 +9,7 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 
 from service.api.bodies.deletions import parse_deletion
+from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.manifests import Pause, items_in, parse_items, read_members
 from service.api.bodies.requests import (
     AnyRequest,
@@ -30,6 +31,7 @@ from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import (
+    DRY_RUN,
     JSON,
     NDJSON,
     Body,
@@ -88,6 +90,7 @@ _OPERATION = Operation(
             description="Remove only what was last changed at or before this revision.",
             example=1042,
         ),
+        DRY_RUN,
         IDEMPOTENCY_KEY,
     ),
     request=Body(
@@ -133,7 +136,7 @@ async def apply_objects(
     parameters = query(request)
     if media_type(request) == NDJSON:
         if parameters:
-            raise wrong_parameter("prune", "goes with a List only, which is one commit", "")
+            raise wrong_parameter(min(parameters), "goes with a List only, which is one commit", "")
         return await answer_lines(request, services, partial(_read_lines, request, services))
     prune = _prune(parameters.get("prune"))
     prune_before = number(parameters, "pruneBefore")
@@ -144,7 +147,8 @@ async def apply_objects(
     intent = ApplyObjects(
         manifests=manifests, prune=prune, prune_before=prune_before, caller=caller
     )
-    return await submit_once(request, services, intent, body, _rendered)
+    asked = dry_if_asked(request, parameters, intent)
+    return await submit_once(request, services, asked, body, _rendered)
 
 
 def _rendered(answer: ApplyAnswer) -> Rendered:

@@ -8,11 +8,18 @@ from litestar import Response, delete
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
+from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import parse_filters
-from service.api.bodies.requests import AnyRequest, number, query, wrong_parameter
+from service.api.bodies.requests import AnyRequest, flag, number, query, wrong_parameter
 from service.api.bodies.responses import encoded_response
 from service.api.handlers.objects import delete_options
-from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_chunk
+from service.api.idempotency import (
+    IDEMPOTENCY_KEY,
+    KEY_PROBLEMS,
+    Rendered,
+    as_replayed,
+    submit_chunk,
+)
 from service.api.openapi.access import require
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
@@ -64,22 +71,32 @@ async def _delete_many(
     wanted = _intent(request, parameters, resource)
     most = services.settings.apply_objects_max
     limit = min(number(parameters, "limit", least=1) or most, most)
-    deletions = await _Commits(request, services, wanted, limit).run()
-    return encoded_response(deletions, deletions.revision)
+    commits = _Commits(request, services, wanted, limit, parameters)
+    deletions = await commits.run()
+    response = encoded_response(deletions, deletions.revision)
+    return as_replayed(response) if commits.are_replayed else response
 
 
 class _Commits:
     """One request: it makes commits until nothing is left, enough was looked at, or one fails."""
 
     def __init__(
-        self, request: AnyRequest, services: Services, wanted: DeleteObjects, limit: int
+        self,
+        request: AnyRequest,
+        services: Services,
+        wanted: DeleteObjects,
+        limit: int,
+        parameters: Mapping[str, str],
     ) -> None:
+        self._parameters = parameters
         self._request = request
         self._services = services
         self._wanted = wanted
         self._room = limit
         self._per_commit = services.settings.apply_lines_per_commit
         self._answers: list[DeletionsAnswer] = []
+        self.are_replayed = True
+        """Whether all commits were made by an earlier request with the same key."""
 
     async def run(self) -> Deletions:
         """Make all commits.
@@ -104,9 +121,15 @@ class _Commits:
         return self._told()
 
     async def _commit(self, wanted: DeleteObjects) -> DeletionsAnswer:
-        _, rendered = await submit_chunk(
-            self._request, self._services, wanted, b"", _rendered, chunk=len(self._answers)
+        _, rendered, is_replayed = await submit_chunk(
+            self._request,
+            self._services,
+            dry_if_asked(self._request, self._parameters, wanted),
+            b"",
+            _rendered,
+            chunk=len(self._answers),
         )
+        self.are_replayed &= is_replayed
         return _decoder.decode(rendered.body)
 
     def _told(self, problem: Any = msgspec.UNSET) -> Deletions:
@@ -119,7 +142,7 @@ class _Commits:
             revision=self._answers[-1].revision,
             deleted=sum(each.deleted for each in commits),
             remaining=self._answers[-1].remaining,
-            commits=commits,
+            commits=[] if is_dry(self._parameters) else commits,
             results=[result for each in self._answers for result in each.results],
             problem=problem,
         )
@@ -133,10 +156,7 @@ def _intent(
     request: AnyRequest, parameters: Mapping[str, str], resource: Resource
 ) -> DeleteObjects:
     wanted = parse_filters(resource.kind, parameters)
-    everything = parameters.get("all", "false")
-    if everything not in ("true", "false"):
-        raise wrong_parameter("all", "has to be true or false", everything)
-    if wanted.asks_nothing and everything == "false":
+    if not flag(parameters, "all") and wanted.asks_nothing:
         raise wrong_parameter("all", "has to be true to delete all, as there is no filter", "")
     caller = deciding_for(request)
     return DeleteObjects(

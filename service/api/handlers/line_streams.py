@@ -150,7 +150,7 @@ async def _submit(
 ) -> tuple[int, bytes]:
     body = b"\n".join(lines)
     try:
-        revision, rendered = await submit_chunk(
+        revision, rendered, _ = await submit_chunk(
             request, services, intent, body, rendered_lines, chunk=chunk
         )
     finally:

@@ -10,6 +10,7 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.budget import holding_of
+from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.api.bodies.paging import Continue, parse_continue
 from service.api.bodies.requests import (
@@ -23,6 +24,7 @@ from service.api.bodies.requests import (
     query,
 )
 from service.api.bodies.responses import (
+    dry_response,
     items,
     json_response,
     list_head,
@@ -68,7 +70,13 @@ from service.model.manifest import parse_as
 from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
 from service.scheduler.protocol.answers import ObjectAnswer
-from service.scheduler.protocol.intents import DeleteObject, PatchObject, Preconditions, PutObject
+from service.scheduler.protocol.intents import (
+    DeleteObject,
+    Intent,
+    PatchObject,
+    Preconditions,
+    PutObject,
+)
 
 LIST_LIMIT_MAX = 10_000
 
@@ -214,25 +222,20 @@ async def put_object(
 ) -> Response[bytes]:
     """Create an object, or replace it."""
     media_type(request)
-    query(request)
+    parameters = query(request)
     namespace, name = _place(request)
     body = await services.bodies.read(request)
     manifest = parse_as(resource.kind, body, services.scheduler.templates, namespace, name)
-    answer = await services.scheduler.submit(
-        request.path_params["cluster"],
-        PutObject(
-            manifest=manifest,
-            preconditions=Preconditions(
-                resource_version=manifest.resource_version or None,
-                if_match=if_match(request),
-                if_none_match=if_none_match(request),
-            ),
-            caller=deciding_for(request),
+    intent = PutObject(
+        manifest=manifest,
+        preconditions=Preconditions(
+            resource_version=manifest.resource_version or None,
+            if_match=if_match(request),
+            if_none_match=if_none_match(request),
         ),
-        caller=told_caller(request),
+        caller=deciding_for(request),
     )
-    services.metrics.warned(answer.warnings)
-    return _changed(request, resource, answer, 201 if answer.created else 200)
+    return await _submit(request, services, resource, parameters, intent)
 
 
 async def patch_object(
@@ -240,55 +243,59 @@ async def patch_object(
 ) -> Response[bytes]:
     """Change single fields of an object."""
     patch_type = patch_type_of(request)
-    query(request)
+    parameters = query(request)
     namespace, name = _place(request)
-    answer = await services.scheduler.submit(
-        request.path_params["cluster"],
-        PatchObject(
-            kind=resource.kind,
-            namespace=namespace,
-            name=name,
-            patch_type=patch_type,
-            patch=decode_strict(await services.bodies.read(request)),
-            preconditions=Preconditions(if_match=if_match(request)),
-            caller=deciding_for(request),
-        ),
-        caller=told_caller(request),
+    intent = PatchObject(
+        kind=resource.kind,
+        namespace=namespace,
+        name=name,
+        patch_type=patch_type,
+        patch=decode_strict(await services.bodies.read(request)),
+        preconditions=Preconditions(if_match=if_match(request)),
+        caller=deciding_for(request),
     )
-    services.metrics.warned(answer.warnings)
-    return _changed(request, resource, answer)
+    return await _submit(request, services, resource, parameters, intent)
 
 
 async def delete_object(
     request: AnyRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
     """Remove an object at once; the answer is what it was."""
-    query(request)
+    parameters = query(request)
     namespace, name = _place(request)
     options = await delete_options(request, services)
+    intent = DeleteObject(
+        kind=resource.kind,
+        namespace=namespace,
+        name=name,
+        preconditions=Preconditions(
+            uid=options.uid,
+            resource_version=options.resource_version,
+            if_match=if_match(request),
+        ),
+        caller=deciding_for(request),
+    )
+    return await _submit(request, services, resource, parameters, intent)
+
+
+async def _submit(
+    request: AnyRequest,
+    services: Services,
+    resource: Resource,
+    parameters: Mapping[str, str],
+    intent: Intent[ObjectAnswer],
+) -> Response[bytes]:
+    """The object as it is, or was, after a write, or as it would be after one."""
     answer = await services.scheduler.submit(
         request.path_params["cluster"],
-        DeleteObject(
-            kind=resource.kind,
-            namespace=namespace,
-            name=name,
-            preconditions=Preconditions(
-                uid=options.uid,
-                resource_version=options.resource_version,
-                if_match=if_match(request),
-            ),
-            caller=deciding_for(request),
-        ),
+        dry_if_asked(request, parameters, intent),
         caller=told_caller(request),
     )
-    return _changed(request, resource, answer)
-
-
-def _changed(
-    request: AnyRequest, resource: Resource, answer: ObjectAnswer, status: int = 200
-) -> Response[bytes]:
-    """The object as it is, or was, after a write."""
+    services.metrics.warned(answer.warnings)
+    status = 201 if answer.created else 200
     body = seen_body(visibility_of(request), resource.kind, answer.body)
+    if is_dry(parameters):
+        return dry_response(body, answer.revision, status=status, warnings=answer.warnings)
     return object_response(
         body,
         answer.resource_version,

@@ -8,6 +8,7 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.bindings import parse_binding, parse_confirmation, parse_eviction
 from service.api.bodies.budget import holding_of
+from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.placement_requests import parse_placement
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response, tag_of, warning_header, with_warnings
@@ -15,7 +16,7 @@ from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, sub
 from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
+from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, Parameter, described
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, POD_EXAMPLE, PODS
 from service.api.security.rights import deciding_for, require_force, require_placing
 from service.api.security.visibility import (
@@ -120,7 +121,7 @@ _BIND = Operation(
     summary="Bind a pending pod to a named node",
     description="All filters have to pass on that node, else it is refused with their reasons. "
     "With `force` they need not, which takes the verb `observe` as well.",
-    parameters=(IDEMPOTENCY_KEY,),
+    parameters=(DRY_RUN, IDEMPOTENCY_KEY),
     request=Body(
         types={JSON: body_types.Binding},
         description="The node.",
@@ -144,26 +145,29 @@ _BIND = Operation(
 async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Bind a pod to a node that passes all filters, or to any node with `force`."""
     media_type(request)
-    query(request)
+    parameters = query(request)
     body = await services.bodies.read(request)
     namespace, name = request.path_params["namespace"], request.path_params["name"]
     intent = parse_binding(body, namespace, name)
     if intent.force:
         require_force(deciding_for(request), namespace)
     visibility = visibility_of(request)
+    asked = dry_if_asked(request, parameters, intent)
+    render = partial(_bound, visibility, dry=is_dry(parameters))
     try:
-        return await submit_once(request, services, intent, body, partial(_bound, visibility))
+        return await submit_once(request, services, asked, body, render)
     except BindingRefused as error:
         raise seen_refusal(visibility, error) from None
 
 
-def _bound(visibility: Visibility, answer: ObjectAnswer) -> Rendered:
+def _bound(visibility: Visibility, answer: ObjectAnswer, *, dry: bool) -> Rendered:
     """The answer of an operation that changed a pod: the pod as the caller may see it."""
     body = seen_body(visibility, PODS.kind, answer.body)
-    body = with_resource_version(body, answer.resource_version)
+    if not dry:
+        body = with_resource_version(body, answer.resource_version)
     return Rendered(
         with_warnings(body, answer.warnings),
-        etag=tag_of(answer.resource_version),
+        etag=None if dry else tag_of(answer.resource_version),
         warning=warning_header(answer.warnings),
     )
 
@@ -251,7 +255,7 @@ _EVICT = Operation(
     summary="Mark a pod as to be stopped",
     description="Sets its `deletionTimestamp` and the condition DisruptionTarget; its orchestrator "
     "stops it and confirms with a DELETE.",
-    parameters=(IDEMPOTENCY_KEY,),
+    parameters=(DRY_RUN, IDEMPOTENCY_KEY),
     request=Body(
         types={JSON: body_types.Eviction},
         description="A policy/v1 Eviction; may be absent.",
@@ -273,15 +277,16 @@ _EVICT = Operation(
 async def evict_pod(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Ask for a pod to be stopped."""
     media_type(request)
-    query(request)
+    parameters = query(request)
     body = await services.bodies.read(request)
     intent = parse_eviction(body, request.path_params["namespace"], request.path_params["name"])
-    render = partial(_evicted, visibility_of(request))
-    return await submit_once(request, services, intent, body, render)
+    asked = dry_if_asked(request, parameters, intent)
+    render = partial(_evicted, visibility_of(request), dry=is_dry(parameters))
+    return await submit_once(request, services, asked, body, render)
 
 
-def _evicted(visibility: Visibility, answer: ObjectAnswer) -> Rendered:
-    return msgspec.structs.replace(_bound(visibility, answer), status=201)
+def _evicted(visibility: Visibility, answer: ObjectAnswer, *, dry: bool) -> Rendered:
+    return msgspec.structs.replace(_bound(visibility, answer, dry=dry), status=201)
 
 
 _EXPLAIN = Operation(

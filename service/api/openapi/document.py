@@ -71,6 +71,7 @@ _INFO = {
 }
 
 _WARNING = "Warning"
+_KEY, _REPLAYED = "Idempotency-Key", "Idempotent-Replayed"
 _HEADERS = {
     "Moorage-Revision": {
         "description": "The cluster's revision that the answer was made from.",
@@ -93,6 +94,11 @@ _HEADERS = {
         "description": 'Fields that are passed over, as Kubernetes tells of them: `299 - "…"`, separated by '
         "commas. `warnings` in the body has all of them.",
         "schema": {"type": "string"},
+    },
+    _REPLAYED: {
+        "description": "The answer is the first one to this `Idempotency-Key`, given again; absent "
+        "where something was done now, and from NDJSON.",
+        "schema": {"type": "string", "enum": ["true"]},
     },
 }
 _OF_CLUSTERS = ("Moorage-Revision", "ETag")
@@ -192,6 +198,8 @@ def _responses(operation: Operation, *, in_cluster: bool) -> Document:
         headers = [*_OF_CLUSTERS] if in_cluster else ["ETag"] if operation.tagged else []
         if operation.warns:
             headers.append(_WARNING)
+        if _KEY in operation.names("header"):
+            headers.append(_REPLAYED)
         responses[str(status)] = {**_content(body), **_references("headers", headers)}
     for status, codes in _by_status(_codes(operation, in_cluster=in_cluster)).items():
         responses[str(status)] = _problem_response(codes, in_cluster=in_cluster)

@@ -8,6 +8,7 @@ import msgspec
 from service.api.openapi import body_types
 from service.api.openapi.access import Access, Cluster, Namespaced
 from service.api.openapi.operations import (
+    DRY_RUN,
     JSON,
     JSON_PATCH,
     MERGE_PATCH,
@@ -267,7 +268,7 @@ def put_operation(resource: Resource) -> Operation:
             "`metadata.resourceVersion`, where given, has to be the stored object's. Name and namespace may be "
             "left to the path.",
         ),
-        parameters=(IF_MATCH, IF_NONE_MATCH),
+        parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),
         request=_one(resource, "The manifest."),
         answers={200: _one(resource, "Replaced."), 201: _one(resource, "Created.")},
         problems=(*_WRITE_PROBLEMS, "PodDiffers") if resource.kind == "Pod" else _WRITE_PROBLEMS,
@@ -293,7 +294,7 @@ def patch_operation(resource: Resource) -> Operation:
             resource,
             "The Content-Type says which kind of patch it is; `application/json` is a merge patch.",
         ),
-        parameters=(IF_MATCH,),
+        parameters=(IF_MATCH, DRY_RUN),
         request=Body(
             types=types,
             description="The patch.",
@@ -324,7 +325,7 @@ def delete_operation(resource: Resource) -> Operation:
         description=_with_facts(
             resource, f"At once, without a grace period. {effects.get(resource.kind, '')}".strip()
         ),
-        parameters=(IF_MATCH,),
+        parameters=(IF_MATCH, DRY_RUN),
         request=Body(
             types={JSON: body_types.DeleteOptions},
             description="Preconditions; may be absent.",
@@ -380,6 +381,7 @@ def delete_many_operation(
                 type=WholeNumber,
                 description="How many objects are deleted at most; `applyObjectsMax` is the most.",
             ),
+            DRY_RUN,
             key,
         ),
         request=Body(

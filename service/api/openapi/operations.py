@@ -40,6 +40,14 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     required: bool = False
 
 
+DRY_RUN = Parameter(
+    name="dryRun",
+    type=bool,
+    description="Whether to answer as usual, refusals included, but change nothing. An object in the answer has no "
+    "`resourceVersion` then, and no ETag.",
+)
+
+
 class Body(msgspec.Struct, frozen=True, kw_only=True):
     """The body of a request or an answer: its type in each media type, and its description."""
 

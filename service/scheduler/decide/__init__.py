@@ -7,6 +7,8 @@ for I/O, and all that a decision needs besides its intent is in the context.
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from service.scheduler.decide.computed_status import read_computed
 from service.scheduler.decide.context import Decision, DecisionContext, at_once
 from service.scheduler.decide.evicting.evicting import evict_violating
@@ -32,6 +34,7 @@ from service.scheduler.protocol.intents import (
     ConfirmBinding,
     DeleteObject,
     DeleteObjects,
+    DryRun,
     EvictPod,
     EvictViolating,
     ExplainPod,
@@ -52,6 +55,16 @@ from service.scheduler.protocol.intents import (
 
 __all__ = ["DECISIONS", "decide", "is_advisory"]
 
+
+def _dry_run(context: DecisionContext, intent: DryRun[Any]) -> Decision[Answer]:
+    """Decide the intent within, and undo what that changed."""
+    mark = context.replica.mark()
+    answer = yield from decide(context, intent.intent)
+    context.replica.undo(mark)
+    context.events.clear()
+    return replace(answer, revision=context.replica.revision)
+
+
 DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any]]] = {
     PutObject: at_once(put_object),
     PatchObject: at_once(patch_object),
@@ -63,6 +76,7 @@ DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any
     PutConfig: at_once(put_config),
     PatchConfig: at_once(patch_config),
     PlacePods: place_pods,
+    DryRun: _dry_run,
     PlacePending: place_pending,
     MakePlan: plan_among_placements,
     BindPod: at_once(bind_pod),
@@ -91,4 +105,4 @@ def is_advisory(intent: Intent[Any]) -> bool:
     """Whether an intent changes nothing, so that it is answered even if the storage is unavailable."""
     if isinstance(intent, PlacePods):
         return intent.dry_run
-    return isinstance(intent, ExplainPod | MakePlan | ReadTopology | ReadViolations)
+    return isinstance(intent, DryRun | ExplainPod | MakePlan | ReadTopology | ReadViolations)

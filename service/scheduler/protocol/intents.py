@@ -55,6 +55,13 @@ class Intent(msgspec.Struct, Generic[A], frozen=True, kw_only=True):
     """Base of all intents; `A` is the type of its answer."""
 
 
+class DryRun(Intent[A], Generic[A], frozen=True, kw_only=True):
+    """Decide another intent as usual, and change nothing."""
+
+    intent: Intent[A]
+    dry_run: ClassVar[bool] = True
+
+
 class Preconditions(msgspec.Struct, frozen=True, kw_only=True):
     """What must be true of the stored object, else the intent is refused."""
 

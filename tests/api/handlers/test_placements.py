@@ -215,6 +215,8 @@ async def test_placements_are_given_once_per_key(over_each_store: Harness) -> No
     again = await over_each_store.client.post(PLACEMENTS, json=body, headers=key)
     assert first.json()["results"][0]["outcome"] == "Placed"
     assert again.content == first.content
+    assert "idempotent-replayed" not in first.headers
+    assert again.headers["idempotent-replayed"] == "true"
 
 
 async def test_binding_checks_all_filters(over_each_store: Harness) -> None:

@@ -1,0 +1,111 @@
+"""A cache of the objects of one kind: listed once, then kept by a watch, and listed anew if it has to be."""
+
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import Generic, TypeVar
+
+from moorage.asynchronous.objects import AsyncObjects
+from moorage.cached import CachedObjects
+from moorage.errors import ExpiredError, UnavailableError
+from moorage.events import Change
+
+T = TypeVar("T")
+
+NOT_REACHED = "RevisionNotReached"
+"""The code of a server whose log ends before what was read, as after a restore from a backup."""
+
+
+class AsyncCache(Generic[T]):
+    """Objects by name, as they are and as they change.
+
+    The cache becomes what it should be while `changes` is read, and only then: there is no task
+    behind it. What is yielded is in the cache by then.
+    """
+
+    def __init__(
+        self,
+        objects: AsyncObjects[T],
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+    ) -> None:
+        self._objects = objects
+        self._namespace = namespace
+        self._label_selector = label_selector
+        self._cached: CachedObjects[T] = CachedObjects()
+        self._untold: deque[Change[T]] = deque()
+        """Changes that `changes` has not yielded yet."""
+
+    def __len__(self) -> int:
+        return len(self._cached)
+
+    def __iter__(self) -> Iterator[T]:
+        """Iterate over the objects that are there now."""
+        return iter(self._cached)
+
+    def get(self, name: str, *, namespace: str | None = None) -> T | None:
+        """Return an object; None if it is not there. Objects of namespaces are in `default` else."""
+        if self._objects.kind.namespaced:
+            return self._cached.get(name, namespace or "default")
+        return self._cached.get(name)
+
+    @property
+    def revision(self) -> int | None:
+        """The revision up to which everything is in the cache; None before the first list."""
+        return self._cached.revision
+
+    async def refresh(self) -> None:
+        """List everything; `changes` yields the differences from what was in the cache.
+
+        Raises:
+            ProblemError: the server refused, or was in trouble for too long.
+            NoAnswerError: there was no answer.
+        """
+        items: list[T] = []
+        revision = None
+        pages = self._objects.pages(namespace=self._namespace, label_selector=self._label_selector)
+        async for page in pages:
+            items += page.items
+            revision = page.revision
+        assert revision is not None, "a list has a page"
+        self._untold += self._cached.replace(items, revision)
+
+    async def changes(self) -> AsyncGenerator[Change[T]]:
+        """Yield what is there as added, and then each change, without end.
+
+        It goes on where the cache is, after lost connections and restarts of the server, and after
+        an iteration that was broken off. If the log no longer reaches back that far, everything is
+        listed anew, and the differences are yielded. So no state that lasts is missed, but one that
+        came and went meanwhile may be.
+
+        Raises:
+            ProblemError: the server refused, or was in trouble for too long.
+            NoAnswerError: the server stayed away for too long.
+        """
+        if self._cached.revision is None:
+            await self.refresh()
+        while True:
+            while self._untold:
+                yield self._untold.popleft()
+            try:
+                async with aclosing(self._followed()) as changes:
+                    async for change in changes:
+                        yield change
+            except (ExpiredError, UnavailableError) as error:
+                if isinstance(error, UnavailableError) and error.code != NOT_REACHED:
+                    raise
+                await self.refresh()
+
+    async def _followed(self) -> AsyncGenerator[Change[T]]:
+        events = self._objects.watch(
+            since=self._cached.revision,
+            namespace=self._namespace,
+            label_selector=self._label_selector,
+        )
+        async with aclosing(events) as stream:
+            async for event in stream:
+                change = self._cached.take(event)
+                self._untold += [] if change is None else [change]
+                while self._untold:
+                    yield self._untold.popleft()

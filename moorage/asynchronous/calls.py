@@ -1,0 +1,59 @@
+"""What all groups of calls share: the connection, the cluster, and requests as they are."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from moorage.asynchronous.connection import AsyncConnection
+from moorage.requests import Params, Request, path_of
+
+Method = Literal["GET", "PUT", "POST", "PATCH", "DELETE"]
+
+
+class AsyncCalls:
+    """Sends requests about one cluster.
+
+    Raises (from every call):
+        ProblemError: the server refused, or was in trouble for too long.
+        NoAnswerError: there was no answer.
+    """
+
+    def __init__(self, connection: AsyncConnection, cluster: str) -> None:
+        self._connection = connection
+        self.cluster = cluster
+
+    def path(self, *parts: str) -> str:
+        """Make a path in this cluster: `path("pods")` is `/v1/clusters/default/pods`."""
+        return path_of(self.cluster, *parts)
+
+    async def request(
+        self,
+        method: Method,
+        path: str,
+        *,
+        params: Params | None = None,
+        body: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Ask for what no other method is for, and return the decoded answer.
+
+        GET and what has an `Idempotency-Key` in its headers is repeated if need be.
+        """
+        given = dict(headers or {})
+        if body is not None:
+            given.setdefault("Content-Type", "application/json")
+        return await self._asked(
+            Request(
+                method=method,
+                path=path,
+                params={key: str(value) for key, value in (params or {}).items()},
+                headers=given,
+                content=None if body is None else msgspec.json.encode(body),
+                repeatable=method == "GET" or "Idempotency-Key" in given,
+            )
+        )
+
+    async def _asked(self, request: Request) -> Any:
+        answer = await self._connection.send(request)
+        return msgspec.json.decode(answer.content) if answer.content else None

@@ -1,0 +1,14 @@
+"""Cuts long work into batches."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in order, at most `size` at a time, taking no more of them than needed."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch

@@ -1,0 +1,151 @@
+"""What may go wrong with a request, as exceptions.
+
+MoorageError
+├── ProblemError              the server answered with a problem document (RFC 9457)
+│   ├── InvalidRequestError   400, 413, 414, 415, 422, 431: `errors` names each wrong field
+│   ├── UnauthenticatedError  401
+│   ├── ForbiddenError        403: rights, admission, quotas
+│   ├── NotFoundError         404
+│   ├── ConflictError         409: the stored state is not what was assumed
+│   ├── PreconditionError     412: `If-Match` does not hold
+│   ├── ExpiredError          410: the log does not reach back to that revision
+│   └── UnavailableError      429 and 5xx, after all repetitions
+└── NoAnswerError             there was no answer
+    ├── UnreachableError      no connection was made, so nothing was asked
+    ├── TimedOutError         whether the server did what was asked is unknown
+    └── ConnectionLostError   the same
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+SERVER_FAULT = 500
+DETAIL_CHARACTERS_MAX = 500
+"""So much is told of an answer that is no problem document, such as that of a proxy."""
+
+
+class MoorageError(Exception):
+    """The base of all errors that the client raises."""
+
+
+class ProblemError(MoorageError):
+    """The server's answer is a problem document, which is in `document`."""
+
+    def __init__(
+        self, document: Mapping[str, Any], *, retry_after_seconds: float | None = None
+    ) -> None:
+        self.document = document
+        self.status: int = document["status"]
+        self.code: str = document.get("code") or ""
+        """A stable name of what went wrong, in CamelCase; empty if the answer is not Moorage's."""
+        self.title: str = document.get("title") or ""
+        self.detail: str = document.get("detail") or ""
+        self.errors: Sequence[Mapping[str, Any]] = document.get("errors") or ()
+        """Each wrong field, with its `field` (a path), `message`, and perhaps its `value`."""
+        self.retry_after_seconds = retry_after_seconds
+        """How long the server wants to be left alone; None if it does not say."""
+        super().__init__(_sentence(self))
+
+
+class InvalidRequestError(ProblemError):
+    """The request is wrong, and would be if it were repeated."""
+
+
+class UnauthenticatedError(ProblemError):
+    """The server wants a token, or another one."""
+
+
+class ForbiddenError(ProblemError):
+    """Rights, an admission rule or a quota are against it."""
+
+
+class NotFoundError(ProblemError):
+    """There is no such object, cluster or path."""
+
+
+class ConflictError(ProblemError):
+    """The stored state is not what the request assumes: read it again."""
+
+
+class PreconditionError(ProblemError):
+    """The object has changed since it was read, or is there already."""
+
+
+class ExpiredError(ProblemError):
+    """The log does not reach back to that revision: list again."""
+
+
+class UnavailableError(ProblemError):
+    """The server is overloaded, restarting or in trouble; whether it did something may be unknown."""
+
+
+class NoAnswerError(MoorageError):
+    """There was no answer."""
+
+
+class UnreachableError(NoAnswerError):
+    """No connection could be made, so nothing was asked."""
+
+
+class TimedOutError(NoAnswerError):
+    """The answer did not come in time; whether the server did what was asked is unknown."""
+
+
+class ConnectionLostError(NoAnswerError):
+    """The connection broke; whether the server did what was asked is unknown."""
+
+
+_CLASSES: Mapping[int, type[ProblemError]] = {
+    400: InvalidRequestError,
+    401: UnauthenticatedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    410: ExpiredError,
+    412: PreconditionError,
+    413: InvalidRequestError,
+    414: InvalidRequestError,
+    415: InvalidRequestError,
+    422: InvalidRequestError,
+    429: UnavailableError,
+    431: InvalidRequestError,
+}
+
+
+def error_of_document(
+    document: Mapping[str, Any], retry_after_seconds: float | None = None
+) -> ProblemError:
+    """Make the exception for a problem document; its class follows from `status`."""
+    status = document["status"]
+    fallback = UnavailableError if status >= SERVER_FAULT else ProblemError
+    return _CLASSES.get(status, fallback)(document, retry_after_seconds=retry_after_seconds)
+
+
+def error_of_answer(
+    status: int, phrase: str, content: bytes, retry_after: str | None
+) -> ProblemError:
+    """Make the exception for an answer other than 2xx, be it a problem document or something else."""
+    fallback = {"title": phrase, "status": status}
+    try:
+        document = {**fallback, **msgspec.json.decode(content, type=dict[str, Any])}
+    except msgspec.DecodeError:
+        text = content.decode(errors="replace")
+        document = {**fallback, "detail": text[:DETAIL_CHARACTERS_MAX]}
+    return error_of_document(document, _seconds(retry_after))
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """Read a `Retry-After` in seconds; dates, which Moorage does not send, tell nothing."""
+    try:
+        return None if retry_after is None else max(float(retry_after), 0.0)
+    except ValueError:
+        return None
+
+
+def _sentence(error: ProblemError) -> str:
+    told = error.detail or error.title or f"The server answered {error.status}."
+    fields = (f"{each.get('field')}: {each.get('message')}" for each in error.errors)
+    untold = "; ".join(each for each in fields if each not in told)
+    return f"{told} ({untold})" if untold else told

@@ -1,0 +1,1 @@
+"""The synchronous client, which `make client` makes from the asynchronous one."""

@@ -1,0 +1,179 @@
+"""Objects of one kind: read, written, listed and watched."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
+
+import msgspec
+
+from moorage.events import Event
+from moorage.kinds import Kind, path_parts
+from moorage.options import PATCH_TYPES, Filters, PatchType, camel_cased
+from moorage.pages import Page
+from moorage.requests import (
+    Manifest,
+    Request,
+    deleting,
+    deleting_once,
+    dry,
+    patching,
+    path_of,
+    putting,
+    reading,
+)
+from moorage.synchronous.connection import Connection
+from moorage.synchronous.watching import watched
+
+if TYPE_CHECKING:
+    from moorage.types import Deletions
+
+T = TypeVar("T")
+
+PAGE_SIZE = 500
+
+
+class Objects(Generic[T]):
+    """All objects of one kind in one cluster.
+
+    Raises (from every call):
+        ProblemError: the server refused, or was in trouble for too long.
+        NoAnswerError: there was no answer.
+    """
+
+    def __init__(self, connection: Connection, cluster: str, kind: Kind) -> None:
+        self.kind = kind
+        self._connection = connection
+        self._cluster = cluster
+
+    def get(self, name: str, *, namespace: str | None = None) -> T:
+        """Return one object, as of the present revision."""
+        return cast("T", self._asked(reading(self._path(namespace, name))))
+
+    def put(
+        self,
+        manifest: Manifest,
+        *,
+        if_match: str | None = None,
+        create_only: bool = False,
+        dry_run: bool = False,
+    ) -> T:
+        """Create or replace the object that the manifest names, and return it as it is stored.
+
+        Args:
+            manifest: The object. A `resourceVersion` in it has to be the stored object's, so what
+                was read, changed and put back overwrites nobody else's change (ConflictError).
+            if_match: The entity tag that the object has to have (PreconditionError).
+            create_only: Whether an object that is there already stays (PreconditionError).
+            dry_run: Whether to answer as usual, but change nothing.
+        """
+        metadata = manifest["metadata"]
+        path = self._path(metadata.get("namespace"), metadata["name"])
+        headers = {"If-Match": if_match, "If-None-Match": "*" if create_only else None}
+        return cast("T", self._asked(putting(path, manifest, headers, dry(dry_run=dry_run))))
+
+    def patch(
+        self,
+        name: str,
+        patch: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        *,
+        namespace: str | None = None,
+        patch_type: PatchType = "merge",
+        if_match: str | None = None,
+        dry_run: bool = False,
+    ) -> T:
+        """Change some fields of an object, and return it; a list of steps is for the type `json`."""
+        path = self._path(namespace, name)
+        params, headers = dry(dry_run=dry_run), {"If-Match": if_match}
+        request = patching(path, patch, PATCH_TYPES[patch_type], headers, params)
+        return cast("T", self._asked(request))
+
+    def delete(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        if_match: str | None = None,
+        dry_run: bool = False,
+    ) -> T:
+        """Delete one object, and return it as it last was."""
+        params, headers = dry(dry_run=dry_run), {"If-Match": if_match}
+        return cast("T", self._asked(deleting(self._path(namespace, name), params, headers)))
+
+    def delete_matching(
+        self,
+        *,
+        namespace: str | None = None,
+        everything: bool = False,
+        limit: int | None = None,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+        **filters: Unpack[Filters],
+    ) -> Deletions:
+        """Delete what passes the filters, in commits of at most 1,000 objects.
+
+        Args:
+            namespace: Where; everywhere if there is none.
+            everything: Has to be true where there is no filter.
+            limit: At most so many. What is left is told in `remaining`: ask again.
+            dry_run: Whether to tell what would be deleted, but delete nothing.
+            idempotency_key: With the key of an earlier call its answer is given again.
+            filters: What is deleted.
+        """
+        chosen = {**camel_cased(filters), "all": everything or None, "limit": limit}
+        chosen |= dry(dry_run=dry_run)
+        request = deleting_once(self._path(namespace), chosen, idempotency_key)
+        return cast("Deletions", self._asked(request))
+
+    def list(
+        self,
+        *,
+        namespace: str | None = None,
+        page_size: int = PAGE_SIZE,
+        **filters: Unpack[Filters],
+    ) -> Generator[T]:
+        """Yield objects by namespace and name, page after page as they are needed."""
+        pages = self.pages(namespace=namespace, page_size=page_size, **filters)
+        for page in pages:
+            for item in page.items:
+                yield item
+
+    def pages(
+        self,
+        *,
+        namespace: str | None = None,
+        page_size: int = PAGE_SIZE,
+        **filters: Unpack[Filters],
+    ) -> Generator[Page[T]]:
+        """Yield the pages of a list. Who watches from the revision of the first misses nothing."""
+        chosen = {**camel_cased(filters), "limit": page_size}
+        token: str | None = None
+        while True:
+            answer = self._asked(reading(self._path(namespace), {**chosen, "continue": token}))
+            metadata = answer["metadata"]
+            yield Page(items=answer["items"], revision=int(metadata["resourceVersion"]))
+            token = metadata.get("continue")
+            if not token:
+                return
+
+    def watch(
+        self,
+        *,
+        since: int | None = None,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+    ) -> Generator[Event[T]]:
+        """Yield changes as they are committed, without end; see the client's `watch`."""
+        params = {
+            "kind": self.kind.name,
+            "namespace": namespace,
+            "labelSelector": label_selector,
+        }
+        return watched(self._connection, path_of(self._cluster, "watch"), params, since)
+
+    def _path(self, namespace: str | None, name: str | None = None) -> str:
+        return path_of(self._cluster, *path_parts(self.kind, namespace, name))
+
+    def _asked(self, request: Request) -> Any:
+        answer = self._connection.send(request)
+        return msgspec.json.decode(answer.content)

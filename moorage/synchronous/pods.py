@@ -1,0 +1,155 @@
+"""Where pods run: placements, bindings, evictions, reports, and questions about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+from moorage.batches import batched
+from moorage.kinds import KINDS, NAMESPACE_DEFAULT, path_parts
+from moorage.options import PlacementOptions, camel_cased
+from moorage.requests import Manifest, asking, dry, posting_once, putting, reading
+from moorage.synchronous.calls import Calls
+
+if TYPE_CHECKING:
+    from moorage import types
+
+
+NODES_PER_REPORT = 1_000
+"""The server takes at most so many in one request."""
+
+
+class PodCalls(Calls):
+    """Calls about pods and their nodes. All that write take effect once, however often they are sent.
+
+    With an `idempotency_key` that was used before, the first answer is given again. So an
+    orchestrator that stores the key before it asks learns after a crash what became of the call.
+    """
+
+    def place(
+        self,
+        pods: Iterable[Manifest],
+        *,
+        idempotency_key: str | None = None,
+        **options: Unpack[PlacementOptions],
+    ) -> types.PlacementAnswer:
+        """Find a node for each of these pods; they are created if they are new."""
+        return self._placed({"pods": list(pods)}, options, idempotency_key)
+
+    def place_stored(
+        self,
+        names: Iterable[tuple[str, str]],
+        *,
+        idempotency_key: str | None = None,
+        **options: Unpack[PlacementOptions],
+    ) -> types.PlacementAnswer:
+        """Find a node for each of these pending pods: namespace and name."""
+        references = [{"namespace": namespace, "name": name} for namespace, name in names]
+        return self._placed({"podRefs": references}, options, idempotency_key)
+
+    def place_copies(
+        self,
+        template: Manifest,
+        replicas: int,
+        *,
+        idempotency_key: str | None = None,
+        **options: Unpack[PlacementOptions],
+    ) -> types.PlacementAnswer:
+        """Find a node for each copy of a pod template; they are named `<name>-0`, `<name>-1`, …."""
+        asked = {"template": template, "replicas": replicas}
+        return self._placed(asked, options, idempotency_key)
+
+    def _placed(
+        self, asked: Mapping[str, Any], options: PlacementOptions, key: str | None
+    ) -> types.PlacementAnswer:
+        path, body = self.path("placements"), {**asked, **camel_cased(options)}
+        is_dry = options.get("dry_run", False)
+        request = asking(path, body) if is_dry else posting_once(path, body, key=key)
+        return cast("types.PlacementAnswer", self._asked(request))
+
+    def bind(
+        self,
+        name: str,
+        node: str,
+        *,
+        namespace: str = NAMESPACE_DEFAULT,
+        force: bool = False,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+    ) -> types.Pod:
+        """Bind a pod to a node of the caller's choice, if all filters pass there or `force` is true."""
+        body = {"target": {"name": node}, "force": force}
+        path, params = self._pod(namespace, name, "binding"), dry(dry_run=dry_run)
+        request = posting_once(path, body, params, idempotency_key)
+        return cast("types.Pod", self._asked(request))
+
+    def confirm_binding(self, pod: Manifest, node: str) -> types.BindingConfirmed:
+        """Ask whether a pod, as it was read, may start on its node now (ConflictError: it may not)."""
+        metadata = pod["metadata"]
+        body = {
+            "uid": metadata["uid"],
+            "revision": int(metadata["resourceVersion"]),
+            "nodeName": node,
+        }
+        path = self._pod(metadata["namespace"], metadata["name"], "binding:confirm")
+        return cast("types.BindingConfirmed", self._asked(asking(path, body)))
+
+    def evict(
+        self,
+        name: str,
+        *,
+        namespace: str = NAMESPACE_DEFAULT,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+    ) -> types.Pod:
+        """Mark a pod as to be stopped, unless a disruption budget is against it; return it."""
+        path, params = self._pod(namespace, name, "eviction"), dry(dry_run=dry_run)
+        request = posting_once(path, {}, params, idempotency_key)
+        return cast("types.Pod", self._asked(request))
+
+    def explain(
+        self, name: str, *, namespace: str = NAMESPACE_DEFAULT, node: str | None = None
+    ) -> types.Explanation:
+        """Tell why a pod is where it is, or why it waits; with a node, what is against it there."""
+        request = reading(self._pod(namespace, name, "explanation"), {"node": node})
+        return cast("types.Explanation", self._asked(request))
+
+    def violations(self) -> types.ViolationsAnswer:
+        """List the placed pods that break a required rule now."""
+        return cast("types.ViolationsAnswer", self._asked(reading(self.path("violations"))))
+
+    def topology(self, key: str) -> types.TopologyAnswer:
+        """Tell the domains of a node label, with their nodes, pods and free resources."""
+        request = reading(self.path("topology"), {"key": key})
+        return cast("types.TopologyAnswer", self._asked(request))
+
+    def plan(self, request: Mapping[str, Any]) -> types.Plan:
+        """Make a plan for changes to the cluster, of which none is made (`types.PlanRequest`)."""
+        return cast("types.Plan", self._asked(asking(self.path("plans"), request)))
+
+    def report_statuses(
+        self, reports: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
+    ) -> types.LinesAnswer:
+        """Report the status of many pods in one commit (`types.StatusReport`).
+
+        Each report has its own result; one that is refused does not keep the others.
+        """
+        body = {"items": reports}
+        request = posting_once(self.path("pods", "statuses"), body, key=idempotency_key)
+        return cast("types.LinesAnswer", self._asked(request))
+
+    def report_nodes(self, names: Iterable[str]) -> types.NodeReportResult:
+        """Report that these nodes are there, which the server misses when it stops."""
+        renewed, unknown = 0, list[str]()
+        for batch in batched(list(names), NODES_PER_REPORT):  # As they are now, not later.
+            answer = self._asked(putting(self.path("node-leases"), {"nodes": batch}))
+            renewed += answer["renewed"]
+            unknown += answer["unknown"]
+        return {"renewed": renewed, "unknown": unknown}
+
+    def node_lease(self, name: str) -> types.Lease:
+        """Tell when a node reported last."""
+        return cast("types.Lease", self._asked(reading(self.path("nodes", name, "lease"))))
+
+    def _pod(self, namespace: str, name: str, part: str) -> str:
+        return self.path(*path_parts(KINDS["Pod"], namespace, name), part)
