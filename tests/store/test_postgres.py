@@ -262,11 +262,17 @@ async def test_p1_arrays_of_unequal_length_are_refused(
 ):
     head = await postgres.head(cluster_id)
     columns = [["Create"], [True], ["Put"], ["Pod"], ["default"], ["a"], ["uid"], [None], [None]]
-    call = f"SELECT * FROM commit_v1({', '.join(f'${n}' for n in range(1, 23))})"
+    call = f"SELECT * FROM commit_v4({', '.join(f'${n}' for n in range(1, 24))})"
     start = (cluster_id, head.revision, head.tip, new_id(), 1, "Test", None)
-    for bodies, keys in (([], []), ([b"{}", b"{}"], []), (None, []), ([b"{}"], ["k"])):
+    unequal = (
+        ([], [], [b""]),
+        ([b"{}"] * 2, [], [b""]),
+        (None, [], [b""]),
+        ([b"{}"], ["k"], [b""]),
+    )
+    for bodies, keys, fields in (*unequal, ([b"{}"], [], [])):
         with pytest.raises(asyncpg.PostgresError) as caught:
-            await operator.fetchrow(call, *start, *columns, bodies, [], keys, [], [], [])
+            await operator.fetchrow(call, *start, *columns, bodies, [], keys, [], [], [], fields)
         assert caught.value.sqlstate == "MR001"
     assert await postgres.head(cluster_id) == head
 
