@@ -290,13 +290,28 @@ class Scheduler:
         Nobody's decision waits for this. None: the cluster is not in memory at such a head yet, or
         another worker has it; then the tables have to be read.
         """
+        loop = await self._own_loop(cluster, cluster_id)
+        return loop and await loop.committed(head, kind, wanted, namespace)
+
+    async def snapshot(
+        self, cluster: str, cluster_id: int, head: Head
+    ) -> tuple[Head, dict[str, Sequence[Stored]]] | None:
+        """Return all objects of a cluster by kind, all at one head that is `head` or later.
+
+        None: as for `committed`. Objects are shared with the replica, so this takes little memory.
+        """
+        loop = await self._own_loop(cluster, cluster_id)
+        return loop and await loop.snapshot(head)
+
+    async def _own_loop(self, cluster: str, cluster_id: int) -> ClusterLoop | None:
+        """Return the loop of a cluster; None if another worker has it, or the name another cluster now."""
         if self._cluster_owners.is_elsewhere(cluster_id):
             return None
         loop = await self.loop_of(cluster)
         if loop.cluster_id != cluster_id:
             return None
         loop.last_used = self._clock.monotonic()
-        return await loop.committed(head, kind, wanted, namespace)
+        return loop
 
     async def plan(self, cluster: str, intent: MakePlan) -> Planned:
         """Plan what to do after changes to a cluster, of which nothing is made.

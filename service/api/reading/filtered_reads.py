@@ -55,25 +55,10 @@ class FilteredReads:
             return
         head, candidates = found
         async with self._turns:
-            runs = await self._sorted(candidates, wanted)
+            runs = await sorted_runs(candidates, lambda stored: self._is_wanted(stored, wanted))
         del candidates, found
-        async for page in _pages(head, runs, wanted.rows):
+        async for page in pages_of(head, runs, wanted.rows):
             yield page
-
-    async def _sorted(self, candidates: Sequence[Stored], wanted: Wanted) -> list[list[Stored]]:
-        """The objects that pass and follow the key, in lists each of which is sorted."""
-        runs, run, clock = list[list[Stored]](), list[Stored](), asyncio.get_running_loop().time
-        end = clock() + SLICE_SECONDS
-        for index, stored in enumerate(candidates):
-            if self._is_wanted(stored, wanted):
-                run.append(stored)
-            if len(run) == _SORTED_AT_ONCE:
-                runs.append(sorted(run, key=_key))
-                run = []
-            if index % _LOOKS_BETWEEN == 0 and clock() >= end:
-                await asyncio.sleep(0)
-                end = clock() + SLICE_SECONDS
-        return [*runs, sorted(run, key=_key)]
 
     def _is_wanted(self, stored: Stored, wanted: Wanted) -> bool:
         if wanted.namespace not in (None, stored.manifest.namespace):
@@ -83,7 +68,25 @@ class FilteredReads:
         return self._filter.passes(stored.manifest)
 
 
-async def _pages(head: Head, runs: list[list[Stored]], rows: int) -> AsyncIterator[ObjectPage]:
+async def sorted_runs(
+    candidates: Sequence[Stored], is_wanted: Callable[[Stored], bool]
+) -> list[list[Stored]]:
+    """Return the objects that are wanted, in lists each of which is sorted; others have turns meanwhile."""
+    runs, run, clock = list[list[Stored]](), list[Stored](), asyncio.get_running_loop().time
+    end = clock() + SLICE_SECONDS
+    for index, stored in enumerate(candidates):
+        if is_wanted(stored):
+            run.append(stored)
+        if len(run) == _SORTED_AT_ONCE:
+            runs.append(sorted(run, key=_key))
+            run = []
+        if index % _LOOKS_BETWEEN == 0 and clock() >= end:
+            await asyncio.sleep(0)
+            end = clock() + SLICE_SECONDS
+    return [*runs, sorted(run, key=_key)]
+
+
+async def pages_of(head: Head, runs: list[list[Stored]], rows: int) -> AsyncIterator[ObjectPage]:
     """Write the objects, some at a time; there is at least one page."""
     batch, size, most = list[ObjectRow](), 0, min(rows, _ROWS_AT_ONCE)
     for stored in merge(*runs, key=_key):
