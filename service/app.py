@@ -23,7 +23,6 @@ from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import compiled
-from service.api.asgi.compressed_answers import CompressAnswers
 from service.api.asgi.edge import Edge
 from service.api.asgi.fast_path import Direct
 from service.api.bodies.budget import Budget, CountBytes
@@ -143,7 +142,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     )
     require_declarations(app.routes)
     return Edge(
-        CompressAnswers(CountBytes(app, budget), settings.compressed_bytes_min),
+        CountBytes(app, budget),
         settings,
         entrance=entrance,
         head_of=services.reads.head_or_none,

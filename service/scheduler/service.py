@@ -291,7 +291,7 @@ class Scheduler:
         another worker has it; then the tables have to be read.
         """
         loop = await self._own_loop(cluster, cluster_id)
-        return loop and await loop.committed(head, kind, wanted, namespace)
+        return None if loop is None else await loop.committed(head, kind, wanted, namespace)
 
     async def snapshot(
         self, cluster: str, cluster_id: int, head: Head
@@ -301,7 +301,7 @@ class Scheduler:
         None: as for `committed`. Objects are shared with the replica, so this takes little memory.
         """
         loop = await self._own_loop(cluster, cluster_id)
-        return loop and await loop.snapshot(head)
+        return None if loop is None else await loop.snapshot(head)
 
     async def _own_loop(self, cluster: str, cluster_id: int) -> ClusterLoop | None:
         """Return the loop of a cluster; None if another worker has it, or the name another cluster now."""

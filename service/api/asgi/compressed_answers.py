@@ -5,9 +5,10 @@ and thousands of streams would each hold the memory of a packer.
 """
 
 import asyncio
+from collections.abc import Iterable
 
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from litestar.types import ASGIApp, HTTPResponseStartEvent, Message, Receive, Scope, Send
 
 from service.api.asgi.event_stream import EVENT_STREAM
 from service.api.bodies.compression import PACKERS, Packer, wanted_coding
@@ -20,7 +21,9 @@ _VARY = (b"vary", b"accept-encoding")
 _TEXTS = (b"application/json", b"application/problem+json", b"application/x-ndjson", b"text/")
 _TEXTS_NAMED = (b"application/openmetrics-text", b"image/svg+xml")
 
-_Headers = list[tuple[bytes, bytes]]
+_BODILESS = frozenset({204, 304})
+
+_Header = tuple[bytes, bytes]
 
 
 class CompressAnswers:
@@ -50,23 +53,23 @@ class _Packed:
         self._send = send
         self._coding = coding
         self._bytes_min = bytes_min
-        self._start: Message | None = None
+        self._start: HTTPResponseStartEvent | None = None
         self._packer: Packer | None = None
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and self._is_packed(message["headers"]):
+        if message["type"] == "http.response.start" and self._is_packed(message):
             self._start = message
         elif message["type"] == "http.response.body" and (self._start or self._packer):
-            await self._send_packed(message.get("body", b""), more=message.get("more_body", False))
+            await self._send_packed(message["body"], more=message.get("more_body", False))
         else:
             await self._send(message)
 
-    def _is_packed(self, headers: object) -> bool:
-        assert isinstance(headers, list)
-        given = {name.lower(): value for name, value in headers}
+    def _is_packed(self, start: HTTPResponseStartEvent) -> bool:
+        given = {name.lower(): value for name, value in start["headers"]}
         length = given.get(b"content-length")
         return (
-            (length is None or int(length) >= self._bytes_min)
+            start["status"] not in _BODILESS
+            and (length is None or int(length) >= self._bytes_min)
             and b"content-encoding" not in given
             # A strong tag names these very bytes; clients send it back to change the object.
             and given.get(b"etag", b"W/").startswith(b"W/")
@@ -76,14 +79,17 @@ class _Packed:
     async def _send_packed(self, body: bytes, *, more: bool) -> None:
         if self._packer is None:
             self._packer = PACKERS[self._coding]()
-        packed = b""
-        if body or not more:
-            packed = await _pack(self._packer, body, last=not more)
+        packed = await _pack(self._packer, body, last=not more) if body or not more else b""
         if self._start is not None:
-            start, self._start = self._start, None
             length = None if more else len(packed)
-            headers = _coded(list(start["headers"]), self._coding, length)  # type: ignore[typeddict-item]
-            await self._send({**start, "headers": headers})  # type: ignore[typeddict-item]
+            headers = _coded(self._start["headers"], self._coding, length)
+            start: HTTPResponseStartEvent = {
+                "type": "http.response.start",
+                "status": self._start["status"],
+                "headers": headers,
+            }
+            self._start = None
+            await self._send(start)
         await self._send({"type": "http.response.body", "body": packed, "more_body": more})
 
 
@@ -98,7 +104,7 @@ def _is_text(content_type: bytes) -> bool:
     return content_type.startswith((*_TEXTS, *_TEXTS_NAMED)) and not is_stream
 
 
-def _coded(headers: _Headers, coding: str, length: int | None) -> _Headers:
+def _coded(headers: Iterable[_Header], coding: str, length: int | None) -> list[_Header]:
     kept = [(name, value) for name, value in headers if name.lower() != b"content-length"]
     own = [(b"content-encoding", coding.encode()), _VARY]
     if length is not None:

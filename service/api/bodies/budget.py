@@ -257,7 +257,8 @@ class ArrivingBody:
                     f"The body is longer than {self._bytes_max} bytes when unpacked."
                 )
             self._holding.take(len(unpacked))
-            yield unpacked
+            if unpacked:
+                yield unpacked
             await asyncio.sleep(0)
         self._holding.give_back(len(piece))
         if self._is_complete:

@@ -41,21 +41,23 @@ class _ZstdPacker:
         from backports.zstd import ZstdCompressor  # noqa: PLC0415 - see the module
 
         self._stream = ZstdCompressor(level=_ZSTD_LEVEL)
-        self._ends = (ZstdCompressor.FLUSH_BLOCK, ZstdCompressor.FLUSH_FRAME)
 
     def pack(self, piece: bytes, *, last: bool) -> bytes:
-        return self._stream.compress(piece, self._ends[last])
+        end = self._stream.FLUSH_FRAME if last else self._stream.FLUSH_BLOCK
+        return self._stream.compress(piece, end)
 
 
 PACKERS: Mapping[str, Callable[[], Packer]] = {"zstd": _ZstdPacker, "gzip": _GzipPacker}
 """The codings of answers; the first is taken if a client likes several equally."""
 
 
-@lru_cache(maxsize=256)
 def wanted_coding(accept_encoding: bytes) -> str | None:
     """Return the coding that a client likes best (RFC 9110, 12.5.3); None: it is none of those here."""
-    if len(accept_encoding) > _LONGEST_HEADER:
-        return None
+    return _best(accept_encoding) if len(accept_encoding) <= _LONGEST_HEADER else None
+
+
+@lru_cache(maxsize=256)
+def _best(accept_encoding: bytes) -> str | None:
     given = dict(map(_weighed, accept_encoding.decode("latin-1").lower().split(",")))
     others = given.get("*", 0.0)
     best = max(PACKERS, key=lambda name: given.get(name, others))
@@ -122,7 +124,7 @@ class _ZstdStream:
             ZstdError,
         )
 
-        bounds = {DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG_MAX}
+        bounds: dict[int, int] = {DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG_MAX}
         self.error: type[Exception] = ZstdError
         self._stream = ZstdDecompressor(options=bounds)
 
@@ -151,31 +153,32 @@ class Unpacker:
     def __init__(self, coding: str) -> None:
         self._coding = coding
         self._new = _STREAMS[coding]
-        self._stream = self._new()
-        self._is_open = False
-        """Whether a member or frame has begun and not ended."""
+        self._stream: _Stream | None = None
+        """The member or frame that has begun and not ended; None between two."""
 
     def slices(self, packed: bytes) -> Iterator[bytes]:
         """Yield what the next piece of the body unpacks to; members and frames may follow one another.
 
+        A slice may be empty: others should have a turn after each, since there may be thousands of
+        members without content.
+
         Raises:
             MalformedRequest: the body is not of this coding.
         """
-        while packed or (self._is_open and self._stream.has_more):
-            self._is_open = True
+        while packed or (self._stream is not None and self._stream.has_more):
+            stream = self._stream = self._stream or self._new()
             try:
-                unpacked = self._stream.unpack(packed)
-            except self._stream.error as error:
+                unpacked = stream.unpack(packed)
+            except stream.error as error:
                 raise MalformedRequest(f"The body is not {self._coding}: {error}."[:200]) from None
             packed = b""
-            if unpacked:
-                yield unpacked
-            if (rest := self._stream.rest) is not None:
-                packed, self._stream, self._is_open = rest, self._new(), False
+            if (rest := stream.rest) is not None:
+                packed, self._stream = rest, None
+            yield unpacked
 
     def end(self) -> None:
         """Note that the body is complete; raises MalformedRequest if it ends too early."""
-        if self._is_open:
+        if self._stream is not None:
             raise MalformedRequest(f"The body ends in the middle of its {self._coding} data.")
 
 

@@ -198,6 +198,17 @@ def test_every_cut_and_every_size_unpacks_to_what_was_packed(coding: str):
 
 
 @pytest.mark.parametrize("coding", CODINGS)
+def test_members_without_content_are_told_one_by_one(coding: str):
+    """So that others have a turn in between, however many there are."""
+    packed = PACK[coding](b"") * 50 + PACK[coding](b"x")
+    unpacker = Unpacker(coding)
+    slices = list(unpacker.slices(packed))
+    unpacker.end()
+    assert b"".join(slices) == b"x"
+    assert len(slices) >= 51
+
+
+@pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("break_it", ["cut", "no such data", "trailing"])
 async def test_a_broken_body_is_malformed(harness: Harness, coding: str, break_it: str):
     packed = PACK[coding](msgspec.json.encode(node("n1")))
