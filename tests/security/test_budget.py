@@ -426,7 +426,7 @@ def narrow(monkeypatch) -> None:
 
     async def nothing(*_: object) -> None: ...
 
-    monkeypatch.setattr("service.scheduler.service.Scheduler.snapshot", nothing)
+    monkeypatch.setattr("service.scheduler.service.Scheduler.loop_here", nothing)
     monkeypatch.setattr("service.api.handlers.overview.ROWS_PER_PIECE", 1)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-from service.api.reading.filtered_reads import pages_of, sorted_runs
+from service.api.reading.filtered_reads import batches_of, sorted_runs
 from service.api.reading.reads import BATCH_ROWS, ClusterReads
 from service.model.log import Head, ObjectKey, ObjectRow
 from service.scheduler.replica.replica import Stored
@@ -31,17 +31,18 @@ class Exports:
         None: this process has not got the cluster in memory, so it has to be read from the tables.
         """
         cluster_id, head = await self._reads.position(cluster)
-        found = await self._scheduler.snapshot(cluster, cluster_id, head)
-        return found and (found[0], self._batches(*found, wants))
+        loop = await self._scheduler.loop_here(cluster, cluster_id)
+        found = None if loop is None else await loop.snapshot(head)
+        return None if found is None else (found[0], self._batches(found[1], wants))
 
     async def _batches(
-        self, head: Head, objects: Mapping[str, Sequence[Stored]], wants: Wants
+        self, objects: Mapping[str, Sequence[Stored]], wants: Wants
     ) -> AsyncIterator[list[ObjectRow]]:
         for kind in sorted(objects):
             async with self._turns:
                 runs = await sorted_runs(objects[kind], lambda each: wants(_key(each)))
-            async for page in pages_of(head, runs, BATCH_ROWS):
-                yield page.rows
+            async for rows in batches_of(runs, BATCH_ROWS):
+                yield rows
 
 
 def _key(stored: Stored) -> ObjectKey:
