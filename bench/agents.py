@@ -82,6 +82,10 @@ class Agent(asyncio.Protocol):
         transport.write(b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % path)
 
     @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        print(f"a watch ended: {self._rest!r} {exc}", file=sys.stderr)
+
+    @override
     def data_received(self, data: bytes) -> None:
         now = time()
         *events, self._rest = (self._rest + data).split(b"\n\n")
@@ -120,9 +124,9 @@ async def _watch(host: str, port: int, agents: int) -> Arrivals:
     print("open", flush=True)
     before = _cpu_seconds()
     changes = int(await loop.run_in_executor(None, sys.stdin.readline))
-    async with asyncio.timeout(WAIT_SECONDS):
-        while len(arrivals.times) < changes:
-            news.clear()
+    while len(arrivals.times) < changes:
+        news.clear()
+        async with asyncio.timeout(WAIT_SECONDS):
             await news.wait()
     arrivals.cpu_seconds = _cpu_seconds() - before
     for transport in transports:

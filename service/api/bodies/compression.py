@@ -43,8 +43,9 @@ class _ZstdPacker:
         self._stream = ZstdCompressor(level=_ZSTD_LEVEL)
 
     def pack(self, piece: bytes, *, last: bool) -> bytes:
-        end = self._stream.FLUSH_FRAME if last else self._stream.FLUSH_BLOCK
-        return self._stream.compress(piece, end)
+        if last:
+            return self._stream.compress(piece, self._stream.FLUSH_FRAME)
+        return self._stream.compress(piece, self._stream.FLUSH_BLOCK)
 
 
 PACKERS: Mapping[str, Callable[[], Packer]] = {"zstd": _ZstdPacker, "gzip": _GzipPacker}
