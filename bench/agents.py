@@ -82,8 +82,8 @@ class Agent(asyncio.Protocol):
         transport.write(b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % path)
 
     @override
-    def connection_lost(self, exc: Exception | None) -> None:
-        print(f"a watch ended: {self._rest!r} {exc}", file=sys.stderr)
+    def eof_received(self) -> None:
+        print(f"The server ended the watch of {self._node.decode()}.", file=sys.stderr)
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -250,7 +250,11 @@ def main(
     with ExitStack() as stack:
         database = stack.enter_context(postgres())
         url = database.new_database()
-        variables = {"MOORAGE_WATCHERS_MAX": str(agents), "MOORAGE_APPLY_OBJECTS_MAX": "10000"}
+        variables = {
+            "MOORAGE_WATCHERS_MAX": str(agents),
+            # All agents have one address here, which may have a quarter of all connections.
+            "MOORAGE_CONNECTIONS_PER_ADDRESS_MAX": str(agents + 100),
+        }
         serving = stack.enter_context(server(database, url, workers=workers, variables=variables))
         figures = run(
             url, serving, agents=agents, rate=rate, per_request=per_request, seconds=seconds
