@@ -57,21 +57,21 @@ class Field(NamedTuple):
 
 
 _EVENT = "Event"
-_of_event = frozenset({_EVENT})
+_OF_EVENTS = frozenset({_EVENT})
 _SHARED = ("metadata.name", "metadata.namespace")
 """The fields that events have like all other objects."""
 
 FIELDS: Mapping[str, Field] = {
     **{
-        name: Field(each.of_json, each.kinds | _of_event if name in _SHARED else each.kinds)
+        name: Field(each.of_json, each.kinds | _OF_EVENTS if name in _SHARED else each.kinds)
         for name, each in OBJECT_FIELDS.items()
     },
-    "involvedObject.kind": Field(attrgetter("involved_object.kind"), _of_event),
-    "involvedObject.namespace": Field(attrgetter("involved_object.namespace"), _of_event),
-    "involvedObject.name": Field(attrgetter("involved_object.name"), _of_event),
-    "involvedObject.uid": Field(attrgetter("involved_object.uid"), _of_event),
-    "reason": Field(attrgetter("reason"), _of_event),
-    "type": Field(attrgetter("type"), _of_event),
+    "involvedObject.kind": Field(attrgetter("involved_object.kind"), _OF_EVENTS),
+    "involvedObject.namespace": Field(attrgetter("involved_object.namespace"), _OF_EVENTS),
+    "involvedObject.name": Field(attrgetter("involved_object.name"), _OF_EVENTS),
+    "involvedObject.uid": Field(attrgetter("involved_object.uid"), _OF_EVENTS),
+    "reason": Field(attrgetter("reason"), _OF_EVENTS),
+    "type": Field(attrgetter("type"), _OF_EVENTS),
 }
 
 
