@@ -31,7 +31,8 @@ LISTS = {
 """What is listed while pods are placed."""
 
 
-async def _load(serving: Server, nodes: int, pods: int, pending: int) -> None:
+async def load(serving: Server, nodes: int, pods: int, pending: int) -> None:
+    """Store nodes, pods on them, and pods that wait."""
     sizes = {"cpu": "64", "memory": "256Gi", "pods": "500"}
     lines: list[dict[str, object]] = [
         {"kind": "Node", "metadata": {"name": f"node-{n}"}, "status": {"allocatable": sizes}}
@@ -108,7 +109,7 @@ def main(
     with ExitStack() as stack:
         database = stack.enter_context(postgres())
         serving = stack.enter_context(server(database, database.new_database()))
-        asyncio.run(_load(serving, nodes, pods, pending))
+        asyncio.run(load(serving, nodes, pods, pending))
         for run in range(runs):
             for what in LISTS:
                 asyncio.run(_measure(serving, what, seconds, run))

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -168,20 +168,22 @@ def server(
     workers: int = 1,
     options: Sequence[str] = (),
     token: str | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[Server]:
     """Run `moorage serve` on a database of that PostgreSQL until the context ends.
 
     It is ready when the context begins. With a token it asks callers for it, and keeps an audit.
+    Settings that have no option are given as environment variables.
     """
     held = hold_port()
     port = port_of(held)
     command = [sys.executable, "-m", "service.cli", "serve", "--port", str(port)]
-    variables = {"MOORAGE_TOKEN": token} if token else {}
+    given = {**(variables or {}), **({"MOORAGE_TOKEN": token} if token else {})}
     began = time.perf_counter()
     process = subprocess.Popen(
         [*command, "--database-url", url, "--workers", str(workers), *options],
         stderr=subprocess.DEVNULL,
-        env={**os.environ, **variables},  # noqa: TID251 - the child's
+        env={**os.environ, **given},  # noqa: TID251 - the child's
     )
     try:
         while not is_ready(f"http://127.0.0.1:{port}"):

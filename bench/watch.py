@@ -103,12 +103,12 @@ async def run(
     last.set_result(max(sent))
     await asyncio.wait_for(asyncio.gather(*tasks), 30)
     after = watched.cpu_seconds()
-    committed = await _committed(url, set(sent))
+    committed = await committed_at(url, set(sent))
     cpu = (after[0] - before[0], after[1] - before[1])
     return _figures(watching, sent, committed, elapsed, cpu)
 
 
-async def _committed(url: str, revisions: set[int]) -> dict[int, float]:
+async def committed_at(url: str, revisions: set[int]) -> dict[int, float]:
     """Return when each revision was committed, by the log; server and database have one clock."""
     connection = await asyncpg.connect(plain_url(url))
     try:

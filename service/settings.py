@@ -196,6 +196,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many plans of one cluster a process makes or keeps waiting; more are refused."""
     bytes_in_flight_max: Bytes = 256 * _MIB
     """The bytes that one process holds of received bodies and unsent answers."""
+    compressed_bytes_min: Bytes = 4 * _KIB
+    """Shorter answers are sent as they are, also to clients that take compressed ones."""
     apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
     """How many lines of NDJSON `apply` puts into one commit at most."""
     url_bytes_max: Bytes = 8 * _KIB

@@ -342,7 +342,7 @@ PROBLEMS: Mapping[str, ProblemKind] = {
     "UnsupportedMediaType": ProblemKind(
         415,
         "The operation does not take this media type",
-        "`detail` names the Content-Types that it takes; every body needs one. Bodies are not compressed.",
+        "`detail` names the Content-Types that it takes; every body needs one. A body may be compressed with `gzip` or `zstd`, which Content-Encoding then says.",
     ),
     "MisdirectedRequest": ProblemKind(
         421,

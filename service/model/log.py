@@ -89,6 +89,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     labels_before: bytes | None = None
     """The labels before this change as a JSON object, where a Put changed them; else None. A
     watcher with a label selector needs them to tell that an object ceased to match."""
+    fields_before: bytes | None = None
+    """What fields of a pod or node were before a Put that did not create it: those that it altered,
+    as a JSON object, empty text if there are none. None where it says nothing: for creations and
+    deletions, for other kinds, and where a server of an earlier version committed the change."""
 
     @property
     def key(self) -> ObjectKey:

@@ -22,9 +22,8 @@ from service.model.errors import (
     PreconditionFailed,
     Unavailable,
 )
-from service.model.log import Head, IdempotencyKey, NodeReports, ReplicaState
+from service.model.log import IdempotencyKey, NodeReports, ReplicaState
 from service.model.manifest import TemplateCache
-from service.model.object_filters import ObjectFilter
 from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
@@ -47,7 +46,6 @@ from service.scheduler.protocol.line_context import context_of
 from service.scheduler.protocol.placements import PlacementAnswer
 from service.scheduler.protocol.plans import Planned
 from service.scheduler.protocol.ports import Clock, Ids, Store
-from service.scheduler.replica.replica import Stored
 from service.scheduler.watching import Watching
 
 _log = logging.getLogger(__name__)
@@ -276,19 +274,11 @@ class Scheduler:
                 await self._clock.sleep(0)
                 end = self._clock.monotonic() + self._limits.slice_seconds
 
-    async def committed(
-        self,
-        cluster: str,
-        cluster_id: int,
-        head: Head,
-        kind: str,
-        wanted: ObjectFilter,
-        namespace: str | None,
-    ) -> tuple[Head, Sequence[Stored]] | None:
-        """Return pods or nodes that may pass a filter, all at one head that is `head` or later.
+    async def loop_here(self, cluster: str, cluster_id: int) -> ClusterLoop | None:
+        """Return the loop whose replica shows what is committed in a cluster; nobody's decision waits for that.
 
-        Nobody's decision waits for this. None: the cluster is not in memory at such a head yet, or
-        another worker has it; then the tables have to be read.
+        None: another worker has the cluster, or the name is another cluster's now; then the tables
+        have to be read.
         """
         if self._cluster_owners.is_elsewhere(cluster_id):
             return None
@@ -296,7 +286,7 @@ class Scheduler:
         if loop.cluster_id != cluster_id:
             return None
         loop.last_used = self._clock.monotonic()
-        return await loop.committed(head, kind, wanted, namespace)
+        return loop
 
     async def plan(self, cluster: str, intent: MakePlan) -> Planned:
         """Plan what to do after changes to a cluster, of which nothing is made.

@@ -50,13 +50,13 @@ _MISTAKES = ("22", "23", "42", "MR")
 _ARGUMENTS = """
     $1, $2, $3, $4, $5, $6, $7, $8::text::text[], $9::text::boolean[], $10::text::text[],
     $11::text::text[], $12::text::text[], $13::text::text[], $14::text::text[], $15::text::text[],
-    $16::text::bytea[], $17, $18, $19, $20, $21, $22
+    $16::text::bytea[], $17, $18, $19, $20, $21, $22, $23::text::bytea[]
 """
-# Both statements are put together from placeholders alone, so no SQL can be injected.
-_COMMIT = f"SELECT * FROM commit_v1({_ARGUMENTS})"  # noqa: S608
-_COMMIT_WITH_EVENTS = f"SELECT * FROM commit_v2({_ARGUMENTS}, {event_arguments(23)})"  # noqa: S608
+# All statements are put together from placeholders alone, so no SQL can be injected.
+_COMMIT = f"SELECT * FROM commit_v4({_ARGUMENTS})"  # noqa: S608
+_COMMIT_WITH_EVENTS = f"SELECT * FROM commit_v4({_ARGUMENTS}, {event_arguments(24)})"  # noqa: S608
 _COMMIT_WITH_AUDIT = f"""
-    SELECT * FROM commit_v3({_ARGUMENTS}, {event_arguments(23)}, {audit_arguments(34)})
+    SELECT * FROM commit_v4({_ARGUMENTS}, {event_arguments(24)}, {audit_arguments(35)})
 """  # noqa: S608
 _FENCE = "SELECT * FROM fence_v1($1, $2, $3, gen_random_uuid())"
 _FIND_COMMIT = """
@@ -372,7 +372,7 @@ async def _commit_and_end(
 
 
 def _arguments(cluster_id: int, request: CommitRequest) -> tuple[object, ...]:
-    """The arguments of `commit_v1`, the changes and records as arrays by column."""
+    """The arguments of `commit_v4`, the changes and records as arrays by column."""
     changes = request.changes
     assert changes, "a commit without changes makes no revision"
     assert changes[0].revision == request.expected_revision + 1, changes[0].revision
@@ -387,6 +387,7 @@ def _arguments(cluster_id: int, request: CommitRequest) -> tuple[object, ...]:
         request.not_before,
         *_change_columns(changes),
         *_record_columns(request.idempotency),
+        arrays.bytes_or_null([change.fields_before for change in changes]),
     )
 
 

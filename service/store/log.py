@@ -19,7 +19,7 @@ _PAGE = """
         k.commit_id, k.parent, k.first_revision, k.last_revision, k.planned_at,
         k.kind AS commit_kind, k.at AS commit_at,
         c.revision, c.verb, c.kind, c.namespace, c.name, c.uid, c.body, c.created, c.node_name,
-        c.labels_before
+        c.labels_before, c.fields_before
     FROM head AS h
     JOIN floor AS f ON f.cluster_id = h.cluster_id
     LEFT JOIN commit AS k ON k.cluster_id = h.cluster_id
@@ -79,4 +79,5 @@ def _change(row: asyncpg.Record) -> Change:
         created=row["created"],
         node_name=row["node_name"],
         labels_before=row["labels_before"],
+        fields_before=row["fields_before"],
     )

@@ -127,6 +127,7 @@ change = Table(
     Column("node_name", Text),
     Column("labels_before", LargeBinary),
     _bytes("body"),
+    Column("fields_before", LargeBinary),
     PrimaryKeyConstraint("cluster_id", "revision", name="change_pkey"),
     CheckConstraint("verb IN ('Put', 'Delete')", name="change_verb_check"),
     postgresql_with={"toast_tuple_target": 8160},

@@ -116,6 +116,12 @@ class Stream:
     async def until_id(self, revision: str) -> None:
         await self._until(lambda: bool(self.events) and self.events[-1].id == revision)
 
+    async def until_last(self, type_: str) -> None:
+        """An event of this type, which is the last one but for bookmarks."""
+        await self._until(
+            lambda: [each.type for each in self.events if each.type != "BOOKMARK"][-1:] == [type_]
+        )
+
     async def _until(self, reached: Callable[[], bool]) -> None:
         async with asyncio.timeout(WAIT_SECONDS):
             while not reached():

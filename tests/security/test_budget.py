@@ -422,7 +422,11 @@ async def test_a_list_is_read_and_paged_by_bytes_as_well(make_harness) -> None:
 
 @pytest.fixture
 def narrow(monkeypatch) -> None:
-    """Exports are sent object by object."""
+    """Exports are read from the tables, as where the cluster is not in memory, and sent object by object."""
+
+    async def nothing(*_: object) -> None: ...
+
+    monkeypatch.setattr("service.scheduler.service.Scheduler.loop_here", nothing)
     monkeypatch.setattr("service.api.handlers.overview.ROWS_PER_PIECE", 1)
 
 
@@ -436,6 +440,21 @@ async def test_an_export_holds_what_it_has_read_until_it_is_sent(make_harness, n
     await reader.task
     assert len(msgspec.json.decode(reader.answered)["items"]) == 3
     assert harness.budget.in_flight == 0
+
+
+async def test_an_export_from_memory_holds_no_more_than_what_it_sends(
+    make_harness, monkeypatch
+) -> None:
+    monkeypatch.setattr("service.api.reading.exports.BATCH_ROWS", 1)
+    harness = await make_harness(bytes_in_flight_max=200_000)
+    await put_wide(harness, *"abcdefgh")
+    reader = Reader(harness, f"{CLUSTER}/export", 70_000)
+    await reader.paused.wait()
+    assert 0 < harness.budget.in_flight < 150_000
+    reader.go_on.set()
+    await reader.task
+    assert len(msgspec.json.decode(reader.answered)["items"]) == 8
+    assert len(reader.answered) > 500_000
 
 
 async def test_an_export_is_refused_by_what_its_caller_may_read_of_the_cluster(

@@ -106,8 +106,10 @@ async def test_p9_the_log_keeps_where_a_commit_was_planned_and_all_that_its_chan
 ):
     planned = await committed(store, cluster_id, create("a"))
     head = await committed(store, cluster_id, create("b"))
-    change = put("a", node_name="n1", labels_before=b'{"app":"web"}')
-    request = commit_on(head, change, planned_at=planned.revision)
+    fields = {"labels_before": b'{"app":"web"}', "fields_before": b'{"spec.nodeName":""}'}
+    change = put("a", node_name="n1", **fields)
+    unaltered, unknown = put("b", fields_before=b""), put("a", node_name="n1")
+    request = commit_on(head, change, unaltered, unknown, planned_at=planned.revision)
     assert isinstance(await store.commit(cluster_id, request), Committed)
     page = await store.read_log(cluster_id, head.revision, head.tip, 100)
     assert isinstance(page, LogPage)

@@ -13,6 +13,7 @@ from typing import Any, cast
 from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
+from service.api.asgi.compressed_answers import CompressAnswers
 from service.api.bodies.streams import HEAD_ONLY
 from service.api.problems import (
     PROBLEM_JSON,
@@ -84,6 +85,7 @@ class Edge:
     ) -> None:
         self.app = app
         """The application that gets each request once it is checked."""
+        self._compressing = CompressAnswers(app, settings.compressed_bytes_min)
         self._url_bytes_max = settings.url_bytes_max
         self._header_bytes_max = settings.header_bytes_max
         self.authentication = entrance.authentication
@@ -134,7 +136,7 @@ class Edge:
         except MoorageError as error:
             await _refuse(answering, scope, error, request_id)
         else:
-            await self.app(scope, receive, answering)
+            await self._compressing(scope, receive, answering)
         seconds = self._monotonic() - started
         self._metrics.request(operation_id_of(scope), answering.status, seconds)
         if span is not None:

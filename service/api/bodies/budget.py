@@ -21,6 +21,7 @@ from litestar import Request
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
+from service.api.bodies.compression import Unpacker
 from service.api.bodies.streams import PIECE_BYTES, TooSlow, send_piece
 from service.api.openapi.operations import Operation
 from service.api.problems import (
@@ -178,13 +179,21 @@ class ArrivingBody:
     here, and so is the time of the whole body: a client may send a byte now and then for ever.
     """
 
-    def __init__(self, request: Request[Any, Any, Any], bytes_max: int, pace: Pace) -> None:
+    def __init__(
+        self,
+        request: Request[Any, Any, Any],
+        bytes_max: int,
+        pace: Pace,
+        unpacker: Unpacker | None = None,
+    ) -> None:
         self._receive = request.receive
         self._bytes_max = bytes_max
+        self._unpacker = unpacker
         self._pace = pace
         self._started = pace.monotonic()
         self._holding = holding_of(request.scope)
         self._received = 0
+        self._unpacked = 0
         self._is_complete = False
 
     async def whole(self) -> bytes:
@@ -198,7 +207,11 @@ class ArrivingBody:
         """
         pieces: list[bytes] = []
         while not self._is_complete:
-            pieces.append(self._take(await self._within(self._seconds_left())))
+            piece = self._take(await self._within(self._seconds_left()))
+            if self._unpacker is None:
+                pieces.append(piece)
+            else:
+                pieces += [each async for each in self._unpack(self._unpacker, piece)]
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def pieces(self, waits: Callable[[], bool] | None = None) -> AsyncIterator[bytes]:
@@ -210,7 +223,11 @@ class ArrivingBody:
         while not self._is_complete:
             left = self._seconds_left()
             message = await (self._within(left) if waits is None else self._patiently(left, waits))
-            if piece := self._take(message):
+            piece = self._take(message)
+            if self._unpacker is not None:
+                async for each in self._unpack(self._unpacker, piece):
+                    yield each
+            elif piece:
                 yield piece
 
     def _seconds_left(self) -> float:
@@ -230,6 +247,22 @@ class ArrivingBody:
         self._holding.take(len(piece))
         self._is_complete = not message.get("more_body", False)
         return piece
+
+    async def _unpack(self, unpacker: Unpacker, piece: bytes) -> AsyncIterator[bytes]:
+        """Yield what a piece unpacks to, and hold that in its place; others have a turn in between."""
+        for unpacked in unpacker.slices(piece):
+            self._unpacked += len(unpacked)
+            if self._unpacked > self._bytes_max:
+                raise BodyTooLarge(
+                    f"The body is longer than {self._bytes_max} bytes when unpacked."
+                )
+            self._holding.take(len(unpacked))
+            if unpacked:
+                yield unpacked
+            await asyncio.sleep(0)
+        self._holding.give_back(len(piece))
+        if self._is_complete:
+            unpacker.end()
 
     async def _within(self, seconds: float) -> Any:
         """Wait so many seconds at most, as with `asyncio.timeout`, which takes three times as much CPU.

@@ -1,24 +1,17 @@
 """Filters of lists: label and field selectors, node, phase, and the fields that pods use."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from service.api.bodies.requests import wrong_parameter
-from service.model.kept_kinds import KEPT_KINDS
 from service.model.namespace_selectors import uses_namespace_selector
-from service.model.object_filters import (
-    DEFAULT_SCHEDULER,
-    NODE_NAME,
-    PENDING,
-    PHASE,
-    FieldRequirement,
-    ObjectFilter,
-)
-from service.model.objects import Affinity, LabelSelector, LabelSelectorRequirement
+from service.model.object_fields import NODE_NAME, OBJECT_FIELDS, PENDING, PHASE, Listed
+from service.model.object_filters import FieldRequirement, ObjectFilter
+from service.model.objects import LabelSelector, LabelSelectorRequirement
 from service.model.selectors import matches
 
 # Repetitions are possessive: spaces that could stand before or after each of many commas in
@@ -32,24 +25,9 @@ _FIELD = re.compile(r"([A-Za-z.]++)\s*+(=|==|!=)\s*+([^=!]*+)")
 _BEFORE_COMMA = re.compile(r"((?:[^,()]++|\([^()]*+\)|[()])*+),")
 """It matches text up to a comma that is outside of parentheses."""
 
+_KINDS_WANTED = "needs `kind`, and kinds that all have the field"
+
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
-
-
-class _Metadata(msgspec.Struct, frozen=True):
-    name: str = ""
-    namespace: str = ""
-    labels: dict[str, str] | None = None
-
-
-class _Spec(msgspec.Struct, frozen=True, rename="camel"):
-    node_name: str | None = None
-    scheduler_name: str | None = None
-    unschedulable: bool | None = None
-    affinity: Affinity | None = None
-
-
-class _Status(msgspec.Struct, frozen=True):
-    phase: str | None = None
 
 
 class _About(msgspec.Struct, frozen=True):
@@ -57,14 +35,6 @@ class _About(msgspec.Struct, frozen=True):
     namespace: str = ""
     name: str = ""
     uid: str = ""
-
-
-class Listed(msgspec.Struct, frozen=True):
-    """The part of a stored object that filters read."""
-
-    metadata: _Metadata = _Metadata()
-    spec: _Spec | None = None
-    status: _Status | None = None
 
 
 class ListedEvent(Listed, frozen=True, rename="camel"):
@@ -86,38 +56,22 @@ class Field(NamedTuple):
     kinds: frozenset[str]
 
 
-_ALL = frozenset({"Node", "Namespace", "Pod", "ResourceQuota", "PodGroup", "Event", *KEPT_KINDS})
-_POD = frozenset({"Pod"})
-_NAMESPACED = frozenset(
-    {
-        *("Pod", "ResourceQuota", "PodGroup", "Event"),
-        *(each.kind for each in KEPT_KINDS.values() if each.namespaced),
-    }
-)
-_EVENT = frozenset({"Event"})
-
-
-def _phase(listed: Listed) -> str:
-    return (listed.status and listed.status.phase) or PENDING
-
+_EVENT = "Event"
+_OF_EVENTS = frozenset({_EVENT})
+_SHARED = ("metadata.name", "metadata.namespace")
+"""The fields that events have like all other objects."""
 
 FIELDS: Mapping[str, Field] = {
-    "metadata.name": Field(attrgetter("metadata.name"), _ALL),
-    "metadata.namespace": Field(attrgetter("metadata.namespace"), _NAMESPACED),
-    NODE_NAME: Field(lambda o: (o.spec and o.spec.node_name) or "", _POD),
-    "spec.schedulerName": Field(
-        lambda o: (o.spec and o.spec.scheduler_name) or DEFAULT_SCHEDULER, _POD
-    ),
-    "spec.unschedulable": Field(
-        lambda o: "true" if o.spec and o.spec.unschedulable else "false", frozenset({"Node"})
-    ),
-    PHASE: Field(_phase, _POD),
-    "involvedObject.kind": Field(attrgetter("involved_object.kind"), _EVENT),
-    "involvedObject.namespace": Field(attrgetter("involved_object.namespace"), _EVENT),
-    "involvedObject.name": Field(attrgetter("involved_object.name"), _EVENT),
-    "involvedObject.uid": Field(attrgetter("involved_object.uid"), _EVENT),
-    "reason": Field(attrgetter("reason"), _EVENT),
-    "type": Field(attrgetter("type"), _EVENT),
+    **{
+        name: Field(each.of_json, each.kinds | _OF_EVENTS if name in _SHARED else each.kinds)
+        for name, each in OBJECT_FIELDS.items()
+    },
+    "involvedObject.kind": Field(attrgetter("involved_object.kind"), _OF_EVENTS),
+    "involvedObject.namespace": Field(attrgetter("involved_object.namespace"), _OF_EVENTS),
+    "involvedObject.name": Field(attrgetter("involved_object.name"), _OF_EVENTS),
+    "involvedObject.uid": Field(attrgetter("involved_object.uid"), _OF_EVENTS),
+    "reason": Field(attrgetter("reason"), _OF_EVENTS),
+    "type": Field(attrgetter("type"), _OF_EVENTS),
 }
 
 
@@ -127,7 +81,7 @@ def parse_filters(kind: str, parameters: Mapping[str, str]) -> ObjectFilter:
     Raises:
         MalformedRequest: a selector cannot be read, or names an unknown field or value.
     """
-    fields = _field_requirements(parameters.get("fieldSelector", ""), kind)
+    fields = parse_field_selector(parameters.get("fieldSelector", ""), {kind})
     if (node_name := parameters.get("nodeName")) is not None:
         fields = (*fields, FieldRequirement(NODE_NAME, node_name))
     if (phase := parameters.get("phase")) is not None:
@@ -143,7 +97,7 @@ def filter_of_bodies(kind: str, wanted: ObjectFilter) -> Callable[[bytes], bool]
     """The function which says whether an object with this body passes; None if every object does."""
     if wanted.asks_nothing:
         return None
-    decoder: msgspec.json.Decoder[Any] = _listed_event if kind == "Event" else _listed
+    decoder: msgspec.json.Decoder[Any] = _listed_event if kind == _EVENT else _listed
     selector = wanted.labels
     fields = [(FIELDS[each.field].read, each.value, each.wanted) for each in wanted.fields]
 
@@ -190,20 +144,26 @@ def _requirement(part: str, text: str) -> LabelSelectorRequirement:
     raise wrong_parameter("labelSelector", "cannot be read as a label selector", text)
 
 
-def _field_requirements(text: str, kind: str) -> tuple[FieldRequirement, ...]:
+def parse_field_selector(text: str, kinds: Collection[str]) -> tuple[FieldRequirement, ...]:
+    """Read a field selector such as `spec.nodeName=n1,status.phase!=Failed` for objects of some kinds.
+
+    Raises:
+        MalformedRequest: it cannot be read, or names a field that one of the kinds has not.
+    """
     if not text.strip():
         return ()
-    return tuple(_field_requirement(part.strip(), kind, text) for part in text.split(","))
+    return tuple(_field_requirement(part.strip(), kinds, text) for part in text.split(","))
 
 
-def _field_requirement(part: str, kind: str, text: str) -> FieldRequirement:
+def _field_requirement(part: str, kinds: Collection[str], text: str) -> FieldRequirement:
     match = _FIELD.fullmatch(part)
     if match is None:
         raise wrong_parameter("fieldSelector", "cannot be read as a field selector", text)
     field = FIELDS.get(match[1])
-    if field is None or kind not in field.kinds:
-        known = ", ".join(name for name, each in FIELDS.items() if kind in each.kinds)
-        raise wrong_parameter("fieldSelector", f"knows only {known} here", text)
+    if field is None or not field.kinds.issuperset(kinds):
+        known = [name for name, each in FIELDS.items() if each.kinds.issuperset(kinds)]
+        message = f"knows only {', '.join(known)} here" if known else _KINDS_WANTED
+        raise wrong_parameter("fieldSelector", message, text)
     return FieldRequirement(match[1], match[3], match[2] != "!=")
 
 

@@ -10,6 +10,7 @@ import msgspec
 from litestar import Request
 
 from service.api.bodies.budget import ArrivingBody, Pace
+from service.api.bodies.compression import unpacker_of
 from service.api.openapi.operations import JSON, Operation
 from service.api.problems import (
     BodyTooLarge,
@@ -57,9 +58,8 @@ def media_type(request: AnyRequest) -> str:
         UnsupportedMediaType: the operation does not take this Content-Type, charset or
             Content-Encoding, or it needs a body and there is no Content-Type.
     """
-    encoding = header(request, "content-encoding")
-    if encoding is not None:
-        _refuse_encodings(encoding)
+    if (coding := header(request, "content-encoding")) is not None:
+        unpacker_of(coding)
     body = operation_of(request).request
     assert body is not None
     announced, _, parameters = (header(request, "content-type") or "").partition(";")
@@ -209,7 +209,8 @@ class BodyReader:
         limit = self._limits[operation_of(request).limit]
         _refuse_announced(header(request, "content-length") or "0", limit)
         is_typed = bool((header(request, "content-type") or "").strip())
-        body = await ArrivingBody(request, limit, self._pace).whole()
+        unpacker = unpacker_of(header(request, "content-encoding"))
+        body = await ArrivingBody(request, limit, self._pace, unpacker).whole()
         if body and not is_typed:
             raise _untyped(request)
         return body
@@ -223,7 +224,8 @@ class BodyReader:
         client may be waiting for an answer to what it has sent so far: then its time begins anew.
         """
         _refuse_announced(header(request, "content-length") or "0", sys.maxsize)
-        return ArrivingBody(request, sys.maxsize, self._pace).pieces(waits)
+        unpacker = unpacker_of(header(request, "content-encoding"))
+        return ArrivingBody(request, sys.maxsize, self._pace, unpacker).pieces(waits)
 
 
 def _refuse_announced(content_length: str, limit: int) -> None:
@@ -231,11 +233,6 @@ def _refuse_announced(content_length: str, limit: int) -> None:
         raise MalformedRequest("Content-Length has to be a number.")
     if len(content_length) > 18 or int(content_length) > limit:  # noqa: PLR2004
         raise BodyTooLarge(f"The body is longer than {limit} bytes.")
-
-
-def _refuse_encodings(encoding: str) -> None:
-    if encoding.strip().lower() not in {"", "identity"}:
-        raise UnsupportedMediaType("Send the body as it is, without a Content-Encoding.")
 
 
 def _refuse_charsets(parameters: str) -> None:

@@ -31,6 +31,8 @@ HANDED_BYTES_MAX = 16 * 1024 * 1024
 """A request with a larger body is decided by the worker where it arrives."""
 _SECRETS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
 """These headers are not forwarded; the principal that they proved is sent in their place."""
+_OF_PACKED = frozenset({b"content-encoding", b"content-length"})
+"""These headers are about a body as it arrived, which is unpacked from here on."""
 _FORWARDED = "moorage_forwarded"
 """This is set in the state of a request that came from another worker, so it is not forwarded again."""
 
@@ -71,6 +73,10 @@ class ForwardingMiddleware:
         self, app: ASGIApp, scope: HTTPScope, receive: Receive, holder: str
     ) -> ForwardedAnswer:
         body = await self._bodies.read(Request[Any, Any, Any](scope, receive=receive))
+        if any(name == b"content-encoding" for name, _ in scope["headers"]):
+            scope["headers"] = [each for each in scope["headers"] if each[0] not in _OF_PACKED]
+            if len(body) > HANDED_BYTES_MAX:
+                return await _here(app, scope, body)
         request = ForwardedRequest(
             method=scope["method"],
             path=scope["path"],

@@ -1,5 +1,7 @@
 """Shows a whole cluster at once: its topology, and all its objects."""
 
+from collections.abc import AsyncIterator
+
 from litestar import Response, get
 from litestar.di import NamedDependency
 
@@ -12,7 +14,8 @@ from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE
-from service.api.security.visibility import seen_rows, sees, visibility_of
+from service.api.reading.exports import Exports
+from service.api.security.visibility import Visibility, seen_rows, sees, visibility_of
 from service.api.services import Services
 from service.model.errors import FieldError, InvalidManifest
 from service.model.log import ObjectKey, ObjectRow, first_rows
@@ -85,8 +88,8 @@ _EXPORT = Operation(
     tag="bulk",
     summary="All objects of a cluster, at one revision",
     description="As a `List` that `applyObjects` takes: the nodes, and what is in namespaces that the caller may "
-    "read. It is held as a whole until it is sent, so one that is larger than the server's `bytes_in_flight_max` is "
-    "refused: list kind by kind then.",
+    "read. It comes from memory and is written as it is sent. Only a worker that has not got the cluster in memory "
+    "reads and holds it as a whole, and refuses one that is larger than its `bytes_in_flight_max`.",
     answers={
         200: Body(
             types={JSON: body_types.ObjectList},
@@ -111,25 +114,40 @@ async def export_cluster(request: AnyRequest, services: NamedDependency[Services
     def wants(key: ObjectKey) -> bool:
         return key.kind not in INTERNAL_KINDS and sees(visibility, *key)
 
-    snapshot = await services.reads.load(
-        request.path_params["cluster"], visibility, lambda: Rows(wants, holding.hold_in_all)
-    )
-    revision = snapshot.head.revision
+    cluster = request.path_params["cluster"]
+    exports = Exports(services.reads, services.scheduler, services.turns)
+    found = await exports.begin(cluster, wants)
+    if found is None:
+        snapshot = await services.reads.load(
+            cluster, visibility, lambda: Rows(wants, holding.hold_in_all)
+        )
+        found = snapshot.head, _batches(snapshot.rows)
+    head, batches = found
     holding.keeps_room = True
     return Streamed(
-        _streamed(list_head("List", revision, None), seen_rows(visibility, snapshot.rows)),
-        headers=revision_headers(revision, f'W/"{revision}"'),
+        _streamed(list_head("List", head.revision, None), visibility, batches),
+        headers=revision_headers(head.revision, f'W/"{head.revision}"'),
         media_type=JSON,
     )
 
 
-async def _streamed(head: bytes, rows: list[ObjectRow]) -> Pieces:
-    start, before = 0, head
+async def _batches(rows: list[ObjectRow]) -> AsyncIterator[list[ObjectRow]]:
+    start = 0
     while start < len(rows):
-        piece = first_rows(rows[start : start + ROWS_PER_PIECE], ROWS_PER_PIECE)
-        yield before + items(piece)
-        start, before = start + len(piece), b","
-    yield b"]}" if rows else head + b"]}"
+        batch = first_rows(rows[start : start + ROWS_PER_PIECE], ROWS_PER_PIECE)
+        yield batch
+        start += len(batch)
+
+
+async def _streamed(
+    head: bytes, visibility: Visibility, batches: AsyncIterator[list[ObjectRow]]
+) -> Pieces:
+    before = head
+    async for batch in batches:
+        if batch:
+            yield before + items(seen_rows(visibility, batch))
+            before = b","
+    yield head + b"]}" if before is head else b"]}"
 
 
 OVERVIEW_HANDLERS = (get_topology, export_cluster)

@@ -1,6 +1,7 @@
 """Streams a cluster's changes as they are committed."""
 
 import math
+from collections.abc import Mapping
 from functools import partial
 
 from litestar import get
@@ -8,7 +9,7 @@ from litestar.di import NamedDependency
 
 from service.api.asgi.event_stream import EVENT_STREAM, EventStream
 from service.api.bodies.budget import holding_of
-from service.api.bodies.filters import parse_label_selector
+from service.api.bodies.filters import parse_field_selector, parse_label_selector
 from service.api.bodies.requests import (
     AnyRequest,
     integer_header,
@@ -29,6 +30,9 @@ from service.api.security.refusals import note_refused
 from service.api.security.visibility import sight_of
 from service.api.services import Services
 from service.model.log import CLUSTER_KIND
+from service.model.manifest import PodManifest
+from service.model.object_fields import NODE_NAME
+from service.model.object_filters import FieldRequirement
 from service.model.objects import AtLeastOne
 from service.scheduler.watching import Selection
 
@@ -54,7 +58,8 @@ _OPERATION = Operation(
     description="An endless stream of Server-Sent Events, one for each change, in the order of "
     "their revisions, without gaps and without repetition. `id` is the revision, `event` is "
     "ADDED, MODIFIED or DELETED, `data` holds the object: of a deleted one its last state. An "
-    "object that starts or ceases to match the label selector is ADDED or DELETED. BOOKMARK "
+    "object that starts or ceases to match a selector is ADDED or DELETED, so that the agent of a "
+    "node can watch its own pods. BOOKMARK "
     "events say that everything up to their `id` has been sent; they stand only between commits. "
     "To go on after a break, send the last `id` as `Last-Event-ID` or `sinceRevision`. Should "
     "the log no longer lead on from where the stream is, because it was compacted or the database "
@@ -89,6 +94,18 @@ _OPERATION = Operation(
             example="app=web,tier!=test",
         ),
         Parameter(
+            name="fieldSelector",
+            description="Only objects with such fields, as in lists. All kinds in `kind` have to have "
+            "them: pods have `metadata.name`, `metadata.namespace`, `spec.nodeName`, "
+            "`spec.schedulerName` and `status.phase`, nodes `metadata.name` and `spec.unschedulable`.",
+            example="spec.nodeName=node-7",
+        ),
+        Parameter(
+            name="nodeName",
+            description="Only pods on this node; empty: pending pods. It needs `kind=Pod`.",
+            example="node-7",
+        ),
+        Parameter(
             name="timeoutSeconds",
             type=AtLeastOne,
             description=f"End the stream after so long, at most {TIMEOUT_SECONDS_MAX}.",
@@ -118,11 +135,7 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
     """Stream changes; a request that is to be refused is refused before the stream begins."""
     parameters = query(request)
     cluster = request.path_params["cluster"]
-    selection = Selection(
-        kinds=_kinds(parameters.get("kind")),
-        namespace=parameters.get("namespace") or None,
-        labels=parse_label_selector(parameters.get("labelSelector", "")),
-    )
+    selection = _selection(parameters)
     if selection.namespace is not None:
         require(caller_of(request.scope), "read", cluster, selection.namespace)
     timeout = number(parameters, "timeoutSeconds", least=1)
@@ -133,7 +146,7 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
         raise RevisionNotReached(f"The cluster has not reached revision {since}.")
     caller = caller_of(request.scope)
     watch = await services.scheduler.watching.open(
-        cluster, since, None if caller.is_admin else caller.name
+        cluster, since, None if caller.is_admin else caller.name, selection.node
     )
     # The watch is closed when the request ends, since the stream itself may never begin.
     holding_of(request.scope).at_end(watch.close)
@@ -154,6 +167,21 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
         headers={**revision_headers(stream.watch.head.revision), "x-accel-buffering": "no"},
         media_type=EVENT_STREAM,
         ends_with_client=True,
+    )
+
+
+def _selection(parameters: Mapping[str, str]) -> Selection:
+    kinds = _kinds(parameters.get("kind"))
+    fields = parse_field_selector(parameters.get("fieldSelector", ""), kinds)
+    if (node := parameters.get("nodeName")) is not None:
+        if kinds != {PodManifest.kind}:
+            raise wrong_parameter("nodeName", "needs kind=Pod", node)
+        fields = (*fields, FieldRequirement(NODE_NAME, node))
+    return Selection(
+        kinds=kinds,
+        namespace=parameters.get("namespace") or None,
+        labels=parse_label_selector(parameters.get("labelSelector", "")),
+        fields=fields,
     )
 
 

@@ -66,7 +66,8 @@ _INFO = {
     "summary": "Scheduling as a service",
     "description": "Keep a cluster's nodes, namespaces and pods here; ask where pods should run, "
     "with Kubernetes' complete affinity, anti-affinity and topology spread. No committed "
-    "placement ever breaks a rule that held in the state it was committed on.",
+    "placement ever breaks a rule that held in the state it was committed on. Long answers are compressed for clients "
+    "that say so in `Accept-Encoding` (`zstd`, `gzip`), and bodies may be, as `Content-Encoding` says then.",
     "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
 }
 

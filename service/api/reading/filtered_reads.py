@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from heapq import merge
 
 from service.api.reading.reads import ClusterReads, Wanted
-from service.model.log import PAGE_BYTES_MAX, Head, ObjectPage, ObjectRow
+from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
 from service.model.object_filters import ObjectFilter
 from service.scheduler.replica.committed import INDEXED_KINDS
 from service.scheduler.replica.replica import Stored
@@ -46,34 +46,20 @@ class FilteredReads:
     async def batches(self, cluster: str, kind: str, wanted: Wanted) -> AsyncIterator[ObjectPage]:
         """The objects that pass, in batches: from the replica all at one revision."""
         cluster_id, head = await self._reads.position(cluster, at_least=wanted.at_least)
-        found = await self._scheduler.committed(
-            cluster, cluster_id, head, kind, self._filter, wanted.namespace
-        )
+        loop = await self._scheduler.loop_here(cluster, cluster_id)
+        found = None
+        if loop is not None:
+            found = await loop.committed(head, kind, self._filter, wanted.namespace)
         if found is None:
             async for page in self._reads.batches(cluster, kind, wanted):
                 yield ObjectPage(page.head, [row for row in page.rows if self._passes(row.body)])
             return
         head, candidates = found
         async with self._turns:
-            runs = await self._sorted(candidates, wanted)
+            runs = await sorted_runs(candidates, lambda stored: self._is_wanted(stored, wanted))
         del candidates, found
-        async for page in _pages(head, runs, wanted.rows):
-            yield page
-
-    async def _sorted(self, candidates: Sequence[Stored], wanted: Wanted) -> list[list[Stored]]:
-        """The objects that pass and follow the key, in lists each of which is sorted."""
-        runs, run, clock = list[list[Stored]](), list[Stored](), asyncio.get_running_loop().time
-        end = clock() + SLICE_SECONDS
-        for index, stored in enumerate(candidates):
-            if self._is_wanted(stored, wanted):
-                run.append(stored)
-            if len(run) == _SORTED_AT_ONCE:
-                runs.append(sorted(run, key=_key))
-                run = []
-            if index % _LOOKS_BETWEEN == 0 and clock() >= end:
-                await asyncio.sleep(0)
-                end = clock() + SLICE_SECONDS
-        return [*runs, sorted(run, key=_key)]
+        async for rows in batches_of(runs, wanted.rows):
+            yield ObjectPage(head, rows)
 
     def _is_wanted(self, stored: Stored, wanted: Wanted) -> bool:
         if wanted.namespace not in (None, stored.manifest.namespace):
@@ -83,18 +69,36 @@ class FilteredReads:
         return self._filter.passes(stored.manifest)
 
 
-async def _pages(head: Head, runs: list[list[Stored]], rows: int) -> AsyncIterator[ObjectPage]:
-    """Write the objects, some at a time; there is at least one page."""
+async def sorted_runs(
+    candidates: Sequence[Stored], is_wanted: Callable[[Stored], bool]
+) -> list[list[Stored]]:
+    """Return the objects that are wanted, in lists each of which is sorted; others have turns meanwhile."""
+    runs, run, clock = list[list[Stored]](), list[Stored](), asyncio.get_running_loop().time
+    end = clock() + SLICE_SECONDS
+    for index, stored in enumerate(candidates):
+        if is_wanted(stored):
+            run.append(stored)
+        if len(run) == _SORTED_AT_ONCE:
+            runs.append(sorted(run, key=_key))
+            run = []
+        if index % _LOOKS_BETWEEN == 0 and clock() >= end:
+            await asyncio.sleep(0)
+            end = clock() + SLICE_SECONDS
+    return [*runs, sorted(run, key=_key)]
+
+
+async def batches_of(runs: list[list[Stored]], rows: int) -> AsyncIterator[list[ObjectRow]]:
+    """Write the objects of sorted lists in order, some at a time; there is at least one batch."""
     batch, size, most = list[ObjectRow](), 0, min(rows, _ROWS_AT_ONCE)
     for stored in merge(*runs, key=_key):
         row = _row(stored)
         batch.append(row)
         size += len(row.body)
         if len(batch) >= most or size >= PAGE_BYTES_MAX:
-            yield ObjectPage(head, batch)
+            yield batch
             batch, size = [], 0
             await asyncio.sleep(0)
-    yield ObjectPage(head, batch)
+    yield batch
 
 
 def _key(stored: Stored) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from service.model.audit import AuditEntry
 from service.model.events import Event
 from service.model.log import Change, CommitRequest, IdempotencyRecord
 from service.model.manifest import PodManifest
+from service.model.object_fields import fields_before
 from service.scheduler.commit.tickets import Outcome, Ticket
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.replica.replica import Entry, Mark, Stored
@@ -111,6 +112,10 @@ def change_of(entry: Entry) -> Change:
     assert present is not None
     manifest = present.manifest
     pod = manifest.pod if isinstance(manifest, PodManifest) else None
+    labels = fields = None
+    if entry.before and entry.after:
+        labels = _labels_before(entry.before, entry.after)
+        fields = fields_before(entry.kind, entry.before.manifest, entry.after.manifest)
     return Change(
         revision=entry.revision,
         verb="Put" if entry.after else "Delete",
@@ -121,9 +126,8 @@ def change_of(entry: Entry) -> Change:
         body=manifest.render(),
         created=entry.after is not None and entry.before is None,
         node_name=None if pod is None else pod.node_name,
-        labels_before=_labels_before(entry.before, entry.after)
-        if entry.before and entry.after
-        else None,
+        labels_before=labels,
+        fields_before=fields,
     )
 
 

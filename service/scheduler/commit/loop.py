@@ -149,18 +149,41 @@ class ClusterLoop:
         None: they are not in memory at such a head, and did not get there in a short time.
         """
         follower = self.follower
-        if follower.committed.revision < head.revision:
-            self.hear(head)
-        if not await follower.committed.reach(head.revision, self._limits.list_wait_seconds):
+        if await self._head_from(head) is None:
             return None
         if follower.replica is not None:
             await follower.committed.group(follower.replica)
-        known = follower.head
-        if known is None or known.revision < head.revision or not follower.committed.are_grouped:
-            return None
-        if known.revision == head.revision and known.tip != head.tip:
+        known = self._known_from(head)
+        if known is None or not follower.committed.are_grouped:
             return None
         return known, follower.committed.candidates(kind, wanted, namespace)
+
+    async def snapshot(self, head: Head) -> tuple[Head, dict[str, Sequence[Stored]]] | None:
+        """Return all objects by kind, all at one head that is `head` or later.
+
+        None: they are not in memory at such a head, and did not get there in a short time.
+        """
+        known, replica = await self._head_from(head), self.follower.replica
+        if known is None or replica is None:
+            return None
+        assert replica.committed_revision == known.revision
+        return known, replica.committed_objects()
+
+    async def _head_from(self, head: Head) -> Head | None:
+        """Wait a short time for the replica to reach a head, and return the one that it is at."""
+        committed = self.follower.committed
+        if committed.revision < head.revision:
+            self.hear(head)
+        if not await committed.reach(head.revision, self._limits.list_wait_seconds):
+            return None
+        return self._known_from(head)
+
+    def _known_from(self, head: Head) -> Head | None:
+        """Return the head that the replica is at; None if that is not `head` or a later one."""
+        known = self.follower.head
+        if known is None or known.revision < head.revision:
+            return None
+        return None if known.revision == head.revision and known.tip != head.tip else known
 
     def stop(self) -> None:
         """Have the loop end as soon as every request is answered."""

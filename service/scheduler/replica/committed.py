@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from service.model.manifest import NodeManifest, PodManifest
-from service.model.object_filters import NODE_NAME, PHASE, ObjectFilter, phase_of
+from service.model.object_fields import NODE_NAME, PHASE, phase_of
+from service.model.object_filters import ObjectFilter
 from service.model.objects import ObjectName
 from service.scheduler.replica.replica import Entry, Replica, Stored
 

@@ -1,14 +1,15 @@
 """Following a cluster's log on behalf of many watchers.
 
     log of the store ──▶ Feed: one reader for each cluster and process, with a Ring of recent commits
-                           └──▶ Watch: a position in the log; who is behind the ring reads pages
+                           ├──▶ Watch: a position in the log; who is behind the ring reads pages
+                           └──▶ NodeIndex ──▶ NodeWatch: sleeps until a pod of its node changes
 
 Watchers pull. Nothing is queued for any of them, so a slow one costs no memory: it falls behind the
 ring, then behind what the log keeps, and gets an error.
 """
 
+from service.scheduler.watching.commits import LoggedCommit
 from service.scheduler.watching.events import EventType, Selection
-from service.scheduler.watching.ring import LoggedCommit
 from service.scheduler.watching.watches import Watch, Watching
 
 __all__ = ["EventType", "LoggedCommit", "Selection", "Watch", "Watching"]

@@ -5,23 +5,19 @@ from typing import Literal
 
 import msgspec
 
+from service.model.errors import Compacted
 from service.model.log import Change
+from service.model.manifest import PodManifest
+from service.model.object_fields import NODE_NAME, OBJECT_FIELDS, Listed
+from service.model.object_filters import FieldRequirement
 from service.model.objects import LabelSelector
 from service.model.selectors import matches
 
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
-
-class _Metadata(msgspec.Struct, frozen=True):
-    labels: dict[str, str] | None = None
-
-
-class _Labelled(msgspec.Struct, frozen=True):
-    metadata: _Metadata = _Metadata()
-
-
-_labelled = msgspec.json.Decoder(_Labelled)
-_labels = msgspec.json.Decoder(dict[str, str])
+_listed = msgspec.json.Decoder(Listed)
+_texts = msgspec.json.Decoder(dict[str, str])
+_PODS = frozenset({PodManifest.kind})
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,19 +26,66 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     kinds: frozenset[str] | None = None
     namespace: str | None = None
     labels: LabelSelector | None = None
+    fields: tuple[FieldRequirement, ...] = ()
+
+    @property
+    def node(self) -> str | None:
+        """The node whose pods alone are asked for, "" for those without a node; None: there is none."""
+        if self.kinds != _PODS:
+            return None
+        return next(
+            (each.value for each in self.fields if each.wanted and each.field == NODE_NAME), None
+        )
 
     def event(self, change: Change) -> EventType | None:
         """Return what a change is to a watcher who sees only the selected objects; None: nothing.
 
         An object that starts to match is added, one that ceases to is deleted.
+
+        Raises:
+            Compacted: the log does not say whether the object matched before.
         """
         if self.kinds is not None and change.kind not in self.kinds:
             return None
         if self.namespace is not None and change.namespace != self.namespace:
             return None
-        if self.labels is None:
+        if self.labels is None and not self.fields:
             return _plain_event(change)
-        return _selected_event(change, self.labels)
+        return self._selected_event(change)
+
+    def _selected_event(self, change: Change) -> EventType | None:
+        listed = _listed.decode(change.body)
+        matches_now = self._passes(listed.metadata.labels or {}, self._values(listed))
+        if change.verb == "Delete":
+            return "DELETED" if matches_now else None
+        matched = not change.created and self._matched_before(change, listed)
+        if matches_now:
+            return "MODIFIED" if matched else "ADDED"
+        return "DELETED" if matched else None
+
+    def _matched_before(self, change: Change, now: Listed) -> bool:
+        labels = now.metadata.labels or {}
+        if change.labels_before is not None:
+            labels = _texts.decode(change.labels_before)
+        return self._passes(labels, {**self._values(now), **self._fields_before(change)})
+
+    def _fields_before(self, change: Change) -> Mapping[str, str]:
+        if not any(OBJECT_FIELDS[each.field].may_change for each in self.fields):
+            return {}
+        if change.fields_before is None:
+            raise Compacted(
+                f"A server of an earlier version made the change {change.revision}, and did not note "
+                "what its fields were before. List again, then watch from there."
+            )
+        return _texts.decode(change.fields_before) if change.fields_before else {}
+
+    def _values(self, listed: Listed) -> dict[str, str]:
+        return {each.field: OBJECT_FIELDS[each.field].of_json(listed) for each in self.fields}
+
+    def _passes(self, labels: Mapping[str, str], values: Mapping[str, str]) -> bool:
+        if self.labels is not None and not matches(self.labels, labels):
+            return False
+        return all((values[each.field] == each.value) is each.wanted for each in self.fields)
 
 
 def _plain_event(change: Change) -> EventType:
@@ -51,21 +94,16 @@ def _plain_event(change: Change) -> EventType:
     return "ADDED" if change.created else "MODIFIED"
 
 
-def _selected_event(change: Change, selector: LabelSelector) -> EventType | None:
-    matches_now = matches(selector, _labels_of(change))
-    if change.verb == "Delete":
-        return "DELETED" if matches_now else None
-    matched = not change.created and _matched_before(change, selector, matches_now=matches_now)
-    if matches_now:
-        return "MODIFIED" if matched else "ADDED"
-    return "DELETED" if matched else None
+def nodes_of(change: Change) -> frozenset[str] | None:
+    """Return the nodes whose pods a change concerns, "" for pods without a node; None: any may be.
 
-
-def _matched_before(change: Change, selector: LabelSelector, *, matches_now: bool) -> bool:
-    if change.labels_before is None:
-        return matches_now
-    return matches(selector, _labels.decode(change.labels_before))
-
-
-def _labels_of(change: Change) -> Mapping[str, str]:
-    return _labelled.decode(change.body).metadata.labels or {}
+    A pod that moves concerns the node that it leaves and the one that it is on now.
+    """
+    if change.kind != PodManifest.kind:
+        return frozenset()
+    now = change.node_name or ""
+    if change.verb == "Delete" or change.created or change.fields_before == b"":
+        return frozenset({now})
+    if change.fields_before is None:
+        return None
+    return frozenset({now, _texts.decode(change.fields_before).get(NODE_NAME, now)})

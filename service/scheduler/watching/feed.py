@@ -9,7 +9,9 @@ from service.model.errors import Compacted, HistoryReplaced, MoorageError, Stora
 from service.model.log import Diverged, Head
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
-from service.scheduler.watching.ring import LoggedCommit, Ring
+from service.scheduler.watching.commits import LoggedCommit
+from service.scheduler.watching.node_index import NodeIndex
+from service.scheduler.watching.ring import Ring
 
 _log = logging.getLogger(__name__)
 
@@ -26,6 +28,7 @@ class Feed:
     ) -> None:
         self.cluster_id = cluster_id
         self.watchers = 0
+        self._node_watchers = 0
         self.ended = False
         self.news = asyncio.Event()
         """Set, and replaced by a new one, whenever there is more to take, or the feed ends."""
@@ -65,6 +68,29 @@ class Feed:
         if not commits and self._error is not None:
             raise self._error
         return commits
+
+    def after_on_node(self, tip: UUID, node: str) -> Sequence[LoggedCommit] | None:
+        """Return as `after` does, but what concerns the pods of one node alone, as far back as that is known.
+
+        None of the commits up to the newest concern the node if there are none here.
+        """
+        nodes, number = self.ring.nodes, self.ring.number_after(tip)
+        if nodes is None or number is None or number < nodes.begin:
+            return self.after(tip)
+        commits = nodes.after(node, number, self._limits.watch_page_changes)
+        return commits or self.after(self.ring.tip)
+
+    def watch_nodes(self) -> None:
+        """Find commits by node from now on, until `leave_nodes` was called as often."""
+        self._node_watchers += 1
+        if self.ring.nodes is None:
+            self.ring.nodes = NodeIndex(self.ring.end)
+
+    def leave_nodes(self) -> None:
+        """Let one watch less find commits by node."""
+        self._node_watchers -= 1
+        if self._node_watchers == 0:
+            self.ring.nodes = None
 
     async def run(self) -> None:
         """Follow the log until the feed ends."""
@@ -106,6 +132,8 @@ class Feed:
     def _tell(self) -> None:
         told, self.news = self.news, asyncio.Event()
         told.set()
+        if self.ended and self.ring.nodes is not None:
+            self.ring.nodes.wake_all()
 
 
 def lost_history(found: Diverged, after: int) -> MoorageError:

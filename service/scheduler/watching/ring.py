@@ -1,29 +1,13 @@
 """The last commits of a log, within bounds, for all watches that keep up with it."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from uuid import UUID
 
-import msgspec
-
-from service.model.log import Change, CommitInfo, Head, LogPage
-
-
-class LoggedCommit(msgspec.Struct, frozen=True):
-    """One commit with its changes; a reader who began within it has only the rest of them."""
-
-    info: CommitInfo
-    changes: Sequence[Change]
-
-
-def commits_of(page: LogPage) -> Iterator[LoggedCommit]:
-    """Divide a page of the log into its commits."""
-    start = page.revision - len(page.changes) + 1
-    for info in page.commits:
-        # A fence changes nothing: it ends before it begins (P4).
-        first, end = max(info.first - start, 0), info.last + 1 - start
-        yield LoggedCommit(info, page.changes[first : max(end, first)])
+from service.model.log import Head, LogPage
+from service.scheduler.watching.commits import LoggedCommit, commits_of
+from service.scheduler.watching.node_index import NodeIndex
 
 
 class Ring:
@@ -43,19 +27,34 @@ class Ring:
         """The number of the commit that follows each commit, counted from the first in the ring ever."""
         self._dropped = 0
         self._changes = self._bytes = 0
+        self.nodes: NodeIndex | None = None
+        """The commits by the nodes whose pods they concern, while anybody watches the pods of a node."""
 
     def append(self, page: LogPage) -> None:
         """Add the commits that follow `tip` in the log."""
         for commit in commits_of(page):
             assert commit.info.parent == self.tip
-            self._numbers[self.tip] = self._dropped + len(self._commits)
+            number = self._numbers[self.tip] = self.end
             self._commits.append(commit)
+            if self.nodes is not None:
+                self.nodes.add(number, commit)
             self._changes += len(commit.changes)
             self._bytes += _size(commit)
             self.tip = commit.info.commit_id
         self.revision = page.revision
         while len(self._commits) > 1 and self._is_over:
             self._drop_oldest()
+        if self.nodes is not None:
+            self.nodes.drop_before(self._dropped)
+
+    def number_after(self, tip: UUID) -> int | None:
+        """Return the number of the commit that follows one, which may be still to come; None if it is gone."""
+        return self.end if tip == self.tip else self._numbers.get(tip)
+
+    @property
+    def end(self) -> int:
+        """The number of the next commit."""
+        return self._dropped + len(self._commits)
 
     def after(self, tip: UUID, limit: int) -> Sequence[LoggedCommit] | None:
         """Return commits that follow one, with about `limit` changes; None if it is not in the ring."""

@@ -3,15 +3,18 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
+
+from typing_extensions import override
 
 from service.model.errors import Denied, Overloaded, StorageUnavailable
 from service.model.log import Diverged, Head
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
+from service.scheduler.watching.commits import LoggedCommit, commits_of
 from service.scheduler.watching.feed import Feed, lost_history
-from service.scheduler.watching.ring import LoggedCommit, commits_of
+from service.scheduler.watching.node_index import Position
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]
 """A function that runs a coroutine in the background, and keeps its task from being collected."""
@@ -68,11 +71,14 @@ class Watching:
             feed.end()
         self._feeds.clear()
 
-    async def open(self, cluster: str, since: int | None, caller: str | None = None) -> "Watch":
+    async def open(
+        self, cluster: str, since: int | None, caller: str | None = None, node: str | None = None
+    ) -> "Watch":
         """Open a watch of all changes after the revision `since`; after the present head if it is None.
 
         Until it is closed, it counts toward the limit of all watches and that of its `caller`; None
-        is a caller who has no limit.
+        is a caller who has no limit. With a `node`, which is "" for pods without one, it may leave
+        out changes that concern no pod of this node.
 
         Raises:
             NotFound: there is no such cluster.
@@ -83,7 +89,7 @@ class Watching:
         """
         stand_up = self._take_seat(caller)
         try:
-            return await self._opened(cluster, since, stand_up)
+            return await self._opened(cluster, since, stand_up, node)
         except BaseException:
             stand_up()
             raise
@@ -110,16 +116,19 @@ class Watching:
 
         return stand_up
 
-    async def _opened(self, cluster: str, since: int | None, at_end: Callable[[], None]) -> "Watch":
+    async def _opened(
+        self, cluster: str, since: int | None, at_end: Callable[[], None], node: str | None
+    ) -> "Watch":
         cluster_id = await self._store.find_cluster(cluster)
         if since is not None:
-            return await self.open_at(cluster_id, since, at_end)
+            return await self.open_at(cluster_id, since, at_end, node)
         head = await self._store.head(cluster_id)
-        return Watch(
-            self, cluster_id, head, since=head.revision, position=head, first=[], at_end=at_end
-        )
+        begin = WatchBegin(cluster_id, head, since=head.revision, tip=head.tip, first=())
+        return _watch(self, begin, at_end, node)
 
-    async def open_at(self, cluster_id: int, since: int, at_end: Callable[[], None]) -> "Watch":
+    async def open_at(
+        self, cluster_id: int, since: int, at_end: Callable[[], None], node: str | None = None
+    ) -> "Watch":
         """Open a watch with a page that is read without a tip, as the revision may be within a commit."""
         async with self._page_readers:
             page = await self._store.read_log(
@@ -127,17 +136,10 @@ class Watching:
             )
         if isinstance(page, Diverged):
             raise lost_history(page, since)
-        position = Head(page.revision, page.tip or page.head.tip, page.head.at)
         first = list(commits_of(page))
-        return Watch(
-            self,
-            cluster_id,
-            page.head,
-            since=since,
-            position=position,
-            first=first,
-            at_end=at_end,
-        )
+        tip = page.tip or page.head.tip
+        begin = WatchBegin(cluster_id, page.head, since=since, tip=tip, first=first)
+        return _watch(self, begin, at_end, node)
 
     async def read_page(self, cluster_id: int, revision: int, tip: UUID) -> list[LoggedCommit]:
         """Read the commits that follow a position, for a watch behind the ring; none at the head.
@@ -185,6 +187,16 @@ class Watching:
                 del self._feeds[feed.cluster_id]
 
 
+class WatchBegin(NamedTuple):
+    """Where a watch begins: after the revision `since`, with commits that end with the id `tip`."""
+
+    cluster_id: int
+    head: Head
+    since: int
+    tip: UUID
+    first: Sequence[LoggedCommit]
+
+
 class Watch:
     """One watcher's position in a log. It always has to be closed, even if `next` was never called.
 
@@ -192,24 +204,14 @@ class Watch:
     where the watch began. `head` is where the log ended when the watch was opened.
     """
 
-    def __init__(
-        self,
-        watching: Watching,
-        cluster_id: int,
-        head: Head,
-        *,
-        since: int,
-        position: Head,
-        first: Sequence[LoggedCommit],
-        at_end: Callable[[], None],
-    ) -> None:
+    def __init__(self, watching: Watching, begin: WatchBegin, at_end: Callable[[], None]) -> None:
         self._at_end = at_end
-        self.revision = since
-        self.head = head
+        self.revision = begin.since
+        self.head = begin.head
         self._watching = watching
-        self._cluster_id = cluster_id
-        self._first = first
-        self._tip = position.tip
+        self._cluster_id = begin.cluster_id
+        self._first = begin.first
+        self._tip = begin.tip
         """The id of the commit after which the watch goes on, once `_first` is taken."""
         self.feed: Feed | None = None
         """The feed, from the first call of `next` until the watch is closed."""
@@ -225,22 +227,34 @@ class Watch:
             HistoryReplaced: the log is another one now (P3).
         """
         if self.feed is None:
-            self.feed = self._watching.join(self._cluster_id, self.head)
+            self.feed = self._join()
         commits = self._first or await self._more(self.feed)
         self._first = ()
         if commits:
             self.revision, self._tip = commits[-1].info.last, commits[-1].info.commit_id
         return commits
 
+    def _join(self) -> Feed:
+        return self._watching.join(self._cluster_id, self.head)
+
     async def _more(self, feed: Feed) -> Sequence[LoggedCommit] | None:
         while True:
             news = feed.news
-            commits = feed.after(self._tip)
-            if commits is None and not feed.ended:
+            commits = self._in_ring(feed)
+            is_behind = commits is None
+            if is_behind and not feed.ended:
                 commits = await self._watching.read_page(self._cluster_id, self.revision, self._tip)
             if commits or feed.ended:
                 return commits or None
-            await news.wait()
+            await (news.wait() if is_behind else self._sleep(feed))
+
+    def _in_ring(self, feed: Feed) -> Sequence[LoggedCommit] | None:
+        """Return what follows in the ring; None if the watch is not in it."""
+        return feed.after(self._tip)
+
+    async def _sleep(self, feed: Feed) -> object:
+        """Wait until there may be more, after everything in the ring was taken."""
+        return await feed.news.wait()
 
     def close(self) -> None:
         """End the watch; a second call does nothing."""
@@ -248,3 +262,55 @@ class Watch:
         if self.feed is not None:
             self._watching.leave(self.feed)
             self.feed = None
+
+
+class NodeWatch(Watch):
+    """A watch of the pods of one node: it may leave out all that does not concern them.
+
+    It sleeps while other things change, and then knows that it has got everything up to the newest
+    commit.
+    """
+
+    def __init__(
+        self, watching: Watching, begin: WatchBegin, at_end: Callable[[], None], node: str
+    ) -> None:
+        super().__init__(watching, begin, at_end)
+        self._node = node
+
+    @override
+    def _join(self) -> Feed:
+        feed = super()._join()
+        feed.watch_nodes()
+        return feed
+
+    @override
+    def _in_ring(self, feed: Feed) -> Sequence[LoggedCommit] | None:
+        return feed.after_on_node(self._tip, self._node)
+
+    @override
+    async def _sleep(self, feed: Feed) -> None:
+        """Wait for a commit that concerns the node, and stand just before it; or else after all commits."""
+        nodes = feed.ring.nodes
+        assert nodes is not None
+        waiter = nodes.wait(self._node)
+        try:
+            await waiter.news.wait()
+        finally:
+            nodes.stop_waiting(waiter)
+            newest = Position(feed.ring.revision, feed.ring.tip)
+            self.revision, self._tip = waiter.position or newest
+
+    @override
+    def close(self) -> None:
+        """End the watch; a second call does nothing."""
+        if self.feed is not None:
+            self.feed.leave_nodes()
+        super().close()
+
+
+def _watch(
+    watching: Watching, begin: WatchBegin, at_end: Callable[[], None], node: str | None
+) -> Watch:
+    if node is None:
+        return Watch(watching, begin, at_end)
+    return NodeWatch(watching, begin, at_end, node)

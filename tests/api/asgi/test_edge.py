@@ -42,10 +42,11 @@ async def test_other_content_types_are_refused(harness: Harness, content_type: s
 @pytest.mark.parametrize(
     "headers",
     [
-        {"content-encoding": "gzip"},
+        {"content-encoding": "br"},
+        {"content-encoding": "gzip, gzip"},
         {"content-type": "application/json; charset=latin-1"},
     ],
-    ids=["encoding", "charset"],
+    ids=["encoding", "two encodings", "charset"],
 )
 async def test_other_encodings_are_refused(harness: Harness, headers: dict[str, str]) -> None:
     answer = await harness.client.put(POD, content=b"{}", headers=headers)

@@ -1,6 +1,7 @@
 """P19: requests are forwarded to the worker that holds the cluster's lease, over a socket."""
 
 import asyncio
+import gzip
 import subprocess
 import sys
 import tempfile
@@ -230,6 +231,25 @@ async def test_p19_an_answer_is_the_same_whoever_is_asked(home, other):
         if "dryRun" not in str(options):  # the uid is another one each time
             assert answers[0].content == answers[1].content
     assert home.decided
+
+
+@pytest.mark.parametrize("forwarded", [True, False])
+async def test_p19_what_is_compressed_is_unpacked_before_it_is_forwarded(
+    home, other, monkeypatch, forwarded
+):
+    """A body is forwarded as it unpacks, unless it is too long for that."""
+    if not forwarded:
+        monkeypatch.setattr("service.api.forwarding.middleware.HANDED_BYTES_MAX", 1_000)
+    body = msgspec.json.encode(placing(*map("p{}".format, range(30))))
+    assert len(gzip.compress(body)) < 1_000 < len(body)
+    answer = await other.client.post(
+        f"{CLUSTER}/placements",
+        content=gzip.compress(body),
+        headers={**AS_JSON, "content-encoding": "gzip", "accept-encoding": "gzip"},
+    )
+    assert {each["outcome"] for each in answer.json()["results"]} <= {"Placed", "Unschedulable"}
+    assert answer.headers["content-encoding"] == "gzip"
+    assert [request.body for request in home.received] == [body] * forwarded
 
 
 async def test_p19_limits_and_tokens_are_looked_at_before_anything_is_forwarded(home, start_worker):

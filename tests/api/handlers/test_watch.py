@@ -109,6 +109,11 @@ async def test_without_a_revision_a_bookmark_says_where_the_watch_began(over_eac
         ({"labelSelector": "=="}, {}, "MalformedRequest"),
         ({"timeoutSeconds": "0"}, {}, "MalformedRequest"),
         ({"since": "1"}, {}, "MalformedRequest"),
+        ({"fieldSelector": "spec.nodeName=n1"}, {}, "MalformedRequest"),
+        ({"kind": "Pod,Node", "fieldSelector": "spec.nodeName=n1"}, {}, "MalformedRequest"),
+        ({"kind": "Pod", "fieldSelector": "spec.nodeName"}, {}, "MalformedRequest"),
+        ({"nodeName": "n1"}, {}, "MalformedRequest"),
+        ({"kind": "Node", "nodeName": "n1"}, {}, "MalformedRequest"),
     ],
 )
 async def test_what_cannot_be_read_is_refused(
@@ -174,6 +179,52 @@ async def test_objects_that_start_or_cease_to_match_are_added_or_deleted(over_ea
 
     assert changes(events) == [("ADDED", "n"), ("MODIFIED", "n"), ("DELETED", "n")]
     assert [event.id for event in events] == ["3", "4", "5", "5"]
+
+
+async def test_the_agent_of_a_node_is_told_of_its_own_pods(over_each_store: Harness):
+    harness = over_each_store
+    for name in ("n1", "n2"):
+        await harness.put_node(name)
+    async with (
+        stream(harness, kind="Pod", fieldSelector="spec.nodeName=n1") as agent,
+        stream(harness, kind="Pod", nodeName="n2") as other,
+        stream(harness, kind="Pod", fieldSelector="spec.nodeName=,status.phase=Pending") as waiting,
+    ):
+        await harness.put_pod("p", **NEVER_TRIED)
+        for node_name in ("n1", "n1", "n2"):
+            manifest = pod("p", nodeName=node_name, **NEVER_TRIED)
+            manifest["metadata"]["labels"] = {"again": str(random.random())}
+            await harness.put("namespaces/shop/pods/p", manifest)
+        await harness.client.delete(f"{CLUSTER}/namespaces/shop/pods/p")
+        for each in (agent, other, waiting):
+            await each.until_last("DELETED")
+        told = [changes(each.events) for each in (agent, other, waiting)]
+
+    assert told == [
+        [("ADDED", "p"), ("MODIFIED", "p"), ("DELETED", "p")],
+        [("ADDED", "p"), ("DELETED", "p")],
+        [("ADDED", "p"), ("DELETED", "p")],
+    ]
+    left = [event for event in agent.events if event.type == "DELETED"]
+    assert left[0].data["object"]["spec"]["nodeName"] == "n2"
+
+
+async def test_other_fields_can_be_watched_like_in_lists(over_each_store: Harness):
+    await over_each_store.put_node("n1")
+    await over_each_store.put_node("n2")
+    path = f"{CLUSTER}/nodes/n1"
+    for cordoned in (True, False):
+        await over_each_store.client.patch(path, json={"spec": {"unschedulable": cordoned}})
+
+    cordoned = await watched(
+        over_each_store, 1, kind="Node", fieldSelector="spec.unschedulable=true"
+    )
+    named = await watched(
+        over_each_store, 1, kind="Node,Pod", fieldSelector="metadata.name=n1,metadata.name!=n2"
+    )
+
+    assert changes(cordoned) == [("ADDED", "n1"), ("DELETED", "n1")]
+    assert changes(named) == [("ADDED", "n1"), ("MODIFIED", "n1"), ("MODIFIED", "n1")]
 
 
 async def test_bookmarks_pass_over_what_is_filtered_out(make_harness: MakeHarness):

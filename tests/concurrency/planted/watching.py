@@ -1,8 +1,8 @@
 """Mistakes in watches, and in keeping clusters apart."""
 
 from service.scheduler.service import Scheduler
-from service.scheduler.watching import ring, watches
-from service.scheduler.watching.ring import LoggedCommit, Ring
+from service.scheduler.watching import LoggedCommit, commits, ring, watches
+from service.scheduler.watching.ring import Ring
 from tests.concurrency.planted.registry import bug, made_with
 
 
@@ -11,9 +11,9 @@ def watch_resumes_one_late(patch):
     """A resumed stream begins after the event that comes next."""
     open_at, made = watches.Watching.open_at, made_with(patch, watches.Watching)
 
-    async def open_late(self, cluster_id, since, at_end):
+    async def open_late(self, cluster_id, since, at_end, node=None):
         head = await made[self]["store"].head(cluster_id)
-        return await open_at(self, cluster_id, min(since + 1, head.revision), at_end)
+        return await open_at(self, cluster_id, min(since + 1, head.revision), at_end, node)
 
     patch.setattr(watches.Watching, "open_at", open_late)
 
@@ -23,8 +23,8 @@ def watch_repeats_an_event(patch):
     """A resumed stream begins with the event that was seen last."""
     open_at = watches.Watching.open_at
 
-    async def open_early(self, cluster_id, since, at_end):
-        return await open_at(self, cluster_id, max(since - 1, 1), at_end)
+    async def open_early(self, cluster_id, since, at_end, node=None):
+        return await open_at(self, cluster_id, max(since - 1, 1), at_end, node)
 
     patch.setattr(watches.Watching, "open_at", open_early)
 
@@ -35,8 +35,8 @@ def watch_skips_a_commit(patch):
     after = Ring.after
 
     def newest_only(self, tip, limit):
-        commits = after(self, tip, limit)
-        return commits[-1:] if commits else commits
+        found = after(self, tip, limit)
+        return found[-1:] if found else found
 
     patch.setattr(Ring, "after", newest_only)
 
@@ -44,7 +44,7 @@ def watch_skips_a_commit(patch):
 @bug("A10", "watches.commits_of")
 def first_event_of_a_commit_dropped(patch):
     """Of a commit of several changes the first is not told."""
-    commits_of = ring.commits_of
+    commits_of = commits.commits_of
 
     def drop(page):
         for commit in commits_of(page):
@@ -61,10 +61,10 @@ def bookmark_too_far(patch):
     following = watches.Watch.next
 
     async def boast(self):
-        commits = await following(self)
-        if commits is not None:
+        found = await following(self)
+        if found is not None:
             self.revision += 1
-        return commits
+        return found
 
     patch.setattr(watches.Watch, "next", boast)
 
@@ -95,9 +95,9 @@ def drained_stream_boasts(patch):
     following = watches.Watch.next
 
     async def end_at_the_head(self):
-        feed, commits = self.feed, await following(self)
-        if commits is None and feed is not None:
+        feed, found = self.feed, await following(self)
+        if found is None and feed is not None:
             self.revision = max(self.revision, feed.ring.revision)
-        return commits
+        return found
 
     patch.setattr(watches.Watch, "next", end_at_the_head)
