@@ -19,6 +19,8 @@ from service.scheduler.service import Scheduler
 
 SLICE_SECONDS = 0.001
 """When so much time of a slice is over, no further step begins; a step mostly takes half as long."""
+CLUSTERS_A_STEP = 500
+"""So many clusters without a changed replica are passed over in one step."""
 PAUSE_SECONDS_MIN = 0.02
 """The least time between two slices: sleeping costs, too."""
 REASON = "a recount found it wrong"
@@ -120,8 +122,9 @@ class Scrubber:
         """Make one step, if no request waits for the replica; return whether the round is over."""
         present = self._present = self._present or self._next()
         if present is None:
-            self._meter.round_ended()
-            return True
+            if not self._waiting:
+                self._meter.round_ended()
+            return not self._waiting
         if present.loop.follower.replica is not present.replica:
             self._present = None
         elif self._is_free:
@@ -133,8 +136,8 @@ class Scrubber:
         return self._present is None or self._present.loop.idle
 
     def _next(self) -> _Round | None:
-        """Begin with the next replica that has changed; None if there is none in this round."""
-        while self._waiting:
+        """Begin with the next replica that has changed; None if there is none among the next ones."""
+        for _ in range(min(len(self._waiting), CLUSTERS_A_STEP)):
             name = self._waiting.pop()
             loop = self._scheduler.loops.get(name)
             replica = None if loop is None else loop.follower.replica
