@@ -21,6 +21,8 @@ SLICE_SECONDS = 0.001
 """When so much time of a slice is over, no further step begins; a step mostly takes half as long."""
 CLUSTERS_A_STEP = 500
 """So many clusters without a changed replica are passed over in one step."""
+BUSY_STEPS_MAX = 50
+"""A cluster that was busy so often in turn, for a second or more, lets the others go first."""
 PAUSE_SECONDS_MIN = 0.02
 """The least time between two slices: sleeping costs, too."""
 REASON = "a recount found it wrong"
@@ -80,6 +82,8 @@ class Scrubber:
         self._waiting: list[str] = []
         """The clusters that are still to be recounted in this round."""
         self._present: _Round | None = None
+        self._in_vain = 0
+        """How often in turn no step could be made, because a request had to be worked on."""
         self._right: weakref.WeakKeyDictionary[Replica, int] = weakref.WeakKeyDictionary()
         """The version at which the last recount of a replica began that found nothing."""
 
@@ -128,8 +132,18 @@ class Scrubber:
         if present.loop.follower.replica is not present.replica:
             self._present = None
         elif self._is_free:
+            self._in_vain = 0
             self._go_on(present)
+        else:
+            self._pass_over(present)
         return False
+
+    def _pass_over(self, present: _Round) -> None:
+        """Go on with other clusters, if there are any, once one was busy for too long."""
+        self._in_vain += 1
+        if self._in_vain >= BUSY_STEPS_MAX and self._waiting:
+            self._waiting.insert(0, present.name)
+            self._present, self._in_vain = None, 0
 
     @property
     def _is_free(self) -> bool:

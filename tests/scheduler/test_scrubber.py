@@ -7,6 +7,8 @@ from collections import Counter
 import pytest
 
 from service.engine.state.rank_bits import VETO
+from service.model.audit import ITSELF
+from service.scheduler.protocol.intents import ApplyObjects
 from service.scheduler.scrubber import Pace, Scrubber
 from tests.builders import node, pod
 from tests.scheduler.world import world
@@ -121,6 +123,33 @@ async def test_it_makes_no_step_while_a_request_waits_for_its_commit():
         while not scrubber.step():
             pass
         assert notes.told == {"rounds": 1}
+
+
+@pytest.mark.parametrize("busy", ["default", "other"])
+async def test_a_busy_cluster_lets_the_others_go_first(busy):
+    async with world() as w:
+        await fill(w)
+        scheduler = w.schedulers[0]
+        await w.store.create_cluster("other", b"{}", ITSELF)
+        await scheduler.submit("other", ApplyObjects(manifests=w.parsed(node("n1"))))
+        (free,) = {"default", "other"} - {busy}
+        wrong = scheduler.loops[free].follower.replica
+        wrong.cluster.nodes.pods[0] += 1
+        scrubber, notes = scrubber_of(w)
+        gate = w.close_gate()
+        more = ApplyObjects(manifests=w.parsed(node("more")))
+        asked = asyncio.create_task(scheduler.submit(busy, more))
+        await w.others()
+
+        scrubber.begin()
+        assert not any(scrubber.step() for _ in range(STEPS_MAX))
+        assert notes.told == {"node": 1}
+
+        w.open_gate(gate)
+        await asked
+        while not scrubber.step():
+            pass
+        assert notes.told == {"node": 1, "rounds": 1}
 
 
 async def test_a_replica_that_is_dropped_meanwhile_is_left_to_the_next_round():
