@@ -1,4 +1,7 @@
-"""Wheels carry the engine compiled, where there is a C compiler; without one they are pure Python."""
+"""Wheels carry the engine compiled, where there is a C compiler; without one they are pure Python.
+
+A compiler that fails is an error, so that no wheel is slower without anybody noticing.
+"""
 
 import subprocess
 import sys
@@ -16,7 +19,9 @@ class CompiledEngine(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
             return
-        subprocess.run((sys.executable, "-m", "tools.compile_engine"), cwd=self.root, check=True)
+        subprocess.run(
+            (sys.executable, "-m", "tools.compile_engine", "--required"), cwd=self.root, check=True
+        )
         if any(Path(self.root, "service/_compiled").glob("*/*__mypyc*")):
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
