@@ -8,6 +8,7 @@ import httpx
 import pytest
 from sqlalchemy.engine import make_url
 
+from service.cli.local import temporary_folder
 from service.model.audit import AuditedCaller, AuditEntry
 from service.model.findings import Check
 from service.model.principals import ADMIN, Grant
@@ -16,7 +17,7 @@ from service.store.postgres import PostgresStore
 from tests.api.harness import CLUSTER, node
 from tests.api.live import live_server
 from tests.builders import device, device_class, resource_slice
-from tests.processes import PLAIN_HTTP
+from tests.processes import PLAIN_HTTP, copy_data
 from tests.store.history import commit_on, put
 
 SHOP = f"{CLUSTER}/namespaces/shop"
@@ -376,3 +377,11 @@ def test_it_says_why_it_cannot_verify(moorage, empty_database_url: str, copy_url
     nowhere = str(make_url(copy_url).set(database="nowhere"))
     assert moorage("verify", "--database-url", nowhere).code == 3
     assert moorage("verify", "--database-url", copy_url, "--check", "luck").code == 2
+
+
+def test_a_restored_data_folder_is_verified_by_itself(moorage, ready_made):
+    with temporary_folder() as folder:
+        copy_data(ready_made, folder / "data")
+        ended = moorage("verify", "--data-dir", str(folder / "data"))
+        assert ended.code == 0, ended.err
+        assert ended.out.splitlines()[1].split() == ["default", "1", "1", "1", "ok"]
