@@ -8,7 +8,7 @@ RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-de
 RUN pip install --no-cache-dir uv==0.13.8
 WORKDIR /app
 COPY pyproject.toml uv.lock README.md LICENSE ./
-RUN uv sync --locked --no-dev --no-install-project
+RUN uv sync --locked --no-dev --extra embedded --no-install-project
 COPY hatch_build.py CHANGELOG.md SECURITY.md ./
 COPY bench/RESULTS.md bench/RESULTS.md
 COPY examples examples
@@ -17,7 +17,7 @@ COPY tools tools
 COPY moorage moorage
 COPY service service
 COPY migrations migrations
-RUN uv sync --locked --no-dev --no-editable
+RUN uv sync --locked --no-dev --extra embedded --no-editable
 
 FROM ${PYTHON_IMAGE}
 # PostgreSQL, when it is the embedded one, insists on a user with a name.

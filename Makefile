@@ -22,13 +22,13 @@ SHIPPED := dist/requirements.txt
 NODE := $(UV) run --isolated --locked --quiet --only-group page
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs browser conformance bench simulate-protocol race inject-faults mutants recovery sbom audit clean
+.PHONY: help setup run test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs browser conformance bench simulate-protocol race inject-faults mutants recovery dist sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The packages of .venv, as uv.lock has them, for this Python.
-SYNC := UV_PYTHON_DOWNLOADS=never $(UV) sync --locked --quiet --compile-bytecode
+SYNC := UV_PYTHON_DOWNLOADS=never $(UV) sync --locked --quiet --compile-bytecode --extra embedded
 
 # Bytecode, because a server starts in a third of the time, also where Python may not write it.
 setup: $(UV) ## install everything into .venv, with the command `moorage` in it
@@ -149,7 +149,14 @@ recovery: setup ## measure how soon placements go on after kill -9 (ARGS="--kill
 
 $(SHIPPED): uv.lock $(UV)
 	@mkdir -p dist
-	@$(UV) export --locked --quiet --no-dev --no-emit-project --output-file $@ >/dev/null
+	@$(UV) export --locked --quiet --no-dev --extra embedded --no-emit-project --output-file $@ >/dev/null
+
+dist: $(UV) ## build the source distribution, from it the wheel, and check and install both
+	@rm -f dist/moorage-*.tar.gz dist/moorage-*.whl
+	@$(UV) build --quiet
+	@$(PYTHON) tools/check_dist.py dist
+	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && $(UV) venv --quiet "$$made" \
+	  && VIRTUAL_ENV="$$made" $(UV) pip install --quiet dist/moorage-*.whl && "$$made/bin/moorage" --version
 
 sbom: $(SHIPPED) ## write dist/moorage.cdx.json: all that is shipped, with hashes, as CycloneDX
 	@$(SUPPLY) cyclonedx-py requirements $(SHIPPED) --pyproject pyproject.toml --output-reproducible --output-file dist/moorage.cdx.json

@@ -54,6 +54,7 @@ from service.scheduler.controllers.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.replica_reports import Reporter
+from service.scheduler.scrubber import Pace, Scrubber
 from service.scheduler.service import Scheduler
 from service.settings import InvalidSettings, Settings, settings_of_this_process
 from service.store.postgres import PostgresStore, warm_up
@@ -225,6 +226,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         on_stop_signal(scheduler.watching.close)
         database = DatabaseReporter(store, proof, metrics)
         background = [asyncio.create_task(each) for each in (_warm_up(), database.run())]
+        pace = Pace(settings.scrub_seconds, settings.scrub_percent)
+        background.append(asyncio.create_task(Scrubber(scheduler, clock, metrics, pace).run()))
         if settings.debug:
             background.append(asyncio.create_task(reporter.run()))
         if settings.health_socket is not None:

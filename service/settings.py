@@ -240,6 +240,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How long the answer to an idempotency key is given again."""
     upkeep_seconds: Seconds = 10
     """How often logs are compacted and old answers removed."""
+    scrub_seconds: Annotated[float, msgspec.Meta(ge=0)] = 30
+    """How often a worker begins to recount what its replicas keep, while nobody asks for anything;
+    0: never. Replicas that have not changed are left out."""
+    scrub_percent: Annotated[float, msgspec.Meta(gt=0, le=100)] = 10
+    """The share of one processor that a worker takes for that at most."""
     ready_lag_seconds_max: Seconds = 10
     """A process is not ready if one of its replicas has been behind its log for longer than
     this."""

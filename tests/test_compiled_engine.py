@@ -83,6 +83,16 @@ def test_a_compiler_that_fails_leaves_nothing_behind(checkout):
     assert which(checkout)[0] == "False"
 
 
+def test_a_compiler_that_fails_fails_what_is_shipped(checkout):
+    (checkout / "setuptools.py").write_text("raise ImportError('no tools here')\n")
+    shutil.rmtree(checkout / "service/_compiled", ignore_errors=True)
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        run(checkout, "-m", "tools.compile_engine", "--required")
+    assert "ImportError: no tools here." in failed.value.stderr
+    without = run(checkout, "-m", "tools.compile_engine", "--required", CC="no-such-compiler")
+    assert "there is no C compiler" in without.stderr
+
+
 def test_what_needs_the_sources_runs_in_the_gates_session_with_sources():
     line = re.search(
         r"^INTERPRETED := ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE

@@ -10,7 +10,7 @@ from service.cli.conformance import render_report
 from tests.paths import ROOT
 
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")),
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
     ROOT / "bench" / "RESULTS.md",
     ROOT / "examples" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),

@@ -27,12 +27,15 @@ LOG = ".log"
 """The file beside the compiled code with what the compiler in the background said last."""
 
 
-def main() -> None:
-    """Compile the engine if that is needed and possible, and say what was done."""
+def main(*, required: bool = False) -> None:
+    """Compile the engine if that is needed and possible, and say what was done.
+
+    With `required` it is an error if there is a compiler and it fails, as for what is shipped.
+    """
     target = compiled_engine.folder()
     if _is_done(target):
         return
-    problem = _missing()
+    problem = lack = _missing()
     if problem is None:
         _tell("Compiling the engine, which takes a minute or two.")
         try:
@@ -42,6 +45,8 @@ def main() -> None:
             problem = str(error)
     if problem is not None:
         _tell(f"The engine is not compiled, so it is slower: {problem}.")
+        if required and lack is None:
+            sys.exit(1)
 
 
 def start() -> None:
@@ -167,6 +172,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case []:
             main()
+        case ["--required"]:
+            main(required=True)
         case ["--check"]:
             check()
         case ["--background"]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from service.engine.pipeline import Pipeline, pipelines_of
 from service.engine.ranking.rank_cache import RowCache
 from service.engine.ranking.static_rows import StaticRows
-from service.engine.state.classes import MatchIndex, PodClass
+from service.engine.state.classes import MatcherEntry, MatchIndex, PodClass
 from service.engine.state.data_sets import DataSets
 from service.engine.state.default_spread import DefaultSelectors
 from service.engine.state.devices import DeviceTable, allocated
@@ -346,6 +346,19 @@ class Cluster:
     def selected_classes(self, namespace: str, selector: LabelSelector | None) -> list[PodClass]:
         """Return the classes with pods in a namespace, placed or not, that a selector matches."""
         return [each for each in self._match_index.selected(namespace, selector) if each.pods]
+
+    def matchers(self) -> tuple[MatcherEntry, ...]:
+        """Return the matchers that any template uses, with their counters."""
+        return tuple(self._match_index.entries.values())
+
+    def node_set_verdicts(self) -> Iterator[bool]:
+        """Yield for each set of nodes over which spreading counts whether it is right."""
+        return self._eligibilities.verdicts()
+
+    @property
+    def pod_count(self) -> int:
+        """The number of known pods, placed or not."""
+        return len(self._pods)
 
     def classes_on(self, slot: int) -> Mapping[PodClass, int]:
         """Return the number of pods that count on a node, by class."""

@@ -85,7 +85,7 @@ class Audit:
         with unavailable_on_failure():
             async with self._audit_reader.driver() as connection:
                 rows = await connection.fetch(_LIST, *key, cluster, since, until, limit)
-        return [_row(row) for row in rows]
+        return [audit_row(row) for row in rows]
 
     async def sweep_audit(self, *, keep_seconds: float) -> int:
         """Delete older rows, the oldest first, and return how many; call it again until it returns 0."""
@@ -116,6 +116,7 @@ def audit_columns(entries: Sequence[AuditEntry]) -> tuple[str, ...]:
     )
 
 
-def _row(row: asyncpg.Record) -> AuditRow:
+def audit_row(row: asyncpg.Record) -> AuditRow:
+    """Turn a row of the table into a row as the API has it."""
     hashes = {name: row[name].hex() for name in ("previous_hash", "hash")}
     return AuditRow(**{**dict(row), **hashes, "at": told_at(row["at"])})

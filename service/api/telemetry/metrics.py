@@ -18,6 +18,7 @@ from prometheus_client.registry import CollectorRegistry
 from service.api.telemetry.exposition import exposition, registry_of
 from service.api.telemetry.process_metrics import ProcessMetrics
 from service.engine import Execution
+from service.engine.recount import PARTS
 from service.model.field_warnings import WARNINGS, FieldWarning
 from service.model.profiles import DEFAULT_SCHEDULER
 from service.scheduler.commit.metrics import Attempts, ProcessState, Result, commit_kinds
@@ -68,6 +69,7 @@ class Metrics:
         self._placing(registry)
         self._committing(registry)
         self._gauges(registry)
+        self._recounting(registry)
         self._process = ProcessMetrics(registry, version=version, engine=engine)
         self._begin_series()
 
@@ -85,6 +87,8 @@ class Metrics:
             self._forwarded.labels(outcome)
         for queue in QUEUES:
             self._pending.labels(queue)
+        for part in PARTS:
+            self._mistakes.labels(part)
 
     def _placing(self, registry: CollectorRegistry) -> None:
         self._attempts = Counter(
@@ -129,6 +133,24 @@ class Metrics:
         self._events_dropped = Counter(
             "moorage_events_dropped_total",
             "Events that were not stored: too many, or no database for long.",
+            registry=registry,
+        )
+
+    def _recounting(self, registry: CollectorRegistry) -> None:
+        self._recount_seconds = Counter(
+            "moorage_scrub_seconds_total",
+            "Time that recounting replicas took.",
+            registry=registry,
+        )
+        self._recounts = Counter(
+            "moorage_scrub_rounds_total",
+            "Rounds in which all replicas that had changed were recounted.",
+            registry=registry,
+        )
+        self._mistakes = Counter(
+            "moorage_replica_mistakes_total",
+            "Replicas that a recount found wrong, by the part that was.",
+            ("part",),
             registry=registry,
         )
 
@@ -204,6 +226,18 @@ class Metrics:
         self._commits.labels(kind).inc()
         self._changes.inc(changes)
         self._commit_seconds.observe(seconds)
+
+    def recounted(self, seconds: float) -> None:
+        """Count the time that recounting replicas took."""
+        self._recount_seconds.inc(seconds)
+
+    def round_ended(self) -> None:
+        """Count a round in which all replicas that had changed were recounted."""
+        self._recounts.inc()
+
+    def mistaken(self, part: str) -> None:
+        """Count a replica of which a part was wrong."""
+        self._mistakes.labels(part).inc()
 
     def lost(self) -> None:
         """Count a commit that failed because somebody else extended the log first."""

@@ -70,6 +70,18 @@ class AffinityRanks:
         levels = self._levels
         return levels.best(tie, scale) if levels else None
 
+    def holds(self, ranks: Ints) -> bool:
+        """Whether the levels, brought up to date, are what they would be if built now.
+
+        `ranks`, shape (nodes,), int64, are those without affinity.
+        """
+        levels = self._levels
+        if levels is None or not self._repair(ranks, levels):
+            self._levels = None
+            return True
+        built = Levels(self._nodes.layout(None), self._view.values(), ranks)
+        return self._view.holds() and levels.ordered == built.ordered
+
     def _build(self, ranks: Ints) -> Levels | None:
         """Put all nodes on levels; return None if there are too many different sums."""
         sums = self._view.values()

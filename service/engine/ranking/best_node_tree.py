@@ -72,6 +72,30 @@ class BestNodeTree:
                 return
             scores[root + branch] = greatest
 
+    @property
+    def size(self) -> int:
+        """How many branches and leaves all trees have together."""
+        return len(self._scores)
+
+    def holds(self, start: int, stop: int) -> bool:
+        """Whether the scores of these branches and leaves follow from what is below them.
+
+        If all do, each branch knows the greatest score below it.
+        """
+        scores = self._scores
+        for index in range(start, min(stop, len(scores))):
+            branch = index % self._branches
+            if branch >= self._leaves:
+                expected = self._greatest_at(index)
+            elif branch:
+                below = index + branch  # the root of its tree, and twice the branch
+                expected = max(scores[below], scores[below + 1])
+            else:
+                continue
+            if scores[index] != expected:
+                return False
+        return True
+
     def _greatest_at(self, leaf: int) -> int:
         greatest = VETO
         for index in range(self._starts[leaf], self._starts[leaf + 1]):

@@ -7,6 +7,7 @@ is looked at.
 
 from array import array
 from bisect import bisect_left, insort
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -48,6 +49,11 @@ class Levels:
     @property
     def size_in_bytes(self) -> int:
         return BYTES_A_NODE * len(self._sums)
+
+    @property
+    def ordered(self) -> "Mapping[int, array[int]]":
+        """The ranks of the nodes of each level, in ascending order."""
+        return self._levels
 
     def best(self, tie: int, scale: Scale) -> tuple[int, int]:
         """Return the slot and the rank of the best node, affinity included; needs a level."""

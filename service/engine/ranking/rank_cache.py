@@ -11,7 +11,7 @@ from service.engine.plugin import Scale
 from service.engine.ranking.affinity_ranks import AffinityRanks
 from service.engine.ranking.best_node_tree import BestNodeTree
 from service.engine.ranking.static_rows import StaticRows
-from service.engine.state.columns import ALL, Ints, Mask, Rows, at
+from service.engine.state.columns import ALL, Ints, Mask, Rows, Slots, at
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rank_bits import TIE_BITS, VETO
 from service.engine.state.rules import NodeRules
@@ -120,10 +120,14 @@ class RowCache:
         """
         found = self._feasible.get(key)
         if found is None or found[0] != key.version:
-            domains = key.domain_of[self.ranks >= 0] + 1
-            counts = np.bincount(domains, minlength=key.capacity + 1).tolist()
-            found = self._feasible[key] = (key.version, [*counts[1:], counts[0]])
+            found = self._feasible[key] = (key.version, self._feasible_in(key))
         return [not nodes for nodes in found[1]]
+
+    def _feasible_in(self, key: TopologyKey) -> list[int]:
+        """Count the feasible nodes in each domain of a key, and last those without the key."""
+        domains = key.domain_of[self.ranks >= 0] + 1
+        counts = np.bincount(domains, minlength=key.capacity + 1).tolist()
+        return [*counts[1:], counts[0]]
 
     def best_node_tree(self, key: TopologyKey | None) -> BestNodeTree | None:
         """Return a tree over all nodes, or for a key with few domains one tree for each domain.
@@ -181,6 +185,30 @@ class RowCache:
     def affinities(self) -> tuple[AffinityRanks, ...]:
         """The ranks by affinity terms that are kept, the least recently used first."""
         return tuple(self._affinities.values())
+
+    # What recounts ask
+
+    @property
+    def follows(self) -> bool:
+        """Whether no node itself has changed since the last refresh; else everything is rebuilt."""
+        return self._nodes.version == self._nodes_seen
+
+    def ranks_hold(self, rows: Slots) -> bool:
+        """Whether the ranks of some nodes, and what they share, are what they would be if computed now.
+
+        Like the other questions of recounts it is asked right after a refresh.
+        """
+        if not self._site.holds(rows):
+            return False
+        return bool(np.array_equal(self.ranks.take(rows), self._ranks_of(rows)))
+
+    def feasible_holds(self) -> bool:
+        """Whether the numbers of feasible nodes are right in all domains for which they are kept."""
+        return all(
+            counts == self._feasible_in(key)
+            for key, (version, counts) in self._feasible.items()
+            if version == key.version
+        )
 
     def _measure(self) -> None:
         ordered = sum(each.size_in_bytes for each in self._trees.values())

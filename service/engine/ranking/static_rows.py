@@ -10,7 +10,7 @@ import numpy as np
 
 from service.engine.pipeline import Pipeline
 from service.engine.plugin import NodePlugin
-from service.engine.state.columns import ALL, Ints, Mask
+from service.engine.state.columns import ALL, Ints, Mask, Slots
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rules import NodeRules
 
@@ -77,6 +77,27 @@ class StaticRows:
             scores = plugin.scores(nodes, rules, ALL) if plugin.scores_for(rules) else None
             if scores is not None and len(scores):
                 self._add(plugin, weight, scores)
+
+    def holds(self, rows: Slots) -> bool:
+        """Whether the masks and scores of some nodes are what they would be if computed now."""
+        nodes, rules = self._nodes, self._rules
+        mask: Mask = nodes.alive.take(rows)
+        for plugin in self._filters:
+            mask = mask & plugin.admits(nodes, rules, rows)
+        if not np.array_equal(self.mask.take(rows), mask):
+            return False
+        raw = {each.plugin: each.scores.take(rows) for each in self.raw}
+        fixed: Ints = np.zeros(len(rows), dtype=np.int64)
+        for each, weight in self._pipeline.static_scores:
+            scores = each.scores(nodes, rules, rows) if each.scores_for(rules) else None
+            if scores is None:
+                continue
+            if not each.normalizes:
+                fixed += weight * scores
+            elif not np.array_equal(raw.get(each, np.zeros_like(scores)), scores):
+                return False
+        kept = np.zeros_like(fixed) if self.scores is None else self.scores.take(rows)
+        return bool(np.array_equal(kept, fixed))
 
     def _add(self, plugin: NodePlugin, weight: int, scores: Ints) -> None:
         """Add a plugin's scores to what is kept; scores of 0 on every node become a constant."""

@@ -133,6 +133,15 @@ class Eligibility:
     def resize(self, size: int) -> None:
         self._mask.resize(size)
 
+    def counts_its_nodes(self) -> bool:
+        """Whether `nodes_of` has as many nodes in each domain as are in the set."""
+        for counter in self.nodes_of.values():
+            domains = counter.key.domain_of[self.mask]
+            size = counter.key.capacity
+            if not np.array_equal(counter.counts[:size], np.bincount(domains, minlength=size)):
+                return False
+        return True
+
     def enter(self, slot: int) -> None:
         self._mask.cells[slot] = True
         for counter in self.nodes_of.values():

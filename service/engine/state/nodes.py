@@ -38,7 +38,7 @@ def image_name(image: str) -> str:
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
-def _timeless(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
+def timeless(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
     """Return taints without the times at which they were added, which no rule of placing reads.
 
     Nodes that lost their zone one after the other have one set of taints then, and not a set each.
@@ -243,7 +243,7 @@ class NodeTable:
             column.values[slot] = amount or 1
             if not 0 < amount <= EXACT_MAX:
                 self._uneven.add(slot)
-        taints = _timeless(node.taints)
+        taints = timeless(node.taints)
         self._taint_users[taints] += 1
         self._taint_set.values[slot] = self.taint_sets.intern(taints)
         for name, key in self.keys.items():
@@ -258,7 +258,7 @@ class NodeTable:
         assert node is not None
         for key in self.keys.values():
             key.leave(slot)
-        taints = _timeless(node.taints)
+        taints = timeless(node.taints)
         self._taint_users[taints] -= 1
         if taints and not self._taint_users[taints]:
             del self._taint_users[taints]

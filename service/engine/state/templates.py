@@ -1,7 +1,7 @@
 """Finds the class of a pod: terms and constraints become counters once for each template."""
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -120,6 +120,14 @@ class Eligibilities:
     def leave(self, slot: int) -> None:
         for _, eligibility in self._known.values():
             eligibility.leave(slot)
+
+    def verdicts(self) -> Iterator[bool]:
+        """Yield for each set whether it has the nodes that it should, and counts them rightly."""
+        for rule, eligibility in tuple(self._known.values()):
+            slots = np.arange(self._nodes.size)
+            yield bool(np.array_equal(eligibility.mask, self._admits(rule, slots))) and (
+                eligibility.counts_its_nodes()
+            )
 
     def _admits(self, rule: EligibilityKey, rows: npt.NDArray[np.intp]) -> Mask:
         names, required, tolerations = rule

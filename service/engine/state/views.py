@@ -57,6 +57,10 @@ class NodeView(ABC):
         """Return the value of one node, as of the last repair."""
         return self._values.data[slot]
 
+    def holds(self) -> bool:
+        """Whether the values, brought up to date, are what they would be if computed now."""
+        return bool(np.array_equal(self.values(), self._key.on_nodes(self._per_domain())))
+
     def _changed(self) -> set[int] | None:
         """Return the domains whose counts changed since the last call; None if they are many."""
         changed: set[int] = set()
@@ -153,6 +157,10 @@ class NodeViews:
     def __len__(self) -> int:
         """Return how many views are kept."""
         return len(self._views)
+
+    def kept(self) -> tuple[NodeView, ...]:
+        """Return all views, the least recently used first."""
+        return tuple(self._views.values())
 
     def forget(self) -> None:
         """Drop all views; each is made anew when it is asked for."""

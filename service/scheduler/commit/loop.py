@@ -102,6 +102,8 @@ class ClusterLoop:
         self._publication: CommitUnderWay | None = None
         self._behind = True
         """Whether the log has to be read before anything else is decided."""
+        self._mistrust = ""
+        """Why the replica has to be loaded anew; "" if it may be used."""
         self._lag = Lag()
         self._outrun = False
         """Whether the log had grown so much that it could not be read up to its end under the lock."""
@@ -184,6 +186,13 @@ class ClusterLoop:
         if known is None or known.revision < head.revision:
             return None
         return None if known.revision == head.revision and known.tip != head.tip else known
+
+    def reload(self, reason: str) -> None:
+        """Have the replica of an idle cluster loaded anew before anything else is decided."""
+        assert self.idle
+        self._mistrust = reason
+        self._behind = True
+        self._wake.set()
 
     def stop(self) -> None:
         """Have the loop end as soon as every request is answered."""
@@ -283,6 +292,9 @@ class ClusterLoop:
     async def _follow(self) -> None:
         """Catch up with the log; if that fails now, the next call of `hear` has it tried again."""
         self._behind = False
+        if self._mistrust:
+            self.follower.drop(self._mistrust)
+            self._mistrust = ""
         try:
             await self.follower.catch_up()
         except StorageUnavailable as error:

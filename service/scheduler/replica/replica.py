@@ -97,6 +97,10 @@ class Replica:
         """How many objects of all kinds there are."""
         return sum(map(len, self._objects.values()))
 
+    def count(self, kind: str) -> int:
+        """How many objects of a kind there are."""
+        return len(self._objects.get(kind, ()))
+
     @property
     def config(self) -> ClusterConfig:
         """The cluster's configuration."""

