@@ -16,6 +16,7 @@ from service.api.security.callers import told_caller
 from service.api.security.rights import deciding_for
 from service.api.services import Services
 from service.model.plans import PLAN, PlanState
+from service.scheduler.decide.plan_admission import require_draining
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import CordonNode, DrainNode, Intent, SetPlanState
 
@@ -126,11 +127,10 @@ async def _cordon(
 @post(NODES.item + "/drain", status_code=201, opt=described(_DRAIN))
 async def drain_node(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Drain a node, beginning soon."""
+    require_draining(deciding_for(request))
     options = parse_drain(await _body(request, services))
     intent = DrainNode(
-        name=request.path_params["name"],
-        when_unschedulable=options.when_unschedulable,
-        caller=deciding_for(request),
+        name=request.path_params["name"], when_unschedulable=options.when_unschedulable
     )
     return await _answered(request, services, intent)
 

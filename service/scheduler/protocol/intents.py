@@ -370,7 +370,6 @@ class DrainNode(Intent[ObjectAnswer], frozen=True, kw_only=True):
 
     name: str
     when_unschedulable: WhenUnschedulable = "Wait"
-    caller: Caller = ANYBODY
 
 
 class SetPlanState(Intent[ObjectAnswer], frozen=True, kw_only=True):

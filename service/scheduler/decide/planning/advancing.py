@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from service.model.errors import Overloaded
 from service.model.manifest import KeptManifest, PodManifest
 from service.model.plans import PLAN, PlanBody, PlanProgress, WaitingPod, ended
-from service.scheduler.decide.conditions import evicted, reasons_in
+from service.scheduler.decide.conditions import EVICTION_REASON, evicted, reasons_in
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.events import tell_evicted
@@ -23,8 +23,7 @@ from service.scheduler.decide.plan_admission import plan_of, with_status
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.kept_plans import plans_in
 from service.scheduler.decide.planning.leaving import Unit, pods_on, stays, units_of
-from service.scheduler.decide.planning.waves import Bounded, Kept, Move, Waves, kept_by_budget
-from service.scheduler.decide.writing.binding import EVICTION_REASON
+from service.scheduler.decide.planning.waves import Kept, Limited, Move, Waves, kept_by_budget
 from service.scheduler.protocol.answers import PlansAnswer
 from service.scheduler.protocol.intents import AdvancePlans
 
@@ -78,6 +77,8 @@ class _Advance:
         if body.has_ended:
             self._forget_in_time(plan, body.status)
             return
+        if not body.status.started_at and body.spec.state == "Paused":
+            return
         at = in_whole_seconds(self._now)
         status = body.status if body.status.started_at else PlanProgress(started_at=at)
         if body.spec.state == "Cancelled":
@@ -127,8 +128,8 @@ class _Advance:
         """Find out who can leave now, and why the others cannot, on a fork that is undone again."""
         # Hints and events of pods that are placed in the calculation alone are nobody's business.
         fork = Fork(replace(self._context, hints={}, events=[], budget_cache=None))
-        bounded = Bounded(self._allowed - self.evicted)
-        waves = Waves(fork, frozenset(body.spec.goal.nodes.names), units, bounded)
+        limited = Limited(self._allowed - self.evicted)
+        waves = Waves(fork, frozenset(body.spec.goal.nodes.names), units, limited)
         yield from waves.keep_room([p for p in present if p.pod.terminating and not stays(p)])
         moves: list[Move] = yield from waves.next_wave()
         yield from fork.restore()

@@ -10,7 +10,7 @@ from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.leaving import Unit, pods_on, units_of
 from service.scheduler.decide.planning.placing import Explaining, Wanted, unplaced
 from service.scheduler.decide.planning.selecting import nodes_of, refused
-from service.scheduler.decide.planning.waves import Bounded, Kept, Move, Waves
+from service.scheduler.decide.planning.waves import Kept, Limited, Move, Waves
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import Drain, PlanStep, Unplaced
 
@@ -46,8 +46,8 @@ class Draining:
         units = units_of(pods_on(self._fork.replica, names))
         self._refuse_too_many(sum(len(each.pods) for each in units))
         context = self._fork.context
-        bounded = Bounded(self._intent.bounds.moves_max, context.is_late)
-        waves = Waves(self._fork, frozenset(names), units, bounded)
+        limited = Limited(self._intent.bounds.moves_max, context.is_late)
+        waves = Waves(self._fork, frozenset(names), units, limited)
         wave = 1
         while moves := (yield from waves.next_wave()):
             self.steps += [_evicted(each, wave) for each in moves]

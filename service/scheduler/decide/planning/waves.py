@@ -19,10 +19,10 @@ from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.message_references import pod_named
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate, place_pod
+from service.scheduler.decide.planning.broken_rules import BrokenRules, needs_any
 from service.scheduler.decide.planning.changing import unbound
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.leaving import Unit
-from service.scheduler.decide.planning.others_rules import OthersRules, needs_any
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementResult
 from service.scheduler.replica.pod_groups import group_of
@@ -48,7 +48,7 @@ class Kept(NamedTuple):
     """The disruption budget that does not allow it."""
 
 
-class Bounded(NamedTuple):
+class Limited(NamedTuple):
     """What ends moving before all is tried."""
 
     moves_max: int | None = None
@@ -59,14 +59,14 @@ class Waves:
     """Moves units off nodes, wave by wave; the fork is then as it is after the last wave."""
 
     def __init__(
-        self, fork: Fork, nodes: frozenset[str], units: Sequence[Unit], bounded: Bounded
+        self, fork: Fork, nodes: frozenset[str], units: Sequence[Unit], limited: Limited
     ) -> None:
         self._fork = fork
         self._nodes = nodes
-        self._bounded = bounded
-        self._moves_left = bounded.moves_max
+        self._limited = limited
+        self._moves_left = limited.moves_max
         self._allowances = Allowances(fork.replica.cluster)
-        self._rules = OthersRules(fork.replica.cluster)
+        self._rules = BrokenRules(fork.replica.cluster)
         self._refused: dict[object, Kept] = {}
         """What was said of single pods that were refused since the fork last changed, by verdict."""
         self._apart: set[Unit] = set()
@@ -162,7 +162,7 @@ class Waves:
         return moved, moves
 
     def _try(self, unit: Unit) -> Steps[list[Move] | Kept]:
-        if self._bounded.is_late():
+        if self._limited.is_late():
             return Kept("SecondsOver", "It was not tried: the plan's time was over.")
         if self._moves_left is not None and len(unit.pods) > self._moves_left:
             return Kept("MovesMax", "It was not tried: `movesMax` was reached.")

@@ -20,7 +20,7 @@ Broken = tuple[ObjectName, str]
 """A pod, and the path of its rule that does not hold."""
 
 
-class OthersRules:
+class BrokenRules:
     """The rules that do not hold on a fork, and what moves add to them."""
 
     def __init__(self, cluster: Cluster) -> None:
