@@ -78,14 +78,10 @@ def test_drain_need_not_wait_and_can_evict_who_has_no_other_node(moorage, draine
     assert moorage("drain", "node-1", "--no-wait", "-o", "json").json == plan()
 
 
-def test_a_drain_that_is_cancelled_or_takes_too_long_has_not_succeeded(moorage, drained):
+def test_a_drain_that_is_cancelled_has_not_succeeded(moorage, drained):
     drained.on("GET", f"{CLUSTER}/watch", events(plan(phase="Cancelled")))
     told = moorage("drain", "node-1")
     assert (told.code, "plan/drain-node-1 was cancelled" in told.err) == (1, True)
-
-    drained.on("GET", f"{CLUSTER}/watch", events())
-    told = moorage("drain", "node-1", "--timeout", "1ms")
-    assert (told.code, "Timed out" in told.err) == (1, True)
 
 
 def test_plans_are_listed_with_how_far_they_have_come(moorage, stub):

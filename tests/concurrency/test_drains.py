@@ -35,7 +35,7 @@ from tests.seeds import chance
 ZONE = "zone"
 NODES = ("n1", "n2", "n3", "n4", "n5")
 DRAINED = ("n1", "n2")
-ROUNDS = 25
+ROUNDS = 40
 PATIENCE_ROUNDS = 200
 LIMITS = Limits(plan_evictions_max=3, plan_look_seconds=0.5)
 MARK = b"Drain: node "
@@ -44,7 +44,7 @@ MARK = b"Drain: node "
 def wanted() -> dict[str, Any]:
     """The pods that the orchestrator keeps running, by name."""
     made: dict[str, Any] = {}
-    for number in range(6):
+    for number in range(10):
         made[f"web-{number}"] = (
             pod(f"web-{number}")
             .label(app="web")
@@ -91,11 +91,11 @@ class Run:
     async def begin(self) -> None:
         names = {"n1": "a", "n2": "b", "n3": "a", "n4": "b", "n5": "b"}
         nodes = [
-            node(name).label({HOST: name, ZONE: zone}).allocatable(cpu="8", pods="20")
+            node(name).label({HOST: name, ZONE: zone}).allocatable(cpu="16", pods="40")
             for name, zone in names.items()
         ]
         cache = pod("cache").label(app="cache").on("n1")
-        await self._w.apply(*nodes, budget("web", 4), budget("db", 2), cache, needing())
+        await self._w.apply(*nodes, budget("web", 9), budget("db", 2), cache, needing())
         await self._w.place(*self._pods.values())
 
     async def go(self, kill_at: int) -> None:
@@ -113,6 +113,8 @@ class Run:
     async def end(self) -> dict[str, Manifest]:
         """Without trouble, until both drains have ended or nothing but the cache is left; their plans."""
         self._w.store.trouble.clear()
+        for name in NODES[len(DRAINED) :]:
+            await self._try(CordonNode(name=name, unschedulable=False))
         for name in DRAINED:
             await self._try(DrainNode(name=name))
             await self._try(SetPlanState(name=f"drain-{name}", state="Running"))
@@ -228,7 +230,7 @@ async def history(seed: int) -> tuple[list[Change], dict[str, Manifest]]:
         return w.log(), plans
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(20))
 async def test_whatever_races_with_a_drain_no_eviction_is_wrong(seed: int) -> None:
     changes, plans = await history(seed)
     assert list(wrongs(changes)) == []
@@ -241,6 +243,33 @@ async def test_whatever_races_with_a_drain_no_eviction_is_wrong(seed: int) -> No
     left = {name_of(each) for name in DRAINED for each in state.view.pods_on[name]}
     assert left == {"cache", "needs"}
     assert plans["n2"]["status"]["phase"] == "Succeeded"
+
+
+async def test_another_worker_goes_on_with_the_drain_of_one_that_was_killed() -> None:
+    """The first has evicted one pod, as the budget allows; it gives nothing back."""
+    async with world(workers=2, limits=LIMITS) as w:
+        nodes = [node(name).label({HOST: name}) for name in ("n1", "n2")]
+        pods = [pod(f"db-{number}").label(app="db").on("n1") for number in range(3)]
+        await w.apply(*nodes, budget("db", 2), *pods)
+        await w.ask(DrainNode(name="n1"), worker=0)
+        await w.pass_time(1)
+        plan = await w.stored("Plan", "", "drain-n1")
+        assert plan is not None
+        assert (plan["status"]["evicted"], plan["status"]["waiting"]) == (1, 2)
+        for task in w.schedulers[0].tasks:
+            task.cancel()
+        for _ in range(60):
+            page = await w.store.list_objects(1, "Pod", limit=10)
+            for row in page.rows:
+                if is_terminating(msgspec.json.decode(row.body)):
+                    await w.ask(DeleteObject(kind="Pod", namespace="default", name=row.name), 1)
+                    await w.place(pod(row.name).label(app="db"), worker=1)
+            await w.pass_time(1)
+        plan = await w.stored("Plan", "", "drain-n1")
+        assert plan is not None
+        assert (plan["status"]["phase"], plan["status"]["evicted"]) == ("Succeeded", 3)
+        assert set((await w.nodes_of_pods()).values()) == {"n2"}
+        assert list(wrongs(w.log())) == []
 
 
 async def test_who_ignores_budgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

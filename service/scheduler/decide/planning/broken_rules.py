@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable
 
 from service.engine import Cluster
 from service.engine.questions.violations import Inspection, Violation, key_of
-from service.engine.state.classes import PodClass
-from service.engine.state.spread import SpreadRule
+from service.engine.state.classes import MatcherEntry, PodClass, Template
 from service.model.objects import ObjectName
 from service.scheduler.decide.context import Steps
 
 _STEP_CLASSES = 4
+_STEP_LOOKS = 2_000
 
 Broken = tuple[ObjectName, str]
 """A pod, and the path of its rule that does not hold."""
@@ -39,11 +39,13 @@ class BrokenRules:
 
     def newly_broken(self, moved: Collection[PodClass]) -> Steps[list[Violation]]:
         """Return the violations that moves of pods of some classes have added, or may have."""
-        concerned = [
-            each
-            for each in self._cluster.placed_classes()
-            if _may_need_others(each) and needs_any(each, moved)
-        ]
+        needs = Needs(moved)
+        concerned = []
+        for index, pod_class in enumerate(self._cluster.placed_classes()):
+            if _may_need_others(pod_class) and needs.are_of(pod_class.template):
+                concerned.append(pod_class)
+            if index % _STEP_LOOKS == _STEP_LOOKS - 1:
+                yield
         found = yield from self._violations(concerned)
         return [each for each in found if _broken(each) not in self._known]
 
@@ -57,28 +59,40 @@ class BrokenRules:
         return found
 
 
+class Needs:
+    """Which pods have affinity or spread that counts pods of some classes."""
+
+    def __init__(self, counted: Collection[PodClass]) -> None:
+        self._matchers: set[MatcherEntry] = {
+            each for pod_class in counted for each in pod_class.matched
+        }
+        self._labelled = list({id(each.labels): each for each in counted}.values())
+        self._templates: dict[Template, bool] = {}
+
+    def are_of(self, template: Template) -> bool:
+        """Whether pods of a template may need any of the classes where they are."""
+        known = self._templates.get(template)
+        if known is None:
+            known = self._templates[template] = self._counts(template)
+        return known
+
+    def _counts(self, template: Template) -> bool:
+        terms = (*template.affinity, *template.enduring_affinity)
+        if any(term.matcher in self._matchers for term in terms):
+            return True
+        return any(
+            rule.counts(each.labels)
+            for rule in template.hard_spread
+            for each in self._labelled
+            if rule.namespaces is not None or each.namespace == template.namespace
+        )
+
+
 def _may_need_others(pod_class: PodClass) -> bool:
     template = pod_class.template
     if pod_class.terminating:
         return False
     return bool(template.affinity or template.enduring_affinity or template.hard_spread)
-
-
-def needs_any(pod_class: PodClass, others: Iterable[PodClass]) -> bool:
-    """Whether affinity or spread of a class counts pods of any of the others."""
-    template = pod_class.template
-    terms = (*template.affinity, *template.enduring_affinity)
-    return any(
-        any(each in term.matcher.classes for term in terms)
-        or any(_counts(rule, pod_class, each) for rule in template.hard_spread)
-        for each in others
-    )
-
-
-def _counts(rule: SpreadRule, owner: PodClass, other: PodClass) -> bool:
-    """Whether a constraint may count a class; where it reaches other namespaces, this is not asked."""
-    reached = rule.namespaces is not None or other.namespace == owner.namespace
-    return reached and rule.counts(other.labels)
 
 
 def _broken(violation: Violation) -> Broken:

@@ -19,7 +19,7 @@ from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.message_references import pod_named
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate, place_pod
-from service.scheduler.decide.planning.broken_rules import BrokenRules, needs_any
+from service.scheduler.decide.planning.broken_rules import BrokenRules, Needs
 from service.scheduler.decide.planning.changing import unbound
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.leaving import Unit
@@ -241,13 +241,11 @@ class Waves:
     def _concerned(self, broken: Sequence[Violation], moved: Sequence[Unit]) -> list[Unit]:
         """Return the units that may have broken a rule; all if it cannot be told."""
         cluster = self._fork.replica.cluster
-        owners = {cluster.class_of(each.pod) for each in broken}
+        owners = {cluster.class_of(each.pod).template for each in broken}
         found = [
             unit
             for unit in moved
-            if any(
-                needs_any(owner, [cluster.class_of(p.pod) for p in unit.pods]) for owner in owners
-            )
+            if any(map(Needs({cluster.class_of(p.pod) for p in unit.pods}).are_of, owners))
         ]
         return found or list(moved)
 
