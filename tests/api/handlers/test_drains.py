@@ -6,7 +6,7 @@ import pytest
 
 from service.scheduler.protocol.limits import Limits
 from tests.api.conftest import MakeHarness
-from tests.api.harness import CLUSTER, Harness, HurriedClock, pod, problem
+from tests.api.harness import CLUSTER, Harness, pod, problem
 from tests.waiting import WAIT_SECONDS, once
 
 HOST = "kubernetes.io/hostname"
@@ -233,17 +233,6 @@ async def test_plans_are_objects_that_are_put_and_deleted(quick: Harness) -> Non
     (name,) = await leaving(quick)
     await stop(quick, name)
     assert await leaving(quick) == set()
-
-
-async def test_a_plan_that_has_ended_is_kept_for_an_hour(make_harness: MakeHarness) -> None:
-    clock = HurriedClock()
-    harness = await make_harness(limits=QUICK, clock=clock)
-    await three_nodes(harness, pods=0)
-    await act(harness, "nodes/n1/drain", 201)
-    await reached(harness, phase="Succeeded")
-    clock.advance(3590)
-    await harness.put_node("n4")
-    assert (await stored(harness, PLAN))["status"]["phase"] == "Succeeded"
 
 
 @pytest.mark.parametrize(
