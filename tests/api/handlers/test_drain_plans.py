@@ -1,10 +1,13 @@
 """Plans to drain nodes over HTTP: in which waves pods leave, where they go, and who stays for which reason."""
 
+import json
+import re
 from typing import Any
 
 import pytest
 
 from tests.api.harness import CLUSTER, Harness, pod, problem
+from tests.paths import ROOT
 
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"
@@ -225,6 +228,34 @@ async def test_a_plan_keeps_to_its_bounds_and_changes_come_first(harness: Harnes
     told = await drain(harness, changes=[config, other])
     assert cordoned(told) == []
     assert {each["to"] for each in told["steps"]} == {"a-1"}
+
+
+def guide() -> tuple[Json, Json]:
+    """The request of the guide's section on drains that plans one, and its answer."""
+    page = (ROOT / "docs" / "api-guide.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Drain nodes\n")[2].partition("\n## ")[0]
+    request, answer = re.findall(r"```(?:http|json)\n(.*?)```", section, re.DOTALL)[:2]
+    return json.loads(request.partition("\n\n")[2]), json.loads(answer)
+
+
+async def test_the_guide_tells_what_a_drain_would_do(harness: Harness) -> None:
+    await nodes(harness, "a-1", "b-1", "b-2")
+    for number in range(2):
+        await placed(harness, f"web-{number}", "a-1")
+    await budget(harness, maxUnavailable=1)
+    database = pod("db-0", nodeName="a-1")
+    database["metadata"]["labels"] = {"app": "db"}
+    await harness.put("namespaces/shop/pods/db-0", database)
+    selector = {"matchLabels": {"app": "db"}}
+    manifest = {
+        "metadata": {"name": "db", "namespace": "shop"},
+        "spec": {"minAvailable": 1, "selector": selector},
+    }
+    await harness.put("namespaces/shop/poddisruptionbudgets/db", manifest)
+    request, told = guide()
+    answer = (await harness.client.post(f"{CLUSTER}/plans", json=request)).json()
+    told |= {name: answer[name] for name in ("revision", "before", "after")}
+    assert answer == told
 
 
 @pytest.mark.parametrize(
