@@ -125,7 +125,9 @@ PLAN = KeptKind(
                 )
             },
         ),
-        "status": record({}, closed=False),
+        "status": record(
+            {"startedAt": text(names.timestamp), "endedAt": text(names.timestamp)}, closed=False
+        ),
     },
     required=("spec",),
     namespaced=False,

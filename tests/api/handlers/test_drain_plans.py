@@ -191,6 +191,24 @@ async def test_a_pod_stays_whose_leave_would_break_the_rule_of_another(harness: 
     assert told["after"]["violations"] == 0
 
 
+async def test_what_is_true_of_a_pod_need_not_be_of_an_equal_one_on_another_node(
+    harness: Harness,
+) -> None:
+    """Zone c takes one more if zone b has one less, but not if zone a has: its node would be empty."""
+    await nodes(harness, "a-0", "b-0", "c-0")
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    for number, where in enumerate(("a-0", "b-0", "b-0", "c-0")):
+        await placed(harness, f"web-{number}", where, topologySpreadConstraints=[spread])
+    told = await drain(harness, {"type": "Drain", "nodes": {"names": ["a-0", "b-0"]}})
+    assert waves(told) == [{"web-1"}]
+    assert reasons(told) == {"web-0": "Unschedulable", "web-2": "Unschedulable"}
+
+
 async def test_the_members_of_a_group_leave_in_one_wave_or_not_at_all(harness: Harness) -> None:
     await nodes(harness, "a-0", "b-0")
     group = {"metadata": {"name": "train", "namespace": "shop"}, "spec": {"minMember": 2}}

@@ -235,6 +235,17 @@ async def test_plans_are_objects_that_are_put_and_deleted(quick: Harness) -> Non
     assert await leaving(quick) == set()
 
 
+async def test_the_times_of_a_plan_that_is_restored_have_to_be_times(harness: Harness) -> None:
+    spec = {"goal": {"type": "Drain", "nodes": {"names": ["n1"]}}}
+    status = {"phase": "Succeeded", "startedAt": "2026-05-04T08:00:00Z", "endedAt": "noon"}
+    body = {"metadata": {"name": "old"}, "spec": spec, "status": status}
+    answer = await harness.client.put(f"{CLUSTER}/plans/old", json=body)
+    assert problem(answer, 422) == "InvalidManifest"
+    assert [each["field"] for each in answer.json()["errors"]] == ["status.endedAt"]
+    await harness.put("plans/old", body | {"status": {**status, "endedAt": "2999-05-04T08:00:01Z"}})
+    assert (await stored(harness, "plans/old"))["status"]["phase"] == "Succeeded"
+
+
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [

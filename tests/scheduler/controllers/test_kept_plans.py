@@ -69,6 +69,20 @@ async def test_a_step_evicts_at_most_so_many_and_the_next_one_follows() -> None:
         assert [each["status"]["evicted"] for each in told[1:]] == [2, 4, 5]
 
 
+async def test_a_group_that_is_larger_than_a_step_leaves_whole() -> None:
+    async with world(limits=Limits(plan_evictions_max=2)) as w:
+        group = {"metadata": {"name": "g", "namespace": "default"}, "spec": {"minMember": 3}}
+        grouped = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", **group}
+        label = {"scheduling.x-k8s.io/pod-group": "g"}
+        members = (pod(f"g{number}").label(label).on("n1") for number in range(3))
+        await w.apply(N1, N2, grouped, *members)
+        await w.ask(DrainNode(name="n1"))
+        for _ in range(3):
+            await w.pass_time(1)
+        told = [msgspec.json.decode(each.body) for each in w.log() if each.kind == "Plan"]
+        assert [each["status"]["evicted"] for each in told[1:]] == [3]
+
+
 async def test_room_is_kept_for_what_comes_in_place_of_pods_that_are_leaving() -> None:
     """There is room for one of two; the second waits although the first is still on its node."""
     async with world() as w:

@@ -128,7 +128,7 @@ class _Advance:
         """Find out who can leave now, and why the others cannot, on a fork that is undone again."""
         # Hints and events of pods that are placed in the calculation alone are nobody's business.
         fork = Fork(replace(self._context, hints={}, events=[], budget_cache=None))
-        limited = Limited(self._allowed - self.evicted)
+        limited = Limited(self._allowed - self.evicted, first_whole=not self.evicted)
         waves = Waves(fork, frozenset(body.spec.goal.nodes.names), units, limited)
         yield from waves.keep_room([p for p in present if p.pod.terminating and not stays(p)])
         moves: list[Move] = yield from waves.next_wave()
@@ -150,7 +150,8 @@ class _Advance:
         for unit, kept in left:
             pods = [each.pod for each in unit.pods]
             room = self._allowed - self.evicted - len(gone)
-            if kept.reason in _ALWAYS_WAITS or len(pods) > room:
+            too_many = len(pods) > room and bool(gone or self.evicted)
+            if kept.reason in _ALWAYS_WAITS or too_many:
                 stay.append((unit, kept))
             elif (budget := allowances.blocking(pods)) is not None:
                 stay.append((unit, kept_by_budget(budget)))

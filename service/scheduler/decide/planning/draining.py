@@ -46,7 +46,7 @@ class Draining:
         units = units_of(pods_on(self._fork.replica, names))
         self._refuse_too_many(sum(len(each.pods) for each in units))
         context = self._fork.context
-        limited = Limited(self._intent.bounds.moves_max, context.is_late)
+        limited = Limited(self._intent.bounds.moves_max, is_late=context.is_late)
         waves = Waves(self._fork, frozenset(names), units, limited)
         wave = 1
         while moves := (yield from waves.next_wave()):

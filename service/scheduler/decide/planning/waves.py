@@ -52,6 +52,8 @@ class Limited(NamedTuple):
     """What ends moving before all is tried."""
 
     moves_max: int | None = None
+    first_whole: bool = False
+    """Whether the first unit moves even if it alone has more pods than may move."""
     is_late: Callable[[], bool] = bool
 
 
@@ -164,7 +166,7 @@ class Waves:
     def _try(self, unit: Unit) -> Steps[list[Move] | Kept]:
         if self._limited.is_late():
             return Kept("SecondsOver", "It was not tried: the plan's time was over.")
-        if self._moves_left is not None and len(unit.pods) > self._moves_left:
+        if self._exceeds(unit):
             return Kept("MovesMax", "It was not tried: `movesMax` was reached.")
         pods = [each.pod for each in unit.pods]
         budget = self._allowances.blocking(pods)
@@ -178,14 +180,20 @@ class Waves:
                 self._moves_left -= len(pods)
         return found
 
+    def _exceeds(self, unit: Unit) -> bool:
+        limited = self._limited
+        if self._moves_left is None or (
+            limited.first_whole and self._moves_left == limited.moves_max
+        ):
+            return False
+        return len(unit.pods) > self._moves_left
+
     def _place(self, unit: Unit) -> Steps[list[Move] | Kept]:
         """Find nodes for all pods of a unit, as if they had left, or leave the fork as it was."""
-        key = None
-        if unit.group is None and self._refused:
-            pod = unbound(unit.pods[0]).pod
-            key = verdict_key(self._fork.replica.cluster, pod)
-            if key in self._refused:
-                return self._refused[key]
+        if self._refused and unit.group is None:
+            known = self._refused.get(self._verdict_key(unit))
+            if known is not None:
+                return known
         start = self._fork.try_out()
         results = yield from self._placed(unit)
         kept = next((k for k in map(self._kept_by, results) if k is not None), None)
@@ -197,10 +205,17 @@ class Waves:
             ]
         self._fork.replica.undo(start)
         if unit.group is None and kept.message != _COMES_BACK:
-            pod = unbound(unit.pods[0]).pod
-            self._refused[verdict_key(self._fork.replica.cluster, pod)] = kept
+            self._refused[self._verdict_key(unit)] = kept
         yield
         return kept
+
+    def _verdict_key(self, unit: Unit) -> object:
+        """Return a key that is equal for single pods of which the same is true: those of one node.
+
+        Without its pod, another node leaves other counts behind.
+        """
+        pod = unit.pods[0].pod
+        return pod.node_name, verdict_key(self._fork.replica.cluster, unbound(unit.pods[0]).pod)
 
     def _placed(self, unit: Unit) -> Steps[list[PlacementResult]]:
         context = self._fork.context
