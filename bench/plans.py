@@ -10,8 +10,9 @@ import gc
 import json
 import os
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from time import perf_counter, process_time
 from typing import Annotated, Any
 
@@ -25,10 +26,18 @@ from bench.worlds import HOST, STRIDE, ZONE, pod, preference, term
 from service.app import RandomIds
 from service.model.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.planning.advancing import advance_plans
 from service.scheduler.decide.planning.planning import make_plan
-from service.scheduler.protocol.intents import MakePlan
+from service.scheduler.protocol.intents import AdvancePlans, MakePlan
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.plans import CordonNodes, Domains, Place, RemoveNodes, Selection
+from service.scheduler.protocol.plans import (
+    CordonNodes,
+    Domains,
+    Drain,
+    Place,
+    RemoveNodes,
+    Selection,
+)
 from service.scheduler.replica.copying import copying
 from service.scheduler.replica.replica import Replica
 
@@ -38,6 +47,7 @@ CLUSTER = "/v1/clusters/default"
 APPS = 99
 ZONES = "abc"
 LOST = {"op": "RemoveNodes", "topology": {"key": ZONE, "values": ["a"]}}
+DRAIN = {"goal": {"type": "Drain", "nodes": {"names": [f"node-{n}" for n in range(50)]}}}
 ZONE_LOST = {
     "changes": [LOST],
     "goal": {"type": "Place", "displaced": True},
@@ -108,6 +118,60 @@ def measure_decisions(replica: Replica, templates: TemplateCache) -> None:
             3,
         ),
     }
+    _print_decisions(replica, templates, plans)
+
+
+def measure_drains(replica: Replica, templates: TemplateCache) -> None:
+    """Print the CPU time of plans that drain 50 nodes, and of one step of doing so; then with budgets.
+
+    With a budget of 5 % for each app the plan has several waves.
+    """
+    names = tuple(f"node-{number}" for number in range(50))
+    drain = Drain(nodes=Selection(names=names))
+    plans = {
+        "drain of 50 nodes": (MakePlan(goal=drain), 20),
+        "drain of 50 nodes, Summary": (MakePlan(goal=drain, explain="Summary"), 3),
+    }
+    _print_decisions(replica, templates, plans)
+    for app in range(APPS):
+        replica.put(parse_any(json.dumps(budget(app)).encode(), templates))
+    replica.settle_all()
+    of_budgets = {f"{name}, with budgets": plan for name, plan in plans.items()}
+    _print_decisions(replica, templates, of_budgets)
+    kept = {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "Plan",
+        "metadata": {"name": "drain"},
+        "spec": {"goal": {"type": "Drain", "nodes": {"names": names}}},
+    }
+    replica.put(parse_any(json.dumps(kept).encode(), templates))
+    replica.settle_all()
+    steps = [_step_millis(replica, templates) for _ in range(20)]
+    print(f"CPU of a step of a kept plan that drains 50 nodes: {_spread(steps)}")
+
+
+def _step_millis(replica: Replica, templates: TemplateCache) -> float:
+    mark, intent = replica.mark(), AdvancePlans(clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    began = process_time()
+    for _ in advance_plans(_context(replica, templates), intent):
+        pass
+    millis = (process_time() - began) * 1e3
+    replica.undo(mark)
+    return millis
+
+
+def budget(app: int) -> Manifest:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": f"app-{app}", "namespace": "default"},
+        "spec": {"maxUnavailable": "5%", "selector": {"matchLabels": {"app": f"app-{app}"}}},
+    }
+
+
+def _print_decisions(
+    replica: Replica, templates: TemplateCache, plans: Mapping[str, tuple[MakePlan, int]]
+) -> None:
     for name, (intent, runs) in plans.items():
         print(
             f"CPU of {name}: {_spread([_cpu_millis(replica, templates, intent) for _ in range(runs)])}"
@@ -115,7 +179,15 @@ def measure_decisions(replica: Replica, templates: TemplateCache) -> None:
 
 
 def _cpu_millis(replica: Replica, templates: TemplateCache, intent: MakePlan) -> float:
-    context = DecisionContext(
+    context = _context(replica, templates)
+    began = process_time()
+    for _ in make_plan(context, intent):
+        pass
+    return (process_time() - began) * 1e3
+
+
+def _context(replica: Replica, templates: TemplateCache) -> DecisionContext:
+    return DecisionContext(
         replica=replica,
         now="2026-01-01T00:00:00Z",
         templates=templates,
@@ -124,10 +196,6 @@ def _cpu_millis(replica: Replica, templates: TemplateCache, intent: MakePlan) ->
         attempts=1,
         hints={},
     )
-    began = process_time()
-    for _ in make_plan(context, intent):
-        pass
-    return (process_time() - began) * 1e3
 
 
 def measure_replicas(replica: Replica, templates: TemplateCache) -> None:
@@ -201,6 +269,8 @@ async def measure_plans(server: Server, runs: int) -> None:
         cordon = {"changes": [{"op": "CordonNodes", "names": ["node-1"]}], **one}
         found = [(await timed(connection, "plans", cordon))[0] * 1e3 for _ in range(500)]
         print(f"one pod beside a cordoned node, on the second replica: {_spread(found)}")
+        drained = [(await timed(connection, "plans", DRAIN))[0] * 1e3 for _ in range(20)]
+        print(f"drain of 50 nodes: {_spread(drained)}")
         lost = [await timed(connection, "plans", ZONE_LOST) for _ in range(runs)]
         told = json.loads(lost[0][1])
         print(
@@ -260,6 +330,7 @@ def main(
     replica = loaded(nodes, pods, templates)
     measure_decisions(replica, templates)
     measure_replicas(replica, templates)
+    measure_drains(replica, templates)
     with serving() as server:
         asyncio.run(fill(server, nodes, pods))
         asyncio.run(measure_plans(server, runs))

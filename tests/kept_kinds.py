@@ -3,9 +3,12 @@
 from typing import Any
 
 from service.model.kept_kinds import KEPT_KINDS
+from service.model.plans import PLAN
 
 Manifest = dict[str, Any]
 KINDS = tuple(KEPT_KINDS)
+QUIET: Manifest = {"Plan": {"spec": {**PLAN.example["spec"], "state": "Paused"}}}
+"""What is in place of the example, so that the server does nothing with the object."""
 
 
 def kept(kind: str, namespace: str = "shop", name: str = "kept", **metadata: Any) -> Manifest:
@@ -14,6 +17,7 @@ def kept(kind: str, namespace: str = "shop", name: str = "kept", **metadata: Any
     scope = {"namespace": namespace} if declared.namespaced else {}
     return {
         **declared.example,
+        **QUIET.get(kind, {}),
         "apiVersion": declared.api_version,
         "kind": kind,
         "metadata": {"name": name, **scope, **metadata},

@@ -14,6 +14,7 @@ from service.api.handlers.audits import AUDIT_HANDLERS
 from service.api.handlers.clusters import CLUSTER_HANDLERS
 from service.api.handlers.deletions import DELETION_HANDLERS
 from service.api.handlers.documentation import DOCUMENTATION_HANDLERS
+from service.api.handlers.drains import DRAIN_HANDLERS
 from service.api.handlers.events import EVENT_HANDLERS
 from service.api.handlers.node_leases import NODE_LEASE_HANDLERS
 from service.api.handlers.objects import object_handlers
@@ -38,6 +39,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *(handler for resource in RESOURCES for handler in object_handlers(resource)),
     *DELETION_HANDLERS,
     *NODE_LEASE_HANDLERS,
+    *DRAIN_HANDLERS,
     *APPLY_HANDLERS,
     *STATUS_HANDLERS,
     *PLACEMENT_HANDLERS,

@@ -1,6 +1,6 @@
 """The kinds of objects that the commands know, and how a command line names objects of them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -10,6 +10,7 @@ from service.cli.errors import WrongUsage
 from service.cli.rows import Clock, Item
 from service.model.kept_kinds import KEPT_KINDS
 from service.model.kept_object import KeptKind
+from service.model.plans import PLAN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,14 +149,21 @@ def complete_kind(incomplete: str) -> Iterable[str]:
 
 
 def _kept(declared: KeptKind) -> Resource:
+    columns, row = _SHOWN.get(declared.kind, (("name", "age", "labels"), rows.labelled_row))
     return Resource(
         plural=declared.plural,
         kind=declared.kind,
         short_names=tuple(declared.short_names),
         namespaced=declared.namespaced,
-        columns=("name", "age", "labels"),
-        row=rows.labelled_row,
+        columns=columns,
+        row=row,
     )
+
+
+_SHOWN: Mapping[str, tuple[tuple[str, ...], Callable[[Item, Clock], Sequence[object]]]] = {
+    PLAN.kind: (("name", "phase", "evicted", "leaving", "waiting", "age"), rows.plan_row),
+}
+"""What tables show of objects of some kinds that are kept; of all others, their labels."""
 
 
 WORKLOADS = frozenset({"deployment", "deploy", "job", "cronjob", "cj", "daemonset", "d"})

@@ -174,6 +174,13 @@ def pod_group_row(group: Item, clock: Clock) -> Sequence[object]:
     return group["metadata"]["name"], status.get("phase"), least, *counts, clock.age(group)
 
 
+def plan_row(plan: Item, clock: Clock) -> Sequence[object]:
+    """Return how far a plan has come."""
+    status = plan.get("status") or {}
+    counts = [status.get(name) for name in ("phase", "evicted", "leaving", "waiting")]
+    return plan["metadata"]["name"], *counts, clock.age(plan)
+
+
 def _least_members(spec: Item) -> object:
     """How many members a group needs; None if its policy demands no number."""
     policy = spec.get("schedulingPolicy")

@@ -62,7 +62,7 @@ def wait(
     targets = read_targets(what, within)
     if any(target.resource.of_server or target.resource is EVENTS for target in targets):
         raise WrongUsage("`wait` is for objects of a cluster that can be watched.")
-    waiting = _Waiting(session, condition, absent_is_met=for_ == "delete")
+    waiting = Waiting(session, condition, absent_is_met=for_ == "delete")
     waiting.until_met([*_named(session, targets, selector)], time.monotonic() + seconds)
 
 
@@ -79,7 +79,7 @@ def _named(session: Session, targets: Sequence[Target], selector: str | None) ->
                 yield Target(target.resource, metadata.get("namespace"), metadata["name"])
 
 
-class _Waiting:
+class Waiting:
     """Looks at objects, and then at their changes, until a condition holds for each of them."""
 
     def __init__(self, session: Session, condition: Condition, *, absent_is_met: bool) -> None:

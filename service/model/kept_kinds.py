@@ -7,6 +7,7 @@ from service.model.device_kinds import DEVICE_KINDS
 from service.model.disruption_budgets import POD_DISRUPTION_BUDGET
 from service.model.kept_object import KeptKind
 from service.model.limit_ranges import LIMIT_RANGE
+from service.model.plans import PLAN
 from service.model.runtime_classes import RUNTIME_CLASS
 from service.model.scheduling_groups import WORKLOAD
 from service.model.volume_kinds import VOLUME_KINDS
@@ -23,6 +24,7 @@ KEPT_KINDS: Mapping[str, KeptKind] = {
         LIMIT_RANGE,
         WORKLOAD,
         DATA_SET,
+        PLAN,
     )
 }
 """By kind, in the order in which lists of kinds show them."""

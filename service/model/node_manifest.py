@@ -55,6 +55,13 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
         told = {"taints": list(map(msgspec.to_builtins, taints))} if taints else {}
         return self._with_fields(fields | {"spec": spec | told})
 
+    def with_cordon(self, *, unschedulable: bool) -> "NodeManifest":
+        """Return the node as one that takes no new pods, or takes them again."""
+        fields = self._fields()
+        spec = {n: e for n, e in entries_of(fields.get("spec")).items() if n != "unschedulable"}
+        told = {"unschedulable": True} if unschedulable else {}
+        return self._with_fields(fields | {"spec": spec | told})
+
     def with_condition(self, condition: NodeCondition) -> "NodeManifest":
         """Return the node with a condition set in its status."""
         fields = self._fields()
@@ -79,7 +86,9 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
 
     def _with_fields(self, fields: Json) -> "NodeManifest":
         shape = _shape(fields)
-        node = replace(self.node, taints=shape.taints, ready=shape.ready)
+        node = replace(
+            self.node, taints=shape.taints, ready=shape.ready, unschedulable=shape.unschedulable
+        )
         return replace(self, node=node, rest=shape.rest)
 
 

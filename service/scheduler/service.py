@@ -33,6 +33,7 @@ from service.scheduler.commit.tracer import Tracer
 from service.scheduler.controllers.cluster_owners import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.controller import Controllers, Observers
 from service.scheduler.controllers.evictions import AllEvictions
+from service.scheduler.controllers.kept_plans import AllKeptPlans
 from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.upkeep import Upkeep
@@ -92,7 +93,14 @@ class Scheduler:
         """The controllers that evict pods whose rules are required during execution."""
         self.nodes = self._duties(AllNodeLifecycles, holder)
         """The controllers that look after nodes that are not ready, tainted or deleted."""
-        self._controllers: tuple[Controllers[Any], ...] = (self.pending, self.evictions, self.nodes)
+        self.plans = self._duties(AllKeptPlans, holder)
+        """The controllers that carry out plans that are kept."""
+        self._controllers: tuple[Controllers[Any], ...] = (
+            self.pending,
+            self.evictions,
+            self.nodes,
+            self.plans,
+        )
         self._node_reports = NodeReporter(store)
         self._planners = Planners(clock, ids, self._limits, self.templates)
         self._events = EventRecorder(store, clock, self._limits, self._meter)

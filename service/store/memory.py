@@ -414,13 +414,13 @@ class MemoryStore(MemoryPrincipals):
         leases = {own.name: own.leases.get(name) for own in self.clusters.values()}
         return sorted(name for name, lease in leases.items() if lease and not _lasts(lease, now))
 
-    async def unattended(self, name: str, mention: bytes) -> list[str]:
-        """The clusters whose lease of this name nobody holds, and that have a pod with these bytes in its body."""
+    async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
+        """The clusters whose lease of this name nobody holds, and that have an object with these bytes in its body."""
         return sorted(
             own.name
             for own in self.clusters.values()
             if name not in own.leases
-            and any(row.kind == "Pod" and mention in row.body for row in own.objects.values())
+            and any(row.kind == kind and mention in row.body for row in own.objects.values())
         )
 
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:

@@ -56,7 +56,7 @@ _UNATTENDED = """
     WHERE NOT EXISTS (SELECT FROM lease AS l WHERE l.cluster_id = c.cluster_id AND l.name = $1)
         AND EXISTS (
             SELECT FROM object AS o
-            WHERE o.cluster_id = c.cluster_id AND o.kind = 'Pod' AND position($2 IN o.body) > 0
+            WHERE o.cluster_id = c.cluster_id AND o.kind = $3 AND position($2 IN o.body) > 0
         )
     ORDER BY c.name
 """
@@ -116,14 +116,14 @@ class Upkeep:
             async with self._writer.driver() as connection:
                 return [row["name"] for row in await connection.fetch(_EXPIRED, name)]
 
-    async def unattended(self, name: str, mention: bytes) -> list[str]:
-        """The clusters whose lease of this name nobody holds, and that have a pod with these bytes in its body.
+    async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
+        """The clusters whose lease of this name nobody holds, and that have an object with these bytes in its body.
 
-        All pods of these clusters are read, which takes two or three seconds for a million.
+        All objects of the kind in these clusters are read, which takes two or three seconds for a million.
         """
         with unavailable_on_failure():
             async with self._writer.driver() as connection:
-                rows = await connection.fetch(_UNATTENDED, name, mention)
+                rows = await connection.fetch(_UNATTENDED, name, mention, kind)
         return [row["name"] for row in rows]
 
     async def release_lease(self, cluster_id: int, name: str, holder: str) -> None:

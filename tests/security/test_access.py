@@ -53,7 +53,7 @@ MAY = {
         deleteCSIDrivers deleteVolumeAttachments deleteRuntimeClasses
         putDeviceClass patchDeviceClass deleteDeviceClass deleteDeviceClasses
         putResourceSlice patchResourceSlice deleteResourceSlice deleteResourceSlices
-        renewNodeLease reportNodes""",
+        renewNodeLease reportNodes cordonNode uncordonNode""",
     Namespaced("observe"): """
         putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity
         deleteNamespacedCSIStorageCapacities deleteCSIStorageCapacities""",
@@ -77,7 +77,7 @@ MAY = {
         getStorageClass listVolumeAttachments getVolumeAttachment listRuntimeClasses
         getRuntimeClass listLimitRanges listNamespacedLimitRanges getLimitRange
         listWorkloads listNamespacedWorkloads getWorkload
-        listDataSets listNamespacedDataSets getDataSet getNodeLease
+        listDataSets listNamespacedDataSets getDataSet getNodeLease listPlans getPlan
         listDeviceClasses getDeviceClass listResourceSlices getResourceSlice
         listNamespacedResourceClaims getResourceClaim listResourceClaims
         listNamespacedResourceClaimTemplates getResourceClaimTemplate
@@ -107,6 +107,8 @@ MAY = {
         deleteNamespacedResourceClaimTemplates deleteResourceClaimTemplates""",
     Namespaced("bind"): "bindPod",
     Namespaced("evict"): "evictPod",
+    Cluster("evict"): """
+        drainNode putPlan patchPlan deletePlan deletePlans pausePlan resumePlan cancelPlan""",
 }  # fmt: skip
 """What one has to be allowed, and for which operations."""
 

@@ -61,6 +61,8 @@ async def test_every_write_leaves_one_row_and_no_read_does(
         ("PUT", "/v1/clusters/other", {"config": {}}, "putCluster"),
         ("PUT", f"{CLUSTER}/nodes/n", node("n"), "putNode"),
         ("PATCH", f"{CLUSTER}/nodes/n", {"spec": {"unschedulable": False}}, "patchNode"),
+        ("POST", f"{CLUSTER}/nodes/n/cordon", {}, "cordonNode"),
+        ("POST", f"{CLUSTER}/nodes/n/uncordon", {}, "uncordonNode"),
         ("PATCH", CLUSTER, {"config": {"placePendingPods": False}}, "patchCluster"),
         ("POST", f"{CLUSTER}/placements", placing, "placePods"),
         ("POST", f"{CLUSTER}/apply", {"kind": "List", "items": [pod("c")]}, "applyObjects"),

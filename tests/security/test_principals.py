@@ -551,9 +551,11 @@ ASKED = {
         deleteResourceSlice deleteNodes deletePersistentVolumes deleteStorageClasses
         deleteCSINodes deleteCSIDrivers deleteVolumeAttachments deleteRuntimeClasses
         deleteDeviceClasses deleteResourceSlices deleteNamespacedCSIStorageCapacities
-        deleteCSIStorageCapacities renewNodeLease reportNodes""",
+        deleteCSIStorageCapacities renewNodeLease reportNodes cordonNode uncordonNode""",
     "bind": "bindPod",
-    "evict": "evictPod",
+    "evict": """
+        evictPod drainNode putPlan patchPlan deletePlan deletePlans pausePlan resumePlan
+        cancelPlan""",
     "configure": "patchCluster",
     "admin": """
         putCluster deleteCluster listPrincipals getPrincipal putPrincipal deletePrincipal
@@ -561,8 +563,11 @@ ASKED = {
 }
 """What an operation asks for; all others `read`, and those of the server nothing."""
 
-READ_WITH_ALL_OF_A_CLUSTER = {"getPersistentVolume", "getVolumeAttachment"}
-"""They name claims and nodes of whatever namespace."""
+READ_WITH_ALL_OF_A_CLUSTER = {"getPersistentVolume", "getVolumeAttachment", "getPlan"}
+"""They name claims, nodes and pods of whatever namespace."""
+
+ALSO_ASKED = {"drainNode": "observe"}
+"""What an operation asks for beside its own verb."""
 
 IN_EACH_NAMESPACE = {"deleteCSIStorageCapacities"}
 """They observe objects of namespaces, and do so in those where the caller may."""
@@ -581,6 +586,8 @@ def lets_in(role: str, where: dict[str, str], operation_id: str, path: str) -> b
         return role == "admin" and not where
     if not any(verb in VERBS[role] for verb in verbs):
         return False
+    if operation_id in ALSO_ASKED and ALSO_ASKED[operation_id] not in VERBS[role]:
+        return False
     if "{cluster}" not in path:
         return True
     if where.get("cluster", "there") != "there":
@@ -590,7 +597,9 @@ def lets_in(role: str, where: dict[str, str], operation_id: str, path: str) -> b
     if operation_id == "getNamespace":  # its name is the namespace that has to be read
         return where.get("namespace", EXAMPLES["name"]) == EXAMPLES["name"]
     of_the_whole_cluster = operation_id not in IN_EACH_NAMESPACE and (
-        verbs[0] in {"observe", "configure"} or operation_id in READ_WITH_ALL_OF_A_CLUSTER
+        verbs[0] in {"observe", "configure"}
+        or operation_id in READ_WITH_ALL_OF_A_CLUSTER
+        or (verbs == ["evict"] and "{namespace}" not in path)
     )
     return not of_the_whole_cluster or "namespace" not in where
 

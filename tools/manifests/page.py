@@ -93,7 +93,7 @@ Moorage keeps the kinds Node, Namespace, Pod, ResourceQuota, {kinds}, and the Po
 `scheduling.x-k8s.io/v1alpha1`, of which `spec.minMember` and `spec.scheduleTimeoutSeconds` are
 honoured, and `spec.minResources` is warned about (`MinResourcesIgnored`); those of
 `scheduling.k8s.io` are kept beside them, as shown above. A PriorityClass becomes
-an entry of the cluster's setting `priorityClasses`. Kubernetes has no kind DataSet. An object of any other kind is refused, naming
+an entry of the cluster's setting `priorityClasses`. Kubernetes has no kinds DataSet and Plan. An object of any other kind is refused, naming
 `kind`; among these are the CompositePodGroups of `scheduling.k8s.io`. A
 limit of a ResourceQuota on anything but pods and what they use is warned about (`QuotaNotCharged`),
 and so is a `schedulerName` that is no profile of the cluster (`UnknownScheduler`).

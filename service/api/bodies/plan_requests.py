@@ -40,6 +40,8 @@ from service.scheduler.protocol.plans import (
     Bounds,
     CordonNodes,
     Domains,
+    Drain,
+    Goal,
     Place,
     PlanChange,
     PutPods,
@@ -171,6 +173,24 @@ def _fields_fit_op(change: Record, path: str, problems: Problems) -> None:
         problems.add(at(path, name), f"is not a field of {op}")
 
 
+def _fits_type(goal: Record, path: str, problems: Problems) -> None:
+    if goal.get("type") != "Drain":
+        if goal.get("nodes") is not None:
+            problems.add(at(path, "nodes"), "must be given with Drain only")
+        _one_subject(goal, path, problems)
+        return
+    if goal.get("nodes") is None:
+        problems.add(at(path, "nodes"), "is required by Drain")
+    for name in (*_SUBJECTS, "replicas"):
+        if goal.get(name) is not None:
+            problems.add(at(path, name), "is not a field of Drain")
+
+
+def _any_selecting(nodes: Record, path: str, problems: Problems) -> None:
+    if all(nodes.get(name) is None for name in _SELECTING):
+        problems.add(path, f"must have at least one of {', '.join(_SELECTING)}")
+
+
 def _one_subject(goal: Record, path: str, problems: Problems) -> None:
     given = [name for name in _SUBJECTS if goal.get(name) is not None]
     if len(given) != 1:
@@ -199,6 +219,15 @@ _TOPOLOGY = declared(
         ),
     },
 )
+_NODES = declared(
+    wire.PlanNodes,
+    {
+        "names": list_of(text(names.dns_subdomain), values=True),
+        "selector": LABEL_SELECTOR,
+        "topology": _TOPOLOGY,
+    },
+    also=(_any_selecting,),
+)
 _POD_REF = declared(PodRef, {"namespace": text(names.dns_label), "name": text(names.dns_subdomain)})
 _GOAL = declared(
     body_types.PlanGoal,
@@ -207,8 +236,9 @@ _GOAL = declared(
         "podRefs": list_of(_POD_REF, values=True),
         "template": anything,
         "displaced": _true,
+        "nodes": _NODES,
     },
-    also=(_one_subject,),
+    also=(_fits_type,),
 )
 _BOUNDS = declared(body_types.PlanBounds, {"seconds": _seconds})
 
@@ -274,9 +304,11 @@ _READ: Mapping[str, Callable[[Json, TemplateCache], PlanChange]] = {
 }
 
 
-async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> Place:
+async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> Goal:
     if sent is None:
         return Place()
+    if sent["type"] == "Drain":
+        return Drain(nodes=_selection(sent["nodes"]))
     if sent.get("displaced"):
         return Place(displaced=True)
     try:

@@ -14,7 +14,7 @@ from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.security.rights import deciding_for, require_planning
 from service.api.security.visibility import seen_plan, visibility_of
 from service.api.services import Services
-from service.scheduler.protocol.plans import Plan
+from service.scheduler.protocol.plans import PlanAnswer
 
 _TOTALS = {
     "nodes": 3,
@@ -52,7 +52,7 @@ _PLAN = Operation(
     limit="placements",
     answers={
         200: Body(
-            types={JSON: Plan},
+            types={JSON: PlanAnswer},
             description="The plan.",
             example={
                 "revision": 1042,

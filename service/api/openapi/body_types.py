@@ -18,6 +18,7 @@ from service.model.kept_kinds import KEPT_KINDS
 from service.model.kept_object import KeptKind
 from service.model.manifest_types import NodeSpec, NodeStatus, ObjectMeta, PodSpec
 from service.model.objects import Quantities, Strict, Value
+from service.model.plans import WhenUnschedulable
 from service.model.principals import Role
 from service.model.priority_classes import PriorityClassFields
 from service.model.scheduling_groups import (
@@ -893,11 +894,25 @@ class PlanChange(Strict, frozen=True, kw_only=True):
     """SetConfig: settings of the cluster to change, as in a merge patch."""
 
 
-class PlanGoal(Strict, frozen=True, kw_only=True):
-    """What a plan is to reach: exactly one of `pods`, `podRefs`, `template` and `displaced`."""
+class PlanNodes(Strict, frozen=True, kw_only=True):
+    """Nodes; if several of the fields are given, all have to hold."""
 
-    type: Literal["Place"]
-    """Place: find nodes for pods."""
+    names: list[str] | None = None
+    """Names of nodes."""
+    selector: objects.LabelSelector | None = None
+    """A selector of the nodes' labels."""
+    topology: Domains | None = None
+    """Domains that the nodes are in."""
+
+
+class PlanGoal(Strict, frozen=True, kw_only=True):
+    """What a plan is to reach.
+
+    Place takes exactly one of `pods`, `podRefs`, `template` and `displaced`; Drain takes `nodes`.
+    """
+
+    type: Literal["Place", "Drain"]
+    """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves."""
     pods: list[Pod] | None = None
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
     pod_refs: list[PodRef] | None = None
@@ -908,13 +923,15 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     """How many pods of the template."""
     displaced: bool | None = None
     """All pods that lose their nodes by the changes, whoever owns them: by priority, the oldest first."""
+    nodes: PlanNodes | None = None
+    """Drain: the nodes to be emptied."""
 
 
 class PlanBounds(Strict, frozen=True, kw_only=True):
     """What a plan may cost; what it does not reach within them is told as not tried."""
 
     moves_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    """How many displaced pods may get another node."""
+    """How many displaced or evicted pods may get another node."""
     seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
     """How long planning may take; the server has a limit of its own."""
 
@@ -932,6 +949,18 @@ class PlanRequest(Strict, frozen=True, kw_only=True):
     """Summary and Full count broken rules and skew, and explain why pods get no node."""
     steps_max: Annotated[int, msgspec.Meta(ge=0)] = 1000
     """How many steps, and how many pods without a node, the answer has at most."""
+
+
+class NoOptions(Strict, frozen=True, kw_only=True):
+    """An object without fields."""
+
+
+class DrainOptions(Strict, frozen=True, kw_only=True):
+    """How a node is drained."""
+
+    when_unschedulable: WhenUnschedulable = "Wait"
+    """What becomes of a pod for which there is no other node now: it waits where it is, or is evicted
+    all the same, as far as disruption budgets and rules of other pods allow it."""
 
 
 class Readiness(Value, frozen=True, kw_only=True):

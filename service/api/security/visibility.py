@@ -36,7 +36,7 @@ from service.scheduler.protocol.placements import (
     Proposal,
     ProposedVictims,
 )
-from service.scheduler.protocol.plans import Counted, Plan, Planned, PlanTotals, Unplaced
+from service.scheduler.protocol.plans import Counted, PlanAnswer, Planned, PlanTotals, Unplaced
 
 CONSTRAINTS_SHOWN_MAX = 100
 """How many topology spread constraints the totals of a plan have at most."""
@@ -230,23 +230,24 @@ def seen_placement(visibility: Visibility, answer: PlacementAnswer) -> Placement
     )
 
 
-def seen_plan(visibility: Visibility, planned: Planned, steps_max: int) -> Plan:
+def seen_plan(visibility: Visibility, planned: Planned, steps_max: int) -> PlanAnswer:
     """A plan as it is told: the first of its steps, without those of pods that are not shown."""
     steps, unplaced = planned.steps, planned.unplaced
     if visibility is not None:
-        steps = [each for each in steps if each.namespace in visibility]
+        shown = visibility | {msgspec.UNSET}  # Steps about nodes have no namespace.
+        steps = [each for each in steps if each.namespace in shown]
         unplaced = [each for each in unplaced if each.namespace in visibility]
-    shown = unplaced[:steps_max]
+    told = unplaced[:steps_max]
     if visibility is not None:
-        shown = [_seen_unplaced(visibility, each) for each in shown]
-    return Plan(
+        told = [_seen_unplaced(visibility, each) for each in told]
+    return PlanAnswer(
         revision=planned.revision,
         status="Planned",
         complete=planned.complete,
         changed=planned.changed,
         steps=steps[:steps_max],
         steps_total=len(steps),
-        unplaced=shown,
+        unplaced=told,
         unplaced_total=len(unplaced),
         other_steps=len(planned.steps) - len(steps) or msgspec.UNSET,
         other_unplaced=len(planned.unplaced) - len(unplaced) or msgspec.UNSET,

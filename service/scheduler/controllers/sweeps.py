@@ -55,14 +55,17 @@ class SweepController(Controller):
     def _conclusion(self, began: float) -> Callable[[asyncio.Future[Answer]], None]:
         return lambda done: self._conclude(done, began)
 
+    def _pause_after(self, answer: Answer, took: float) -> float:  # noqa: ARG002 - others go by it
+        """Return how long to pause: as long as the sweep took, so that sweeps leave time for requests."""
+        return min(took, PAUSE_SECONDS)
+
     def _conclude(self, future: asyncio.Future[Answer], began: float) -> None:
-        """Pause for as long as the sweep took, so that sweeps leave time for requests."""
         now = self._clock.monotonic()
         self._sweeping = False
         error = future.exception()
         if error is None:
             self._due = self._due_after(future.result())
-            self._not_before = now + min(now - began, PAUSE_SECONDS)
+            self._not_before = now + self._pause_after(future.result(), now - began)
         else:
             self._changed = True
             self._not_before = now + PAUSE_SECONDS

@@ -16,6 +16,8 @@ from service.scheduler.decide.evicting.violations import read_violations
 from service.scheduler.decide.node_lifecycle.sweep import sweep_nodes
 from service.scheduler.decide.placing.pending import place_pending
 from service.scheduler.decide.placing.placements import place_pods
+from service.scheduler.decide.planning.advancing import advance_plans
+from service.scheduler.decide.planning.kept_plans import cordon_node, drain_node, set_plan_state
 from service.scheduler.decide.planning.planning import plan_among_placements
 from service.scheduler.decide.reading.confirming import confirm_binding
 from service.scheduler.decide.reading.explain import explain_pod, read_topology
@@ -28,12 +30,15 @@ from service.scheduler.decide.writing.patching import patch_object
 from service.scheduler.decide.writing.status_reports import report_statuses
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import (
+    AdvancePlans,
     ApplyLines,
     ApplyObjects,
     BindPod,
     ConfirmBinding,
+    CordonNode,
     DeleteObject,
     DeleteObjects,
+    DrainNode,
     DryRun,
     EvictPod,
     EvictViolating,
@@ -50,6 +55,7 @@ from service.scheduler.protocol.intents import (
     ReadTopology,
     ReadViolations,
     ReportStatus,
+    SetPlanState,
     SweepNodes,
 )
 
@@ -84,6 +90,10 @@ DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any
     EvictPod: at_once(evict_pod),
     EvictViolating: evict_violating,
     SweepNodes: sweep_nodes,
+    CordonNode: at_once(cordon_node),
+    DrainNode: at_once(drain_node),
+    SetPlanState: at_once(set_plan_state),
+    AdvancePlans: advance_plans,
     ExplainPod: at_once(explain_pod),
     ReadTopology: read_topology,
     ReadViolations: read_violations,

@@ -14,6 +14,8 @@ GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 GATED_REASON = "SchedulingGated"
+EVICTION_REASON = "EvictionByEvictionAPI"
+"""The word is that of kube-apiserver for an eviction by a client."""
 
 
 def bound(context: DecisionContext, manifest: PodManifest, node_name: str, uid: str) -> PodManifest:

@@ -5,8 +5,8 @@ replica sets, stateful sets and replication controllers say that manage the sele
 for each selected pod that none of them manages.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
 from service.engine import Cluster
 from service.engine.state.classes import PodClass
@@ -17,7 +17,7 @@ from service.model.disruption_budgets import (
     need_of,
 )
 from service.model.kept_object import KeptObject
-from service.model.objects import OwnerReference, Pod
+from service.model.objects import ObjectName, OwnerReference, Pod
 from service.model.selectors import matches
 from service.model.workloads import ReplicaSetBody, ReplicationControllerBody, StatefulSetBody
 
@@ -62,14 +62,71 @@ class BudgetsByNamespace:
 
         As in Kubernetes' eviction API, a budget with an empty selector is for all pods.
         """
-        for kept in self._by_namespace.get(pod.namespace, ()):
-            if not matches(kept.body.spec.selector, pod.labels):
-                continue
-            if pod.name in kept.body.status.disrupted_pods:
-                continue
+        for kept in self.guarding(pod):
             if status_of_budget(self._cluster, kept).disruptions_allowed <= 0:
                 return kept.name
         return None
+
+    def guarding(self, pod: Pod) -> Iterator[Kept]:
+        """Yield the budgets of which an eviction of a pod takes one of those that are allowed."""
+        for kept in self._by_namespace.get(pod.namespace, ()):
+            if not matches(kept.body.spec.selector, pod.labels):
+                continue
+            if pod.name not in kept.body.status.disrupted_pods:
+                yield kept
+
+
+class Allowances:
+    """What budgets still allow while pods leave at once, before any that takes their place is there."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._budgets = BudgetsByNamespace(cluster)
+        self._allowed: dict[ObjectName, int] = {}
+        """What budgets allowed when they were first asked for."""
+        self._taken: Counter[ObjectName] = Counter()
+
+    def renew(self) -> None:
+        """Go by the pods that are there when budgets are asked for next: whoever left has been followed."""
+        self._allowed.clear()
+        self._taken.clear()
+
+    def look(self, pods: Iterable[Pod]) -> None:
+        """Note what the budgets of some pods allow now."""
+        for pod in pods:
+            for kept in self._budgets.guarding(pod):
+                self._allowed_by(kept)
+
+    def give_back(self) -> None:
+        """Count nobody as evicted."""
+        self._taken.clear()
+
+    def blocking(self, pods: Sequence[Pod]) -> str | None:
+        """Return the name of the first budget that does not allow all these evictions; None: all do."""
+        for key, (kept, count) in self._needed(pods).items():
+            if self._allowed_by(kept) - self._taken[key] < count:
+                return kept.name
+        return None
+
+    def take(self, pods: Sequence[Pod]) -> None:
+        """Count pods as evicted."""
+        for key, (kept, count) in self._needed(pods).items():
+            self._allowed_by(kept)
+            self._taken[key] += count
+
+    def _needed(self, pods: Iterable[Pod]) -> dict[ObjectName, tuple[Kept, int]]:
+        needed: dict[ObjectName, tuple[Kept, int]] = {}
+        for pod in pods:
+            for kept in self._budgets.guarding(pod):
+                key = kept.namespace, kept.name
+                needed[key] = kept, needed.get(key, (kept, 0))[1] + 1
+        return needed
+
+    def _allowed_by(self, kept: Kept) -> int:
+        key = kept.namespace, kept.name
+        if key not in self._allowed:
+            self._allowed[key] = status_of_budget(self._cluster, kept).disruptions_allowed
+        return self._allowed[key]
 
 
 def status_of_budget(cluster: Cluster, kept: Kept) -> PodDisruptionBudgetStatus:

@@ -16,6 +16,7 @@ Rule = Literal[
     "Preemption",
     "NoExecuteTaint",
     "DeletedNode",
+    "Drain",
 ]
 
 

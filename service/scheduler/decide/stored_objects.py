@@ -43,6 +43,7 @@ from service.scheduler.decide.device_claims import (
 from service.scheduler.decide.features import check_scopes, without_features_off
 from service.scheduler.decide.node_lifecycle.node_states import as_remembered, note_deletion
 from service.scheduler.decide.passed_over import warnings_of_written
+from service.scheduler.decide.plan_admission import with_progress
 from service.scheduler.decide.pod_updates import check_update
 from service.scheduler.decide.volume_bindings import (
     keep_binding,
@@ -201,9 +202,9 @@ def upsert(
     stored = context.replica.get(sent.kind, sent.namespace, sent.name)
     if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
         _make_room(context, stored.manifest, caller)
-        sent = as_written(sent, None, caller)
+        sent = _as_written(sent, None, caller)
         return replace(_create(context, sent, caller), replaced=True)
-    sent = as_written(sent, stored.manifest if stored is not None else None, caller)
+    sent = _as_written(sent, stored.manifest if stored is not None else None, caller)
     if stored is None:
         return _create(context, sent, caller)
     known = not patched and _was_admitted(sent, caller)
@@ -222,6 +223,10 @@ def upsert(
     written = _put(context, updated)
     _release(context, old, updated)
     return Written("Changed", written)
+
+
+def _as_written(sent: AnyManifest, stored: StoredManifest | None, caller: Caller) -> AnyManifest:
+    return with_progress(as_written(sent, stored, caller), stored, caller)
 
 
 def same_object(one: AnyManifest, other: object) -> bool:

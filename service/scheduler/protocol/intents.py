@@ -15,6 +15,7 @@ from service.model.errors import Forbidden, InvalidManifest
 from service.model.manifest import AnyManifest, Applicable, PodManifest
 from service.model.object_filters import ObjectFilter
 from service.model.patches import PatchType
+from service.model.plans import PlanState, WhenUnschedulable
 from service.scheduler.protocol.answers import (
     Answer,
     ApplyAnswer,
@@ -27,6 +28,7 @@ from service.scheduler.protocol.answers import (
     NodesAnswer,
     ObjectAnswer,
     PendingAnswer,
+    PlansAnswer,
     TopologyAnswer,
     ViolationsAnswer,
 )
@@ -41,6 +43,8 @@ from service.scheduler.protocol.placements import (
 )
 from service.scheduler.protocol.plans import (
     Bounds,
+    Drain,
+    Goal,
     Place,
     PlanChange,
     Planned,
@@ -283,7 +287,7 @@ class MakePlan(Intent[Planned], frozen=True, kw_only=True):
     """Plan what to do after changes to the cluster; neither the changes nor the steps are made."""
 
     changes: tuple[PlanChange, ...] = ()
-    goal: Place = Place()
+    goal: Goal = Place()
     bounds: Bounds = Bounds()
     explain: Explain = "None"
     caller: Caller = ANYBODY
@@ -293,7 +297,7 @@ class MakePlan(Intent[Planned], frozen=True, kw_only=True):
 
         Then it costs other decisions no more than a dry run of these pods.
         """
-        if self.goal.displaced or self.explain != "None":
+        if isinstance(self.goal, Drain) or self.goal.displaced or self.explain != "None":
             return False
         named: float = len(self.goal.pods) + len(self.goal.pod_refs)
         for change in self.changes:
@@ -356,6 +360,40 @@ class SweepNodes(Intent[NodesAnswer], frozen=True, kw_only=True):
     """The nodes that have not reported for the grace period, though before; None: it is not known."""
     judges: bool = False
     """Whether such a node counts as silent from now on: not while all had no chance to report."""
+
+
+class CordonNode(Intent[ObjectAnswer], frozen=True, kw_only=True):
+    """Have a node take no new pods, or take them again."""
+
+    name: str
+    unschedulable: bool
+
+
+class DrainNode(Intent[ObjectAnswer], frozen=True, kw_only=True):
+    """Cordon a node, and keep a plan by which all pods but daemons leave it.
+
+    A plan for this node that has not ended is gone on with.
+    """
+
+    name: str
+    when_unschedulable: WhenUnschedulable = "Wait"
+
+
+class SetPlanState(Intent[ObjectAnswer], frozen=True, kw_only=True):
+    """Pause, resume or cancel a plan that is kept."""
+
+    name: str
+    state: PlanState
+
+
+class AdvancePlans(Intent[PlansAnswer], frozen=True, kw_only=True):
+    """Take the next step of each plan that is kept, as the cluster is now.
+
+    This is no client's request: the controller of plans makes it when it may be time.
+    """
+
+    clock: Callable[[], datetime]
+    """As of `EvictViolating`."""
 
 
 class Idempotency(msgspec.Struct, Generic[A], frozen=True, kw_only=True):

@@ -59,6 +59,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many pairs of a pod and a node one plan explains; further pods have their message alone."""
     plans_waiting_max: int = 20
     """How many plans of one cluster may run or wait in this process; more are refused as Overloaded."""
+    plan_evictions_max: int = 50
+    """How many pods one step of a plan that is kept evicts at most, in one commit."""
+    plan_look_seconds: float = 1.0
+    """How long after a step that evicted nobody the next one comes, if something has changed meanwhile."""
+    plan_kept_seconds: float = 3600.0
+    """How long a plan that has ended is kept."""
     plan_small_pods_max: int = 16
     """Plans for at most so many pods, without other changes, are decided among placements."""
     plan_forks_max: int = 4

@@ -10,7 +10,7 @@ from service.model.objects import LabelSelector, Taint
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.placements import PodRef
 
-Action = Literal["Place"]
+Action = Literal["Place", "Cordon", "Evict"]
 PlanStatus = Literal["Planned"]
 
 
@@ -122,11 +122,21 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     displaced: bool = False
 
 
+class Drain(msgspec.Struct, frozen=True, kw_only=True):
+    """The goal that nodes are empty but for daemons, and take no new pods."""
+
+    nodes: Selection
+
+
+Goal = Place | Drain
+"""What a plan is to reach."""
+
+
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan may cost."""
 
     moves_max: int | None = None
-    """How many displaced pods may get another node; None: any number."""
+    """How many displaced or evicted pods may get another node; None: any number."""
     seconds: float | None = None
     """How long planning may take; None: as long as the server allows."""
 
@@ -135,15 +145,16 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a plan."""
 
     action: Action
-    """What is to be done with the pod."""
-    namespace: str
-    """Namespace of the pod."""
+    """What is to be done. Place: a pod gets a node. Evict: a pod leaves its node; the one that comes in
+    its place gets the node `to`. Cordon: a node takes no new pods."""
+    namespace: str | msgspec.UnsetType = msgspec.UNSET
+    """Namespace of the pod; absent if the step is about a node."""
     name: str
-    """Name of the pod."""
+    """Name of the pod or node."""
     from_node: str | msgspec.UnsetType = msgspec.field(name="from", default=msgspec.UNSET)
-    """The node that it was on; absent if it was on none."""
-    to: str
-    """The node that it gets."""
+    """The node that the pod was on; absent if it was on none."""
+    to: str | msgspec.UnsetType = msgspec.UNSET
+    """The node that the pod gets; absent if the step is about a node."""
     wave: int
     """Steps of one wave may be taken together, in one commit; waves are taken in order."""
     reason: str
@@ -160,8 +171,9 @@ class Unplaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     from_node: str | msgspec.UnsetType = msgspec.field(name="from", default=msgspec.UNSET)
     """The node that it was on; absent if it was on none."""
     reason: str
-    """Unschedulable: it fits nowhere. MovesMax, SecondsOver: it was not tried any more. Otherwise the
-    rule that denies it a node, in CamelCase."""
+    """Unschedulable: it fits nowhere. DisruptionBudget: a budget does not allow that it leaves.
+    BreaksRule: if it left, a required rule of another pod would not hold any more. MovesMax,
+    SecondsOver: it was not tried any more. Otherwise the rule that denies it a node, in CamelCase."""
     message: str
     """The same for people."""
     explanation: Any = msgspec.UNSET
@@ -235,7 +247,7 @@ class Planned(Answer, frozen=True, kw_only=True):
     after: Counted
 
 
-class Plan(Answer, frozen=True, kw_only=True):
+class PlanAnswer(Answer, frozen=True, kw_only=True):
     """What would happen, and what is to be done; the cluster stays as it is."""
 
     status: PlanStatus

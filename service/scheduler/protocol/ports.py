@@ -146,8 +146,8 @@ class Store(Protocol):
         """The clusters whose lease of this name has run out, and was not given back."""
         ...
 
-    async def unattended(self, name: str, mention: bytes) -> list[str]:
-        """The clusters whose lease of this name nobody holds, and where some pod's body has these bytes."""
+    async def unattended(self, name: str, mention: bytes, kind: str = "Pod") -> list[str]:
+        """The clusters whose lease of this name nobody holds, and where some object's body has these bytes."""
         ...
 
     async def acquire_lease(

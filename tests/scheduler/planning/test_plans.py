@@ -20,6 +20,7 @@ from service.scheduler.protocol.plans import (
     AddNodes,
     CordonNodes,
     Domains,
+    Drain,
     Place,
     PlanChange,
     Planned,
@@ -179,6 +180,38 @@ def test_each_step_holds_by_the_reference_when_it_is_taken(small: Small, lost: S
         assert step.from_node in (lost.names or ())
         assert step.to in reference.evaluate(found)["feasible"]
         reference.bind(found, step.to)
+
+
+@SETTINGS
+@given(small=clusters(), drained=names())
+def test_each_move_of_a_drain_holds_by_the_reference_when_it_is_made(
+    small: Small, drained: Selection
+) -> None:
+    before = small.replica.digest()
+    planned = small.plan(goal=Drain(nodes=drained))
+    assert small.replica.digest() == before
+    reference, moved = small.reference, set()
+    for name in drained.names or ():
+        node = reference.nodes[name]
+        reference.put_node(node | {"spec": {**(node.get("spec") or {}), "unschedulable": True}})
+    for step in planned.steps:
+        if step.action == "Cordon":
+            assert step.name in (drained.names or ())
+            continue
+        found = small.pods[step.namespace, step.name]
+        reference.delete_pod(step.namespace, step.name)
+        assert step.from_node in (drained.names or ())
+        assert step.to in set(reference.evaluate(found)["feasible"]) - {step.from_node}
+        reference.bind(found, step.to)
+        moved.add((step.namespace, step.name))
+    told = {(each.namespace, each.name) for each in planned.unplaced}
+    left = {
+        key
+        for key, stored in reference.pods.items()
+        if stored["spec"].get("nodeName") in (drained.names or ())
+    }
+    assert told == left
+    assert not told & moved
 
 
 @SETTINGS

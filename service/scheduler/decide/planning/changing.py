@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from service.model.config import parse_config
 from service.model.daemons import names_node
 from service.model.errors import Forbidden, InvalidManifest
-from service.model.manifest import NodeManifest
+from service.model.manifest import NodeManifest, PodManifest
 from service.model.objects import Node, ObjectName
 from service.model.patches import apply_patch
 from service.scheduler.decide.admitted_pods import as_created, was_admitted
@@ -87,10 +87,14 @@ def _displace(changing: Changing, node_name: str) -> None:
             continue
         manifest = replica.pod(pod.namespace, pod.name)
         assert manifest is not None
-        # The status goes, too: it says that the pod is scheduled.
-        unbound = replace(pod, node_name=None, nominated_node_name=None)
-        replica.put(replace(manifest, pod=unbound, status=None))
+        replica.put(unbound(manifest))
         changing.displaced.append(Displaced((pod.namespace, pod.name), node_name))
+
+
+def unbound(manifest: PodManifest) -> PodManifest:
+    """Return a pod as one that waits for a node; without its status, which says that it is scheduled."""
+    pod = replace(manifest.pod, node_name=None, nominated_node_name=None)
+    return replace(manifest, pod=pod, status=None)
 
 
 def _cordon_nodes(changing: Changing, change: CordonNodes) -> Steps[int]:

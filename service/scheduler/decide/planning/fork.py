@@ -25,6 +25,8 @@ class Fork:
         """The revision of the state that the plan begins with."""
         self._first = context.replica
         self._trail: list[Mark] = [context.replica.mark()]
+        self._tried = 0
+        """Where the last step of what is tried out ended."""
 
     @property
     def replica(self) -> Replica:
@@ -45,6 +47,27 @@ class Fork:
         if mark.position - self._trail[-1].position >= _STEP_CHANGES:
             self._trail.append(mark)
             yield
+
+    def try_out(self) -> Mark:
+        """Return the present moment, to which `take_back` can return until the next `pause`."""
+        return self.replica.mark()
+
+    def step(self) -> Steps[None]:
+        """End a step, like `pause`, but with all that was tried out still to be taken back."""
+        mark = self.replica.mark()
+        if mark.position - self._tried >= _STEP_CHANGES:
+            self._tried = mark.position
+            if self.replica is self._first:
+                self._trail.append(mark)
+            yield
+
+    def take_back(self, moment: Mark) -> Steps[None]:
+        """Undo what was tried out since a moment, step by step."""
+        while self.replica is self._first and self._trail[-1].position > moment.position:
+            self._first.undo(self._trail.pop())
+            yield
+        self.replica.undo(moment)
+        self._tried = moment.position
 
     def configure(self, manifest: ConfigManifest) -> Steps[None]:
         """Set another configuration.

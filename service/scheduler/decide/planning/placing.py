@@ -21,7 +21,7 @@ from service.scheduler.decide.planning.changing import Displaced
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.selecting import refused
 from service.scheduler.protocol.intents import MakePlan, PlacePods
-from service.scheduler.protocol.placements import PlacementResult
+from service.scheduler.protocol.placements import Explain, PlacementResult
 from service.scheduler.protocol.plans import Place, PlanStep, Unplaced
 from service.scheduler.replica.pod_groups import GroupRef, group_of
 
@@ -50,7 +50,7 @@ def wanted_by(fork: Fork, goal: Place, displaced: Sequence[Displaced]) -> Steps[
     """
     if not goal.displaced:
         nodes = {each.name: each.node_name for each in displaced}
-        asked = candidates_of(fork.context, _as_intent(goal))
+        asked = candidates_of(fork.context, as_intent(goal))
         return [Wanted(each, nodes.get(each.key), group_of(each.manifest)) for each in asked]
     lost: list[tuple[_Order, Wanted]] = []
     for index, each in enumerate(displaced):
@@ -58,7 +58,7 @@ def wanted_by(fork: Fork, goal: Place, displaced: Sequence[Displaced]) -> Steps[
         # Later changes may have removed or replaced it.
         if stored is not None and stored.pod.node_name is None:
             wanted = Wanted(Candidate(stored, stored), each.node_name, group_of(stored))
-            lost.append((_order(stored.pod), wanted))
+            lost.append((order_of(stored.pod), wanted))
         if index % _STEP_PODS == _STEP_PODS - 1:
             yield
     lost.sort(key=itemgetter(0))
@@ -69,31 +69,33 @@ def wanted_by(fork: Fork, goal: Place, displaced: Sequence[Displaced]) -> Steps[
 _Order = tuple[int, str, str, str]
 
 
-def _order(pod: Pod) -> _Order:
+def order_of(pod: Pod) -> _Order:
+    """Return what pods are sorted by, as the pending queue would try them."""
     return -pod.priority, pod.created, pod.namespace, pod.name
 
 
-def _as_intent(goal: Place) -> PlacePods:
+def as_intent(goal: Place) -> PlacePods:
+    """Return the request that places the pods of a goal."""
     return PlacePods(pods=goal.pods, pod_refs=goal.pod_refs, path=goal.path, dry_run=True)
 
 
 class Placing:
     """Places the pods of one plan, and gathers its steps and the pods that get no node."""
 
-    def __init__(self, fork: Fork, intent: MakePlan) -> None:
+    def __init__(self, fork: Fork, intent: MakePlan, goal: Place) -> None:
         self._fork = fork
-        self._intent = intent
+        self._asked = as_intent(goal)
         self._moves_left = intent.bounds.moves_max
         self._refused: dict[object, Unplaced] = {}
         """What was said of refused pods since a pod was last placed, by verdict."""
-        self._pairs_left = fork.context.limits.plan_explained_pairs_max
+        self._explaining = Explaining(fork, intent.explain)
         self.steps: list[PlanStep] = []
         self.unplaced: list[Unplaced] = []
 
     def place(self, wanted: Sequence[Wanted]) -> Steps[None]:
         """Place the pods one after the other, but the members of a group together."""
         context = self._fork.context
-        for members in _together(wanted):
+        for members in together(wanted):
             if context.is_late():
                 self._leave(members, "SecondsOver", "It was not tried: the plan's time was over.")
             elif self._exceeds(members):
@@ -108,16 +110,16 @@ class Placing:
         return self._moves_left is not None and moves > self._moves_left
 
     def _leave(self, members: Sequence[Wanted], reason: str, message: str) -> None:
-        self.unplaced += [_unplaced(each, reason, message) for each in members]
+        self.unplaced += [unplaced(each, reason, message) for each in members]
 
     def _place_one(self, wanted: Wanted) -> Steps[None]:
         context, candidate = self._fork.context, wanted.candidate
         key = verdict_key(context.replica.cluster, candidate.pod) if self._refused else None
         known = self._refused.get(key)
         if known is not None and candidate.stored is not None:
-            self.unplaced.append(_unplaced(wanted, known.reason, known.message))
+            self.unplaced.append(unplaced(wanted, known.reason, known.message))
             return
-        result = place_pod(context, _as_intent(self._intent.goal), candidate)
+        result = place_pod(context, self._asked, candidate)
         self._note(wanted, result)
         if result.node_name is None:
             yield
@@ -125,8 +127,7 @@ class Placing:
 
     def _place_members(self, members: Sequence[Wanted]) -> Steps[None]:
         candidates = [each.candidate for each in members]
-        intent = _as_intent(self._intent.goal)
-        answer = yield from place_one_by_one(self._fork.context, intent, candidates)
+        answer = yield from place_one_by_one(self._fork.context, self._asked, candidates)
         for wanted, result in zip(members, answer.results, strict=True):
             self._note(wanted, result)
         yield from self._fork.pause()
@@ -154,23 +155,33 @@ class Placing:
 
     def _note_refused(self, wanted: Wanted, result: PlacementResult) -> None:
         context, pod = self._fork.context, wanted.candidate.pod
-        told = _unplaced(wanted, result.reason or result.outcome, result.message or "")
+        told = unplaced(wanted, result.reason or result.outcome, result.message or "")
         if result.outcome == "Unschedulable" and wanted.group is None:
             self._refused[verdict_key(context.replica.cluster, pod)] = told
-        self.unplaced.append(self._explained(told, wanted))
+        self.unplaced.append(self._explaining.of(pod, told))
 
-    def _explained(self, told: Unplaced, wanted: Wanted) -> Unplaced:
+
+class Explaining:
+    """Explains why pods get no node, as far as a plan may do that."""
+
+    def __init__(self, fork: Fork, explain: Explain) -> None:
+        self._fork = fork
+        self._explain = explain
+        self._pairs_left = fork.context.limits.plan_explained_pairs_max
+
+    def of(self, pod: Pod, told: Unplaced) -> Unplaced:
+        """Add the explanation of a pod without a node to what is told of it, if it is wanted."""
         context = self._fork.context
         pairs = max(context.replica.cluster.nodes.count, 1)
-        if self._intent.explain == "None" or pairs > self._pairs_left:
+        if self._explain == "None" or pairs > self._pairs_left:
             return told
         self._pairs_left -= pairs
-        asked = PlacePods(explain=self._intent.explain)
-        found = explanation_of(context, asked, wanted.candidate.pod)
+        found = explanation_of(context, PlacePods(explain=self._explain), pod)
         return told if found is None else replace(told, explanation=found)
 
 
-def _unplaced(wanted: Wanted, reason: str, message: str) -> Unplaced:
+def unplaced(wanted: Wanted, reason: str, message: str) -> Unplaced:
+    """Say of a pod that it gets no node, and why."""
     pod = wanted.candidate.pod
     return Unplaced(
         namespace=pod.namespace,
@@ -181,7 +192,7 @@ def _unplaced(wanted: Wanted, reason: str, message: str) -> Unplaced:
     )
 
 
-def _together(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
+def together(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
     """Yield single pods, and the members of each group in the place of the first of them."""
     groups: dict[GroupRef, list[Wanted]] = {}
     for each in wanted:

@@ -6,10 +6,11 @@ from service.model.errors import Forbidden, InvalidManifest, MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.planning.changing import Changing
 from service.scheduler.decide.planning.counting import count
+from service.scheduler.decide.planning.draining import Draining
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.placing import Placing, Wanted, refuse_too_many, wanted_by
 from service.scheduler.protocol.intents import MakePlan
-from service.scheduler.protocol.plans import Planned
+from service.scheduler.protocol.plans import Drain, Place, Planned
 
 
 def plan_among_placements(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
@@ -43,30 +44,40 @@ def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
     before = yield from count(fork.replica.cluster, rules=explains)
     changing = Changing(fork, intent.caller)
     changed = yield from changing.make(intent.changes)
-    wanted = yield from _wanted(fork, intent, changing)
-    placing = Placing(fork, intent)
-    yield from placing.place(wanted)
+    reached = yield from _reached(fork, intent, changing)
     after = yield from count(fork.replica.cluster, rules=explains)
     return Planned(
         revision=fork.revision,
-        complete=not placing.unplaced,
+        complete=not reached.unplaced,
         changed=changed,
-        steps=placing.steps,
-        unplaced=placing.unplaced,
+        steps=reached.steps,
+        unplaced=reached.unplaced,
         before=before,
         after=after,
     )
 
 
-def _wanted(fork: Fork, intent: MakePlan, changing: Changing) -> Steps[list[Wanted]]:
+def _reached(fork: Fork, intent: MakePlan, changing: Changing) -> Steps[Placing | Draining]:
+    """Seek the goal, as far as it can be reached."""
+    goal = intent.goal
     try:
-        wanted = yield from wanted_by(fork, intent.goal, changing.displaced)
-        path = "displaced" if intent.goal.displaced else intent.goal.path
-        refuse_too_many(fork.context, wanted, path)
+        if isinstance(goal, Drain):
+            draining = Draining(fork, intent, goal)
+            yield from draining.drain()
+            return draining
+        wanted = yield from _wanted(fork, goal, changing)
     except InvalidManifest as error:
         raise error.under("goal") from None
     except Forbidden as forbidden:
         raise forbidden.under("goal") from None
+    placing = Placing(fork, intent, goal)
+    yield from placing.place(wanted)
+    return placing
+
+
+def _wanted(fork: Fork, goal: Place, changing: Changing) -> Steps[list[Wanted]]:
+    wanted = yield from wanted_by(fork, goal, changing.displaced)
+    refuse_too_many(fork.context, wanted, "displaced" if goal.displaced else goal.path)
     return wanted
 
 

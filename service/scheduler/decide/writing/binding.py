@@ -4,7 +4,7 @@ from service.engine import check
 from service.model.errors import BindingRefused, Conflict
 from service.model.manifest import PodManifest
 from service.scheduler.decide.admission import admit, knows_scheduler
-from service.scheduler.decide.conditions import GATED, bound, evicted
+from service.scheduler.decide.conditions import EVICTION_REASON, GATED, bound, evicted
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.device_claims import allocate_devices
 from service.scheduler.decide.events import tell_evicted, tell_forced, tell_scheduled
@@ -16,7 +16,6 @@ from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import BindPod, EvictPod, Preconditions
 from service.scheduler.replica.replica import Stored
 
-EVICTION_REASON = "EvictionByEvictionAPI"
 EVICTION_MESSAGE = "Eviction API: evicting"
 """The words are those of kube-apiserver for an eviction by a client."""
 

@@ -1,0 +1,214 @@
+"""Cordons and drains nodes, and pauses, resumes and cancels plans that are kept."""
+
+from typing import Any
+
+from litestar import Response, post
+from litestar.di import NamedDependency
+
+from service.api.bodies.drains import parse_drain, parse_nothing
+from service.api.bodies.requests import AnyRequest, media_type, query
+from service.api.bodies.responses import object_response
+from service.api.openapi import wire
+from service.api.openapi.access import Cluster
+from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.resources import NODES, RESOURCES
+from service.api.security.callers import told_caller
+from service.api.security.rights import deciding_for
+from service.api.services import Services
+from service.model.plans import PLAN, PlanState
+from service.scheduler.decide.plan_admission import require_draining
+from service.scheduler.protocol.answers import ObjectAnswer
+from service.scheduler.protocol.intents import CordonNode, DrainNode, Intent, SetPlanState
+
+PLANS = next(each for each in RESOURCES if each.kind == PLAN.kind)
+_CORDONED = {**NODES.example, "spec": {"unschedulable": True}}
+_NOTHING = Body(
+    types={JSON: wire.NoOptions},
+    description="An object without fields; may be absent.",
+    example={},
+    required=False,
+)
+_KEPT = {
+    **PLANS.example,
+    "status": {
+        "phase": "Running",
+        "startedAt": "2026-05-04T08:00:00Z",
+        "evicted": 3,
+        "leaving": 1,
+        "waiting": 1,
+        "staying": 2,
+        "waitingPods": [
+            {
+                "namespace": "shop",
+                "name": "web-0",
+                "reason": "DisruptionBudget",
+                "message": "The disruption budget web does not allow that it leaves.",
+                "budget": "web",
+            }
+        ],
+    },
+}
+
+
+def _cordoning(name: str, summary: str, description: str, example: dict[str, Any]) -> Operation:
+    return Operation(
+        id=name,
+        access=Cluster("observe"),
+        decided=True,
+        tag="nodes",
+        summary=summary,
+        description=description,
+        request=_NOTHING,
+        answers={200: Body(types={JSON: wire.Node}, description="The node.", example=example)},
+        problems=("Conflict", "InvalidManifest", "Overloaded"),
+    )
+
+
+_CORDON = _cordoning(
+    "cordonNode",
+    "Have a node take no new pods",
+    "Sets the node's `spec.unschedulable`. Pods that are on it stay.",
+    _CORDONED,
+)
+_UNCORDON = _cordoning(
+    "uncordonNode",
+    "Have a node take new pods again",
+    "Removes the node's `spec.unschedulable`. While a plan drains the node this is a conflict.",
+    dict(NODES.example),
+)
+_DRAIN = Operation(
+    id="drainNode",
+    access=Cluster("evict"),
+    decided=True,
+    tag="nodes",
+    summary="Have all pods but daemons leave a node",
+    description="Cordons the node and keeps a plan, `drain-<node>`, which the server carries out step by step: pods are "
+    "evicted as their disruption budgets allow it, while there is another node for whatever comes in their place, and "
+    "while no required rule of another pod needs them where they are. Daemons and static pods stay. Members of a group "
+    "leave together. If such a plan has not ended, it is the answer. The caller needs the right to change nodes, too.",
+    request=Body(
+        types={JSON: wire.DrainOptions},
+        description="How to drain; may be absent.",
+        example={"whenUnschedulable": "Wait"},
+        required=False,
+    ),
+    answers={
+        200: Body(types={JSON: PLANS.wire_type}, description="The plan there is.", example=_KEPT),
+        201: Body(
+            types={JSON: PLANS.wire_type}, description="The new plan.", example=PLANS.example
+        ),
+    },
+    problems=("InvalidManifest", "Overloaded"),
+)
+
+
+@post(NODES.item + "/cordon", status_code=200, opt=described(_CORDON))
+async def cordon_node(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Cordon a node."""
+    return await _cordon(request, services, unschedulable=True)
+
+
+@post(NODES.item + "/uncordon", status_code=200, opt=described(_UNCORDON))
+async def uncordon_node(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """Uncordon a node."""
+    return await _cordon(request, services, unschedulable=False)
+
+
+async def _cordon(
+    request: AnyRequest, services: Services, *, unschedulable: bool
+) -> Response[bytes]:
+    parse_nothing(await _body(request, services))
+    name = request.path_params["name"]
+    return await _answered(request, services, CordonNode(name=name, unschedulable=unschedulable))
+
+
+@post(NODES.item + "/drain", status_code=201, opt=described(_DRAIN))
+async def drain_node(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Drain a node, beginning soon."""
+    require_draining(deciding_for(request))
+    options = parse_drain(await _body(request, services))
+    intent = DrainNode(
+        name=request.path_params["name"], when_unschedulable=options.when_unschedulable
+    )
+    return await _answered(request, services, intent)
+
+
+def _setting(name: str, summary: str, description: str, state: PlanState) -> Operation:
+    example = {**_KEPT, "spec": {**_KEPT["spec"], "state": state}}
+    return Operation(
+        id=name,
+        access=PLANS.changing,
+        decided=True,
+        tag=PLANS.tag,
+        summary=summary,
+        description=f"{description} A plan that has ended cannot be changed any more.",
+        request=_NOTHING,
+        answers={
+            200: Body(types={JSON: PLANS.wire_type}, description="The plan.", example=example)
+        },
+        problems=("Conflict", "InvalidManifest", "Overloaded"),
+    )
+
+
+_PAUSE = _setting(
+    "pausePlan",
+    "Evict nobody for a plan for now",
+    "Its nodes stay cordoned, and pods that were evicted leave.",
+    "Paused",
+)
+_RESUME = _setting(
+    "resumePlan",
+    "Go on with a plan that was paused",
+    "It goes on from what is there now.",
+    "Running",
+)
+_CANCEL = _setting(
+    "cancelPlan",
+    "Evict nobody for a plan any more",
+    "What was done stays done: its nodes stay cordoned, and pods that were evicted leave.",
+    "Cancelled",
+)
+
+
+@post(PLANS.item + "/pause", status_code=200, opt=described(_PAUSE))
+async def pause_plan(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Pause a plan."""
+    return await _set_state(request, services, "Paused")
+
+
+@post(PLANS.item + "/resume", status_code=200, opt=described(_RESUME))
+async def resume_plan(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Resume a plan."""
+    return await _set_state(request, services, "Running")
+
+
+@post(PLANS.item + "/cancel", status_code=200, opt=described(_CANCEL))
+async def cancel_plan(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Cancel a plan."""
+    return await _set_state(request, services, "Cancelled")
+
+
+async def _set_state(request: AnyRequest, services: Services, state: PlanState) -> Response[bytes]:
+    parse_nothing(await _body(request, services))
+    name = request.path_params["name"]
+    return await _answered(request, services, SetPlanState(name=name, state=state))
+
+
+async def _body(request: AnyRequest, services: Services) -> bytes:
+    media_type(request)
+    query(request)
+    return await services.bodies.read(request)
+
+
+async def _answered(
+    request: AnyRequest, services: Services, intent: Intent[ObjectAnswer]
+) -> Response[bytes]:
+    cluster = request.path_params["cluster"]
+    answer = await services.scheduler.submit(cluster, intent, caller=told_caller(request))
+    status = 201 if answer.created else 200
+    return object_response(answer.body, answer.resource_version, answer.revision, status=status)
+
+
+DRAIN_HANDLERS = (cordon_node, uncordon_node, drain_node, pause_plan, resume_plan, cancel_plan)

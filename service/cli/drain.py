@@ -1,0 +1,122 @@
+"""`moorage drain`, `cordon` and `uncordon`: nodes that are to be empty, or to take no new pods."""
+
+import time
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from service.cli.durations import read_seconds
+from service.cli.errors import Refused
+from service.cli.options import Session, connected
+from service.cli.output import Output
+from service.cli.resources import Target, find_resource
+from service.cli.rows import Item
+from service.cli.wait import Waiting
+
+FOREVER = "0s"
+_NEVER = 1e12
+"""A time that does not come, in seconds of the machine's clock."""
+
+Nodes = Annotated[list[str], typer.Argument(metavar="NODE…", help="The names of the nodes.")]
+
+
+class WhenUnschedulable(StrEnum):
+    """What becomes of a pod for which there is no other node now."""
+
+    WAIT = "wait"
+    EVICT = "evict"
+
+
+@connected
+def cordon(session: Session, *, nodes: Nodes) -> None:
+    """Have nodes take no new pods; those that are there stay."""
+    for name in nodes:
+        _done(session, _act(session, name, "cordon"), f"node/{name} cordoned")
+
+
+@connected
+def uncordon(session: Session, *, nodes: Nodes) -> None:
+    """Have nodes take new pods again."""
+    for name in nodes:
+        _done(session, _act(session, name, "uncordon"), f"node/{name} uncordoned")
+
+
+@connected
+def drain(
+    session: Session,
+    *,
+    nodes: Nodes,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Do not wait for the end; the server goes on.")
+    ] = False,
+    timeout: Annotated[
+        str, typer.Option("--timeout", help="How long to wait, such as 30s or 5m; 0s: for ever.")
+    ] = FOREVER,
+    when_unschedulable: Annotated[
+        WhenUnschedulable,
+        typer.Option(
+            "--when-unschedulable",
+            help="Whether a pod for which there is no other node waits, or is evicted all the same.",
+        ),
+    ] = WhenUnschedulable.WAIT,
+) -> None:
+    """Have all pods but daemons leave nodes, as disruption budgets and rules allow it.
+
+    The server does it, and goes on if this command is stopped: `moorage get plans` shows how far it
+    has come, and deleting the plan ends it.
+    """
+    seconds = read_seconds("--timeout", timeout)
+    options = {"whenUnschedulable": when_unschedulable.value.capitalize()}
+    plans = []
+    for name in nodes:
+        answer = _act(session, name, "drain", options)
+        plan = answer["metadata"]["name"]
+        plans.append(Target(find_resource("plans"), None, plan))
+        _done(session, answer, f"node/{name} cordoned, plan/{plan} drains it")
+    if no_wait:
+        return
+    waiting = Waiting(session, _Progress(session.output), absent_is_met=False)
+    waiting.until_met(plans, time.monotonic() + seconds if seconds else _NEVER)
+
+
+class _Progress:
+    """Tells whether a plan has succeeded, and meanwhile which pods wait, and for what."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._told: set[tuple[str, str, str]] = set()
+
+    def __call__(self, item: Item | None) -> str | None:
+        """Return what is to be said of a plan that has succeeded; None if it has not.
+
+        Raises:
+            Refused: it was cancelled.
+        """
+        status = (item or {}).get("status") or {}
+        if status.get("phase") == "Cancelled":
+            name = (item or {})["metadata"]["name"]
+            raise Refused({"code": "Cancelled", "detail": f"plan/{name} was cancelled."})
+        for each in status.get("waitingPods") or ():
+            self._tell(each)
+        if status.get("phase") != "Succeeded":
+            return None
+        return f"has succeeded: {status.get('evicted', 0)} pods evicted"
+
+    def _tell(self, pod: dict[str, Any]) -> None:
+        told = str(pod.get("namespace")), str(pod.get("name")), str(pod.get("reason"))
+        if told not in self._told:
+            self._told.add(told)
+            self._output.note(f"{told[0]}/{told[1]} waits: {pod.get('message')}")
+
+
+def _act(session: Session, node: str, action: str, options: dict[str, Any] | None = None) -> Any:
+    path = session.client.path("nodes", node, action)
+    return session.client.post_once(path, options or {})
+
+
+def _done(session: Session, answer: Any, told: str) -> None:
+    if session.output.for_people:
+        session.output.line(told)
+    else:
+        session.output.document(answer)

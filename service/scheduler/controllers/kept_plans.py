@@ -1,0 +1,119 @@
+"""Carrying out plans that are kept: drains.
+
+For clusters without such plans this costs no more than a look at the kind of each committed change.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from typing_extensions import override
+
+from service.model.plans import PLAN
+from service.scheduler.controllers.controller import Controllers, Spawn
+from service.scheduler.controllers.leases import HeldLease
+from service.scheduler.controllers.sweeps import SweepController
+from service.scheduler.decide.plan_admission import has_plan_ended
+from service.scheduler.protocol.answers import Answer, PlansAnswer
+from service.scheduler.protocol.intents import AdvancePlans
+from service.scheduler.protocol.limits import Limits
+from service.scheduler.protocol.ports import Clock
+from service.scheduler.replica.replica import Entry, Replica
+
+_MENTION = f'"kind":"{PLAN.kind}"'.encode()
+
+
+class KeptPlans(SweepController):
+    """Has the plans of one cluster carried out, while this process holds the lease for that.
+
+    After each commit that may have let a plan go on, all plans take one step more, by a request among
+    those of clients. The decision itself (`decide.planning.advancing`) plans each step anew, so no
+    step is taken twice or on a state that has passed.
+    """
+
+    def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
+        super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
+        self._plans: dict[str, bool] = {}
+        """The plans, by name, and whether there is anything left to do for each of them."""
+
+    # What happens in the replica
+
+    def loaded(self, replica: Replica) -> None:
+        """There is a new replica, of which nothing is tentative."""
+        self._replica = replica
+        self._plans = {
+            stored.manifest.name: not has_plan_ended(stored.manifest)
+            for stored in replica.objects(PLAN.kind)
+        }
+        self._changed = bool(self._plans)
+        self._advance()
+
+    def settled(self, entries: Sequence[Entry]) -> None:
+        """These changes of the replica are in the log."""
+        for entry in entries:
+            if entry.kind == PLAN.kind:
+                self._note(entry)
+        self._changed = self._changed or any(self._plans.values())
+        self._advance()
+
+    def _note(self, entry: Entry) -> None:
+        name = entry.key[1]
+        if entry.after is None:
+            self._plans.pop(name, None)
+            return
+        self._plans[name] = not has_plan_ended(entry.after.manifest)
+        self._changed = True
+
+    # Sweeps
+
+    @property
+    @override
+    def _is_to_be_done(self) -> bool:
+        return bool(self._plans)
+
+    @override
+    def _advance(self) -> None:
+        """Take a step, if it may be time for one and this process holds the lease."""
+        if self._closed or self._sweeping or not self._plans:
+            return
+        if not (self._changed or self._due) or self._clock.monotonic() < self._not_before:
+            return
+        if self._may() and (self._changed or self._is_due):
+            self.sweep()
+
+    @override
+    def _intent(self) -> AdvancePlans:
+        return AdvancePlans(clock=self.lease.database_time)
+
+    @override
+    def _due_after(self, answer: Answer) -> datetime | None:
+        assert isinstance(answer, PlansAnswer)
+        return answer.due
+
+    @override
+    def _pause_after(self, answer: Answer, took: float) -> float:
+        """Look seldom at pods that wait: each look takes the time of some placements."""
+        assert isinstance(answer, PlansAnswer)
+        if answer.evicted:
+            return super()._pause_after(answer, took)
+        return self._limits.plan_look_seconds
+
+
+class AllKeptPlans(Controllers[KeptPlans]):
+    """The plans that are kept of all clusters that this process has in memory."""
+
+    _name = "plans"
+
+    @property
+    @override
+    def _lease_seconds(self) -> float:
+        return self._limits.evictions_lease_seconds
+
+    @override
+    def _controller(self, lease: HeldLease) -> KeptPlans:
+        return KeptPlans(lease=lease, clock=self._clock, limits=self._limits, spawn=self._spawn)
+
+    @override
+    async def _neglected_at_start(self) -> list[str]:
+        """Search all plans, since the last worker may have died before it took a lease."""
+        unattended = await self._store.unattended(self._name, _MENTION, PLAN.kind)
+        return unattended + await self._neglected()

@@ -1,0 +1,195 @@
+"""The next step of each plan that is kept, on the state of now.
+
+Nothing is remembered of what was planned before: each step plans the next wave anew, and takes it.
+So whatever has changed meanwhile is heeded, and a server that goes on with the plans of another
+one needs to know nothing but the plans. Pods that were evicted and are still on their nodes have
+their followers' room kept in the calculation.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from service.model.errors import Overloaded
+from service.model.manifest import KeptManifest, PodManifest
+from service.model.plans import PLAN, PlanBody, PlanProgress, WaitingPod, ended
+from service.scheduler.decide.conditions import EVICTION_REASON, evicted, reasons_in
+from service.scheduler.decide.context import Decision, DecisionContext, Steps
+from service.scheduler.decide.disruption_budgets import Allowances
+from service.scheduler.decide.events import tell_evicted
+from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parsed
+from service.scheduler.decide.plan_admission import plan_of, with_status
+from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.kept_plans import plans_in
+from service.scheduler.decide.planning.leaving import Unit, pods_on, stays, units_of
+from service.scheduler.decide.planning.waves import Kept, Limited, Move, Waves, kept_by_budget
+from service.scheduler.protocol.answers import PlansAnswer
+from service.scheduler.protocol.intents import AdvancePlans
+
+WAITING_SHOWN_MAX = 20
+"""Of how many waiting pods the status of a plan tells."""
+_ALWAYS_WAITS = ("DisruptionBudget", "BreaksRule", "MovesMax")
+_ATTEMPTS_MAX = 10
+"""After so many attempts, with all races lost, the request is given up and made again later."""
+
+
+def advance_plans(context: DecisionContext, intent: AdvancePlans) -> Decision[PlansAnswer]:
+    """Take the next step of each plan, and delete plans that ended long ago.
+
+    Raises:
+        Overloaded: too many races were lost.
+    """
+    if context.attempts > _ATTEMPTS_MAX:
+        raise Overloaded("The plans could not be gone on with in time.")
+    advance = _Advance(context, intent.clock())
+    plans = plans_in(context.replica)
+    for each in plans:
+        advance.cordon(plan_of(each).body)
+    for each in plans:
+        yield from advance.go_on(each)
+    return PlansAnswer(revision=context.replica.revision, due=advance.due, evicted=advance.evicted)
+
+
+class _Advance:
+    """One step of all plans, on one state and at one time."""
+
+    def __init__(self, context: DecisionContext, now: datetime) -> None:
+        self._context = context
+        self._replica = context.replica
+        self._now = now
+        self._allowed = context.limits.plan_evictions_max
+        self.evicted = 0
+        self.due: datetime | None = None
+
+    def cordon(self, body: PlanBody) -> None:
+        """Cordon the nodes of a plan, also if somebody has uncordoned them since."""
+        if not _is_running(body):
+            return
+        for name in body.spec.goal.nodes.names:
+            node = self._replica.node(name)
+            if node is not None and not node.node.unschedulable:
+                self._replica.put(node.with_cordon(unschedulable=True))
+
+    def go_on(self, plan: KeptManifest) -> Steps[None]:
+        """Take the next step of a plan, and write down how far it has come."""
+        body = plan_of(plan).body
+        if body.has_ended:
+            self._forget_in_time(plan, body.status)
+            return
+        if not body.status.started_at and body.spec.state == "Paused":
+            return
+        at = in_whole_seconds(self._now)
+        status = body.status if body.status.started_at else PlanProgress(started_at=at)
+        if body.spec.state == "Cancelled":
+            status = ended(status, "Cancelled", at)
+        else:
+            status = yield from self._stepped(body, status, at)
+        if status != body.status:
+            self._replica.put(with_status(plan, status))
+
+    def _forget_in_time(self, plan: KeptManifest, status: PlanProgress) -> None:
+        since = parsed(status.ended_at) if status.ended_at else self._now
+        end = since + timedelta(seconds=self._context.limits.plan_kept_seconds)
+        if end > self._now:
+            self.due = end if self.due is None else min(self.due, end)
+            return
+        self._context.not_before = max(self._context.not_before or end, end)
+        self._replica.delete(PLAN.kind, "", plan.name)
+
+    def _stepped(self, body: PlanBody, status: PlanProgress, at: str) -> Steps[PlanProgress]:
+        names = body.spec.goal.nodes.names
+        present = pods_on(self._replica, names)
+        staying = sum(map(stays, present))
+        units = units_of(present)
+        gone: list[PodManifest] = []
+        kept: list[tuple[PodManifest, Kept]] = []
+        if units and _is_running(body):
+            gone, kept = yield from self._next_wave(body, units, present)
+            for each in gone:
+                self._evict(each)
+        waiting = sum(len(each.pods) for each in units) - len(gone)
+        status = replace(
+            status,
+            phase="Running" if _is_running(body) else "Paused",
+            evicted=status.evicted + len(gone),
+            leaving=len(present) - staying - waiting,
+            waiting=waiting,
+            staying=staying,
+            waiting_pods=_told(kept, status.waiting_pods) if _is_running(body) else (),
+        )
+        if _is_running(body) and not status.leaving and not status.waiting:
+            return ended(status, "Succeeded", at)
+        return status
+
+    def _next_wave(
+        self, body: PlanBody, units: Sequence[Unit], present: Sequence[PodManifest]
+    ) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Kept]]]]:
+        """Find out who can leave now, and why the others cannot, on a fork that is undone again."""
+        # Hints and events of pods that are placed in the calculation alone are nobody's business.
+        fork = Fork(replace(self._context, hints={}, events=[], budget_cache=None))
+        limited = Limited(self._allowed - self.evicted, first_whole=not self.evicted)
+        waves = Waves(fork, frozenset(body.spec.goal.nodes.names), units, limited)
+        yield from waves.keep_room([p for p in present if p.pod.terminating and not stays(p)])
+        moves: list[Move] = yield from waves.next_wave()
+        yield from fork.restore()
+        gone = [each.pod for each in moves]
+        left = [(unit, waves.kept[unit]) for unit in waves.waiting if unit in waves.kept]
+        if body.spec.when_unschedulable == "Evict":
+            left = self._leave_anyway(left, gone)
+        told = [(pod, kept) for unit, kept in left for pod in unit.pods]
+        return gone, [(pod, kept) for pod, kept in told if kept.reason != "MovesMax"]
+
+    def _leave_anyway(
+        self, left: Sequence[tuple[Unit, Kept]], gone: list[PodManifest]
+    ) -> list[tuple[Unit, Kept]]:
+        """Add to `gone` whom no other node takes, as far as budgets allow it; return who stays, and why."""
+        allowances = Allowances(self._replica.cluster)
+        allowances.take([each.pod for each in gone])
+        stay: list[tuple[Unit, Kept]] = []
+        for unit, kept in left:
+            pods = [each.pod for each in unit.pods]
+            room = self._allowed - self.evicted - len(gone)
+            too_many = len(pods) > room and bool(gone or self.evicted)
+            if kept.reason in _ALWAYS_WAITS or too_many:
+                stay.append((unit, kept))
+            elif (budget := allowances.blocking(pods)) is not None:
+                stay.append((unit, kept_by_budget(budget)))
+            else:
+                allowances.take(pods)
+                gone += unit.pods
+        return stay
+
+    def _evict(self, manifest: PodManifest) -> None:
+        message = f"Drain: node {manifest.pod.node_name} is drained"
+        self._replica.put(evicted(self._context, manifest, EVICTION_REASON, message))
+        tell_evicted(self._context, manifest, "Drain", message)
+        self.evicted += 1
+
+
+def _is_running(body: PlanBody) -> bool:
+    return not body.has_ended and body.spec.state == "Running"
+
+
+def _told(
+    kept: Sequence[tuple[PodManifest, Kept]], before: Sequence[WaitingPod]
+) -> tuple[WaitingPod, ...]:
+    """Tell of the first waiting pods; words in which only numbers of nodes differ stay as they were."""
+    known = {(each.namespace, each.name): each for each in before}
+    told = []
+    for pod, why in sorted(kept, key=lambda each: (each[0].namespace, each[0].name)):
+        now = WaitingPod(
+            namespace=pod.namespace,
+            name=pod.name,
+            reason=why.reason,
+            message=why.message,
+            budget=why.budget,
+        )
+        old = known.get((pod.namespace, pod.name))
+        told.append(old if old is not None and _says_the_same(old, now) else now)
+    return tuple(told[:WAITING_SHOWN_MAX])
+
+
+def _says_the_same(old: WaitingPod, now: WaitingPod) -> bool:
+    same = (old.reason, old.budget) == (now.reason, now.budget)
+    return same and reasons_in(old.message) == reasons_in(now.message)

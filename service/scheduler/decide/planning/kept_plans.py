@@ -1,0 +1,119 @@
+"""What clients ask of nodes and plans that are kept: cordon, drain, pause, resume, cancel."""
+
+from hashlib import sha256
+from typing import Any
+
+from msgspec.structs import replace
+
+from service.model.errors import Conflict
+from service.model.manifest import KeptManifest, NodeManifest, parse_kept
+from service.model.plans import PLAN
+from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.plan_admission import is_plan, plan_of, with_state
+from service.scheduler.decide.stored_objects import answer_with, missing
+from service.scheduler.protocol.answers import ObjectAnswer
+from service.scheduler.protocol.intents import CordonNode, DrainNode, SetPlanState
+from service.scheduler.replica.replica import Replica, Stored
+
+_NAME_MAX = 253
+_HASH_DIGITS = 40
+
+
+def cordon_node(context: DecisionContext, intent: CordonNode) -> ObjectAnswer:
+    """Cordon or uncordon a node; one that is so already stays as it is.
+
+    Raises:
+        NotFound: there is no such node.
+        Conflict: it would take new pods while it is drained.
+    """
+    stored, manifest = _stored_node(context, intent.name)
+    if not intent.unschedulable:
+        _refuse_while_drained(context.replica, intent.name)
+    if manifest.node.unschedulable == intent.unschedulable:
+        return answer_with(context, stored)
+    return _put(context, manifest.with_cordon(unschedulable=intent.unschedulable))
+
+
+def drain_node(context: DecisionContext, intent: DrainNode) -> ObjectAnswer:
+    """Cordon a node and keep a plan to drain it; one that has not ended stays as it is.
+
+    Raises:
+        NotFound: there is no such node.
+    """
+    _, node = _stored_node(context, intent.name)
+    name = plan_name(intent.name)
+    before = context.replica.get(PLAN.kind, "", name)
+    if before is not None:
+        assert isinstance(before.manifest, KeptManifest)
+        if not plan_of(before.manifest).body.has_ended:
+            return answer_with(context, before)
+        context.replica.delete(PLAN.kind, "", name)
+    if not node.node.unschedulable:
+        context.replica.put(node.with_cordon(unschedulable=True))
+    sent = parse_kept(PLAN.kind, _drain(intent), name=name)
+    made = sent.with_identity(context.ids.uid(), context.now)
+    return replace(_put(context, made), created=True)
+
+
+def plan_name(node: str) -> str:
+    """Return the name of the plan that drains a node."""
+    name = f"drain-{node}"
+    if len(name) <= _NAME_MAX:
+        return name
+    return f"drain-{sha256(node.encode()).hexdigest()[:_HASH_DIGITS]}"
+
+
+def set_plan_state(context: DecisionContext, intent: SetPlanState) -> ObjectAnswer:
+    """Pause, resume or cancel a plan; one that is in that state already stays as it is.
+
+    Raises:
+        NotFound: there is no such plan.
+        Conflict: it has ended.
+    """
+    stored = context.replica.get(PLAN.kind, "", intent.name)
+    if stored is None:
+        raise missing(PLAN.kind, "", intent.name)
+    assert isinstance(stored.manifest, KeptManifest)
+    body = plan_of(stored.manifest).body
+    if body.spec.state == intent.state:
+        return answer_with(context, stored)
+    if body.has_ended or body.spec.state == "Cancelled":
+        raise Conflict(f"The plan {intent.name} has ended.")
+    return _put(context, with_state(stored.manifest, intent.state))
+
+
+def plans_in(replica: Replica) -> list[KeptManifest]:
+    """Return all plans that are kept, by name."""
+    found = [each.manifest for each in replica.objects(PLAN.kind)]
+    plans = [each for each in found if isinstance(each, KeptManifest) and is_plan(each)]
+    return sorted(plans, key=lambda each: each.name)
+
+
+def _refuse_while_drained(replica: Replica, node: str) -> None:
+    for each in plans_in(replica):
+        body = plan_of(each).body
+        active = not body.has_ended and body.spec.state != "Cancelled"
+        if active and node in body.spec.goal.nodes.names:
+            raise Conflict(f"The plan {each.name} drains the node; cancel it first.")
+
+
+def _drain(intent: DrainNode) -> dict[str, Any]:
+    goal = {"type": "Drain", "nodes": {"names": [intent.name]}}
+    spec: dict[str, Any] = {"goal": goal}
+    if intent.when_unschedulable != "Wait":
+        spec["whenUnschedulable"] = intent.when_unschedulable
+    return {"apiVersion": PLAN.api_version, "kind": PLAN.kind, "spec": spec}
+
+
+def _stored_node(context: DecisionContext, name: str) -> tuple[Stored, NodeManifest]:
+    stored = context.replica.get(NodeManifest.kind, "", name)
+    if stored is None:
+        raise missing(NodeManifest.kind, "", name)
+    assert isinstance(stored.manifest, NodeManifest)
+    return stored, stored.manifest
+
+
+def _put(context: DecisionContext, manifest: NodeManifest | KeptManifest) -> ObjectAnswer:
+    entry = context.replica.put(manifest)
+    assert entry.after is not None
+    return answer_with(context, entry.after)
