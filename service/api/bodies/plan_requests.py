@@ -220,7 +220,7 @@ _TOPOLOGY = declared(
     },
 )
 _NODES = declared(
-    wire.PlanNodes,
+    body_types.PlanNodes,
     {
         "names": list_of(text(names.dns_subdomain), values=True),
         "selector": LABEL_SELECTOR,

@@ -8,7 +8,7 @@ from litestar.di import NamedDependency
 from service.api.bodies.drains import parse_drain, parse_nothing
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import object_response
-from service.api.openapi import wire
+from service.api.openapi import body_types
 from service.api.openapi.access import Cluster
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.openapi.resources import NODES, RESOURCES
@@ -23,7 +23,7 @@ from service.scheduler.protocol.intents import CordonNode, DrainNode, Intent, Se
 PLANS = next(each for each in RESOURCES if each.kind == PLAN.kind)
 _CORDONED = {**NODES.example, "spec": {"unschedulable": True}}
 _NOTHING = Body(
-    types={JSON: wire.NoOptions},
+    types={JSON: body_types.NoOptions},
     description="An object without fields; may be absent.",
     example={},
     required=False,
@@ -59,7 +59,9 @@ def _cordoning(name: str, summary: str, description: str, example: dict[str, Any
         summary=summary,
         description=description,
         request=_NOTHING,
-        answers={200: Body(types={JSON: wire.Node}, description="The node.", example=example)},
+        answers={
+            200: Body(types={JSON: body_types.Node}, description="The node.", example=example)
+        },
         problems=("Conflict", "InvalidManifest", "Overloaded"),
     )
 
@@ -87,7 +89,7 @@ _DRAIN = Operation(
     "while no required rule of another pod needs them where they are. Daemons and static pods stay. Members of a group "
     "leave together. If such a plan has not ended, it is the answer. The caller needs the right to change nodes, too.",
     request=Body(
-        types={JSON: wire.DrainOptions},
+        types={JSON: body_types.DrainOptions},
         description="How to drain; may be absent.",
         example={"whenUnschedulable": "Wait"},
         required=False,

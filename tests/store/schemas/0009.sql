@@ -1071,7 +1071,7 @@ INSERT INTO public.access_state VALUES (true, 3);
 -- Data for Name: alembic_version; Type: TABLE DATA; Schema: public; Owner: -
 --
 
-INSERT INTO public.alembic_version VALUES ('0010');
+INSERT INTO public.alembic_version VALUES ('0009');
 
 
 --

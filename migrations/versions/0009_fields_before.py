@@ -2,11 +2,11 @@
 
 from migrations import scripts
 
-revision = "0010"
+revision = "0009"
 down_revision = "0008"
 branch_labels = None
 depends_on = None
 
 
 def upgrade() -> None:
-    scripts.run("0010_fields_before.sql")
+    scripts.run("0009_fields_before.sql")
