@@ -27,6 +27,7 @@ KINDS = {
         Kind("Node", "nodes", namespaced=False),
         Kind("PersistentVolume", "persistentvolumes", namespaced=False),
         Kind("PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True),
+        Kind("Plan", "plans", namespaced=False),
         Kind("Pod", "pods", namespaced=True),
         Kind("PodDisruptionBudget", "poddisruptionbudgets", namespaced=True),
         Kind("PodGroup", "podgroups", namespaced=True),

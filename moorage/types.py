@@ -1040,6 +1040,23 @@ class Domains(TypedDict):
     """Values of the label."""
 
 
+class DrainOptions(TypedDict):
+    """How a node is drained."""
+
+    whenUnschedulable: NotRequired[Literal["Evict", "Wait"]]
+    """What becomes of a pod for which there is no other node now: it waits where it is, or
+    is evicted all the same, as far as disruption budgets and rules of other pods allow
+    it. Default: `"Wait"`.
+    """
+
+
+class DrainedNodes(TypedDict):
+    """The nodes of a plan."""
+
+    names: list[str]
+    """Names of nodes; one that is not there is taken for empty."""
+
+
 class EphemeralVolumeSource(TypedDict):
     """A volume whose claim is made for the pod and named after it."""
 
@@ -1326,6 +1343,15 @@ JsonPatchOperation = TypedDict(
 """One step of a JSON patch (RFC 6902)."""
 
 
+class KeptGoal(TypedDict):
+    """What a plan is to reach."""
+
+    type: Literal["Drain"]
+    """Drain: have all pods but daemons and static pods leave nodes that take no new ones."""
+    nodes: DrainedNodes
+    """The nodes to be emptied."""
+
+
 class LabelSelector(TypedDict):
     """`None` in place of a selector matches nothing, an empty selector everything."""
 
@@ -1570,6 +1596,10 @@ class NewToken(TypedDict):
     """When it was used last, within a minute or so; absent: never."""
     token: str
     """What to send as `Authorization: Bearer <token>`."""
+
+
+class NoOptions(TypedDict):
+    """An object without fields."""
 
 
 class Node(TypedDict):
@@ -1982,6 +2012,25 @@ class PlacementResult(TypedDict):
 
 
 class Plan(TypedDict):
+    """A Kubernetes Plan. Fields that scheduling does not read are kept and returned as they
+    are.
+    """
+
+    spec: PlanSpec
+    """What it is to reach."""
+    status: NotRequired[PlanProgress]
+    """How far it has come."""
+    metadata: ObjectMeta
+    """Name, labels and identity."""
+    apiVersion: NotRequired[str]
+    """Kubernetes API version of the object. Default: `"moorage.dev/v1alpha1"`."""
+    kind: NotRequired[Literal["Plan"]]
+    """Kubernetes kind of the object. Default: `"Plan"`."""
+    warnings: NotRequired[list[FieldWarning]]
+    """In the answer to a write: fields that are passed over. Ignored where it is sent."""
+
+
+class PlanAnswer(TypedDict):
     """What would happen, and what is to be done; the cluster stays as it is."""
 
     revision: int
@@ -2016,7 +2065,7 @@ class PlanBounds(TypedDict):
     """What a plan may cost; what it does not reach within them is told as not tried."""
 
     movesMax: NotRequired[int | None]
-    """How many displaced pods may get another node."""
+    """How many displaced or evicted pods may get another node."""
     seconds: NotRequired[float | None]
     """How long planning may take; the server has a limit of its own."""
 
@@ -2065,10 +2114,10 @@ class PlanChange(TypedDict):
 
 
 class PlanGoal(TypedDict):
-    """What a plan is to reach: exactly one of `pods`, `podRefs`, `template` and `displaced`."""
+    """What a plan is to reach."""
 
-    type: Literal["Place"]
-    """Place: find nodes for pods."""
+    type: Literal["Drain", "Place"]
+    """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves."""
     pods: NotRequired[list[Pod] | None]
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
     podRefs: NotRequired[list[PodRef] | None]
@@ -2081,6 +2130,55 @@ class PlanGoal(TypedDict):
     """All pods that lose their nodes by the changes, whoever owns them: by priority, the
     oldest first.
     """
+    nodes: NotRequired[PlanNodes | None]
+    """Drain: the nodes to be emptied."""
+
+
+class PlanList(TypedDict):
+    """Objects of the kind Plan, by namespace and name."""
+
+    metadata: ListMeta
+    """Name, labels and identity."""
+    items: list[Plan]
+    """The objects themselves."""
+    apiVersion: NotRequired[str]
+    """Kubernetes API version of the object. Default: `"v1"`."""
+    kind: NotRequired[Literal["PlanList"]]
+    """Kubernetes kind of the object. Default: `"PlanList"`."""
+
+
+class PlanNodes(TypedDict):
+    """Nodes; if several of the fields are given, all have to hold."""
+
+    names: NotRequired[list[str] | None]
+    """Names of nodes."""
+    selector: NotRequired[LabelSelector | None]
+    """A selector of the nodes' labels."""
+    topology: NotRequired[Domains | None]
+    """Domains that the nodes are in."""
+
+
+class PlanProgress(TypedDict):
+    """How far a plan has come; the server writes it."""
+
+    phase: NotRequired[Literal["Cancelled", "Paused", "Running", "Succeeded"]]
+    """Succeeded and Cancelled plans have ended. Default: `"Running"`."""
+    startedAt: NotRequired[str]
+    """When the server has begun with it, RFC 3339. Default: `""`."""
+    endedAt: NotRequired[str]
+    """When it ended, RFC 3339; absent until then. Default: `""`."""
+    evicted: NotRequired[int]
+    """How many pods were evicted for the plan so far. Default: `0`."""
+    leaving: NotRequired[int]
+    """How many pods are on the nodes that are to be stopped, by whoever runs them. Default:
+    `0`.
+    """
+    waiting: NotRequired[int]
+    """How many pods still have to be evicted. Default: `0`."""
+    staying: NotRequired[int]
+    """How many daemons and static pods are on the nodes, which stay there. Default: `0`."""
+    waitingPods: NotRequired[list[WaitingPod]]
+    """The first of the pods that cannot be evicted now. Default: `[]`."""
 
 
 class PlanRequest(TypedDict):
@@ -2102,14 +2200,29 @@ class PlanRequest(TypedDict):
     """
 
 
+class PlanSpec(TypedDict):
+    """What a plan is to reach, and whether the server is to go on with it."""
+
+    goal: KeptGoal
+    """What is to be reached."""
+    state: NotRequired[Literal["Cancelled", "Paused", "Running"]]
+    """Paused: nobody is evicted for now. Cancelled: nobody ever is again; what was done
+    stays done. Default: `"Running"`.
+    """
+    whenUnschedulable: NotRequired[Literal["Evict", "Wait"]]
+    """What becomes of a pod for which there is no other node now: it waits where it is, or
+    is evicted all the same, as far as disruption budgets allow it. Default: `"Wait"`.
+    """
+
+
 PlanStep = TypedDict(
     "PlanStep",
     {
-        "action": "Literal['Place']",
-        "namespace": "str",
+        "action": "Literal['Cordon', 'Evict', 'Place']",
+        "namespace": "NotRequired[str]",
         "name": "str",
         "from": "NotRequired[str]",
-        "to": "str",
+        "to": "NotRequired[str]",
         "wave": "int",
         "reason": "str",
     },
@@ -2132,6 +2245,15 @@ class PlanTotals(TypedDict):
     """The topology spread constraints of placed pods in these namespaces, the greatest skew
     first, at most a hundred; absent without `explain`.
     """
+
+
+class PlanWatchEvent(TypedDict):
+    """The `data` of an event of a watch that is about a Plan."""
+
+    kind: Literal["Plan"]
+    """Kind of the object."""
+    object: Plan
+    """The object as of this revision; of a deleted one the last state."""
 
 
 class Plugin(TypedDict):
@@ -3778,6 +3900,23 @@ class VolumeNodeResources(TypedDict):
     """How many volumes can be attached; absent: any number."""
 
 
+class WaitingPod(TypedDict):
+    """A pod that has to leave, but cannot be evicted now."""
+
+    namespace: NotRequired[str]
+    """Namespace of the pod. Default: `""`."""
+    name: NotRequired[str]
+    """Name of the pod. Default: `""`."""
+    reason: NotRequired[str]
+    """DisruptionBudget, Unschedulable or BreaksRule, as in the `unplaced` of a plan.
+    Default: `""`.
+    """
+    message: NotRequired[str]
+    """The same for people. Default: `""`."""
+    budget: NotRequired[str | None]
+    """The disruption budget that does not allow it, in the pod's namespace."""
+
+
 class WatchCluster(TypedDict):
     """A cluster's configuration as of a change of it."""
 
@@ -3910,6 +4049,7 @@ ApplicableObject = (
     | LimitRange
     | Workload
     | DataSet
+    | Plan
     | PriorityClass
 )
 
@@ -3935,4 +4075,5 @@ RuleObject = (
     | LimitRange
     | Workload
     | DataSet
+    | Plan
 )

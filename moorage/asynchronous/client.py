@@ -95,6 +95,7 @@ class AsyncClient(AsyncPodCalls):
         self.persistent_volume_claims: AsyncObjects[types.PersistentVolumeClaim] = AsyncObjects(
             *of, KINDS["PersistentVolumeClaim"]
         )
+        self.plans: AsyncObjects[types.Plan] = AsyncObjects(*of, KINDS["Plan"])
         self.pods: AsyncObjects[types.Pod] = AsyncObjects(*of, KINDS["Pod"])
         self.pod_disruption_budgets: AsyncObjects[types.PodDisruptionBudget] = AsyncObjects(
             *of, KINDS["PodDisruptionBudget"]

@@ -93,6 +93,7 @@ class Client(PodCalls):
         self.persistent_volume_claims: Objects[types.PersistentVolumeClaim] = Objects(
             *of, KINDS["PersistentVolumeClaim"]
         )
+        self.plans: Objects[types.Plan] = Objects(*of, KINDS["Plan"])
         self.pods: Objects[types.Pod] = Objects(*of, KINDS["Pod"])
         self.pod_disruption_budgets: Objects[types.PodDisruptionBudget] = Objects(
             *of, KINDS["PodDisruptionBudget"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from moorage.batches import batched
 from moorage.kinds import KINDS, NAMESPACE_DEFAULT, path_parts
@@ -123,9 +123,43 @@ class PodCalls(Calls):
         request = reading(self.path("topology"), {"key": key})
         return cast("types.TopologyAnswer", self._asked(request))
 
-    def plan(self, request: Mapping[str, Any]) -> types.Plan:
+    def plan(self, request: Mapping[str, Any]) -> types.PlanAnswer:
         """Make a plan for changes to the cluster, of which none is made (`types.PlanRequest`)."""
-        return cast("types.Plan", self._asked(asking(self.path("plans"), request)))
+        return cast("types.PlanAnswer", self._asked(asking(self.path("plans"), request)))
+
+    def cordon(self, node: str) -> types.Node:
+        """Have a node take no new pods; return it."""
+        return cast("types.Node", self._posted({}, "nodes", node, "cordon"))
+
+    def uncordon(self, node: str) -> types.Node:
+        """Have a node take new pods again; return it."""
+        return cast("types.Node", self._posted({}, "nodes", node, "uncordon"))
+
+    def drain(
+        self, node: str, *, when_unschedulable: Literal["Wait", "Evict"] = "Wait"
+    ) -> types.Plan:
+        """Have all pods but daemons leave a node; return the kept plan, which the server carries out.
+
+        A pod for which there is no other node waits where it is, or is evicted all the same.
+        """
+        options = {"whenUnschedulable": when_unschedulable}
+        return cast("types.Plan", self._posted(options, "nodes", node, "drain"))
+
+    def pause_plan(self, name: str) -> types.Plan:
+        """Have a kept plan rest until it is resumed; return it."""
+        return cast("types.Plan", self._posted({}, "plans", name, "pause"))
+
+    def resume_plan(self, name: str) -> types.Plan:
+        """Have a paused plan go on; return it."""
+        return cast("types.Plan", self._posted({}, "plans", name, "resume"))
+
+    def cancel_plan(self, name: str) -> types.Plan:
+        """End a kept plan; what it has done stays. Return it."""
+        return cast("types.Plan", self._posted({}, "plans", name, "cancel"))
+
+    def _posted(self, body: Mapping[str, Any], *path: str) -> object:
+        """Ask for what the server has to do once only, even if it is asked again."""
+        return self._asked(asking(self.path(*path), body))
 
     def report_statuses(
         self, reports: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None

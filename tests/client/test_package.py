@@ -25,8 +25,11 @@ OF_OTHERS = {
 METHODS = {
     "applyObjects": "apply",
     "bindPod": "bind",
+    "cancelPlan": "cancel_plan",
     "confirmBinding": "confirm_binding",
+    "cordonNode": "cordon",
     "deleteCluster": "delete_cluster",
+    "drainNode": "drain",
     "evictPod": "evict",
     "explainPod": "explain",
     "exportCluster": "export",
@@ -40,12 +43,15 @@ METHODS = {
     "listViolations": "violations",
     "makePlan": "plan",
     "patchCluster": "configure",
+    "pausePlan": "pause_plan",
     "placePods": "place",
     "putCluster": "put_cluster",
     "renewNodeLease": "report_nodes",
     "reportNodes": "report_nodes",
     "reportStatuses": "report_statuses",
+    "resumePlan": "resume_plan",
     "simulate": "simulate",
+    "uncordonNode": "uncordon",
     "watchChanges": "watch",
 }
 

@@ -36,7 +36,7 @@ def shown_readme() -> str:
 
 def test_the_readme_of_a_package_has_no_links_to_files_of_the_repository():
     assert check_dist.wrong_metadata(METADATA + shown_readme()) == []
-    assert "Operating: settings, data, backups" in shown_readme()
+    assert "Operating: data, backups" in shown_readme()
     assert "no races" in shown_readme().lower()
 
 
