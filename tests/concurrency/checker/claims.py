@@ -199,7 +199,7 @@ class _Attribution:
             if not early and known <= {commit} and _mismatch(call, change) is None:
                 yield call
 
-    def _doubts(self, call: Call, commit: int) -> tuple[bool, bool, bool, bool, float]:
+    def _doubts(self, call: Call, commit: int) -> tuple[bool, bool, bool, bool, int, float]:
         """Several calls may have asked for a change: whose it is most likely comes first.
 
         Least in doubt are those with a part in the commit already; a group would be there whole,
@@ -212,10 +212,12 @@ class _Attribution:
             if call.key is not None and other.key == call.key
             for each in self._effects[other.number]
         } - {commit}
-        is_partial = call.action == "place" and not _objects(call) <= self._keys_in(commit)
+        keys = self._keys_in(commit)
+        is_partial = call.action == "place" and not _objects(call) <= keys
         is_torn = is_partial and bool(call.asked["group"])
         has_no_part = commit not in self._effects[call.number]
-        return bool(elsewhere), is_torn, has_no_part, is_partial, -call.called
+        explained = len(_objects(call) & keys)
+        return bool(elsewhere), is_torn, has_no_part, is_partial, -explained, -call.called
 
     def _is_torn_from_others(self, change: Change, before: Mapping[Key, Change]) -> bool:
         """Whether a pod gets a node, and others that it waits with have none after its commit.
