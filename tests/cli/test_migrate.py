@@ -3,7 +3,7 @@
 import asyncio
 
 from service.store.migrate import is_current
-from tests.store.releases import DUMPS, contents, restore
+from tests.store.releases import DUMPS, contents, of_columns_of, restore
 
 
 def test_migrate_upgrades_a_database_of_the_first_version(moorage, empty_database_url):
@@ -14,4 +14,4 @@ def test_migrate_upgrades_a_database_of_the_first_version(moorage, empty_databas
 
     assert (ended.code, ended.out) == (0, "The database is up to date.\n")
     assert asyncio.run(is_current(empty_database_url))
-    assert asyncio.run(contents(empty_database_url)).items() >= before.items()
+    assert of_columns_of(before, asyncio.run(contents(empty_database_url))) == before

@@ -87,6 +87,7 @@ OWN_NAMES = {
     "engine/placement.py": "the pod's own name, which is hashed",
     "engine/plugins/volume_binding.py": "the pod's own name, and its claim's",
     "engine/preemption/search.py": "the pod's own name, which is hashed",
+    "engine/recount.py": "what a recount found, told to the operator's log alone",
     "engine/state/importance.py": "a name that is compared, and told to nobody",
     "engine/state/pod_devices.py": "the pod's own name, and its claims'",
     "engine/state/volumes.py": "the pod's own name, and a claim's, which is counted with others",
@@ -96,6 +97,9 @@ OWN_NAMES = {
     "scheduler/decide/evicting/conflicts.py": "the owner of a rule in the victim's own namespace",
     "scheduler/decide/redactable_references.py": "references, and names in one's own namespace",
     "scheduler/decide/volume_bindings.py": "the pod's own name, and a pod's in the claim's namespace",
+    "scheduler/verification/bindings.py": "findings, told to who reads the whole database",
+    "scheduler/verification/capacity.py": "findings, told to who reads the whole database",
+    "scheduler/verification/loaded_objects.py": "findings, told to who reads the whole database",
 }
 """Where names are put together but in references, and whose they are."""
 

@@ -30,3 +30,13 @@ async def contents(url: str) -> Contents:
     found = {name: await connection.fetch(f'SELECT * FROM "{name}"') for name in tables}
     await connection.close()
     return {name: sorted(map(dict, rows), key=repr) for name, rows in found.items()}
+
+
+def of_columns_of(before: Contents, after: Contents) -> Contents:
+    """What the tables and columns that were there before hold after an upgrade."""
+    return {
+        name: [
+            {each: row[each] for each in (rows or after[name] or [{}])[0]} for row in after[name]
+        ]
+        for name, rows in before.items()
+    }
