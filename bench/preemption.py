@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bench.engine import collecting_as_workers_do
 from bench.figures import quantile
 from bench.worlds import STRIDE, affinity, hard_spread, node, parsed, pod, term
 from service.engine import Cluster, Preemption, Refusal, place, preempt
@@ -92,6 +93,12 @@ def main(
 ) -> None:
     templates = TemplateCache()
     made = cluster(nodes, pods, templates)
+    with collecting_as_workers_do():
+        measure(made, templates, runs)
+
+
+def measure(made: Cluster, templates: TemplateCache, runs: int) -> None:
+    """Print what a first search costs, and searches of each shape."""
     _, first = next(asked())
     print(f"first search: {search(made, parsed(first, templates), ())[1]:.1f} ms")
     for count in (0, 50):
