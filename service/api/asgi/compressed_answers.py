@@ -5,7 +5,7 @@ and thousands of streams would each hold the memory of a packer.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPResponseStartEvent, Message, Receive, Scope, Send
@@ -33,7 +33,7 @@ class CompressAnswers:
         self._app = app
         self._bytes_min = bytes_min
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Pass the request on; whoever does not ask for a coding gets the answer as it is."""
         coding = None
         if scope["type"] == ScopeType.HTTP:
@@ -43,7 +43,7 @@ class CompressAnswers:
                     break
         if coding is not None:
             send = _Packed(send, coding, self._bytes_min)
-        await self._app(scope, receive, send)
+        return self._app(scope, receive, send)
 
 
 class _Packed:

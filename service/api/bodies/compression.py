@@ -183,13 +183,13 @@ class Unpacker:
             raise MalformedRequest(f"The body ends in the middle of its {self._coding} data.")
 
 
-def unpacker_of(content_encoding: str | None) -> Unpacker | None:
+def unpacker_of(content_encoding: str) -> Unpacker | None:
     """Return what unpacks a body with this header; None: it is sent as it is.
 
     Raises:
         UnsupportedMediaType: it is another coding, or several.
     """
-    coding = (content_encoding or "").strip().lower()
+    coding = content_encoding.strip().lower()
     if coding in ("", "identity"):
         return None
     if coding not in _STREAMS:

@@ -10,7 +10,7 @@ import msgspec
 from litestar import Request
 
 from service.api.bodies.budget import ArrivingBody, Pace
-from service.api.bodies.compression import unpacker_of
+from service.api.bodies.compression import Unpacker, unpacker_of
 from service.api.openapi.operations import JSON, Operation
 from service.api.problems import (
     BodyTooLarge,
@@ -209,7 +209,7 @@ class BodyReader:
         limit = self._limits[operation_of(request).limit]
         _refuse_announced(header(request, "content-length") or "0", limit)
         is_typed = bool((header(request, "content-type") or "").strip())
-        unpacker = unpacker_of(header(request, "content-encoding"))
+        unpacker = _unpacker_for(request)
         body = await ArrivingBody(request, limit, self._pace, unpacker).whole()
         if body and not is_typed:
             raise _untyped(request)
@@ -224,8 +224,13 @@ class BodyReader:
         client may be waiting for an answer to what it has sent so far: then its time begins anew.
         """
         _refuse_announced(header(request, "content-length") or "0", sys.maxsize)
-        unpacker = unpacker_of(header(request, "content-encoding"))
+        unpacker = _unpacker_for(request)
         return ArrivingBody(request, sys.maxsize, self._pace, unpacker).pieces(waits)
+
+
+def _unpacker_for(request: AnyRequest) -> Unpacker | None:
+    coding = header(request, "content-encoding")
+    return None if coding is None else unpacker_of(coding)
 
 
 def _refuse_announced(content_length: str, limit: int) -> None:
