@@ -198,8 +198,8 @@ def test_a_watch_and_a_revision_that_never_was(moorage: Client):
     moorage.place([pod("a")])
     moorage.pods.delete("a", namespace="shop")
     events = moorage.pods.watch(since=revision, namespace="shop")
-    told = [(each.type, each.kind) for each in islice(events, 4) if each.type != "BOOKMARK"]
-    assert told[:2] == [("ADDED", "Pod"), ("DELETED", "Pod")]
+    told = islice(((each.type, each.kind) for each in events if each.type != "BOOKMARK"), 2)
+    assert list(told) == [("ADDED", "Pod"), ("DELETED", "Pod")]
     assert moorage.get_cluster()["revision"] == revision + 2
 
 
