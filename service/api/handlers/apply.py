@@ -1,8 +1,7 @@
 """Writes many objects at once: a `List` in one commit, or NDJSON in commits of at most 1,000 lines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 from litestar import Response, post
@@ -38,6 +37,7 @@ from service.api.openapi.operations import (
     Operation,
     Parameter,
     WholeNumber,
+    as_ndjson,
     described,
 )
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
@@ -55,11 +55,6 @@ from service.scheduler.protocol.intents import ApplyLine, ApplyLines, ApplyObjec
 _READ = ("items",)
 
 _encoder = msgspec.json.Encoder()
-
-
-def _as_ndjson(*values: Mapping[str, Any]) -> str:
-    """Values as NDJSON, as they are shown in the document."""
-    return _encoder.encode_lines(values).decode()
 
 
 _OPERATION = Operation(
@@ -101,7 +96,7 @@ _OPERATION = Operation(
             "kind": "List",
             "items": [NODES.example, NAMESPACES.example, POD_EXAMPLE],
         },
-        examples={NDJSON: _as_ndjson(NODES.example, NAMESPACES.example, POD_EXAMPLE)},
+        examples={NDJSON: as_ndjson(NODES.example, NAMESPACES.example, POD_EXAMPLE)},
     ),
     limit="apply",
     answers={
@@ -110,7 +105,7 @@ _OPERATION = Operation(
             description="How much was changed; as NDJSON, what became of each line.",
             example={"revision": 1042, "created": 2, "changed": 1, "unchanged": 0, "deleted": 0},
             examples={
-                NDJSON: _as_ndjson(
+                NDJSON: as_ndjson(
                     {
                         "line": 1,
                         "kind": "Node",

@@ -1,8 +1,7 @@
 """Takes reports on the status of many pods: a list in one commit, or NDJSON in commits of some lines each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 from litestar import Response, post
@@ -17,7 +16,7 @@ from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
 from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, NDJSON, Body, Operation, described
+from service.api.openapi.operations import JSON, NDJSON, Body, Operation, as_ndjson, described
 from service.api.security.rights import deciding_for, refusal
 from service.api.services import Services
 from service.model.errors import Forbidden, InvalidManifest
@@ -39,10 +38,6 @@ _RESULT = {
 }
 
 
-def _as_line(value: Mapping[str, Any]) -> str:
-    return msgspec.json.encode(value).decode() + "\n"
-
-
 _OPERATION = Operation(
     id="reportStatuses",
     warns=True,
@@ -59,7 +54,7 @@ _OPERATION = Operation(
         types={JSON: body_types.StatusReports, NDJSON: str},
         description="The reports, or one a line.",
         example={"items": [_REPORT]},
-        examples={NDJSON: _as_line(_REPORT)},
+        examples={NDJSON: as_ndjson(_REPORT)},
     ),
     limit="apply",
     answers={
@@ -67,7 +62,7 @@ _OPERATION = Operation(
             types={JSON: LinesAnswer, NDJSON: str},
             description="What became of each report.",
             example={"revision": 1042, "results": [_RESULT]},
-            examples={NDJSON: _as_line(_RESULT)},
+            examples={NDJSON: as_ndjson(_RESULT)},
         )
     },
     problems=("InvalidManifest", *KEY_PROBLEMS),

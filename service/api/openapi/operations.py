@@ -90,6 +90,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset(p.name for p in self.parameters if p.place == place)
 
 
+def as_ndjson(*values: Mapping[str, Any]) -> str:
+    """Return values as NDJSON, as examples of it are shown."""
+    return msgspec.json.Encoder().encode_lines(values).decode()
+
+
 def described(operation: Operation) -> dict[str, Any]:
     """The `opt` of a Litestar handler that carries its operation."""
     return {"operation": operation, **declared(operation.access)}

@@ -7,6 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from service.model.disruption_budgets import DisruptionBudget
+from service.model.errors import Overloaded
 from service.model.events import Event
 from service.model.field_warnings import FieldWarning, FieldWarnings, WarningList
 from service.model.manifest import TemplateCache
@@ -33,6 +34,9 @@ class Hint(msgspec.Struct, frozen=True, gc=False):
     node_name: str
     node_uid: str
 
+
+SWEEP_ATTEMPTS_MAX = 10
+"""After so many attempts, with all races lost, a sweep is given up and made again later."""
 
 Hints = dict[tuple[str, str], Hint]
 """The hint of each pod, by the pod's namespace and name."""
@@ -90,6 +94,19 @@ class DecisionContext(msgspec.Struct, kw_only=True):
     def told(self) -> list[FieldWarning] | msgspec.UnsetType:
         """Return the warnings as the answer has them."""
         return msgspec.UNSET if self.warnings is None else self.warnings.told()
+
+    def give_up_in_time(self, told: str) -> None:
+        """End a sweep that loses every race; it is made again later.
+
+        Raises:
+            Overloaded: this was tried `SWEEP_ATTEMPTS_MAX` times.
+        """
+        if self.attempts > SWEEP_ATTEMPTS_MAX:
+            raise Overloaded(told)
+
+    def rest_on(self, time: datetime) -> None:
+        """Note that the decision rests on that time having come (P16)."""
+        self.not_before = max(self.not_before or time, time)
 
     def hint(self, namespace: str, name: str) -> str | None:
         """Return the node that was chosen for a pod last time, if that very node is still there."""

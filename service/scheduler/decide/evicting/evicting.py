@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from service.engine.questions.violations import Inspection, Violation, key_of
-from service.model.errors import Overloaded
 from service.model.manifest import PodManifest
 from service.model.objects import ObjectName, PodSpec
 from service.scheduler.decide.conditions import evicted
@@ -35,8 +34,6 @@ from service.scheduler.replica.kinds import (
 
 _STEP_CLASSES = 100
 """How many classes are looked at in one step, before other tasks may run."""
-_ATTEMPTS_MAX = 10
-"""After so many attempts, with all races lost, the request is given up and made again later."""
 EVICTIONS_MAX = 500
 """How many pods one commit may evict; the rest follow in the next."""
 
@@ -47,8 +44,7 @@ def evict_violating(context: DecisionContext, intent: EvictViolating) -> Decisio
     Raises:
         Overloaded: too many races were lost.
     """
-    if context.attempts > _ATTEMPTS_MAX:
-        raise Overloaded("Pods could not be evicted in time.")
+    context.give_up_in_time("Pods could not be evicted in time.")
     now, inspection = intent.clock(), Inspection(context.replica.cluster)
     broken: list[Violation] = []
     enduring = (each for each in context.replica.cluster.enduring_classes() if not each.terminating)
@@ -162,10 +158,6 @@ class Sweep:
             self._over.append(self._end(timer))
             yield reasons[key_of_timer(timer)]
 
-    def _act_on(self, time: datetime) -> None:
-        """Note that the decision rests on that time having come (P16)."""
-        self._context.not_before = max(self._context.not_before or time, time)
-
     def _evict_unless_blocked(self, key: ObjectName, cause: Cause) -> None:
         manifest = self._context.replica.pod(*key)
         assert manifest is not None
@@ -181,7 +173,7 @@ class Sweep:
 
     def _evict(self, manifest: PodManifest, cause: Cause) -> None:
         for time in self._over:
-            self._act_on(time)
+            self._context.rest_on(time)
         self._context.replica.put(evicted(self._context, manifest, cause.reason, cause.message))
         tell_evicted(self._context, manifest, cause.rule, cause.message)
         self._gone.add((manifest.namespace, manifest.name))

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from service.model.errors import Overloaded
 from service.model.manifest import PodManifest
 from service.model.objects import Node, PodSpec, Taint
 from service.scheduler.decide.conditions import evicted, failed, placed_at
@@ -40,8 +39,6 @@ CHANGES_MAX = 500
 """How many objects one sweep changes at most; the rest follows in the next."""
 _STEP_NODES = 200
 """How many nodes are looked at in one step, before other tasks may run."""
-_ATTEMPTS_MAX = 10
-"""After so many attempts, with all races lost, the request is given up and made again later."""
 
 
 def sweep_nodes(context: DecisionContext, intent: SweepNodes) -> Decision[NodesAnswer]:
@@ -50,8 +47,7 @@ def sweep_nodes(context: DecisionContext, intent: SweepNodes) -> Decision[NodesA
     Raises:
         Overloaded: too many races were lost.
     """
-    if context.attempts > _ATTEMPTS_MAX:
-        raise Overloaded("The nodes could not be looked at in time.")
+    context.give_up_in_time("The nodes could not be looked at in time.")
     sweep = _Sweep(context, intent)
     yield from sweep.run()
     return NodesAnswer(revision=context.replica.revision, due=sweep.due(), all_down=sweep.all_down)
@@ -192,7 +188,7 @@ class _Sweep:
             self._times.append(end)
             return
         if end > AT_ONCE:
-            self._rest_on(end)
+            self._context.rest_on(end)
         self._replica.put(evicted(self._context, manifest, TAINT_REASON, TAINT_MESSAGE))
         tell_evicted(self._context, manifest, "NoExecuteTaint", TAINT_MESSAGE)
         self._left -= 1
@@ -223,7 +219,7 @@ class _Sweep:
                 self._replica.put(replace(state, deleted_at=since))
             self._times.append(end)
             return
-        self._rest_on(end)
+        self._context.rest_on(end)
         keys = [(pod.namespace, pod.name) for pod in pods]
         self._fail(key for key in keys[: self._left])
         if len(keys) <= self._left:
@@ -242,7 +238,3 @@ class _Sweep:
             (node for node in self._replica.cluster.nodes.nodes if node is not None),
             key=lambda node: node.name,
         )
-
-    def _rest_on(self, time: datetime) -> None:
-        """Note that the decision rests on that time having come (P16)."""
-        self._context.not_before = max(self._context.not_before or time, time)

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from service.model.errors import Overloaded
 from service.model.manifest import KeptManifest, PodManifest
 from service.model.plans import PLAN, PlanBody, PlanProgress, WaitingPod, ended
 from service.scheduler.decide.conditions import EVICTION_REASON, evicted, reasons_in
@@ -30,8 +29,6 @@ from service.scheduler.protocol.intents import AdvancePlans
 WAITING_SHOWN_MAX = 20
 """Of how many waiting pods the status of a plan tells."""
 _ALWAYS_WAITS = ("DisruptionBudget", "BreaksRule", "MovesMax")
-_ATTEMPTS_MAX = 10
-"""After so many attempts, with all races lost, the request is given up and made again later."""
 
 
 def advance_plans(context: DecisionContext, intent: AdvancePlans) -> Decision[PlansAnswer]:
@@ -40,8 +37,7 @@ def advance_plans(context: DecisionContext, intent: AdvancePlans) -> Decision[Pl
     Raises:
         Overloaded: too many races were lost.
     """
-    if context.attempts > _ATTEMPTS_MAX:
-        raise Overloaded("The plans could not be gone on with in time.")
+    context.give_up_in_time("The plans could not be gone on with in time.")
     advance = _Advance(context, intent.clock())
     plans = plans_in(context.replica)
     for each in plans:
@@ -94,7 +90,7 @@ class _Advance:
         if end > self._now:
             self.due = end if self.due is None else min(self.due, end)
             return
-        self._context.not_before = max(self._context.not_before or end, end)
+        self._context.rest_on(end)
         self._replica.delete(PLAN.kind, "", plan.name)
 
     def _stepped(self, body: PlanBody, status: PlanProgress, at: str) -> Steps[PlanProgress]:
