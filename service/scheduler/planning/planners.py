@@ -1,6 +1,6 @@
 """Makes plans for all clusters of a process: small ones among placements, all others beside them.
 
-Planning takes turns with everything else that the event loop does, in slices of two milliseconds
+Planning takes turns with everything else that the event loop does, in slices of three milliseconds
 with a pause after each, so a placement waits for one or two such slices. See docs/decisions/plans.md.
 """
 
@@ -24,9 +24,10 @@ from service.scheduler.replica.replica import Replica
 
 T = TypeVar("T")
 
-_PAUSE_SECONDS = 0.0005
+_PAUSE_SECONDS = 0.001
 """The pause after each slice: the server's own threads get the interpreter at once then, and not only
-after the five milliseconds after which Python takes it from a thread that goes on and on."""
+after the five milliseconds after which Python takes it from a thread that goes on and on. The event
+loop counts in milliseconds, and takes half of one for none at all."""
 
 
 class Planner:

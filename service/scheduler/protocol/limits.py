@@ -51,7 +51,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many steps an answer may have."""
     plan_seconds_max: float = 30.0
     """How long one plan may take; what is not placed by then is told as not tried."""
-    plan_slice_seconds: float = 0.002
+    plan_slice_seconds: float = 0.003
     """How long planning may run on a fork before other tasks of the event loop get their time."""
     plan_patience_seconds: float = 0.01
     """How long planning waits at most, after each slice, for other requests of its cluster."""

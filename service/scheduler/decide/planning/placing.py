@@ -1,6 +1,7 @@
 """Placing the pods of a plan on its fork, by the same path as placements."""
 
 from collections.abc import Iterator, Sequence
+from heapq import merge
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -52,21 +53,30 @@ def wanted_by(fork: Fork, goal: Place, displaced: Sequence[Displaced]) -> Steps[
         nodes = {each.name: each.node_name for each in displaced}
         asked = candidates_of(fork.context, as_intent(goal))
         return [Wanted(each, nodes.get(each.key), group_of(each.manifest)) for each in asked]
-    lost: list[tuple[_Order, Wanted]] = []
-    for index, each in enumerate(displaced):
-        stored = fork.replica.pod(*each.name)
-        # Later changes may have removed or replaced it.
-        if stored is not None and stored.pod.node_name is None:
-            wanted = Wanted(Candidate(stored, stored), each.node_name, group_of(stored))
-            lost.append((order_of(stored.pod), wanted))
-        if index % _STEP_PODS == _STEP_PODS - 1:
+    runs = []
+    for start in range(0, len(displaced), _STEP_PODS):
+        some = (_lost(fork, each) for each in displaced[start : start + _STEP_PODS])
+        runs.append(sorted((each for each in some if each is not None), key=itemgetter(0)))
+        yield
+    # Sorting some ten thousand pods at once would keep everybody else waiting.
+    ordered: list[Wanted] = []
+    for _, wanted in merge(*runs, key=itemgetter(0)):
+        ordered.append(wanted)
+        if not len(ordered) % _STEP_PODS:
             yield
-    lost.sort(key=itemgetter(0))
-    yield
-    return [wanted for _, wanted in lost]
+    return ordered
 
 
 _Order = tuple[int, str, str, str]
+
+
+def _lost(fork: Fork, displaced: Displaced) -> tuple[_Order, Wanted] | None:
+    """Return a pod that has no node any more; None if later changes removed or replaced it."""
+    stored = fork.replica.pod(*displaced.name)
+    if stored is None or stored.pod.node_name is not None:
+        return None
+    wanted = Wanted(Candidate(stored, stored), displaced.node_name, group_of(stored))
+    return order_of(stored.pod), wanted
 
 
 def order_of(pod: Pod) -> _Order:
