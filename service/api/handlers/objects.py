@@ -12,7 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from service.api.bodies.budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import filter_of_bodies, parse_filters
-from service.api.bodies.paging import Continue, parse_continue
+from service.api.bodies.paging import Continue, parse_continue, past_revision
 from service.api.bodies.requests import (
     AnyRequest,
     converted,
@@ -53,6 +53,7 @@ from service.api.openapi.operations import (
 )
 from service.api.reading.event_reads import EVENT_KIND
 from service.api.reading.filtered_reads import INDEXED_KINDS, FilteredReads
+from service.api.reading.past_reads import KEYS_AT_ONCE
 from service.api.reading.reads import BATCH_ROWS, Wanted
 from service.api.security.callers import told_caller
 from service.api.security.rights import deciding_for
@@ -126,17 +127,23 @@ async def get_object(
     """One object as committed."""
     namespace, name = _place(request)
     require_sight(request, resource.kind, namespace, name)
-    read = await services.reads_of(resource.kind).get_object(
-        request.path_params["cluster"],
-        resource.kind,
-        namespace,
-        name,
-        at_least=number(query(request), "minRevision") or 0,
-    )
+    parameters, cluster = query(request), request.path_params["cluster"]
+    at_least = number(parameters, "minRevision") or 0
+    past = number(parameters, "revision")
+    if past is None:
+        read = await services.reads_of(resource.kind).get_object(
+            cluster, resource.kind, namespace, name, at_least=at_least
+        )
+    else:
+        read = await services.past.get_object(
+            cluster, resource.kind, namespace, name, past, at_least
+        )
     if read.row is None:
-        raise NotFound(f"There is no {resource.kind} {_named(namespace, name)}.")
+        when = "" if past is None else f" at revision {past}"
+        raise NotFound(f"There is no {resource.kind} {_named(namespace, name)}{when}.")
     revision, tag = read.head.revision, tag_of(read.row.revision)
-    unchanged = None if resource.computed else not_modified(request, tag, revision)
+    computed = resource.computed and past is None
+    unchanged = None if computed else not_modified(request, tag, revision)
     if unchanged:
         return unchanged
     body = seen_body(visibility_of(request), resource.kind, read.row.body)
@@ -153,14 +160,17 @@ async def list_objects(
 async def list_of(request: AnyRequest, services: Services, kind: str) -> Response[Any]:
     """Objects ordered by namespace and name: one page if `limit` is given, else all, streamed."""
     parameters = query(request)
-    if (unchanged := await _unchanged_list(request, services, kind)) is not None:
+    own = _list_named(request, kind)
+    start = parse_continue(parameters["continue"], own) if "continue" in parameters else None
+    past = past_revision(parameters, start)
+    if past is None and (unchanged := await _unchanged_list(request, services, kind)) is not None:
         return unchanged
     wanted_objects = parse_filters(kind, parameters)
     passes = filter_of_bodies(kind, wanted_objects)
-    own = _list_named(request, kind)
-    start = parse_continue(parameters["continue"], own) if "continue" in parameters else None
     limit = number(parameters, "limit") or None
-    rows = BATCH_ROWS if limit is None or passes else min(limit, LIST_LIMIT_MAX) + 1
+    rows = BATCH_ROWS if past is None else KEYS_AT_ONCE
+    if limit is not None and passes is None:
+        rows = min(limit, LIST_LIMIT_MAX) + 1
     wanted = Wanted(
         namespace=request.path_params.get("namespace"),
         after=(start.namespace, start.name) if start else None,
@@ -170,7 +180,9 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
         hold=partial(holding_of(request.scope).hold_answer, may_be_refused=True),
     )
     lists: Lists = services.lists_of(kind)
-    if passes is not None and kind in INDEXED_KINDS:
+    if past is not None:
+        lists, passes = services.past.lists(past, passes), None
+    elif passes is not None and kind in INDEXED_KINDS:
         lists = FilteredReads(
             services.reads, services.scheduler, services.turns, wanted_objects, passes
         )
@@ -181,18 +193,24 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     found = _Found(pages, passes)
     first = await found.start()
     revision = start.revision if start else first
+    if past is not None:
+        revision = past
+    tag = _list_tag(request, first if past is None else past)
     list_kind = f"{kind}List"
     if limit is None:
         holding_of(request.scope).keeps_room = True
         return Streamed(
             _streamed(list_head(list_kind, revision, None), found),
-            headers=revision_headers(first, _list_tag(request, first)),
+            headers=revision_headers(first, tag),
             media_type=JSON,
         )
     taken, more = await found.take(min(limit, LIST_LIMIT_MAX))
-    token = Continue(own, revision, taken[-1].namespace, taken[-1].name).token() if more else None
+    token = None
+    if more:
+        last = taken[-1]
+        token = Continue(own, revision, last.namespace, last.name, past is not None).token()
     body = list_head(list_kind, revision, token) + items(taken) + b"]}"
-    return json_response(body, first, etag=_list_tag(request, first))
+    return json_response(body, first, etag=tag)
 
 
 async def _unchanged_list(
