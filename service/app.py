@@ -191,6 +191,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         plan_pods_max=settings.plan_pods_max,
         plan_seconds_max=settings.plan_seconds_max,
         plans_waiting_max=settings.plans_waiting_max,
+        past_changes_max=settings.past_changes_max,
+        past_states_max=settings.past_states_max,
         watchers_max=settings.watchers_max,
         watchers_of_one_max=settings.principal_watchers_max,
         clusters_max=settings.clusters_max,

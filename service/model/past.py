@@ -44,6 +44,27 @@ class PastIndex(msgspec.Struct, frozen=True, kw_only=True):
     keys: list[PastKey]
 
 
+class PastState(NamedTuple):
+    """An object that has changed since a revision, and what it was then."""
+
+    kind: str
+    namespace: str
+    name: str
+    revision: int | None
+    """The revision that had last changed it then; None if it was not there."""
+
+
+class PastChanges(msgspec.Struct, frozen=True, kw_only=True):
+    """Which objects have changed since a revision."""
+
+    head: Head
+    reach: int
+    """The revision up to which the log is gone, or is not looked at."""
+    unknown: int
+    """Of how many of the objects it is not known what they were."""
+    states: list[PastState]
+
+
 class Readable(msgspec.Struct, frozen=True, kw_only=True):
     """From which revisions on everything is known."""
 
@@ -52,11 +73,6 @@ class Readable(msgspec.Struct, frozen=True, kw_only=True):
     """The revision up to which the log is gone, or is not looked at."""
     by_kind: Mapping[str, int]
     """The oldest readable revision of each kind of which that is later than `reach`."""
-
-    @property
-    def oldest(self) -> int:
-        """The oldest revision at which all objects can be read."""
-        return max((self.reach, *self.by_kind.values()))
 
     def oldest_of(self, kind: str) -> int:
         """The oldest revision at which all objects of a kind can be read."""

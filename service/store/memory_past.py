@@ -1,9 +1,17 @@
 """Reads earlier revisions of the store in memory, as `service.store.past.Past` reads them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from service.model.log import Change, ObjectKey, ObjectRow, first_rows
-from service.model.past import PastIndex, PastKey, PastScope, Readable
+from service.model.object_fields import WAS_PENDING
+from service.model.past import (
+    PastChanges,
+    PastIndex,
+    PastKey,
+    PastScope,
+    PastState,
+    Readable,
+)
 from service.store.memory_cluster import ClusterState
 
 
@@ -32,13 +40,8 @@ class MemoryPast:
             for key, row in own.objects.items()
             if _is_in(scope, key) and row.revision <= revision
         }
-        changes = [each for each in _kept(own, reach) if _is_in(scope, each.key)]
-        first, last = dict[ObjectKey, Change](), dict[ObjectKey, Change]()
-        for change in changes:
-            if change.revision > revision:
-                first.setdefault(change.key, change)
-            else:
-                last[change.key] = change
+        kept = [each for each in _kept(own, reach) if _is_in(scope, each.key)]
+        first, last = _around(kept, revision)
         changed = [key for key, change in first.items() if not change.created]
         for key in changed:
             if key in last and last[key].verb == "Put":
@@ -61,6 +64,40 @@ class MemoryPast:
         known = [row for row in rows if row is not None]
         return first_rows(known, len(known)) if len(known) == len(rows) else None
 
+    async def past_changes(
+        self,
+        cluster_id: int,
+        revision: int,
+        *,
+        changes_max: int,
+        limit: int,
+        without: Sequence[str] = (),
+    ) -> PastChanges:
+        """Up to `limit` objects that have changed since a revision, but those of the kinds `without`."""
+        own = self._past_of(cluster_id)
+        reach = _reach(own, changes_max)
+        kept = [change for change in _kept(own, reach) if change.kind not in without]
+        first, last = _around(kept, revision)
+        states = [
+            PastState(*key, last[key].revision if key in last and last[key].verb == "Put" else None)
+            for key in first
+        ]
+        unknown = sum(not change.created and key not in last for key, change in first.items())
+        return PastChanges(head=own.head, reach=reach, unknown=unknown, states=states[:limit])
+
+    async def bound_at(
+        self, cluster_id: int, namespace: str, name: str, revision: int
+    ) -> int | None:
+        """The change that gave a pod its node in the commit that a revision is of; None if none did."""
+        own, key = self._past_of(cluster_id), ObjectKey("Pod", namespace, name)
+        spans = [(k.first, k.last) for k in own.commits if k.first <= revision <= k.last]
+        for change in reversed(own.changes):
+            if change.key == key and any(a <= change.revision <= b for a, b in spans):
+                was_pending = change.created or WAS_PENDING in (change.fields_before or b"")
+                if change.verb == "Put" and change.node_name is not None and was_pending:
+                    return change.revision
+        return None
+
     async def readable(self, cluster_id: int, scope: PastScope, *, changes_max: int) -> Readable:
         """From which revisions on the objects of a scope are known, by the last `changes_max` changes."""
         own = self._past_of(cluster_id)
@@ -81,6 +118,19 @@ def _reach(own: ClusterState, changes_max: int) -> int:
 
 def _kept(own: ClusterState, reach: int) -> Iterator[Change]:
     return (change for change in own.changes if change.revision > reach)
+
+
+def _around(
+    changes: Iterable[Change], revision: int
+) -> tuple[dict[ObjectKey, Change], dict[ObjectKey, Change]]:
+    """The first change after a revision, and the last one up to it, of each object."""
+    first, last = dict[ObjectKey, Change](), dict[ObjectKey, Change]()
+    for change in changes:
+        if change.revision > revision:
+            first.setdefault(change.key, change)
+        else:
+            last[change.key] = change
+    return first, last
 
 
 def _is_in(scope: PastScope, key: ObjectKey) -> bool:

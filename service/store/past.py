@@ -11,7 +11,15 @@ import asyncpg
 
 from service.model.errors import NotFound
 from service.model.log import PAGE_BYTES_MAX, Head, ObjectRow
-from service.model.past import PastIndex, PastKey, PastScope, Readable
+from service.model.object_fields import WAS_PENDING
+from service.model.past import (
+    PastChanges,
+    PastIndex,
+    PastKey,
+    PastScope,
+    PastState,
+    Readable,
+)
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
 
@@ -73,6 +81,41 @@ _READABLE = f"""
     FROM bounds AS b LEFT JOIN first ON NOT first.created
     GROUP BY b.head_revision, b.head_tip, b.head_at, b.reach, first.kind
 """  # noqa: S608 - put together from constants
+_CHANGED = f"""
+    {_BOUNDS}
+    , later AS MATERIALIZED (
+        SELECT DISTINCT ON (c.kind, c.namespace, c.name) c.kind, c.namespace, c.name, c.created
+        FROM change AS c, bounds AS b
+        WHERE c.cluster_id = $1 AND c.revision > greatest($3::bigint, b.reach) AND c.kind <> ALL($4::text[])
+        ORDER BY c.kind, c.namespace, c.name, c.revision
+    ), earlier AS MATERIALIZED (
+        SELECT DISTINCT ON (c.kind, c.namespace, c.name) c.kind, c.namespace, c.name, c.revision, c.verb
+        FROM change AS c, bounds AS b
+        WHERE c.cluster_id = $1 AND c.revision > b.reach AND c.revision <= $3
+            AND (c.kind, c.namespace, c.name) IN (SELECT kind, namespace, name FROM later WHERE NOT created)
+        ORDER BY c.kind, c.namespace, c.name, c.revision DESC
+    ), states AS (
+        SELECT l.kind, l.namespace, l.name, CASE WHEN e.verb = 'Put' THEN e.revision END AS revision
+        FROM later AS l LEFT JOIN earlier AS e USING (kind, namespace, name)
+        LIMIT $5
+    )
+    SELECT b.*, (SELECT count(*) FROM later WHERE NOT created) - (SELECT count(*) FROM earlier) AS unknown,
+        s.kind, s.namespace, s.name, s.revision
+    FROM bounds AS b LEFT JOIN states AS s ON true
+"""  # noqa: S608 - put together from constants
+# A fence has no changes, so it ends before it begins.
+_BOUND_AT = """
+    SELECT c.revision
+    FROM commit AS k JOIN change AS c ON c.cluster_id = k.cluster_id
+        AND c.revision BETWEEN k.first_revision AND k.last_revision
+    WHERE k.cluster_id = $1 AND k.first_revision <= $2 AND k.last_revision = (
+            SELECT min(last_revision) FROM commit
+            WHERE cluster_id = $1 AND last_revision >= $2 AND last_revision >= first_revision)
+        AND c.kind = 'Pod' AND c.namespace = $3 AND c.name = $4
+        AND c.verb = 'Put' AND c.node_name IS NOT NULL
+        AND (c.created OR position($5::bytea IN c.fields_before) > 0)
+    ORDER BY c.revision DESC LIMIT 1
+"""
 _BODIES = """
     SELECT * FROM (
         SELECT w.namespace, w.name, w.revision, w.place,
@@ -169,6 +212,40 @@ class Past:
             )
             for row in rows
         ]
+
+    async def past_changes(
+        self,
+        cluster_id: int,
+        revision: int,
+        *,
+        changes_max: int,
+        limit: int,
+        without: Sequence[str] = (),
+    ) -> PastChanges:
+        """Up to `limit` objects that have changed since a revision; those of the kinds `without` are left out."""
+        with unavailable_on_failure():
+            async with self._past.driver() as connection:
+                rows = await connection.fetch(
+                    _CHANGED, cluster_id, changes_max, revision, list(without), limit
+                )
+        head, reach = _bounds(cluster_id, rows)
+        states = [
+            PastState(row["kind"], row["namespace"], row["name"], row["revision"])
+            for row in rows
+            if row["kind"] is not None
+        ]
+        return PastChanges(head=head, reach=reach, unknown=rows[0]["unknown"], states=states)
+
+    async def bound_at(
+        self, cluster_id: int, namespace: str, name: str, revision: int
+    ) -> int | None:
+        """The change that gave a pod its node in the commit that a revision is of; None if none did."""
+        with unavailable_on_failure():
+            async with self._past.driver() as connection:
+                found: int | None = await connection.fetchval(
+                    _BOUND_AT, cluster_id, revision, namespace, name, WAS_PENDING
+                )
+        return found
 
     async def readable(self, cluster_id: int, scope: PastScope, *, changes_max: int) -> Readable:
         """From which revisions on the objects of a scope are known, by the last `changes_max` changes."""

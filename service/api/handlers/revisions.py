@@ -11,6 +11,7 @@ from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.openapi.resources import RESOURCES
 from service.api.services import Services
+from service.model.log import CLUSTER_KIND
 from service.model.past import PastScope
 
 
@@ -20,7 +21,7 @@ class ReadableRevisions(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     revision: int
     """The present revision, the newest that can be read."""
     oldest_revision: int
-    """The oldest revision at which objects of every kind can be read."""
+    """The oldest revision at which the configuration and objects of every kind can be read."""
     oldest_by_kind: dict[str, int]
     """The oldest revision at which all objects of a kind can be read. Later revisions can be read as well."""
 
@@ -56,10 +57,11 @@ async def get_readable_revisions(
     """The oldest readable revisions of all kinds."""
     query(request)
     told = await services.past.readable(request.path_params["cluster"], PastScope(kind=None))
+    oldest = {each.kind: told.oldest_of(each.kind) for each in RESOURCES}
     answer = ReadableRevisions(
         revision=told.head.revision,
-        oldest_revision=told.oldest,
-        oldest_by_kind={each.kind: told.oldest_of(each.kind) for each in RESOURCES},
+        oldest_revision=max(told.oldest_of(CLUSTER_KIND), *oldest.values()),
+        oldest_by_kind=oldest,
     )
     return encoded_response(answer, told.head.revision)
 

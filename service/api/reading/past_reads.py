@@ -48,6 +48,16 @@ class PastReads:
                 cluster_id, scope, changes_max=self._changes_max
             )
 
+    async def head_from(self, cluster: str, revision: int) -> int:
+        """The revision of the head, which is not before a revision.
+
+        Raises:
+            MalformedRequest: the cluster has not reached that revision.
+        """
+        _, head = await self._reads.position(cluster)
+        _refuse_future(revision, head)
+        return head.revision
+
     async def get_object(
         self, cluster: str, kind: str, namespace: str, name: str, revision: int, at_least: int
     ) -> ObjectRead:

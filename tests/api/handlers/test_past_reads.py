@@ -153,3 +153,63 @@ async def test_what_the_log_has_lost_is_not_guessed(over_each_store: Harness, pa
     assert f"is {changed.headers['moorage-revision']}." in answer.json()["detail"]
     elsewhere = at(f"{CLUSTER}/namespaces/bank/pods", revision)
     assert (await read(over_each_store, elsewhere))["items"] == []
+
+
+def explanation(name: str, revision: int | str) -> str:
+    return f"{CLUSTER}/namespaces/shop/pods/{name}/explanation?revision={revision}"
+
+
+async def placed_in_a_story(harness: Harness) -> dict[str, Any]:
+    """Place pods, change the cluster in every way, and return what the placements explained."""
+    await harness.configure(placePendingPods=False)
+    for name, zone in (("n1", "a"), ("n2", "b")):
+        await harness.put_node(name, zone=zone)
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    told = {}
+    for names in (("a", "b", "c"), ("d",)):
+        pods = [pod(name, topologySpreadConstraints=[spread]) for name in names]
+        answer = await harness.place(*pods, explain="Full")
+        told |= {each["name"]: each["explanation"] for each in answer["results"]}
+        await harness.put_node("n1", zone="a", disk="ssd")
+    await harness.configure(placePendingPods=False, hardPodAffinityWeight=7)
+    await harness.client.delete(f"{CLUSTER}/nodes/n2")
+    await harness.put_node("n3", zone="c")
+    await harness.client.delete(f"{CLUSTER}/namespaces/shop/pods/a")
+    return told
+
+
+async def test_a_placement_is_explained_as_it_was_decided(over_each_store: Harness):
+    told = await placed_in_a_story(over_each_store)
+    assert len({msgspec.json.encode(each) for each in told.values()}) > 1
+    for name in ("b", "c", "d"):
+        path = f"{CLUSTER}/namespaces/shop/pods/{name}"
+        revision = (await read(over_each_store, path))["metadata"]["resourceVersion"]
+        assert await read(over_each_store, explanation(name, revision)) == told[name], name
+    now = await read(over_each_store, f"{CLUSTER}/namespaces/shop/pods/d/explanation")
+    assert now != told["d"]
+    # The second replica is as it was: the same question gets the same answer.
+    assert await read(over_each_store, explanation("d", revision)) == told["d"]
+
+
+async def test_a_deleted_pod_is_explained_as_it_was_then(over_each_store: Harness):
+    told = await placed_in_a_story(over_each_store)
+    bound = (await read(over_each_store, f"{CLUSTER}/namespaces/shop/pods/b"))["metadata"]
+    first = int(bound["resourceVersion"]) - 1
+    assert await read(over_each_store, explanation("a", first)) == told["a"]
+    answer = await over_each_store.client.get(explanation("a", first - 1))
+    assert problem(answer, 404) == "NotFound"
+    answer = await over_each_store.client.get(explanation("a", 999))
+    assert problem(answer, 400) == "MalformedRequest"
+
+
+async def test_what_is_lost_is_not_explained(over_each_store: Harness):
+    await placed_in_a_story(over_each_store)
+    bound = (await read(over_each_store, f"{CLUSTER}/namespaces/shop/pods/d"))["metadata"]
+    await compact(over_each_store, 4)
+    answer = await over_each_store.client.get(explanation("d", bound["resourceVersion"]))
+    assert problem(answer, 410) == "Compacted"
