@@ -2921,7 +2921,7 @@ class ReadableRevisions(TypedDict):
     revision: int
     """The present revision, the newest that can be read."""
     oldestRevision: int
-    """The oldest revision at which objects of every kind can be read."""
+    """The oldest revision at which the configuration and objects of every kind can be read."""
     oldestByKind: dict[str, int]
     """The oldest revision at which all objects of a kind can be read. Later revisions can be
     read as well.

@@ -134,10 +134,13 @@ class AsyncObjects(Generic[T]):
         namespace: str | None = None,
         page_size: int = PAGE_SIZE,
         revision: int | None = None,
+        sort: str | None = None,
         **filters: Unpack[Filters],
     ) -> AsyncGenerator[T]:
-        """Yield objects by namespace and name, page after page as they are needed; see `pages`."""
-        pages = self.pages(namespace=namespace, page_size=page_size, revision=revision, **filters)
+        """Yield objects, page after page as they are needed; see `pages`."""
+        pages = self.pages(
+            namespace=namespace, page_size=page_size, revision=revision, sort=sort, **filters
+        )
         async for page in pages:
             for item in page.items:
                 yield item
@@ -148,13 +151,15 @@ class AsyncObjects(Generic[T]):
         namespace: str | None = None,
         page_size: int = PAGE_SIZE,
         revision: int | None = None,
+        sort: str | None = None,
         **filters: Unpack[Filters],
     ) -> AsyncGenerator[Page[T]]:
         """Yield the pages of a list. Who watches from the revision of the first misses nothing.
 
-        With a `revision` all pages are as of that one (ExpiredError if the log no longer tells it).
+        Objects come by namespace and name, or as `sort` says, such as `-spec.priority`. With a
+        `revision` all pages are as of that one (ExpiredError if the log no longer tells it).
         """
-        chosen = {**camel_cased(filters), "limit": page_size, "revision": revision}
+        chosen = {**camel_cased(filters), "limit": page_size, "revision": revision, "sort": sort}
         token: str | None = None
         while True:
             answer = await self._asked(

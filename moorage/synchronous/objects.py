@@ -132,10 +132,13 @@ class Objects(Generic[T]):
         namespace: str | None = None,
         page_size: int = PAGE_SIZE,
         revision: int | None = None,
+        sort: str | None = None,
         **filters: Unpack[Filters],
     ) -> Generator[T]:
-        """Yield objects by namespace and name, page after page as they are needed; see `pages`."""
-        pages = self.pages(namespace=namespace, page_size=page_size, revision=revision, **filters)
+        """Yield objects, page after page as they are needed; see `pages`."""
+        pages = self.pages(
+            namespace=namespace, page_size=page_size, revision=revision, sort=sort, **filters
+        )
         for page in pages:
             for item in page.items:
                 yield item
@@ -146,13 +149,15 @@ class Objects(Generic[T]):
         namespace: str | None = None,
         page_size: int = PAGE_SIZE,
         revision: int | None = None,
+        sort: str | None = None,
         **filters: Unpack[Filters],
     ) -> Generator[Page[T]]:
         """Yield the pages of a list. Who watches from the revision of the first misses nothing.
 
-        With a `revision` all pages are as of that one (ExpiredError if the log no longer tells it).
+        Objects come by namespace and name, or as `sort` says, such as `-spec.priority`. With a
+        `revision` all pages are as of that one (ExpiredError if the log no longer tells it).
         """
-        chosen = {**camel_cased(filters), "limit": page_size, "revision": revision}
+        chosen = {**camel_cased(filters), "limit": page_size, "revision": revision, "sort": sort}
         token: str | None = None
         while True:
             answer = self._asked(reading(self._path(namespace), {**chosen, "continue": token}))

@@ -22,6 +22,8 @@ class Continue(msgspec.Struct, frozen=True, array_like=True):
     name: _Key
     is_past: bool = False
     """Whether all pages are as of that revision; else they show the present."""
+    value: Annotated[str, msgspec.Meta(max_length=253)] | int | None = None
+    """What the object is ordered by, in a list that is sorted."""
 
     def token(self) -> str:
         """The text that a client sends back; it is safe inside a URL."""

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
@@ -34,6 +34,12 @@ from service.api.bodies.responses import (
     tag_of,
 )
 from service.api.bodies.streams import Pieces, Streamed
+from service.api.handlers.sorted_lists import (
+    SortedList,
+    named_with_order,
+    parse_order,
+    sorted_list,
+)
 from service.api.openapi import body_types
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
@@ -68,6 +74,7 @@ from service.api.services import Services
 from service.model.errors import NotFound
 from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
 from service.model.manifest import parse_as
+from service.model.object_filters import ObjectFilter
 from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
 from service.scheduler.protocol.answers import ObjectAnswer
@@ -158,59 +165,80 @@ async def list_objects(
 
 
 async def list_of(request: AnyRequest, services: Services, kind: str) -> Response[Any]:
-    """Objects ordered by namespace and name: one page if `limit` is given, else all, streamed."""
+    """Objects ordered by namespace and name: one page if `limit` is given, else all, streamed.
+
+    With `sort` they are in another order, as `sorted_list` has it.
+    """
     parameters = query(request)
-    own = _list_named(request, kind)
+    own = named_with_order(_list_named(request, kind), parameters)
     start = parse_continue(parameters["continue"], own) if "continue" in parameters else None
     past = past_revision(parameters, start)
     if past is None and (unchanged := await _unchanged_list(request, services, kind)) is not None:
         return unchanged
     wanted_objects = parse_filters(kind, parameters)
-    passes = filter_of_bodies(kind, wanted_objects)
-    limit = number(parameters, "limit") or None
+    lists, passes = _lists(services, kind, wanted_objects, past)
+    order, limit = parse_order(kind, parameters), number(parameters, "limit") or None
     rows = BATCH_ROWS if past is None else KEYS_AT_ONCE
-    if limit is not None and passes is None:
+    if limit is not None and wanted_objects.asks_nothing and order is None:
         rows = min(limit, LIST_LIMIT_MAX) + 1
     wanted = Wanted(
         namespace=request.path_params.get("namespace"),
-        after=(start.namespace, start.name) if start else None,
+        after=(start.namespace, start.name) if start and order is None else None,
         rows=rows,
         node_name=parameters.get("nodeName") or None,
         at_least=number(parameters, "minRevision") or 0,
         hold=partial(holding_of(request.scope).hold_answer, may_be_refused=True),
     )
-    lists: Lists = services.lists_of(kind)
-    if past is not None:
-        lists, passes = services.past.lists(past, passes), None
-    elif passes is not None and kind in INDEXED_KINDS:
-        lists = FilteredReads(
-            services.reads, services.scheduler, services.turns, wanted_objects, passes
-        )
-        passes = None
+    if order is not None and limit is not None:
+        asked = SortedList(kind, order, wanted_objects, wanted, lists, start, own, past, limit)
+        return await sorted_list(request, services, asked, partial(_list_tag, request))
     pages = seen_batches(
         lists, request.path_params["cluster"], kind, wanted, visibility_of(request)
     )
     found = _Found(pages, passes)
-    first = await found.start()
-    revision = start.revision if start else first
+    head = await found.start()
+    revision = past if past is not None else start.revision if start else head
+    answer = _Answer(f"{kind}List", own, revision, head, is_past=past is not None)
+    tag = _list_tag(request, head if past is None else past)
+    if limit is not None:
+        return await _page(answer, found, min(limit, LIST_LIMIT_MAX), tag)
+    holding_of(request.scope).keeps_room = True
+    streamed = _streamed(list_head(answer.kind, revision, None), found)
+    return Streamed(streamed, headers=revision_headers(head, tag), media_type=JSON)
+
+
+def _lists(
+    services: Services, kind: str, wanted: ObjectFilter, past: int | None
+) -> tuple[Lists, Callable[[bytes], bool] | None]:
+    """What reads a list, and which bodies pass of what it reads; None: all of them do."""
+    passes = filter_of_bodies(kind, wanted)
     if past is not None:
-        revision = past
-    tag = _list_tag(request, first if past is None else past)
-    list_kind = f"{kind}List"
-    if limit is None:
-        holding_of(request.scope).keeps_room = True
-        return Streamed(
-            _streamed(list_head(list_kind, revision, None), found),
-            headers=revision_headers(first, tag),
-            media_type=JSON,
-        )
-    taken, more = await found.take(min(limit, LIST_LIMIT_MAX))
+        return services.past.lists(past, passes), None
+    if passes is not None and kind in INDEXED_KINDS:
+        reads, scheduler = services.reads, services.scheduler
+        return FilteredReads(reads, scheduler, services.turns, wanted, passes), None
+    return services.lists_of(kind), passes
+
+
+class _Answer(NamedTuple):
+    kind: str
+    own: str
+    """The name of the list in tokens."""
+    revision: int
+    """The revision of the first page."""
+    head: int
+    is_past: bool
+
+
+async def _page(answer: _Answer, found: "_Found", limit: int, tag: str) -> Response[bytes]:
+    """One page, with the token for the next."""
+    taken, more = await found.take(limit)
     token = None
     if more:
-        last = taken[-1]
-        token = Continue(own, revision, last.namespace, last.name, past is not None).token()
-    body = list_head(list_kind, revision, token) + items(taken) + b"]}"
-    return json_response(body, first, etag=tag)
+        last = (taken[-1].namespace, taken[-1].name)
+        token = Continue(answer.own, answer.revision, *last, answer.is_past).token()
+    body = list_head(answer.kind, answer.revision, token) + items(taken) + b"]}"
+    return json_response(body, answer.head, etag=tag)
 
 
 async def _unchanged_list(

@@ -161,6 +161,13 @@ SELECTORS = (
     ),
 )
 _LIST_PARAMETERS = (*LIMIT_AND_CONTINUE, *SELECTORS, MIN_REVISION, REVISION)
+_SORT = Parameter(
+    name="sort",
+    description="Order by `metadata.name`, `metadata.creationTimestamp`, of pods also by `spec.nodeName`, "
+    "`spec.priority` or `status.phase`; those with the same value by namespace and name. After a hyphen "
+    "the whole order is reversed. It needs `limit`, of at most 1,000.",
+    example="-spec.priority",
+)
 POD_LIST_PARAMETERS = (
     Parameter(name="nodeName", description="Only pods on this node; empty: pending pods."),
     Parameter(name="phase", description="Only pods in this phase.", example="Running"),
@@ -178,6 +185,7 @@ _SHORT_LISTS = tuple(
         {"limit", "labelSelector"},
         {"limit", "fieldSelector"},
         {"limit", "phase"},
+        {"limit", "sort"},
     )
 )
 """The filters of lists that are read from the replica of another worker; longer lists would have to be held there."""
@@ -220,6 +228,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
         parameters=(
             *_LIST_PARAMETERS,
             *resource.list_parameters,
+            *((_SORT,) if resource.indexed else ()),
             *(() if resource.computed else (_IF_NONE_MATCH,)),
         ),
         answers={
