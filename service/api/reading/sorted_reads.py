@@ -2,10 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from heapq import merge
-from itertools import islice
 from operator import itemgetter
-from typing import NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from service.api.reading.filtered_reads import LOOKS_BETWEEN, SLICE_SECONDS, row_of
 from service.api.reading.reads import ClusterReads, Wanted
@@ -17,7 +15,8 @@ from service.scheduler.service import Scheduler
 
 SORTED_LIMIT_MAX = 1_000
 """How many objects a page of a sorted list may have."""
-_SORTED_AT_ONCE = 500
+_BEYOND = 400
+"""How many more than wanted are gathered before they are sorted."""
 _ROWS_AT_ONCE = 100
 
 Placed: TypeAlias = tuple[OrderKey, ObjectRow]
@@ -78,7 +77,7 @@ class SortedReads:
             first = first or told[0]
             found += told[1]
         assert first is not None
-        found = self._first(found, limit + 1)
+        found.sort(key=itemgetter(0), reverse=self._order.descending)
         return SortedPage(first, found[:limit], len(found) > limit)
 
     async def _in_memory(
@@ -92,35 +91,33 @@ class SortedReads:
         if told is None:
             return None
         async with self._turns:
-            runs = await self._runs(told[1], part, after)
-        behind = merge(*runs, key=itemgetter(0), reverse=self._order.descending)
+            behind = await self._behind(told[1], part, after, limit)
         placed = list[Placed]()
-        for number, (key, stored) in enumerate(islice(behind, limit), start=1):
+        for number, (key, stored) in enumerate(behind, start=1):
             placed.append((key, row_of(stored)))
             if number % _ROWS_AT_ONCE == 0:
                 await asyncio.sleep(0)
         return told[0], placed
 
-    async def _runs(
-        self, candidates: Sequence[Stored], part: Wanted, after: OrderKey | None
-    ) -> list[list[tuple[OrderKey, Stored]]]:
-        """The objects behind a place in lists each of which is sorted; others have turns meanwhile."""
-        order, run, clock = self._order, list[tuple[OrderKey, Stored]](), _clock()
-        runs, end = [run], clock() + SLICE_SECONDS
+    async def _behind(
+        self, candidates: Sequence[Stored], part: Wanted, after: OrderKey | None, limit: int
+    ) -> list[tuple[OrderKey, Stored]]:
+        """The first objects behind a place, in order; others have turns meanwhile.
+
+        Only little more than these are ever held: many thousands of new objects at once would have
+        the garbage collector look at the whole process.
+        """
+        order, first, clock = self._order, First[Stored](self._order, limit), _clock()
+        end = clock() + SLICE_SECONDS
         for index, stored in enumerate(candidates):
             if self._is_wanted(stored, part):
                 key = order.key_of(stored.manifest)
                 if after is None or order.follows(key, after):
-                    run.append((key, stored))
-            if len(run) == _SORTED_AT_ONCE:
-                run.sort(key=itemgetter(0), reverse=order.descending)
-                run = []
-                runs.append(run)
+                    first.add(key, stored)
             if index % LOOKS_BETWEEN == 0 and clock() >= end:
                 await asyncio.sleep(0)
                 end = clock() + SLICE_SECONDS
-        run.sort(key=itemgetter(0), reverse=order.descending)
-        return runs
+        return first.in_order()
 
     def _is_wanted(self, stored: Stored, part: Wanted) -> bool:
         manifest = stored.manifest
@@ -130,24 +127,47 @@ class SortedReads:
         self, pages: AsyncIterator[ObjectPage], after: OrderKey | None, limit: int
     ) -> tuple[Head, list[Placed]]:
         head: Head | None = None
-        found, order, clock = list[Placed](), self._order, _clock()
+        order, first, clock = self._order, First[ObjectRow](self._order, limit), _clock()
         end = clock() + SLICE_SECONDS
         async for page in pages:
             head = head or page.head
             for row in page.rows:
                 key = order.value_in(row.body), row.namespace, row.name
                 if after is None or order.follows(key, after):
-                    found.append((key, row))
+                    first.add(key, row)
                 if clock() >= end:
                     await asyncio.sleep(0)
                     end = clock() + SLICE_SECONDS
-            if len(found) > limit:
-                found = self._first(found, limit)
         assert head is not None
-        return head, found
+        return head, first.in_order()
 
-    def _first(self, found: list[Placed], limit: int) -> list[Placed]:
-        return sorted(found, key=itemgetter(0), reverse=self._order.descending)[:limit]
+
+T = TypeVar("T")
+
+
+class First(Generic[T]):
+    """The first so many of all that are added, in an order."""
+
+    def __init__(self, order: Order, limit: int) -> None:
+        self._order = order
+        self._limit = limit
+        self._found: list[tuple[OrderKey, T]] = []
+        self._last: OrderKey | None = None
+        """Whatever follows this is none of the first."""
+
+    def add(self, key: OrderKey, item: T) -> None:
+        """Take one more in, at its place."""
+        if self._last is not None and self._order.follows(key, self._last):
+            return
+        self._found.append((key, item))
+        if len(self._found) >= self._limit + _BEYOND:
+            self._found = self.in_order()
+            self._last = self._found[-1][0]
+
+    def in_order(self) -> list[tuple[OrderKey, T]]:
+        """The first ones, in order."""
+        found = sorted(self._found, key=itemgetter(0), reverse=self._order.descending)
+        return found[: self._limit]
 
 
 def _clock() -> Callable[[], float]:
