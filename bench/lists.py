@@ -27,12 +27,22 @@ LISTS = {
     "failed pods, none": "pods?phase=Failed",
     "one label in a thousand": "pods?labelSelector=group%3Dg7",
     "no such label": "pods?labelSelector=group%3Dnone",
+    "all pods": "pods",
+    "100 by name": "pods?limit=100",
+    "100 by priority": "pods?limit=100&sort=-spec.priority",
+    "100 by age, one label": "pods?limit=100&sort=metadata.creationTimestamp&labelSelector=app%3Dweb",
+    "earlier: one pod": "namespaces/default/pods/pod-7?revision={loaded}",
+    "earlier: 100 by name": "pods?limit=100&revision={loaded}",
+    "earlier: pending pods": "pods?nodeName=&revision={loaded}",
+    "earlier: all pods": "pods?revision={loaded}",
+    "earlier: an explanation": "namespaces/default/pods/pod-7/explanation?revision={loaded}",
+    "which are readable": "revisions",
 }
-"""What is listed while pods are placed."""
+"""What is listed while pods are placed; `loaded` is the revision at which everything was stored."""
 
 
-async def load(serving: Server, nodes: int, pods: int, pending: int) -> None:
-    """Store nodes, pods on them, and pods that wait."""
+async def load(serving: Server, nodes: int, pods: int, pending: int) -> int:
+    """Store nodes, pods on them, and pods that wait; return the revision after that."""
     sizes = {"cpu": "64", "memory": "256Gi", "pods": "500"}
     lines: list[dict[str, object]] = [
         {"kind": "Node", "metadata": {"name": f"node-{n}"}, "status": {"allocatable": sizes}}
@@ -43,7 +53,9 @@ async def load(serving: Server, nodes: int, pods: int, pending: int) -> None:
     async with Connection(serving.host, serving.port) as connection:
         body = b"\n".join(json.dumps(line).encode() for line in lines)
         status, answer = await connection.post(f"{CLUSTER}/apply", body, NDJSON)
-    assert status == 200, answer[:500]
+        assert status == 200, answer[:500]
+        _, answer = await connection.get(CLUSTER)
+    return int(json.loads(answer)["revision"])
 
 
 def _pod(number: int, spec: dict[str, object]) -> dict[str, object]:
@@ -84,9 +96,10 @@ async def _place(serving: Server, named: str, seconds: float) -> list[float]:
     return times
 
 
-async def _measure(serving: Server, what: str, seconds: float, run: int) -> None:
-    end = asyncio.Event()
-    listing = asyncio.create_task(_list(serving, LISTS[what], end))
+async def _measure(serving: Server, what: str, seconds: float, run: int, loaded: int) -> None:
+    end, path = asyncio.Event(), LISTS[what]
+    path = path and path.format(loaded=loaded)
+    listing = asyncio.create_task(_list(serving, path, end))
     placed = sorted(await _place(serving, f"r{run}-{list(LISTS).index(what)}", seconds))
     end.set()
     listed = sorted(await listing)
@@ -109,10 +122,10 @@ def main(
     with ExitStack() as stack:
         database = stack.enter_context(postgres())
         serving = stack.enter_context(server(database, database.new_database()))
-        asyncio.run(load(serving, nodes, pods, pending))
+        loaded = asyncio.run(load(serving, nodes, pods, pending))
         for run in range(runs):
             for what in LISTS:
-                asyncio.run(_measure(serving, what, seconds, run))
+                asyncio.run(_measure(serving, what, seconds, run, loaded))
 
 
 if __name__ == "__main__":

@@ -2915,6 +2915,19 @@ class RBDVolumeSource(TypedDict):
     """Whether it is only read, so that pods on one node may share it. Default: `false`."""
 
 
+class ReadableRevisions(TypedDict):
+    """Which revisions of a cluster can be read."""
+
+    revision: int
+    """The present revision, the newest that can be read."""
+    oldestRevision: int
+    """The oldest revision at which the configuration and objects of every kind can be read."""
+    oldestByKind: dict[str, int]
+    """The oldest revision at which all objects of a kind can be read. Later revisions can be
+    read as well.
+    """
+
+
 class Readiness(TypedDict):
     """Whether this process can serve."""
 

@@ -33,6 +33,7 @@ from service.api.forwarding.sockets import Listener, SocketPeers, socket_of
 from service.api.handlers.server import check_ready
 from service.api.openapi.access import require_declarations
 from service.api.problems import answer_error
+from service.api.reading.past_reads import PastReads
 from service.api.reading.reads import ClusterReads, Reads
 from service.api.routes import HANDLERS, Documents, openapi_document
 from service.api.security.anonymous_concurrency import Turns
@@ -108,10 +109,12 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     """
     identities = IdentityProvider(settings, clock) if settings.oidc_issuer else None
     authentication = Authentication(store, settings, clock, identities)
+    reads = ClusterReads(store, settings.revision_wait_seconds)
     services = Services(
         settings=settings,
         authentication=authentication,
-        reads=ClusterReads(store, settings.revision_wait_seconds),
+        reads=reads,
+        past=PastReads(reads, settings.past_changes_max, settings.past_reads_max),
         scheduler=scheduler,
         bodies=BodyReader(settings, clock.monotonic),
         metrics=metrics or Metrics(),
@@ -188,6 +191,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         plan_pods_max=settings.plan_pods_max,
         plan_seconds_max=settings.plan_seconds_max,
         plans_waiting_max=settings.plans_waiting_max,
+        past_changes_max=settings.past_changes_max,
+        past_states_max=settings.past_states_max,
         watchers_max=settings.watchers_max,
         watchers_of_one_max=settings.principal_watchers_max,
         clusters_max=settings.clusters_max,

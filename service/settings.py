@@ -236,6 +236,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     again."""
     log_keep_changes: Annotated[int, msgspec.Meta(ge=0)] = 100_000
     """How many changes of a cluster stay in the log, however old they are."""
+    past_changes_max: Count = 100_000
+    """How many changes of a cluster's log a read of an earlier revision looks at: none that is
+    further behind the head can be read."""
+    past_states_max: Count = 20_000
+    """How many objects may have changed since the revision that an explanation is asked for."""
+    past_reads_max: Count = 2
+    """How many such reads of one process look at logs at once; ten times as many may wait."""
     idempotency_keep_seconds: Seconds = 24 * 3600
     """How long the answer to an idempotency key is given again."""
     upkeep_seconds: Seconds = 10

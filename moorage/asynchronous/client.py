@@ -242,6 +242,11 @@ class AsyncClient(AsyncPodCalls):
         """Return the cluster's configuration, revision and counts."""
         return cast("types.Cluster", await self._asked(reading(self.path())))
 
+    async def readable_revisions(self) -> types.ReadableRevisions:
+        """Tell which earlier revisions can be read."""
+        answer = await self._asked(reading(self.path("revisions")))
+        return cast("types.ReadableRevisions", answer)
+
     async def put_cluster(self, config: Mapping[str, Any] | None = None) -> types.Cluster:
         """Create the cluster, or replace its configuration; what is not named is as by default."""
         request = putting(self.path(), {"config": config or {}})

@@ -108,10 +108,19 @@ class AsyncPodCalls(AsyncCalls):
         return cast("types.Pod", await self._asked(request))
 
     async def explain(
-        self, name: str, *, namespace: str = NAMESPACE_DEFAULT, node: str | None = None
+        self,
+        name: str,
+        *,
+        namespace: str = NAMESPACE_DEFAULT,
+        node: str | None = None,
+        revision: int | None = None,
     ) -> types.Explanation:
-        """Tell why a pod is where it is, or why it waits; with a node, what is against it there."""
-        request = reading(self._pod(namespace, name, "explanation"), {"node": node})
+        """Tell why a pod is where it is, or why it waits; with a node, what is against it there.
+
+        With a `revision` as of that one; with that of its binding, as it was when it was placed.
+        """
+        params = {"node": node, "revision": revision}
+        request = reading(self._pod(namespace, name, "explanation"), params)
         return cast("types.Explanation", await self._asked(request))
 
     async def violations(self) -> types.ViolationsAnswer:

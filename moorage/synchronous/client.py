@@ -226,6 +226,11 @@ class Client(PodCalls):
         """Return the cluster's configuration, revision and counts."""
         return cast("types.Cluster", self._asked(reading(self.path())))
 
+    def readable_revisions(self) -> types.ReadableRevisions:
+        """Tell which earlier revisions can be read."""
+        answer = self._asked(reading(self.path("revisions")))
+        return cast("types.ReadableRevisions", answer)
+
     def put_cluster(self, config: Mapping[str, Any] | None = None) -> types.Cluster:
         """Create the cluster, or replace its configuration; what is not named is as by default."""
         request = putting(self.path(), {"config": config or {}})

@@ -46,9 +46,10 @@ class Objects(Generic[T]):
         self._connection = connection
         self._cluster = cluster
 
-    def get(self, name: str, *, namespace: str | None = None) -> T:
-        """Return one object, as of the present revision."""
-        return cast("T", self._asked(reading(self._path(namespace, name))))
+    def get(self, name: str, *, namespace: str | None = None, revision: int | None = None) -> T:
+        """Return one object, as of the present revision or an earlier one (ExpiredError: too old)."""
+        path = self._path(namespace, name)
+        return cast("T", self._asked(reading(path, {"revision": revision})))
 
     def put(
         self,
@@ -130,10 +131,14 @@ class Objects(Generic[T]):
         *,
         namespace: str | None = None,
         page_size: int = PAGE_SIZE,
+        revision: int | None = None,
+        sort: str | None = None,
         **filters: Unpack[Filters],
     ) -> Generator[T]:
-        """Yield objects by namespace and name, page after page as they are needed."""
-        pages = self.pages(namespace=namespace, page_size=page_size, **filters)
+        """Yield objects, page after page as they are needed; see `pages`."""
+        pages = self.pages(
+            namespace=namespace, page_size=page_size, revision=revision, sort=sort, **filters
+        )
         for page in pages:
             for item in page.items:
                 yield item
@@ -143,10 +148,16 @@ class Objects(Generic[T]):
         *,
         namespace: str | None = None,
         page_size: int = PAGE_SIZE,
+        revision: int | None = None,
+        sort: str | None = None,
         **filters: Unpack[Filters],
     ) -> Generator[Page[T]]:
-        """Yield the pages of a list. Who watches from the revision of the first misses nothing."""
-        chosen = {**camel_cased(filters), "limit": page_size}
+        """Yield the pages of a list. Who watches from the revision of the first misses nothing.
+
+        Objects come by namespace and name, or as `sort` says, such as `-spec.priority`. With a
+        `revision` all pages are as of that one (ExpiredError if the log no longer tells it).
+        """
+        chosen = {**camel_cased(filters), "limit": page_size, "revision": revision, "sort": sort}
         token: str | None = None
         while True:
             answer = self._asked(reading(self._path(namespace), {**chosen, "continue": token}))

@@ -23,6 +23,7 @@ from service.api.handlers.page import PAGE_HANDLERS
 from service.api.handlers.placements import PLACEMENT_HANDLERS
 from service.api.handlers.plans import PLAN_HANDLERS
 from service.api.handlers.principals import PRINCIPAL_HANDLERS
+from service.api.handlers.revisions import REVISION_HANDLERS
 from service.api.handlers.server import SERVER_HANDLERS
 from service.api.handlers.simulations import SIMULATION_HANDLERS
 from service.api.handlers.status_reports import STATUS_HANDLERS
@@ -36,6 +37,7 @@ from service.api.openapi.schemas import Document
 
 _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *CLUSTER_HANDLERS,
+    *REVISION_HANDLERS,
     *(handler for resource in RESOURCES for handler in object_handlers(resource)),
     *DELETION_HANDLERS,
     *NODE_LEASE_HANDLERS,

@@ -7,6 +7,7 @@ import msgspec
 from service.api.bodies.requests import BodyReader
 from service.api.reading.computed_reads import ComputedReads
 from service.api.reading.event_reads import EVENT_KIND, EventReads
+from service.api.reading.past_reads import PastReads
 from service.api.reading.reads import ClusterReads
 from service.api.security.authentication import Authentication
 from service.api.telemetry.commit_probe import CommitProbe
@@ -32,6 +33,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     authentication: Authentication
     reads: ClusterReads
+    past: PastReads
     scheduler: Scheduler
     bodies: BodyReader
     metrics: Metrics

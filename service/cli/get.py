@@ -59,6 +59,7 @@ class Selection:
     field_selector: str | None
     sort_by: Path | None
     ignores_missing: bool
+    revision: int | None
 
 
 @connected
@@ -93,6 +94,10 @@ def get(
     no_headers: Annotated[
         bool, typer.Option("--no-headers", help="Leave the headings out.")
     ] = False,
+    revision: Annotated[
+        int | None,
+        typer.Option("--revision", min=0, help="As of this earlier revision of the cluster."),
+    ] = None,
     ignore_not_found: Annotated[
         bool, typer.Option("--ignore-not-found", help="An absent object is no error.")
     ] = False,
@@ -117,7 +122,10 @@ def get(
         field_selector=field_selector,
         sort_by=read_path(sort_by) if sort_by else None,
         ignores_missing=ignore_not_found,
+        revision=revision,
     )
+    if revision is not None and (watch or any(_has_no_past(each) for each in targets)):
+        raise WrongUsage("--revision is for objects of a cluster other than events, without -w.")
     if watch:
         _watch(session, targets, selection)
     else:
@@ -202,7 +210,8 @@ class _Getting:
             return self._one(target)
         if target.resource.of_server:
             return [client.get(target.path(client))["items"]]
-        return client.pages(target.path(client), _filters(self._selection, target))
+        filters = _filters(self._selection, target)
+        return client.pages(target.path(client), {**filters, "revision": self._selection.revision})
 
     def _one(self, target: Target) -> Iterable[list[Any]]:
         client = self._session.client
@@ -211,7 +220,7 @@ class _Getting:
             named = {"fieldSelector": f"metadata.name={target.name}"}
             return client.pages(replace(target, name=None).path(client), named)
         try:
-            return [[client.get(target.path(client))]]
+            return [[client.get(target.path(client), {"revision": self._selection.revision})]]
         except Refused as error:
             if error.problem.get("code") != NOT_FOUND:
                 raise
@@ -236,6 +245,11 @@ def _amount(value: Any) -> int | None:
         return None
 
 
+def _has_no_past(target: Target) -> bool:
+    """Whether earlier states of what a target stands for cannot be read."""
+    return target.resource.of_server or target.resource is EVENTS
+
+
 def _filters(selection: Selection, target: Target) -> dict[str, str | None]:
     """Return the parameters of the list in which a target is."""
     by_name = f"metadata.name={target.name}" if target.name else None
@@ -245,7 +259,7 @@ def _filters(selection: Selection, target: Target) -> dict[str, str | None]:
 
 def _watch(session: Session, targets: Sequence[Target], selection: Selection) -> None:
     """List what a target stands for, then follow its changes."""
-    if len(targets) != 1 or targets[0].resource.of_server or targets[0].resource is EVENTS:
+    if len(targets) != 1 or _has_no_past(targets[0]):
         raise WrongUsage("-w follows one kind of a cluster's objects, or one object.")
     if selection.sort_by is not None:
         raise WrongUsage("-w shows changes as they come: leave --sort-by out.")

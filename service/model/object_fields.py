@@ -132,6 +132,9 @@ OBJECT_FIELDS: Mapping[str, ObjectField] = {
 }
 """Every field that filters can name; events, which are no manifests, have others besides."""
 
+WAS_PENDING = msgspec.json.encode({NODE_NAME: ""})[1:-1]
+"""What `fields_before` contains of a change by which a pod without a node got one."""
+
 _CHANGING: Mapping[str, tuple[tuple[str, Callable[[Subject], str]], ...]] = {
     kind: tuple(
         (name, each.of_manifest)

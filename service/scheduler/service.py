@@ -39,12 +39,19 @@ from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.simulation import Simulation, simulating
 from service.scheduler.node_reports import NodeReporter
-from service.scheduler.planning import Planners
+from service.scheduler.planning import PastExplanation, Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
-from service.scheduler.protocol.intents import A, Idempotency, Intent, MakePlan, PutConfig
+from service.scheduler.protocol.intents import (
+    A,
+    ExplainPod,
+    Idempotency,
+    Intent,
+    MakePlan,
+    PutConfig,
+)
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.line_context import context_of
-from service.scheduler.protocol.placements import PlacementAnswer
+from service.scheduler.protocol.placements import ExplanationAnswer, PlacementAnswer
 from service.scheduler.protocol.plans import Planned
 from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.watching import Watching
@@ -314,6 +321,25 @@ class Scheduler:
         task = asyncio.create_task(self._planners.of(loop.cluster_id).plan(loop, intent))
         self._keep(task)
         # A plan whose caller goes away is ended in order, else its replica would have to be dropped.
+        return await asyncio.shield(task)
+
+    async def explain_past(
+        self, cluster: str, intent: ExplainPod, revision: int
+    ) -> ExplanationAnswer:
+        """Explain a pod as of an earlier revision, on a second replica, beside placements.
+
+        Raises:
+            NotFound: there is no such cluster, or there was no such pod.
+            Compacted: the log no longer tells what was at that revision.
+            InvalidManifest: too many objects have changed since.
+            Overloaded: too many plans of this cluster are waiting.
+        """
+        await self.submit(cluster, MakePlan())
+        loop = await self.loop_of(cluster)
+        past = PastExplanation(self._store, self._limits, loop.cluster_id, intent)
+        planner = self._planners.of(loop.cluster_id)
+        task = asyncio.create_task(planner.explain(loop, past, revision))
+        self._keep(task)
         return await asyncio.shield(task)
 
     async def store_events(self) -> None:

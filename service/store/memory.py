@@ -60,10 +60,11 @@ from service.store.connections import PoolUse
 from service.store.keeping import Keeping
 from service.store.memory_audit import AuditLog
 from service.store.memory_cluster import ROOT, ClusterState
+from service.store.memory_past import MemoryPast
 from service.store.memory_principals import MemoryPrincipals
 
 
-class MemoryStore(MemoryPrincipals):
+class MemoryStore(MemoryPast, MemoryPrincipals):
     """A store in memory that keeps the contract of `service.store.postgres.PostgresStore` call by call.
 
     `clock` is the database's clock, `new_id` makes the ids that PostgreSQL would make. The
@@ -84,7 +85,8 @@ class MemoryStore(MemoryPrincipals):
     ) -> None:
         self.keeping = Keeping(on=audit, may_begin=may_audit)
         """Whether the audit is kept, as far as this process knows."""
-        super().__init__(clock, self._record, self.keeping)
+        MemoryPast.__init__(self, self.state_of)
+        MemoryPrincipals.__init__(self, clock, self._record, self.keeping)
         self._clock = clock
         self.audit = AuditLog()
         """The chains of the audit."""

@@ -22,6 +22,7 @@ from service.store.keeping import Keeping
 from service.store.log_notifications import LogNotifications
 from service.store.node_leases import NodeLeases
 from service.store.outages import Outages
+from service.store.past import Past
 from service.store.principals import Principals
 from service.store.reads import Reads
 from service.store.upkeep import Upkeep
@@ -34,7 +35,7 @@ class Pools(NamedTuple):
     reads: Connections
 
 
-class PostgresStore(Audit, Clusters, Commits, Events, NodeLeases, Principals, Reads, Upkeep):
+class PostgresStore(Audit, Clusters, Commits, Events, NodeLeases, Past, Principals, Reads, Upkeep):
     """All clusters of one database.
 
     `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are opened when they
@@ -70,6 +71,7 @@ class PostgresStore(Audit, Clusters, Commits, Events, NodeLeases, Principals, Re
         Commits.__init__(self, commits, keeping, outages)
         Events.__init__(self, commits, reads)
         NodeLeases.__init__(self, commits, reads)
+        Past.__init__(self, reads)
         Principals.__init__(self, commits, reads, keeping)
         Reads.__init__(self, reads)
         Upkeep.__init__(self, commits)

@@ -53,6 +53,19 @@ def test_pods_are_shown_with_where_they_are_or_why_they_wait(moorage, stub):
     assert stub.requests[0].url.params["labelSelector"] == "app=web"
 
 
+def test_earlier_revisions_are_asked_for(moorage, stub):
+    stub.on("GET", f"{CLUSTER}/namespaces/shop/pods", page(PLACED))
+    stub.on("GET", f"{CLUSTER}/namespaces/shop/pods/web-0", PLACED)
+
+    assert "web-0" in moorage("get", "pods", "-n", "shop", "--revision", "7").out
+    assert "web-0" in moorage("get", "pod", "web-0", "-n", "shop", "--revision", "7").out
+
+    assert [each.url.params["revision"] for each in stub.requests] == ["7", "7"]
+    for wrong in (("pods", "-w"), ("events",), ("clusters",)):
+        assert moorage("get", *wrong, "--revision", "7").code == 2
+    assert len(stub.requests) == 2
+
+
 def test_pod_groups_are_shown_with_how_their_members_fare(moorage, stub):
     group = {
         "metadata": {"name": "train", "namespace": "shop"},

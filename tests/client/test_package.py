@@ -36,6 +36,7 @@ METHODS = {
     "getCaller": "whoami",
     "getCluster": "get_cluster",
     "getNodeLease": "node_lease",
+    "getReadableRevisions": "readable_revisions",
     "getTopology": "topology",
     "listClusters": "list_clusters",
     "listEvents": "events",

@@ -61,7 +61,7 @@ MAY = {
     Namespaced("edit", or_verb="observe"): """
         applyObjects putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
     Namespaced("read"): """
-        getCluster getTopology exportCluster watchChanges listViolations
+        getCluster getReadableRevisions getTopology exportCluster watchChanges listViolations
         listNodes getNode listNamespaces getNamespace
         listPods listNamespacedPods getPod listResourceQuotas listNamespacedResourceQuotas getResourceQuota
         listPodGroups listNamespacedPodGroups getPodGroup explainPod confirmBinding listEvents listNamespacedEvents

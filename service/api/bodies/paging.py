@@ -2,11 +2,12 @@
 
 import base64
 import binascii
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
 
-from service.api.bodies.requests import wrong_parameter
+from service.api.bodies.requests import number, wrong_parameter
 
 _Key = Annotated[str, msgspec.Meta(max_length=253, pattern=r"^[a-z0-9.-]*\Z")]
 
@@ -19,6 +20,10 @@ class Continue(msgspec.Struct, frozen=True, array_like=True):
     revision: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     namespace: _Key
     name: _Key
+    is_past: bool = False
+    """Whether all pages are as of that revision; else they show the present."""
+    value: Annotated[str, msgspec.Meta(max_length=253)] | int | None = None
+    """What the object is ordered by, in a list that is sorted."""
 
     def token(self) -> str:
         """The text that a client sends back; it is safe inside a URL."""
@@ -40,3 +45,18 @@ def parse_continue(token: str, of_list: str) -> Continue:
     if place.list != of_list:
         raise wrong_parameter("continue", "is that of another list", token)
     return place
+
+
+def past_revision(parameters: Mapping[str, str], start: Continue | None) -> int | None:
+    """The earlier revision that a list is asked for, or that its pages before were of; None: the present.
+
+    Raises:
+        MalformedRequest: `revision` is not that of the pages before.
+    """
+    asked = number(parameters, "revision")
+    if start is None:
+        return asked
+    of_pages = start.revision if start.is_past else None
+    if asked not in (None, of_pages):
+        raise wrong_parameter("revision", "is not that of the pages before", str(asked))
+    return of_pages

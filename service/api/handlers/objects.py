@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
@@ -12,7 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from service.api.bodies.budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import filter_of_bodies, parse_filters
-from service.api.bodies.paging import Continue, parse_continue
+from service.api.bodies.paging import Continue, parse_continue, past_revision
 from service.api.bodies.requests import (
     AnyRequest,
     converted,
@@ -34,6 +34,12 @@ from service.api.bodies.responses import (
     tag_of,
 )
 from service.api.bodies.streams import Pieces, Streamed
+from service.api.handlers.sorted_lists import (
+    SortedList,
+    named_with_order,
+    parse_order,
+    sorted_list,
+)
 from service.api.openapi import body_types
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
@@ -53,6 +59,7 @@ from service.api.openapi.operations import (
 )
 from service.api.reading.event_reads import EVENT_KIND
 from service.api.reading.filtered_reads import INDEXED_KINDS, FilteredReads
+from service.api.reading.past_reads import KEYS_AT_ONCE
 from service.api.reading.reads import BATCH_ROWS, Wanted
 from service.api.security.callers import told_caller
 from service.api.security.rights import deciding_for
@@ -67,6 +74,7 @@ from service.api.services import Services
 from service.model.errors import NotFound
 from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
 from service.model.manifest import parse_as
+from service.model.object_filters import ObjectFilter
 from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
 from service.scheduler.protocol.answers import ObjectAnswer
@@ -126,17 +134,23 @@ async def get_object(
     """One object as committed."""
     namespace, name = _place(request)
     require_sight(request, resource.kind, namespace, name)
-    read = await services.reads_of(resource.kind).get_object(
-        request.path_params["cluster"],
-        resource.kind,
-        namespace,
-        name,
-        at_least=number(query(request), "minRevision") or 0,
-    )
+    parameters, cluster = query(request), request.path_params["cluster"]
+    at_least = number(parameters, "minRevision") or 0
+    past = number(parameters, "revision")
+    if past is None:
+        read = await services.reads_of(resource.kind).get_object(
+            cluster, resource.kind, namespace, name, at_least=at_least
+        )
+    else:
+        read = await services.past.get_object(
+            cluster, resource.kind, namespace, name, past, at_least
+        )
     if read.row is None:
-        raise NotFound(f"There is no {resource.kind} {_named(namespace, name)}.")
+        when = "" if past is None else f" at revision {past}"
+        raise NotFound(f"There is no {resource.kind} {_named(namespace, name)}{when}.")
     revision, tag = read.head.revision, tag_of(read.row.revision)
-    unchanged = None if resource.computed else not_modified(request, tag, revision)
+    computed = resource.computed and past is None
+    unchanged = None if computed else not_modified(request, tag, revision)
     if unchanged:
         return unchanged
     body = seen_body(visibility_of(request), resource.kind, read.row.body)
@@ -151,48 +165,80 @@ async def list_objects(
 
 
 async def list_of(request: AnyRequest, services: Services, kind: str) -> Response[Any]:
-    """Objects ordered by namespace and name: one page if `limit` is given, else all, streamed."""
+    """Objects ordered by namespace and name: one page if `limit` is given, else all, streamed.
+
+    With `sort` they are in another order, as `sorted_list` has it.
+    """
     parameters = query(request)
-    if (unchanged := await _unchanged_list(request, services, kind)) is not None:
+    own = named_with_order(_list_named(request, kind), parameters)
+    start = parse_continue(parameters["continue"], own) if "continue" in parameters else None
+    past = past_revision(parameters, start)
+    if past is None and (unchanged := await _unchanged_list(request, services, kind)) is not None:
         return unchanged
     wanted_objects = parse_filters(kind, parameters)
-    passes = filter_of_bodies(kind, wanted_objects)
-    own = _list_named(request, kind)
-    start = parse_continue(parameters["continue"], own) if "continue" in parameters else None
-    limit = number(parameters, "limit") or None
-    rows = BATCH_ROWS if limit is None or passes else min(limit, LIST_LIMIT_MAX) + 1
+    lists, passes = _lists(services, kind, wanted_objects, past)
+    order, limit = parse_order(kind, parameters), number(parameters, "limit") or None
+    rows = BATCH_ROWS if past is None else KEYS_AT_ONCE
+    if limit is not None and wanted_objects.asks_nothing and order is None:
+        rows = min(limit, LIST_LIMIT_MAX) + 1
     wanted = Wanted(
         namespace=request.path_params.get("namespace"),
-        after=(start.namespace, start.name) if start else None,
+        after=(start.namespace, start.name) if start and order is None else None,
         rows=rows,
         node_name=parameters.get("nodeName") or None,
         at_least=number(parameters, "minRevision") or 0,
         hold=partial(holding_of(request.scope).hold_answer, may_be_refused=True),
     )
-    lists: Lists = services.lists_of(kind)
-    if passes is not None and kind in INDEXED_KINDS:
-        lists = FilteredReads(
-            services.reads, services.scheduler, services.turns, wanted_objects, passes
-        )
-        passes = None
+    if order is not None and limit is not None:
+        asked = SortedList(kind, order, wanted_objects, wanted, lists, start, own, past, limit)
+        return await sorted_list(request, services, asked, partial(_list_tag, request))
     pages = seen_batches(
         lists, request.path_params["cluster"], kind, wanted, visibility_of(request)
     )
     found = _Found(pages, passes)
-    first = await found.start()
-    revision = start.revision if start else first
-    list_kind = f"{kind}List"
-    if limit is None:
-        holding_of(request.scope).keeps_room = True
-        return Streamed(
-            _streamed(list_head(list_kind, revision, None), found),
-            headers=revision_headers(first, _list_tag(request, first)),
-            media_type=JSON,
-        )
-    taken, more = await found.take(min(limit, LIST_LIMIT_MAX))
-    token = Continue(own, revision, taken[-1].namespace, taken[-1].name).token() if more else None
-    body = list_head(list_kind, revision, token) + items(taken) + b"]}"
-    return json_response(body, first, etag=_list_tag(request, first))
+    head = await found.start()
+    revision = past if past is not None else start.revision if start else head
+    answer = _Answer(f"{kind}List", own, revision, head, is_past=past is not None)
+    tag = _list_tag(request, head if past is None else past)
+    if limit is not None:
+        return await _page(answer, found, min(limit, LIST_LIMIT_MAX), tag)
+    holding_of(request.scope).keeps_room = True
+    streamed = _streamed(list_head(answer.kind, revision, None), found)
+    return Streamed(streamed, headers=revision_headers(head, tag), media_type=JSON)
+
+
+def _lists(
+    services: Services, kind: str, wanted: ObjectFilter, past: int | None
+) -> tuple[Lists, Callable[[bytes], bool] | None]:
+    """What reads a list, and which bodies pass of what it reads; None: all of them do."""
+    passes = filter_of_bodies(kind, wanted)
+    if past is not None:
+        return services.past.lists(past, passes), None
+    if passes is not None and kind in INDEXED_KINDS:
+        reads, scheduler = services.reads, services.scheduler
+        return FilteredReads(reads, scheduler, services.turns, wanted, passes), None
+    return services.lists_of(kind), passes
+
+
+class _Answer(NamedTuple):
+    kind: str
+    own: str
+    """The name of the list in tokens."""
+    revision: int
+    """The revision of the first page."""
+    head: int
+    is_past: bool
+
+
+async def _page(answer: _Answer, found: "_Found", limit: int, tag: str) -> Response[bytes]:
+    """One page, with the token for the next."""
+    taken, more = await found.take(limit)
+    token = None
+    if more:
+        last = (taken[-1].namespace, taken[-1].name)
+        token = Continue(answer.own, answer.revision, *last, answer.is_past).token()
+    body = list_head(answer.kind, answer.revision, token) + items(taken) + b"]}"
+    return json_response(body, answer.head, etag=tag)
 
 
 async def _unchanged_list(

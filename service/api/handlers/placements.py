@@ -10,13 +10,21 @@ from service.api.bodies.bindings import parse_binding, parse_confirmation, parse
 from service.api.bodies.budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.placement_requests import parse_placement
-from service.api.bodies.requests import AnyRequest, media_type, query
+from service.api.bodies.requests import AnyRequest, media_type, number, query
 from service.api.bodies.responses import json_response, tag_of, warning_header, with_warnings
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
 from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, Parameter, described
+from service.api.openapi.operations import (
+    DRY_RUN,
+    JSON,
+    Body,
+    Operation,
+    Parameter,
+    WholeNumber,
+    described,
+)
 from service.api.openapi.resources import EXPLANATION_EXAMPLE, POD_EXAMPLE, PODS
 from service.api.security.rights import deciding_for, require_force, require_placing
 from service.api.security.visibility import (
@@ -299,7 +307,17 @@ _EXPLAIN = Operation(
     description="Every filter's own verdict on every node and every score, at the head; a placed "
     "pod is taken out of the cluster first. With `node` it is about this node alone, next to the "
     "best ones, and names all that stands against the pod there: `culprits`.",
-    parameters=(Parameter(name="node", description="The only node to explain.", example="node-7"),),
+    parameters=(
+        Parameter(name="node", description="The only node to explain.", example="node-7"),
+        Parameter(
+            name="revision",
+            type=WholeNumber,
+            description="Explain the pod as it was at this revision, on the cluster as it was then. If "
+            "that commit gave the pod its node, on the cluster as it was just before: what was placed "
+            "earlier in the same commit is there.",
+            example=1042,
+        ),
+    ),
     answers={
         200: Body(
             types={JSON: Explanation},
@@ -307,6 +325,7 @@ _EXPLAIN = Operation(
             example=EXPLANATION_EXAMPLE,
         )
     },
+    problems=("Compacted", "InvalidManifest", "Overloaded"),
 )
 
 
@@ -315,9 +334,15 @@ async def explain_pod(request: AnyRequest, services: NamedDependency[Services]) 
     """Explain a stored pod."""
     path, asked = request.path_params, query(request)
     intent = ExplainPod(namespace=path["namespace"], name=path["name"], node_name=asked.get("node"))
-    answer = await services.scheduler.submit(path["cluster"], intent)
+    past = number(asked, "revision")
+    if past is None:
+        answer = await services.scheduler.submit(path["cluster"], intent)
+        revision = answer.revision
+    else:
+        revision = await services.past.head_from(path["cluster"], past)
+        answer = await services.scheduler.explain_past(path["cluster"], intent, past)
     explanation = seen_explanation(visibility_of(request), answer.explanation)
-    return json_response(msgspec.json.encode(explanation), answer.revision)
+    return json_response(msgspec.json.encode(explanation), revision)
 
 
 PLACEMENT_HANDLERS = (place_pods, bind_pod, confirm_binding, evict_pod, explain_pod)

@@ -112,6 +112,13 @@ MIN_REVISION = Parameter(
     description="Wait until the cluster has reached this revision; only for revisions learned "
     "elsewhere, for a read always shows every change acknowledged before.",
 )
+REVISION = Parameter(
+    name="revision",
+    type=WholeNumber,
+    description="Answer as of this revision, as far as the log tells it; `getReadableRevisions` says "
+    "how far. A `status` that is computed for each answer is left out.",
+    example=1042,
+)
 IF_MATCH = Parameter(
     name="If-Match",
     place="header",
@@ -153,7 +160,14 @@ SELECTORS = (
         example="metadata.name=web-0",
     ),
 )
-_LIST_PARAMETERS = (*LIMIT_AND_CONTINUE, *SELECTORS, MIN_REVISION)
+_LIST_PARAMETERS = (*LIMIT_AND_CONTINUE, *SELECTORS, MIN_REVISION, REVISION)
+_SORT = Parameter(
+    name="sort",
+    description="Order by `metadata.name`, `metadata.creationTimestamp`, of pods also by `spec.nodeName`, "
+    "`spec.priority` or `status.phase`; those with the same value by namespace and name. After a hyphen "
+    "the whole order is reversed. It needs `limit`, of at most 1,000.",
+    example="-spec.priority",
+)
 POD_LIST_PARAMETERS = (
     Parameter(name="nodeName", description="Only pods on this node; empty: pending pods."),
     Parameter(name="phase", description="Only pods in this phase.", example="Running"),
@@ -171,6 +185,7 @@ _SHORT_LISTS = tuple(
         {"limit", "labelSelector"},
         {"limit", "fieldSelector"},
         {"limit", "phase"},
+        {"limit", "sort"},
     )
 )
 """The filters of lists that are read from the replica of another worker; longer lists would have to be held there."""
@@ -191,6 +206,9 @@ def _with_facts(resource: Resource, description: str) -> str:
     return description if resource.stated_by is None else f"{description} {_FACTS}"
 
 
+_READ_PROBLEMS = ("Compacted", "Overloaded", "RevisionNotReached")
+
+
 def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation:
     """Declare the list of a kind; pods can also be listed in all namespaces (`everywhere`)."""
     scoped = resource.namespaced and not everywhere
@@ -205,10 +223,12 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
         tag=resource.tag,
         summary=f"List the {resource.plural} of {scope}",
         description="By namespace and name. Pages show the present; `metadata.resourceVersion` "
-        "stays the first page's, so that watching from it makes the list exact.",
+        "stays the first page's, so that watching from it makes the list exact. With `revision` all "
+        "pages are as of that revision.",
         parameters=(
             *_LIST_PARAMETERS,
             *resource.list_parameters,
+            *((_SORT,) if resource.indexed else ()),
             *(() if resource.computed else (_IF_NONE_MATCH,)),
         ),
         answers={
@@ -224,7 +244,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
             )
         }
         | ({} if resource.computed else {304: Body(types={}, description="Unchanged.")}),
-        problems=("RevisionNotReached",),
+        problems=_READ_PROBLEMS,
     )
 
 
@@ -237,9 +257,9 @@ def get_operation(resource: Resource) -> Operation:
         decided=resource.computed,
         tag=resource.tag,
         summary=f"Read a {resource.kind}",
-        parameters=(MIN_REVISION, _IF_NONE_MATCH),
+        parameters=(MIN_REVISION, REVISION, _IF_NONE_MATCH),
         answers={200: _one(resource, "The object."), 304: Body(types={}, description="Unchanged.")},
-        problems=("RevisionNotReached",),
+        problems=_READ_PROBLEMS,
     )
 
 

@@ -15,7 +15,7 @@ __all__ = ["INDEXED_KINDS", "FilteredReads"]
 
 SLICE_SECONDS = 0.00025
 """About how long a list occupies the event loop at a time: a decision meets several such slices on its way."""
-_LOOKS_BETWEEN = 20
+LOOKS_BETWEEN = 20
 """After how many objects the time is looked at."""
 _SORTED_AT_ONCE = 500
 _ROWS_AT_ONCE = 100
@@ -81,7 +81,7 @@ async def sorted_runs(
         if len(run) == _SORTED_AT_ONCE:
             runs.append(sorted(run, key=_key))
             run = []
-        if index % _LOOKS_BETWEEN == 0 and clock() >= end:
+        if index % LOOKS_BETWEEN == 0 and clock() >= end:
             await asyncio.sleep(0)
             end = clock() + SLICE_SECONDS
     return [*runs, sorted(run, key=_key)]
@@ -91,7 +91,7 @@ async def batches_of(runs: list[list[Stored]], rows: int) -> AsyncIterator[list[
     """Write the objects of sorted lists in order, some at a time; there is at least one batch."""
     batch, size, most = list[ObjectRow](), 0, min(rows, _ROWS_AT_ONCE)
     for stored in merge(*runs, key=_key):
-        row = _row(stored)
+        row = row_of(stored)
         batch.append(row)
         size += len(row.body)
         if len(batch) >= most or size >= PAGE_BYTES_MAX:
@@ -105,7 +105,8 @@ def _key(stored: Stored) -> tuple[str, str]:
     return stored.manifest.namespace, stored.manifest.name
 
 
-def _row(stored: Stored) -> ObjectRow:
+def row_of(stored: Stored) -> ObjectRow:
+    """Write an object that is in memory as it is stored."""
     manifest = stored.manifest
     return ObjectRow(
         kind=manifest.kind,

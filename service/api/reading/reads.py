@@ -4,7 +4,15 @@ So every read shows all changes that any process acknowledged before the read ar
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
@@ -23,9 +31,11 @@ from service.model.log import (
     ObjectKey,
     ObjectPage,
     ObjectRead,
+    ObjectRow,
     ReplicaReport,
     Snapshot,
 )
+from service.model.past import PastIndex, PastKey, PastScope, Readable
 from service.scheduler.replica.loading import Rows, Source, load
 
 DEFAULT_CLUSTER = "default"
@@ -122,6 +132,33 @@ class Reads(Source, Protocol):
         node_name: str | None = None,
     ) -> ObjectPage:
         """Up to `limit` objects of a kind that follow a key, ordered by namespace and name."""
+        ...
+
+    async def past_index(
+        self,
+        cluster_id: int,
+        scope: PastScope,
+        revision: int,
+        *,
+        changes_max: int,
+        after: tuple[str, str] | None = None,
+        node_name: str | None = None,
+        limit: int,
+    ) -> PastIndex:
+        """Up to `limit` objects of a kind that were there at a revision, and follow the key `after`.
+
+        At most the last `changes_max` changes of the log are looked at.
+        """
+        ...
+
+    async def past_objects(
+        self, cluster_id: int, kind: str, keys: Sequence[PastKey]
+    ) -> list[ObjectRow] | None:
+        """The first of these objects as they were, at least one; None: one is no longer known."""
+        ...
+
+    async def readable(self, cluster_id: int, scope: PastScope, *, changes_max: int) -> Readable:
+        """From which revisions on the objects of a scope are known."""
         ...
 
     async def node_lease(self, cluster_id: int, name: str) -> datetime | None:

@@ -160,13 +160,16 @@ async def seen_batches(
     Namespaces are read one by one, so that neither the time nor the number of batches gives a hint
     of objects in other namespaces.
     """
-    if visibility is None or kind in EVERYBODYS:
-        parts: Sequence[Wanted] = [wanted]
-    else:
-        parts = _parts(kind, wanted, visibility)
-    for part in parts:
+    for part in seen_parts(kind, wanted, visibility):
         async for page in lists.batches(cluster, kind, part):
             yield ObjectPage(page.head, seen_rows(visibility, page.rows))
+
+
+def seen_parts(kind: str, wanted: Wanted, visibility: Visibility) -> Sequence[Wanted]:
+    """The parts of a list that are read one by one: one for each namespace, if not all are shown."""
+    if visibility is None or kind in EVERYBODYS:
+        return [wanted]
+    return _parts(kind, wanted, visibility)
 
 
 def seen_body(visibility: Visibility, kind: str, body: bytes) -> bytes:

@@ -5,7 +5,8 @@ with a pause after each, so a placement waits for one or two such slices. See do
 """
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager
 from datetime import UTC
 from typing import TypeVar
 
@@ -13,12 +14,16 @@ from service.model.errors import Overloaded
 from service.model.manifest import TemplateCache
 from service.scheduler.commit.loop import ClusterLoop
 from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.planning import make_plan
+from service.scheduler.decide.reading.explain_past import explain_then, go_back
 from service.scheduler.planning.collecting import no_collections
+from service.scheduler.planning.past_explanations import PastExplanation
 from service.scheduler.planning.planning_replica import PlanningReplica
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.plans import Planned
+from service.scheduler.protocol.placements import ExplanationAnswer
+from service.scheduler.protocol.plans import Bounds, Planned
 from service.scheduler.protocol.ports import Clock, Ids
 from service.scheduler.replica.replica import Replica
 
@@ -56,13 +61,45 @@ class Planner:
             Overloaded: too many plans are waiting, or the cluster was dropped from memory.
             MoorageError: the plan is refused.
         """
+        async with self._in_turn(loop) as replica:
+            return await self._run(loop, make_plan(self._context(replica, intent.bounds), intent))
+
+    async def explain(
+        self, loop: ClusterLoop, past: PastExplanation, revision: int
+    ) -> ExplanationAnswer:
+        """Explain a pod on what the cluster was at an earlier revision.
+
+        Raises:
+            Overloaded: too many plans are waiting, or the cluster was dropped from memory.
+            Compacted: the log no longer tells what was at that revision.
+            MoorageError: the pod cannot be explained.
+        """
+        async with self._in_turn(loop) as replica:
+            await past.find(revision)
+            fork = Fork(self._context(replica, Bounds()))
+            try:
+                async for rows in past.states():
+                    await self._run(loop, go_back(fork, rows))
+                return await self._run(loop, explain_then(fork, past.pod, past.intent))
+            finally:
+                await self._run(loop, fork.restore())
+
+    @asynccontextmanager
+    async def _in_turn(self, loop: ClusterLoop) -> AsyncIterator[Replica]:
+        """Wait for the turn of one plan, and yield the replica at what is settled; it has to be left as it was."""
         if self._waiting >= self._limits.plans_waiting_max:
             raise Overloaded("Too many plans of this cluster are waiting.")
         self._waiting += 1
         try:
             async with self._turn:
                 with no_collections():
-                    return await self._plan(loop, intent)
+                    replica = await self._caught_up(loop)
+                    try:
+                        yield replica
+                    finally:
+                        # A decision that failed or was cancelled half-way leaves its changes behind.
+                        if replica.revision != replica.committed_revision:
+                            self.replica.drop()
         finally:
             self._waiting -= 1
             self.last_used = self._clock.monotonic()
@@ -72,7 +109,7 @@ class Planner:
         """Whether no plan is made or waits."""
         return not self._waiting
 
-    async def _plan(self, loop: ClusterLoop, intent: MakePlan) -> Planned:
+    async def _caught_up(self, loop: ClusterLoop) -> Replica:
         if self._stopping:
             raise Overloaded("The server is shutting down.")
         source = loop.follower.replica
@@ -81,16 +118,11 @@ class Planner:
             replica = await self._run(loop, self.replica.catching_up(source))
         if replica is None:
             raise Overloaded("The cluster is just being loaded.")
-        try:
-            return await self._run(loop, make_plan(self._context(replica, intent), intent))
-        finally:
-            # A decision that failed or was cancelled half-way leaves its changes behind.
-            if replica.revision != replica.committed_revision:
-                self.replica.drop()
+        return replica
 
-    def _context(self, replica: Replica, intent: MakePlan) -> DecisionContext:
+    def _context(self, replica: Replica, bounds: Bounds) -> DecisionContext:
         most = self._limits.plan_seconds_max
-        end = self._clock.monotonic() + min(intent.bounds.seconds or most, most)
+        end = self._clock.monotonic() + min(bounds.seconds or most, most)
         return DecisionContext(
             replica=replica,
             now=self._clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

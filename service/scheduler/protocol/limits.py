@@ -67,6 +67,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How long a plan that has ended is kept."""
     plan_small_pods_max: int = 16
     """Plans for at most so many pods, without other changes, are decided among placements."""
+    past_changes_max: int = 100_000
+    """How many changes of the log are looked at to find what was at an earlier revision."""
+    past_states_max: int = 20_000
+    """How many objects may be put back to what they were, for an explanation as of an earlier revision."""
     plan_forks_max: int = 4
     """Of how many clusters this process keeps a fork for plans; the least recently used is dropped."""
     plan_fork_idle_seconds: float = 300.0

@@ -28,8 +28,10 @@ from service.model.log import (
     NodeReports,
     ObjectKey,
     ObjectPage,
+    ObjectRow,
     ReplicaState,
 )
+from service.model.past import PastChanges, PastIndex, PastKey, PastScope
 
 DecideLocked = Callable[[LogPage], CommitRequest | None]
 """Decides on the log's end while the head is locked; None: there is nothing to commit after all.
@@ -83,6 +85,44 @@ class Store(Protocol):
         self, cluster_id: int, after: int, tip: UUID | None, limit: int
     ) -> LogPage | Diverged:
         """Read whole commits after a revision whose last commit was `tip` (P3, P12)."""
+        ...
+
+    async def past_index(
+        self,
+        cluster_id: int,
+        scope: PastScope,
+        revision: int,
+        *,
+        changes_max: int,
+        after: tuple[str, str] | None = None,
+        node_name: str | None = None,
+        limit: int,
+    ) -> PastIndex:
+        """Find the objects of a kind that were there at a revision, by the last changes of the log."""
+        ...
+
+    async def past_objects(
+        self, cluster_id: int, kind: str, keys: Sequence[PastKey]
+    ) -> list[ObjectRow] | None:
+        """The first of these objects as they were, at least one; None: one is no longer known."""
+        ...
+
+    async def past_changes(
+        self,
+        cluster_id: int,
+        revision: int,
+        *,
+        changes_max: int,
+        limit: int,
+        without: Sequence[str] = (),
+    ) -> PastChanges:
+        """Find objects that have changed since a revision, but those of the kinds `without`."""
+        ...
+
+    async def bound_at(
+        self, cluster_id: int, namespace: str, name: str, revision: int
+    ) -> int | None:
+        """The change that gave a pod its node in the commit that a revision is of; None if none did."""
         ...
 
     async def commit(self, cluster_id: int, request: CommitRequest) -> CommitResult:

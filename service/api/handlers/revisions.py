@@ -1,0 +1,69 @@
+"""Tells which earlier revisions of a cluster can be read."""
+
+import msgspec
+from litestar import Response, get
+from litestar.di import NamedDependency
+
+from service.api.bodies.requests import AnyRequest, query
+from service.api.bodies.responses import encoded_response
+from service.api.openapi.access import Namespaced
+from service.api.openapi.object_operations import CLUSTER_PATH
+from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.resources import RESOURCES
+from service.api.services import Services
+from service.model.log import CLUSTER_KIND
+from service.model.past import PastScope
+
+
+class ReadableRevisions(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Which revisions of a cluster can be read."""
+
+    revision: int
+    """The present revision, the newest that can be read."""
+    oldest_revision: int
+    """The oldest revision at which the configuration and objects of every kind can be read."""
+    oldest_by_kind: dict[str, int]
+    """The oldest revision at which all objects of a kind can be read. Later revisions can be read as well."""
+
+
+_OPERATION = Operation(
+    id="getReadableRevisions",
+    access=Namespaced("read"),
+    reads=True,
+    tag="clusters",
+    summary="Which earlier revisions can be read",
+    description="An object is known at a revision if it has not changed since, or if the log has the "
+    "change that made it what it was then. So a kind can be read from the revision on after which no "
+    "object was changed whose state before is no longer in the log. These revisions only ever rise.",
+    answers={
+        200: Body(
+            types={JSON: ReadableRevisions},
+            description="The oldest readable revisions.",
+            example={
+                "revision": 1042,
+                "oldestRevision": 800,
+                "oldestByKind": {"Node": 800, "Pod": 310, "Namespace": 0},
+            },
+        )
+    },
+    problems=("Overloaded",),
+)
+
+
+@get(CLUSTER_PATH + "/revisions", opt=described(_OPERATION))
+async def get_readable_revisions(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """The oldest readable revisions of all kinds."""
+    query(request)
+    told = await services.past.readable(request.path_params["cluster"], PastScope(kind=None))
+    oldest = {each.kind: told.oldest_of(each.kind) for each in RESOURCES}
+    answer = ReadableRevisions(
+        revision=told.head.revision,
+        oldest_revision=max(told.oldest_of(CLUSTER_KIND), *oldest.values()),
+        oldest_by_kind=oldest,
+    )
+    return encoded_response(answer, told.head.revision)
+
+
+REVISION_HANDLERS = (get_readable_revisions,)
