@@ -52,6 +52,7 @@ METHODS = {
     "resumePlan": "resume_plan",
     "simulate": "simulate",
     "uncordonNode": "uncordon",
+    "watchBindings": "bindings",
     "watchChanges": "watch",
 }
 
