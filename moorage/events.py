@@ -1,12 +1,17 @@
 """Events of watches, and what caches make of them; reads streams without knowing where they come from."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, cast
 
 import msgspec
 
 from moorage.errors import error_of_document
+
+if TYPE_CHECKING:
+    from moorage import types
 
 T = TypeVar("T")
 
@@ -88,6 +93,50 @@ class EventReader:
                 fields, self._fields = self._fields, {}
                 if "data" in fields or "event" in fields:
                     yield _event(fields)
+
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Reader(Protocol[R_co]):
+    """Takes pieces of one stream, and gives what is complete, with the revision to go on from."""
+
+    def feed(self, piece: bytes) -> Iterator[tuple[int, R_co]]:
+        """Yield what ends in this piece.
+
+        Raises:
+            ProblemError: it says why the stream ends.
+        """
+        ...
+
+
+class ChangeReader:
+    """Reads the stream of a watch."""
+
+    def __init__(self) -> None:
+        self._events = EventReader()
+
+    def feed(self, piece: bytes) -> Iterator[tuple[int, Event[Any]]]:
+        """Yield the changes and bookmarks that end in this piece."""
+        for each in self._events.feed(piece):
+            event = each.read()
+            yield event.revision, event
+
+
+class BindingReader:
+    """Reads a stream of bindings, one record a line."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, piece: bytes) -> Iterator[tuple[int, types.BindingChange]]:
+        """Yield the records that end in this piece."""
+        *complete, self._rest = (self._rest + piece).split(b"\n")
+        for line in complete:
+            record = msgspec.json.decode(line, type=dict[str, Any])
+            if "action" not in record:
+                raise error_of_document({"status": 500, **record})
+            yield record["revision"], cast("types.BindingChange", record)
 
 
 def _event(fields: dict[str, list[str]]) -> ServerSentEvent:

@@ -151,6 +151,34 @@ class Binding(TypedDict):
     """Whether to bind the pod even if a filter refuses the node. Default: `false`."""
 
 
+class BindingChange(TypedDict):
+    """What a change made of the binding of one pod; or a bookmark."""
+
+    revision: int
+    """The revision of the change; of a bookmark, the one up to which everything was sent."""
+    action: Literal[
+        "Bookmark", "Deleted", "Failed", "Placed", "Succeeded", "Terminating", "Unplaced"
+    ]
+    """What happened: the pod was Placed on the node; it is to be stopped (Terminating); it
+    ended (Succeeded, Failed); it is on this node no longer (Unplaced); it was Deleted. A
+    Bookmark is about no pod.
+    """
+    namespace: NotRequired[str]
+    """Namespace of the pod; absent in bookmarks."""
+    name: NotRequired[str]
+    """Name of the pod; absent in bookmarks."""
+    uid: NotRequired[str]
+    """`metadata.uid` of the pod; absent in bookmarks."""
+    nodeName: NotRequired[str]
+    """The node that the pod is on; of an Unplaced or Deleted one, the node that it was on."""
+    previousNodeName: NotRequired[str]
+    """The node that the pod was on until now, where it has moved."""
+    reason: NotRequired[str]
+    """Why the pod is to be stopped or has ended, such as EvictionByEvictionAPI: the reason
+    of its condition DisruptionTarget, else `status.reason`; absent if neither says.
+    """
+
+
 class BindingConfirmed(TypedDict):
     """A binding whose pod may be started."""
 
@@ -164,6 +192,19 @@ class BindingConfirmed(TypedDict):
     """The pod's `metadata.uid`."""
     nodeName: str
     """The node that the pod is bound to."""
+
+
+class BindingMessage(TypedDict):
+    """One message of a stream of bindings, as Server-Sent Events have them."""
+
+    id: NotRequired[str]
+    """The revision; absent in ERROR events."""
+    event: Literal[
+        "BOOKMARK", "DELETED", "ERROR", "FAILED", "PLACED", "SUCCEEDED", "TERMINATING", "UNPLACED"
+    ]
+    """The action of the record."""
+    data: str
+    """A BindingChange as JSON; of an ERROR event a Problem."""
 
 
 class BindingSeen(TypedDict):

@@ -14,12 +14,13 @@ import msgspec
 from moorage.asynchronous.connection import AsyncConnection
 from moorage.asynchronous.objects import AsyncObjects
 from moorage.asynchronous.pods import AsyncPodCalls
-from moorage.asynchronous.watching import watched
+from moorage.asynchronous.watching import followed, watched
 from moorage.batches import batched
-from moorage.events import Event
+from moorage.events import BindingReader, Event
 from moorage.kinds import KINDS
 from moorage.requests import (
     JSON,
+    NDJSON,
     Manifest,
     asking,
     dry,
@@ -224,6 +225,33 @@ class AsyncClient(AsyncPodCalls):
             "labelSelector": label_selector,
         }
         return watched(self._connection, self.path("watch"), params, since)
+
+    def bindings(
+        self,
+        *,
+        since: int | None = None,
+        namespace: str | None = None,
+        node_name: str | None = None,
+    ) -> AsyncGenerator[types.BindingChange]:
+        """Yield which pods get and lose which nodes, without end, in the order of their revisions.
+
+        It is a watch for those who act on placements alone, and read pods only if they have to. A
+        stream that breaks is taken up where it ended. Bookmarks are yielded, too: who keeps the
+        revision of the last record goes on from there after a restart.
+
+        Args:
+            since: Only changes after this revision; those after the present one if there is none.
+            namespace: Only pods in this namespace.
+            node_name: Only pods on this node. One that moves to another is Unplaced.
+
+        Raises (from the iterator):
+            ExpiredError: the log does not reach back far enough: list the pods again.
+            ProblemError: the server refused.
+            NoAnswerError: the server stayed away for longer than the client is patient.
+        """
+        params = {"namespace": namespace, "nodeName": node_name}
+        request = streaming(self.path("bindings"), params, accept=NDJSON)
+        return followed(self._connection, request, since, BindingReader)
 
     def events(
         self, *, namespace: str | None = None, field_selector: str | None = None

@@ -1,13 +1,15 @@
 """Watches: changes as they are committed, from one connection to the next."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from moorage.asynchronous.connection import AsyncConnection
 from moorage.errors import NoAnswerError, UnavailableError
-from moorage.events import Event, EventReader, ServerSentEvent
-from moorage.requests import Params, streaming
+from moorage.events import ChangeReader, Event, EventReader, Reader, ServerSentEvent
+from moorage.requests import Params, Request, streaming
+
+R = TypeVar("R")
 
 
 async def events_in(pieces: AsyncIterator[bytes]) -> AsyncGenerator[ServerSentEvent]:
@@ -18,10 +20,20 @@ async def events_in(pieces: AsyncIterator[bytes]) -> AsyncGenerator[ServerSentEv
             yield event
 
 
-async def watched(
+def watched(
     connection: AsyncConnection, path: str, params: Params, since: int | None
 ) -> AsyncGenerator[Event[Any]]:
-    """Yield events without end; a stream that ends or breaks is taken up where it ended.
+    """Yield the events of a watch without end, as `followed` says."""
+    return followed(connection, streaming(path, params), since, ChangeReader)
+
+
+async def followed(
+    connection: AsyncConnection,
+    request: Request,
+    since: int | None,
+    open_reader: Callable[[], Reader[R]],
+) -> AsyncGenerator[R]:
+    """Yield what a stream tells without end; one that ends or breaks is taken up where it ended.
 
     Without `since` the first stream begins at the present. A server that is away is waited for as
     long as the client is patient, each time anew.
@@ -35,14 +47,14 @@ async def watched(
     waited = 0.0
     pause = retries.pause_seconds
     while True:
-        request = streaming(path, {**params, "sinceRevision": since})
+        reader = open_reader()
         try:
-            async with connection.stream(request) as pieces, aclosing(events_in(pieces)) as events:
-                async for each in events:
-                    event = each.read()
-                    waited, pause = 0.0, retries.pause_seconds
-                    yield event
-                    since = event.revision
+            async with connection.stream(_since(request, since)) as pieces:
+                async for piece in pieces:
+                    for revision, each in reader.feed(piece):
+                        waited, pause = 0.0, retries.pause_seconds
+                        yield each
+                        since = revision
         except (NoAnswerError, UnavailableError) as error:
             if waited + pause > retries.seconds_max:
                 raise
@@ -51,3 +63,10 @@ async def watched(
         await connection.sleep(pause)
         waited += pause
         pause = min(2 * pause, retries.pause_seconds_max)
+
+
+def _since(request: Request, since: int | None) -> Request:
+    """Return the request for what is after a revision."""
+    if since is None:
+        return request
+    return replace(request, params={**request.params, "sinceRevision": str(since)})

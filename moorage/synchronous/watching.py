@@ -1,13 +1,15 @@
 """Watches: changes as they are committed, from one connection to the next."""
 
-from collections.abc import Generator, Iterator
-from contextlib import closing
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from moorage.errors import NoAnswerError, UnavailableError
-from moorage.events import Event, EventReader, ServerSentEvent
-from moorage.requests import Params, streaming
+from moorage.events import ChangeReader, Event, EventReader, Reader, ServerSentEvent
+from moorage.requests import Params, Request, streaming
 from moorage.synchronous.connection import Connection
+
+R = TypeVar("R")
 
 
 def events_in(pieces: Iterator[bytes]) -> Generator[ServerSentEvent]:
@@ -21,7 +23,17 @@ def events_in(pieces: Iterator[bytes]) -> Generator[ServerSentEvent]:
 def watched(
     connection: Connection, path: str, params: Params, since: int | None
 ) -> Generator[Event[Any]]:
-    """Yield events without end; a stream that ends or breaks is taken up where it ended.
+    """Yield the events of a watch without end, as `followed` says."""
+    return followed(connection, streaming(path, params), since, ChangeReader)
+
+
+def followed(
+    connection: Connection,
+    request: Request,
+    since: int | None,
+    open_reader: Callable[[], Reader[R]],
+) -> Generator[R]:
+    """Yield what a stream tells without end; one that ends or breaks is taken up where it ended.
 
     Without `since` the first stream begins at the present. A server that is away is waited for as
     long as the client is patient, each time anew.
@@ -35,14 +47,14 @@ def watched(
     waited = 0.0
     pause = retries.pause_seconds
     while True:
-        request = streaming(path, {**params, "sinceRevision": since})
+        reader = open_reader()
         try:
-            with connection.stream(request) as pieces, closing(events_in(pieces)) as events:
-                for each in events:
-                    event = each.read()
-                    waited, pause = 0.0, retries.pause_seconds
-                    yield event
-                    since = event.revision
+            with connection.stream(_since(request, since)) as pieces:
+                for piece in pieces:
+                    for revision, each in reader.feed(piece):
+                        waited, pause = 0.0, retries.pause_seconds
+                        yield each
+                        since = revision
         except (NoAnswerError, UnavailableError) as error:
             if waited + pause > retries.seconds_max:
                 raise
@@ -51,3 +63,10 @@ def watched(
         connection.sleep(pause)
         waited += pause
         pause = min(2 * pause, retries.pause_seconds_max)
+
+
+def _since(request: Request, since: int | None) -> Request:
+    """Return the request for what is after a revision."""
+    if since is None:
+        return request
+    return replace(request, params={**request.params, "sinceRevision": str(since)})

@@ -11,6 +11,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.handlers.apply import APPLY_HANDLERS
 from service.api.handlers.audits import AUDIT_HANDLERS
+from service.api.handlers.bindings import BINDING_HANDLERS
 from service.api.handlers.clusters import CLUSTER_HANDLERS
 from service.api.handlers.deletions import DELETION_HANDLERS
 from service.api.handlers.documentation import DOCUMENTATION_HANDLERS
@@ -50,6 +51,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *PLAN_HANDLERS,
     *SIMULATION_HANDLERS,
     *WATCH_HANDLERS,
+    *BINDING_HANDLERS,
     *EVENT_HANDLERS,
     *PRINCIPAL_HANDLERS,
     *AUDIT_HANDLERS,

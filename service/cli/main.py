@@ -11,6 +11,7 @@ from service.cli import (
     access,
     audit,
     bench,
+    bindings,
     conformance,
     contexts,
     create,
@@ -35,7 +36,7 @@ from service.cli.output import print_error
 HELP = """Scheduling as a service: where pods run, decided exactly as Kubernetes does, without races.
 
 Exit codes: 0 done; 1 refused, or a pod was not placed; 2 the command line or a file makes no sense; 3 no server, or no answer;
-130 or 143 stopped by SIGINT (Ctrl-C) or SIGTERM; `serve`, `watch` and `get -w` end so with 0.
+130 or 143 stopped by SIGINT (Ctrl-C) or SIGTERM; `serve`, `watch`, `bindings` and `get -w` end so with 0.
 """
 
 app = typer.Typer(
@@ -61,6 +62,7 @@ for command in (
     export.export,
     write.config,
     watch.watch,
+    bindings.bindings,
     read.violations,
     read.topology,
     write.bind,

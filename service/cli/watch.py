@@ -46,8 +46,14 @@ class Follower:
         filters: dict[str, str | None],
         last: str | None,
         show: Callable[[Session, ServerSentEvent], None] | None = None,
+        *,
+        path: str = "watch",
     ) -> None:
-        """Make a follower; `show` prints an event, by default as `moorage watch` does."""
+        """Make a follower; `show` prints an event, by default as `moorage watch` does.
+
+        `path` names the stream in its cluster.
+        """
+        self._path = path
         self.last = last
         self._session = session
         self._filters = filters
@@ -76,7 +82,7 @@ class Follower:
         params = {**self._filters, "sinceRevision": self.last}
         began = False
         try:
-            with client.events(client.path("watch"), params) as events:
+            with client.events(client.path(self._path), params) as events:
                 began = True
                 for event in events:
                     self._take(event)

@@ -70,6 +70,8 @@ class ObjectField(NamedTuple):
 
 
 NODE_NAME, PHASE = "spec.nodeName", "status.phase"
+TERMINATING = "metadata.deletionTimestamp"
+"""No filter can name it, but a change notes it if a pod has just been given one, by the text "false"."""
 PENDING = "Pending"
 """The phase of a pod whose status was never sent, as in kube-apiserver."""
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -101,6 +103,10 @@ def _scheduler_name(manifest: Subject) -> str:
 
 def _unschedulable(manifest: Subject) -> str:
     return "true" if isinstance(manifest, NodeManifest) and manifest.node.unschedulable else "false"
+
+
+def _terminating(manifest: Subject) -> str:
+    return "true" if isinstance(manifest, PodManifest) and manifest.pod.terminating else "false"
 
 
 _POD, _NODE = frozenset({PodManifest.kind}), frozenset({NodeManifest.kind})
@@ -135,13 +141,20 @@ OBJECT_FIELDS: Mapping[str, ObjectField] = {
 WAS_PENDING = msgspec.json.encode({NODE_NAME: ""})[1:-1]
 """What `fields_before` contains of a change by which a pod without a node got one."""
 
-_CHANGING: Mapping[str, tuple[tuple[str, Callable[[Subject], str]], ...]] = {
-    kind: tuple(
+_Reader = tuple[str, Callable[[Subject], str]]
+
+
+def _changing(kind: str) -> tuple[_Reader, ...]:
+    return tuple(
         (name, each.of_manifest)
         for name, each in OBJECT_FIELDS.items()
         if each.may_change and kind in each.kinds
     )
-    for kind in (PodManifest.kind, NodeManifest.kind)
+
+
+_CHANGING: Mapping[str, tuple[_Reader, ...]] = {
+    PodManifest.kind: (*_changing(PodManifest.kind), (TERMINATING, _terminating)),
+    NodeManifest.kind: _changing(NodeManifest.kind),
 }
 
 

@@ -49,10 +49,15 @@ class Stream:
     """A watch as an ASGI server sees it: what was sent, and a client that may stop reading."""
 
     def __init__(
-        self, app: Any, parameters: dict[str, Any], headers: dict[str, str] | None = None
+        self,
+        app: Any,
+        parameters: dict[str, Any],
+        headers: dict[str, str] | None = None,
+        path: str = WATCH,
     ) -> None:
         self._app = app
-        sent = {"host": "localhost", **(headers or {})}
+        self._path = path
+        sent = {"host": "localhost", "accept": "text/event-stream", **(headers or {})}
         self._sent = [(k.lower().encode(), v.encode()) for k, v in sent.items()]
         self._query = urlencode(parameters).encode()
         self.left = asyncio.Event()
@@ -72,8 +77,8 @@ class Stream:
             "asgi": {"version": "3.0"},
             "http_version": "1.1",
             "method": "GET",
-            "path": WATCH,
-            "raw_path": WATCH.encode(),
+            "path": self._path,
+            "raw_path": self._path.encode(),
             "query_string": self._query,
             "headers": self._sent,
             "client": ("127.0.0.1", 1),
@@ -103,6 +108,16 @@ class Stream:
     def events(self) -> list[Event]:
         return parse_events(self.text)
 
+    @property
+    def lines(self) -> list[Any]:
+        """The complete lines of a stream of JSON."""
+        return [msgspec.json.decode(line) for line in self.text.split("\n")[:-1]]
+
+    async def until_lines(self, count: int) -> list[Any]:
+        """At least so many lines."""
+        await self._until(lambda: len(self.lines) >= count)
+        return self.lines
+
     async def until(self, count: int) -> list[Event]:
         """So many events, bookmarks included."""
         await self._until(lambda: len(self.events) >= count)
@@ -131,10 +146,14 @@ class Stream:
 
 @asynccontextmanager
 async def stream(
-    harness: Harness, headers: dict[str, str] | None = None, **parameters: Any
+    harness: Harness,
+    headers: dict[str, str] | None = None,
+    *,
+    path: str = WATCH,
+    **parameters: Any,
 ) -> AsyncIterator[Stream]:
     """A watch that has begun."""
-    made = Stream(harness.app, parameters, headers)
+    made = Stream(harness.app, parameters, headers, path)
     await made.until(0 if headers or "sinceRevision" in parameters else 1)
     try:
         yield made
@@ -149,21 +168,36 @@ async def watched(
     harness: Harness,
     since: int | None = 0,
     headers: dict[str, str] | None = None,
+    *,
+    path: str = WATCH,
     **parameters: Any,
 ) -> list[Event]:
     """What a watch gives of what is in the log already; then the server ends it."""
+    watch = await ended(harness, since, headers, path=path, **parameters)
+    assert watch.headers[b"content-type"].startswith(b"text/event-stream")
+    return watch.events
+
+
+async def ended(
+    harness: Harness,
+    since: int | None = 0,
+    headers: dict[str, str] | None = None,
+    *,
+    path: str = WATCH,
+    **parameters: Any,
+) -> Stream:
+    """A stream that has told what is in the log already, and that the server has ended then."""
     given = parameters if since is None else {"sinceRevision": since, **parameters}
     watching = harness.scheduler.watching
 
     async def has_begun() -> bool:
         return bool(watching.cluster_ids)
 
-    async with stream(harness, headers, **given) as watch:
+    async with stream(harness, headers, path=path, **given) as watch:
         await once(has_begun)
         for cluster_id in watching.cluster_ids:
             watching.feed_of(cluster_id).end()
         await watch.task
     assert watch.status == 200, watch.text
-    assert watch.headers[b"content-type"].startswith(b"text/event-stream")
     assert watch.complete
-    return watch.events
+    return watch

@@ -203,6 +203,23 @@ def test_a_watch_and_a_revision_that_never_was(moorage: Client):
     assert moorage.get_cluster()["revision"] == revision + 2
 
 
+async def test_bindings_are_followed_without_the_pods(moorage: Client, url: str):
+    stocked(moorage)
+    revision = moorage.get_cluster()["revision"]
+    async with AsyncClient(url, token=TOKEN, cluster=moorage.cluster) as client:
+        async with aclosing(client.bindings()) as told:
+            assert await anext(told) == {"revision": revision, "action": "Bookmark"}
+            answer = await client.place([pod("a")])
+            async for record in told:
+                if record["action"] != "Bookmark":
+                    break
+        assert record["nodeName"] == answer["results"][0]["nodeName"]
+        assert record["uid"] == answer["results"][0]["uid"]
+        await client.pods.delete("a", namespace="shop")
+        async with aclosing(client.bindings(since=record["revision"])) as rest:
+            assert (await anext(rest))["action"] == "Deleted"
+
+
 async def test_the_asynchronous_cache_is_what_the_server_has(moorage: Client, url: str):
     stocked(moorage)
     async with AsyncClient(url, token=TOKEN, cluster=moorage.cluster) as client:

@@ -53,6 +53,7 @@ METHODS = {
     "resumePlan": "resume_plan",
     "simulate": "simulate",
     "uncordonNode": "uncordon",
+    "watchBindings": "bindings",
     "watchChanges": "watch",
 }
 

@@ -3,6 +3,7 @@
 from itertools import islice
 
 import httpx
+import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
@@ -94,6 +95,47 @@ def test_a_stream_may_say_it_on_the_way(stub: Stub):
     stub.on("GET", "/watch", httpx.Response(200, text=text))
     with pytest.raises(ExpiredError):
         next(stub.client().watch())
+
+
+def lines(*records: object) -> httpx.Response:
+    return httpx.Response(200, content=b"".join(msgspec.json.encode(r) + b"\n" for r in records))
+
+
+def placed(name: str, revision: int) -> dict[str, object]:
+    return {"revision": revision, "action": "Placed", "name": name, "nodeName": "n1"}
+
+
+def test_a_stream_of_bindings_is_taken_up_where_it_ended(stub: Stub):
+    bookmark = {"revision": 9, "action": "Bookmark"}
+    cut = httpx.Response(200, content=lines(placed("b", 12)).content + b'{"revision":13,"act')
+    stub.on(
+        "GET", "/bindings", lines(placed("a", 7), bookmark), BROKEN, cut, lines(placed("c", 13))
+    )
+
+    told = stub.client().bindings(since=5, namespace="shop", node_name="n1")
+
+    assert list(islice(told, 4)) == [placed("a", 7), bookmark, placed("b", 12), placed("c", 13)]
+    asked = [request.url.params for request in stub.requests]
+    assert [each["sinceRevision"] for each in asked] == ["5", "9", "9", "12"]
+    assert {(each["namespace"], each["nodeName"]) for each in asked} == {("shop", "n1")}
+    assert stub.requests[0].headers["accept"] == "application/x-ndjson"
+
+
+def test_a_stream_of_bindings_from_the_present_goes_on_from_its_first_bookmark(stub: Stub):
+    bookmark = {"revision": 9, "action": "Bookmark"}
+    stub.on("GET", "/bindings", lines(bookmark), lines(placed("a", 10)))
+    assert len(list(islice(stub.client().bindings(), 2))) == 2
+    first, again = (request.url.params.get("sinceRevision") for request in stub.requests)
+    assert (first, again) == (None, "9")
+
+
+def test_a_problem_in_a_stream_of_bindings_is_raised(stub: Stub):
+    problem = {"code": "Compacted", "status": 410, "title": "Gone."}
+    stub.on("GET", "/bindings", lines(placed("a", 7), problem))
+    told = stub.client().bindings(since=5)
+    assert next(told)["name"] == "a"
+    with pytest.raises(ExpiredError):
+        next(told)
 
 
 def test_a_cache_lists_and_follows(stub: Stub):

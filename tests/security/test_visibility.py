@@ -209,8 +209,8 @@ async def answers_to(harness: Harness, asked: Asked, headers: dict[str, str]) ->
     """All that is told to somebody who asks: headers, body, and the pages of lists."""
     if asked.is_watch:
         assert asked.path.startswith("/v1/clusters/")
-        if asked.path == f"{CLUSTER}/watch":
-            yield str(await watched(harness, 0, headers))
+        if asked.path.startswith(f"{CLUSTER}/"):
+            yield str(await watched(harness, 0, headers, path=asked.path))
         else:
             yield told(await harness.client.get(asked.path, headers=headers))
         return

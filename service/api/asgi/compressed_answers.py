@@ -1,7 +1,7 @@
 """Packs answers for the clients that ask for it: ASGI middleware between the edge and the application.
 
-What is long is packed in a thread. Streams of events are sent as they are: their events are small,
-and thousands of streams would each hold the memory of a packer.
+What is long is packed in a thread. Endless streams are sent as they are: their events are small, and
+thousands of streams would each hold the memory of a packer.
 """
 
 import asyncio
@@ -10,10 +10,11 @@ from collections.abc import Awaitable, Iterable
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPResponseStartEvent, Message, Receive, Scope, Send
 
-from service.api.asgi.event_stream import EVENT_STREAM
 from service.api.bodies.compression import PACKERS, Packer, wanted_coding
 from service.api.bodies.streams import is_head
 
+UNBUFFERED = b"x-accel-buffering"
+"""The header of endless streams, by which neither proxies nor this middleware hold back what is sent."""
 AT_ONCE_BYTES_MAX = 8 * 1024
 """What is longer is packed in a thread: this much takes some tens of microseconds."""
 
@@ -71,6 +72,7 @@ class _Packed:
             start["status"] not in _BODILESS
             and (length is None or int(length) >= self._bytes_min)
             and b"content-encoding" not in given
+            and UNBUFFERED not in given
             # A strong tag names these very bytes; clients send it back to change the object.
             and given.get(b"etag", b"W/").startswith(b"W/")
             and _is_text(given.get(b"content-type", b""))
@@ -100,8 +102,7 @@ async def _pack(packer: Packer, body: bytes, *, last: bool) -> bytes:
 
 
 def _is_text(content_type: bytes) -> bool:
-    is_stream = content_type.startswith(EVENT_STREAM.encode())
-    return content_type.startswith((*_TEXTS, *_TEXTS_NAMED)) and not is_stream
+    return content_type.startswith((*_TEXTS, *_TEXTS_NAMED))
 
 
 def _coded(headers: Iterable[_Header], coding: str, length: int | None) -> list[_Header]:

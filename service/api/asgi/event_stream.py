@@ -1,121 +1,57 @@
-"""A watch as Server-Sent Events (WHATWG HTML, 9.2): how each event is written, and when."""
-
-import asyncio
-import math
-from collections.abc import Callable, Iterator, Sequence
+"""Changes as Server-Sent Events (WHATWG HTML, 9.2)."""
 
 import msgspec
 
-from service.api.bodies.streams import PIECE_BYTES, Pieces
-from service.api.problems import encode_problem
-from service.api.security.visibility import Visibility, Visible, seen_body, sees
-from service.model.errors import MoorageError, StorageUnavailable
+from service.api.security.visibility import Visibility, seen_body
 from service.model.log import CLUSTER_KIND, Change
 from service.model.manifest import with_resource_version
-from service.scheduler.watching import LoggedCommit, Selection, Watch
+from service.scheduler.watching import Selection
 
 EVENT_STREAM = "text/event-stream"
 
-_RETRY = b"retry: 1000\n\n"
+RETRY = b"retry: 1000\n\n"
 """It tells browsers to come back a second after the stream broke.
 
 These are also the first bytes of a stream, by which a client sees that it has begun.
 """
 
 
-class EventStream(msgspec.Struct, frozen=True, kw_only=True):
-    """What one client watches, and how its events are written."""
+class EventWriter(msgspec.Struct, frozen=True, kw_only=True):
+    """Writes the objects that a watch is about."""
 
-    watch: Watch
     selection: Selection
     cluster: str
-    visible: Visible
-    """Returns what the watcher may see at this moment; it raises if the watch has to end."""
-    path: str
-    """The request's path, for problem documents."""
-    request_id: str = ""
-    refused: Callable[[int], None] = lambda _: None
-    """It is called with the status of the problem that ends the stream."""
-    from_present: bool
-    """Whether the watch starts at the present revision, which the client is then told."""
-    bookmark_seconds: float
-    timeout_seconds: float = math.inf
 
-    async def pieces(self) -> Pieces:
-        """Yield the stream, which ends after the time asked for, with the server, or with an error."""
-        try:
-            yield _RETRY + (self._bookmark() if self.from_present else b"")
-            async for piece in self._events():
-                yield piece
-            yield self._bookmark()
-        except Exception as error:
-            status, event = _error(error, self.path, self.request_id)
-            self.refused(status)
-            yield event
-            if not isinstance(error, MoorageError):
-                raise
-        finally:
-            self.watch.close()
+    @property
+    def begin(self) -> bytes:
+        """The first bytes of a stream."""
+        return RETRY
 
-    async def _events(self) -> Pieces:
-        """Yield events and bookmarks; a bookmark comes only between commits, never within one."""
-        now = asyncio.get_running_loop().time
-        end, due = now() + self.timeout_seconds, now() + self.bookmark_seconds
-        while now() < end:
-            commits = await self._next(min(due, end))
-            if commits is None:
-                return
-            for piece in self._written(commits, await self._visible(commits)):
-                yield piece
-            if now() >= due:
-                yield self._bookmark()
-                due = now() + self.bookmark_seconds
+    def change(self, change: Change, visibility: Visibility) -> bytes | None:
+        """An event with the object, without what its reader may not see of it; None if it is not selected."""
+        event = self.selection.event(change)
+        if event is None:
+            return None
+        return frame(event, change.revision, _data(change, self.cluster, visibility))
 
-    async def _next(self, until: float) -> Sequence[LoggedCommit] | None:
-        try:
-            async with asyncio.timeout_at(until):
-                return await self.watch.next()
-        except TimeoutError:
-            return ()
-
-    async def _visible(self, commits: Sequence[LoggedCommit]) -> Visibility:
-        """What the watcher may see now.
-
-        If that cannot be read and there is nothing to show, the watch goes on: it may be known by
-        the time of the next commits.
-        """
-        try:
-            return await self.visible()
-        except StorageUnavailable:
-            if commits:
-                raise
-            return frozenset()
-
-    def _written(self, commits: Sequence[LoggedCommit], visibility: Visibility) -> Iterator[bytes]:
-        written: list[bytes] = []
-        size = 0
-        for commit in commits:
-            for change in commit.changes:
-                event = self.selection.event(change)
-                if event is not None and sees(visibility, *change.key):
-                    data = _data(change, self.cluster, visibility)
-                    written.append(_frame(event, change.revision, data))
-                    size += len(data)
-                if size >= PIECE_BYTES:
-                    yield b"".join(written)
-                    written, size = [], 0
-        if written:
-            yield b"".join(written)
-
-    def _bookmark(self) -> bytes:
+    def bookmark(self, revision: int) -> bytes:
         """An event that says that all changes up to its revision have been sent."""
-        revision = self.watch.revision
         data = b'{"kind":"Bookmark","object":{"metadata":{"resourceVersion":"%d"}}}' % revision
-        return _frame("BOOKMARK", revision, data)
+        return frame("BOOKMARK", revision, data)
+
+    def problem(self, document: bytes) -> bytes:
+        """The last event of the stream."""
+        return error_frame(document)
 
 
-def _frame(event: str, revision: int, data: bytes) -> bytes:
+def frame(event: str, revision: int, data: bytes) -> bytes:
+    """One event; `data` has no line ends."""
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (revision, event.encode(), data)
+
+
+def error_frame(document: bytes) -> bytes:
+    """An event with a problem. It has no id, so a client that comes back asks for what it lacks."""
+    return b"event: ERROR\ndata: %b\n\n" % document
 
 
 def _data(change: Change, cluster: str, visibility: Visibility) -> bytes:
@@ -143,14 +79,3 @@ def _on_one_line(body: bytes) -> bytes:
     In JSON a line end can only stand between tokens, where a space means the same.
     """
     return body.replace(b"\n", b" ").replace(b"\r", b" ")
-
-
-def _error(error: Exception, path: str, request_id: str) -> tuple[int, bytes]:
-    """The error's status, and the last event of the stream.
-
-    The event has no id, so a client that comes back asks for what it lacks.
-    """
-    if not isinstance(error, MoorageError):
-        error = MoorageError("An unexpected fault; the server's log has the details.")
-    status, problem, _ = encode_problem(error, path, request_id)
-    return status, b"event: ERROR\ndata: %b\n\n" % problem

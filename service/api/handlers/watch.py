@@ -7,7 +7,9 @@ from functools import partial
 from litestar import get
 from litestar.di import NamedDependency
 
-from service.api.asgi.event_stream import EVENT_STREAM, EventStream
+from service.api.asgi.change_stream import ChangeStream, Writer
+from service.api.asgi.compressed_answers import UNBUFFERED
+from service.api.asgi.event_stream import EVENT_STREAM, EventWriter
 from service.api.bodies.budget import holding_of
 from service.api.bodies.filters import parse_field_selector, parse_label_selector
 from service.api.bodies.requests import (
@@ -49,6 +51,37 @@ data: {"kind":"Bookmark","object":{"metadata":{"resourceVersion":"1043"}}}
 
 """
 
+SINCE = Parameter(
+    name="sinceRevision",
+    type=WholeNumber,
+    description="Only changes after this revision; those after the present one if absent.",
+    example=1042,
+)
+
+LAST_EVENT_ID = Parameter(
+    name="Last-Event-ID",
+    place="header",
+    type=WholeNumber,
+    description="The `id` of the last event seen; wins over `sinceRevision`.",
+    example=1042,
+)
+
+TIMEOUT = Parameter(
+    name="timeoutSeconds",
+    type=AtLeastOne,
+    description=f"End the stream after so long, at most {TIMEOUT_SECONDS_MAX}.",
+    example=300,
+)
+
+WATCH_PROBLEMS = (
+    "Compacted",
+    "GrantsChanged",
+    "HistoryReplaced",
+    "Overloaded",
+    "RevisionNotReached",
+    "TooManyWatches",
+)
+
 _OPERATION = Operation(
     id="watchChanges",
     access=Namespaced("read"),
@@ -68,19 +101,8 @@ _OPERATION = Operation(
     "are not; when the caller is given other grants, an ERROR event ends the stream. A client that leaves what was sent unread for 10 "
     "seconds is cut off.",
     parameters=(
-        Parameter(
-            name="sinceRevision",
-            type=WholeNumber,
-            description="Only changes after this revision; those after the present one if absent.",
-            example=1042,
-        ),
-        Parameter(
-            name="Last-Event-ID",
-            place="header",
-            type=WholeNumber,
-            description="The `id` of the last event seen; wins over `sinceRevision`.",
-            example=1042,
-        ),
+        SINCE,
+        LAST_EVENT_ID,
         Parameter(
             name="kind",
             description="Only objects of these kinds, separated by commas. The configuration is "
@@ -105,12 +127,7 @@ _OPERATION = Operation(
             description="Only pods on this node; empty: pending pods. It needs `kind=Pod`.",
             example="node-7",
         ),
-        Parameter(
-            name="timeoutSeconds",
-            type=AtLeastOne,
-            description=f"End the stream after so long, at most {TIMEOUT_SECONDS_MAX}.",
-            example=300,
-        ),
+        TIMEOUT,
     ),
     answers={
         200: Body(
@@ -119,14 +136,7 @@ _OPERATION = Operation(
             example=_EXAMPLE,
         )
     },
-    problems=(
-        "Compacted",
-        "GrantsChanged",
-        "HistoryReplaced",
-        "Overloaded",
-        "RevisionNotReached",
-        "TooManyWatches",
-    ),
+    problems=WATCH_PROBLEMS,
 )
 
 
@@ -138,6 +148,15 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
     selection = _selection(parameters)
     if selection.namespace is not None:
         require(caller_of(request.scope), "read", cluster, selection.namespace)
+    writer = EventWriter(selection=selection, cluster=cluster)
+    return await open_stream(request, services, writer, EVENT_STREAM, selection.node)
+
+
+async def open_stream(
+    request: AnyRequest, services: Services, writer: Writer, media_type: str, node: str | None
+) -> Streamed:
+    """Begin a stream where the request's parameters say; with a `node`, of what concerns its pods."""
+    parameters, cluster = query(request), request.path_params["cluster"]
     timeout = number(parameters, "timeoutSeconds", least=1)
     since = number(parameters, "sinceRevision")
     since = integer_header(request, "last-event-id", default=since)
@@ -146,14 +165,13 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
         raise RevisionNotReached(f"The cluster has not reached revision {since}.")
     caller = caller_of(request.scope)
     watch = await services.scheduler.watching.open(
-        cluster, since, None if caller.is_admin else caller.name, selection.node
+        cluster, since, None if caller.is_admin else caller.name, node
     )
     # The watch is closed when the request ends, since the stream itself may never begin.
     holding_of(request.scope).at_end(watch.close)
-    stream = EventStream(
+    stream = ChangeStream(
         watch=watch,
-        selection=selection,
-        cluster=cluster,
+        writer=writer,
         visible=sight_of(request, services.authentication.current),
         path=request.scope["path"],
         request_id=request_id_of(request.scope),
@@ -164,8 +182,8 @@ async def watch_changes(request: AnyRequest, services: NamedDependency[Services]
     )
     return Streamed(
         stream.pieces(),
-        headers={**revision_headers(stream.watch.head.revision), "x-accel-buffering": "no"},
-        media_type=EVENT_STREAM,
+        headers={**revision_headers(watch.head.revision), UNBUFFERED.decode(): "no"},
+        media_type=media_type,
         ends_with_client=True,
     )
 

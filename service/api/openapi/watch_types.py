@@ -4,13 +4,14 @@ OpenAPI 3.1 has no words for a stream of events, so its schema is text, and says
 what the text is made of: messages, whose data is JSON of one of the types here.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from service.api.openapi import body_types
 from service.model.config import ClusterConfig
 from service.model.objects import Value
+from service.scheduler.watching import BindingChange
 
 _SCHEMAS = "#/components/schemas/"
 
@@ -109,16 +110,63 @@ class WatchMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A WatchEvent as JSON; of an ERROR event a Problem."""
 
 
-WATCH_TYPES: tuple[type[msgspec.Struct], ...] = (*_EVENTS.values(), WatchMessage)
+class BindingMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of a stream of bindings, as Server-Sent Events have them."""
 
-WatchStream = Annotated[
-    str,
-    msgspec.Meta(
-        description="Messages in the form of Server-Sent Events, without an end.",
-        extra_json_schema={
-            "contentMediaType": "text/event-stream",
-            "contentSchema": {"$ref": f"{_SCHEMAS}WatchMessage"},
-        },
-    ),
-]
+    id: Annotated[str, msgspec.Meta(pattern="^[0-9]+$")] | msgspec.UnsetType = msgspec.UNSET
+    """The revision; absent in ERROR events."""
+    event: Literal[
+        "PLACED", "TERMINATING", "SUCCEEDED", "FAILED", "UNPLACED", "DELETED", "BOOKMARK", "ERROR"
+    ]
+    """The action of the record."""
+    data: Annotated[
+        str,
+        msgspec.Meta(
+            extra_json_schema={
+                "contentMediaType": "application/json",
+                "contentSchema": {
+                    "anyOf": [
+                        {"$ref": f"{_SCHEMAS}BindingChange"},
+                        {"$ref": f"{_SCHEMAS}Problem"},
+                    ]
+                },
+            }
+        ),
+    ]
+    """A BindingChange as JSON; of an ERROR event a Problem."""
+
+
+WATCH_TYPES: tuple[type[msgspec.Struct], ...] = (
+    *_EVENTS.values(),
+    WatchMessage,
+    BindingChange,
+    BindingMessage,
+)
+
+
+def _stream(description: str, media_type: str, part: str) -> Any:
+    """The type of an endless text that is made of such parts."""
+    content = {"contentMediaType": media_type, "contentSchema": {"$ref": f"{_SCHEMAS}{part}"}}
+    return Annotated[str, msgspec.Meta(description=description, extra_json_schema=content)]
+
+
+WatchStream = _stream(
+    "Messages in the form of Server-Sent Events, without an end.",
+    "text/event-stream",
+    "WatchMessage",
+)
 """The body of a watch."""
+
+BindingEventsText = _stream(
+    "Messages in the form of Server-Sent Events, without an end.",
+    "text/event-stream",
+    "BindingMessage",
+)
+"""The body of a stream of bindings as events."""
+
+BindingLinesText = _stream(
+    "Records, one a line, without an end; the last one may be a Problem.",
+    "application/x-ndjson",
+    "BindingChange",
+)
+"""The body of a stream of bindings as lines."""

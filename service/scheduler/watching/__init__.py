@@ -8,8 +8,17 @@ Watchers pull. Nothing is queued for any of them, so a slow one costs no memory:
 ring, then behind what the log keeps, and gets an error.
 """
 
+from service.scheduler.watching.bindings import BindingChange, BindingSelection
 from service.scheduler.watching.commits import LoggedCommit
 from service.scheduler.watching.events import EventType, Selection
 from service.scheduler.watching.watches import Watch, Watching
 
-__all__ = ["EventType", "LoggedCommit", "Selection", "Watch", "Watching"]
+__all__ = [
+    "BindingChange",
+    "BindingSelection",
+    "EventType",
+    "LoggedCommit",
+    "Selection",
+    "Watch",
+    "Watching",
+]

@@ -72,12 +72,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     def _fields_before(self, change: Change) -> Mapping[str, str]:
         if not any(OBJECT_FIELDS[each.field].may_change for each in self.fields):
             return {}
-        if change.fields_before is None:
-            raise Compacted(
-                f"A server of an earlier version made the change {change.revision}, and did not note "
-                "what its fields were before. List again, then watch from there."
-            )
-        return _texts.decode(change.fields_before) if change.fields_before else {}
+        return altered_fields(change)
 
     def _values(self, listed: Listed) -> dict[str, str]:
         return {each.field: OBJECT_FIELDS[each.field].of_json(listed) for each in self.fields}
@@ -92,6 +87,20 @@ def _plain_event(change: Change) -> EventType:
     if change.verb == "Delete":
         return "DELETED"
     return "ADDED" if change.created else "MODIFIED"
+
+
+def altered_fields(change: Change) -> Mapping[str, str]:
+    """Return what those fields of an object were before that a Put of it altered.
+
+    Raises:
+        Compacted: the log does not say.
+    """
+    if change.fields_before is None:
+        raise Compacted(
+            f"A server of an earlier version made the change {change.revision}, and did not note "
+            "what its fields were before. List again, then watch from there."
+        )
+    return _texts.decode(change.fields_before) if change.fields_before else {}
 
 
 def nodes_of(change: Change) -> frozenset[str] | None:

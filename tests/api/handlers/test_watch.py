@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from service.api.asgi.event_stream import EventStream
+from service.api.asgi.change_stream import ChangeStream
+from service.api.asgi.event_stream import EventWriter
 from service.api.bodies import streams
 from service.api.handlers import watch as watching
 from service.model.errors import HistoryReplaced
@@ -389,11 +390,10 @@ async def test_a10_the_last_bookmark_of_a_stream_that_ends_behind_the_head_is_tr
     await random_changes(harness, seed=6, count=20)
     log = await logged(harness)
     watching = harness.scheduler.watching
-    made = EventStream(
+    made = ChangeStream(
         visible=everything,
         watch=await watching.open("default", 0),
-        selection=Selection(),
-        cluster="default",
+        writer=EventWriter(selection=Selection(), cluster="default"),
         path=WATCH,
         from_present=False,
         bookmark_seconds=1_000,

@@ -18,6 +18,7 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 NOT_TOLD_APART = {
     "PlacementResult": "a full explanation and a summary have no word in common that differs",
     "Unplaced": "it has the explanations of a placement's result",
+    "BindingMessage": "a problem document is as RFC 9457 has it",
     "WatchMessage": "a problem document is as RFC 9457 has it",
 }
 """Schemas with unions that have no discriminator, each with the reason."""
