@@ -130,9 +130,10 @@ async def apply_objects(
     """Put many objects."""
     parameters = query(request)
     if media_type(request) == NDJSON:
-        if parameters:
-            raise wrong_parameter(min(parameters), "goes with a List only, which is one commit", "")
-        return await answer_lines(request, services, partial(_read_lines, request, services))
+        if others := parameters.keys() - {"dryRun"}:
+            raise wrong_parameter(min(others), "goes with a List only, which is one commit", "")
+        read = partial(_read_lines, request, services)
+        return await answer_lines(request, services, read, parameters)
     prune = _prune(parameters.get("prune"))
     prune_before = number(parameters, "pruneBefore")
     body = await services.bodies.read(request)

@@ -8,7 +8,7 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.bindings import parse_binding, parse_confirmation, parse_eviction
 from service.api.bodies.budget import holding_of
-from service.api.bodies.dry_runs import dry_if_asked, is_dry
+from service.api.bodies.dry_runs import dry_if_asked, is_dry, note_dry_run
 from service.api.bodies.placement_requests import parse_placement
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response, tag_of, warning_header, with_warnings
@@ -50,7 +50,7 @@ _PLACE = Operation(
     "At the answer's `revision` every placement is feasible; `score` and `explanation` are those "
     "at `plannedRevision`. One invalid manifest, or one pod in a namespace where the caller may not place pods, "
     "refuses the whole request.",
-    parameters=(IDEMPOTENCY_KEY,),
+    parameters=(DRY_RUN, IDEMPOTENCY_KEY),
     request=Body(
         types={JSON: body_types.PlacementRequest},
         description="The pods and how to place them.",
@@ -91,7 +91,7 @@ _PLACE = Operation(
 async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Place pods, and store where they were placed."""
     media_type(request)
-    query(request)
+    dry = note_dry_run(request, query(request))
     body = await services.bodies.read(request)
     caller = deciding_for(request)
     parsed = await parse_placement(
@@ -100,7 +100,7 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
     require_placing(caller, parsed)
     if parsed.dry_run:
         holding_of(request.scope).changes_nothing = True
-    intent = msgspec.structs.replace(parsed, caller=caller)
+    intent = msgspec.structs.replace(parsed, caller=caller, dry_run=parsed.dry_run or dry)
     render = partial(_rendered, visibility_for(caller.principal, caller.cluster))
     return await submit_once(request, services, intent, body, render)
 

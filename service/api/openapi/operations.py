@@ -43,8 +43,8 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 DRY_RUN = Parameter(
     name="dryRun",
     type=bool,
-    description="Whether to answer as usual, refusals included, but change nothing. An object in the answer has no "
-    "`resourceVersion` then, and no ETag.",
+    description="Whether to answer as usual, refusals included, but change nothing; `All` says the same as `true`. An "
+    "object in the answer has no `resourceVersion` then, and no ETag.",
 )
 
 
