@@ -70,6 +70,8 @@ class ApplyAnswer(TypedDict):
     """Objects that were there just so."""
     deleted: int
     """Objects that were removed."""
+    generated: NotRequired[list[GeneratedName]]
+    """The names of objects that had only a `generateName`; absent if there are none."""
 
 
 class AuditList(TypedDict):
@@ -1274,6 +1276,19 @@ class GangSchedulingPolicy(TypedDict):
 
     minCount: int
     """So many pods have to have nodes before any of them may have one."""
+
+
+class GeneratedName(TypedDict):
+    """The name that an object was given which had only a `generateName`."""
+
+    item: int
+    """Its place in the `List`, which counts from 0."""
+    kind: str
+    """Its kind."""
+    namespace: NotRequired[str]
+    """Its namespace; absent if it has none. Default: `""`."""
+    name: str
+    """Its name."""
 
 
 class Grant(TypedDict):

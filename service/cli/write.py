@@ -20,6 +20,7 @@ from service.cli.explanations import (
 from service.cli.manifests import read_manifests, told_by_manifest
 from service.cli.options import DryRun, Session, connected
 from service.cli.resources import pod_identity
+from service.cli.rows import identity
 from service.cli.settings_text import read_setting
 from service.cli.sources import read_objects
 from service.cli.workloads import Expansion, Origin, pod_of
@@ -79,6 +80,8 @@ def apply(
         return
     answer = _apply_at_once(session, expansion, prune)
     if session.output.for_people:
+        for each in answer.get("generated") or ():
+            session.output.line(f"{each['kind']} {identity(each)} created{session.suffix}")
         session.output.line(_applied(answer) + session.suffix)
     else:
         session.output.document(answer)

@@ -38,6 +38,16 @@ def test_apply_sends_one_list_and_tells_what_changed(moorage, stub, pod_file):
     assert stub.requests[0].url.params["prune"] == "Pod"
 
 
+def test_apply_tells_the_names_that_were_made(moorage, stub, pod_file):
+    counts = {"revision": 3, "created": 1, "changed": 0, "unchanged": 0, "deleted": 0}
+    made = [{"item": 0, "kind": "Pod", "namespace": "shop", "name": "web-x2x2x"}]
+    stub.on("POST", f"{CLUSTER}/apply", {**counts, "generated": made})
+
+    ended = moorage("apply", "-f", pod_file(POD))
+
+    assert ended.out.splitlines()[0] == "Pod shop/web-x2x2x created"
+
+
 def test_apply_streams_lines_and_tells_the_bad_ones(moorage, stub, pod_file):
     wrong = [{"field": "spec.containers", "message": "is required"}]
     lines = (

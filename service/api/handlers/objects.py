@@ -32,8 +32,11 @@ from service.api.bodies.responses import (
     object_response,
     revision_headers,
     tag_of,
+    warning_header,
+    with_warnings,
 )
 from service.api.bodies.streams import Pieces, Streamed
+from service.api.idempotency import Rendered
 from service.api.openapi import body_types
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
@@ -58,6 +61,7 @@ from service.api.security.callers import told_caller
 from service.api.security.rights import deciding_for
 from service.api.security.visibility import (
     Lists,
+    Visibility,
     require_sight,
     seen_batches,
     seen_body,
@@ -66,7 +70,7 @@ from service.api.security.visibility import (
 from service.api.services import Services
 from service.model.errors import NotFound
 from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
-from service.model.manifest import parse_as
+from service.model.manifest import parse_as, with_resource_version
 from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
 from service.scheduler.protocol.answers import ObjectAnswer
@@ -302,6 +306,21 @@ async def _submit(
         answer.revision,
         status=status,
         warnings=answer.warnings,
+    )
+
+
+def rendered_object(
+    visibility: Visibility, kind: str, answer: ObjectAnswer, *, dry: bool, status: int = 200
+) -> Rendered:
+    """The answer of a write that may be given again: the object as the caller may see it."""
+    body = seen_body(visibility, kind, answer.body)
+    if not dry:
+        body = with_resource_version(body, answer.resource_version)
+    return Rendered(
+        with_warnings(body, answer.warnings),
+        status=status,
+        etag=None if dry else tag_of(answer.resource_version),
+        warning=warning_header(answer.warnings),
     )
 
 

@@ -254,6 +254,37 @@ _WRITE_PROBLEMS = (
 )
 
 
+def create_operation(resource: Resource, key: Parameter, key_problems: Sequence[str]) -> Operation:
+    """Declare how one object is created that must not be there yet; `key` is the idempotency key."""
+    return Operation(
+        id=f"create{resource.kind}",
+        warns=True,
+        access=resource.changing,
+        decided=True,
+        tag=resource.tag,
+        summary=f"Create a {resource.kind}",
+        description=_with_facts(
+            resource,
+            "If there is one of that name, it stays, and the answer is 409. Without a name, `metadata.generateName` "
+            "begins it, and five random characters follow that no other object of the kind has there.",
+        ),
+        parameters=(DRY_RUN, key),
+        request=Body(
+            types={JSON: resource.wire_type},
+            description="The manifest.",
+            example=resource.example,
+        ),
+        answers={201: _one(resource, "Created.")},
+        problems=(
+            "Conflict",
+            "Denied",
+            "InvalidManifest",
+            "RevisionConflict",
+            *key_problems,
+        ),
+    )
+
+
 def put_operation(resource: Resource) -> Operation:
     """Declare how one object is created or replaced."""
     return Operation(
