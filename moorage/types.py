@@ -1525,6 +1525,8 @@ class LineResult(TypedDict):
     """Why nothing became of it."""
     warnings: NotRequired[list[FieldWarning]]
     """Fields of the line's object that are passed over; absent if there are none."""
+    generated: NotRequired[bool]
+    """Whether the name was made of a `generateName`; absent if it was not."""
 
 
 class LinesAnswer(TypedDict):

@@ -60,6 +60,7 @@ _encoder = msgspec.json.Encoder()
 
 _OPERATION = Operation(
     id="applyObjects",
+    minimal=True,
     warns=True,
     access=Namespaced("edit", or_verb="observe"),
     decided=True,

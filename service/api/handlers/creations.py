@@ -9,6 +9,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.new_names import NewNames
+from service.api.bodies.preferences import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.handlers.objects import rendered_object
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
@@ -51,6 +52,7 @@ async def _create(request: AnyRequest, services: Services, resource: Resource) -
         visibility_of(request),
         resource.kind,
         dry=is_dry(parameters),
+        minimal=prefers_minimal(request),
         status=201,
     )
     asked = dry_if_asked(request, parameters, intent)

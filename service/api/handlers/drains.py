@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 from service.api.bodies.drains import parse_drain, parse_nothing
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.requests import AnyRequest, media_type, query
-from service.api.bodies.responses import dry_response, object_response
+from service.api.handlers.objects import written_response
 from service.api.openapi import body_types
 from service.api.openapi.access import Cluster
 from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, described
@@ -57,6 +57,7 @@ def _cordoning(name: str, summary: str, description: str, example: dict[str, Any
         id=name,
         access=Cluster("observe"),
         decided=True,
+        minimal=True,
         tag="nodes",
         summary=summary,
         description=description,
@@ -85,6 +86,7 @@ _DRAIN = Operation(
     id="drainNode",
     access=Cluster("evict"),
     decided=True,
+    minimal=True,
     tag="nodes",
     summary="Have all pods but daemons leave a node",
     description="Cordons the node and keeps a plan, `drain-<node>`, which the server carries out step by step: pods are "
@@ -151,6 +153,7 @@ def _setting(name: str, summary: str, description: str, state: PlanState) -> Ope
         id=name,
         access=PLANS.changing,
         decided=True,
+        minimal=True,
         tag=PLANS.tag,
         summary=summary,
         description=f"{description} A plan that has ended cannot be changed any more.",
@@ -226,10 +229,7 @@ async def _answered(
         dry_if_asked(request, parameters, intent),
         caller=told_caller(request),
     )
-    status = 201 if answer.created else 200
-    if is_dry(parameters):
-        return dry_response(answer.body, answer.revision, status=status)
-    return object_response(answer.body, answer.resource_version, answer.revision, status=status)
+    return written_response(request, answer, answer.body, dry=is_dry(parameters))
 
 
 DRAIN_HANDLERS = (cordon_node, uncordon_node, drain_node, pause_plan, resume_plan, cancel_plan)

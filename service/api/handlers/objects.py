@@ -13,6 +13,7 @@ from service.api.bodies.budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.api.bodies.paging import Continue, parse_continue
+from service.api.bodies.preferences import as_applied, minimal_object, prefers_minimal
 from service.api.bodies.requests import (
     AnyRequest,
     converted,
@@ -296,24 +297,39 @@ async def _submit(
         caller=told_caller(request),
     )
     services.metrics.warned(answer.warnings)
-    status = 201 if answer.created else 200
     body = seen_body(visibility_of(request), resource.kind, answer.body)
-    if is_dry(parameters):
-        return dry_response(body, answer.revision, status=status, warnings=answer.warnings)
-    return object_response(
-        body,
-        answer.resource_version,
-        answer.revision,
-        status=status,
-        warnings=answer.warnings,
-    )
+    return written_response(request, answer, body, dry=is_dry(parameters))
+
+
+def written_response(
+    request: AnyRequest, answer: ObjectAnswer, body: bytes, *, dry: bool
+) -> Response[bytes]:
+    """The answer of a write: an object whose body is as the caller may see it, or less if that is preferred."""
+    status, warnings = 201 if answer.created else 200, answer.warnings
+    minimal = prefers_minimal(request)
+    if minimal:
+        body = minimal_object(body)
+    if dry:
+        response = dry_response(body, answer.revision, status=status, warnings=warnings)
+    else:
+        version, revision = answer.resource_version, answer.revision
+        response = object_response(body, version, revision, status=status, warnings=warnings)
+    return as_applied(response) if minimal else response
 
 
 def rendered_object(
-    visibility: Visibility, kind: str, answer: ObjectAnswer, *, dry: bool, status: int = 200
+    visibility: Visibility,
+    kind: str,
+    answer: ObjectAnswer,
+    *,
+    dry: bool,
+    minimal: bool,
+    status: int = 200,
 ) -> Rendered:
     """The answer of a write that may be given again: the object as the caller may see it."""
     body = seen_body(visibility, kind, answer.body)
+    if minimal:
+        body = minimal_object(body)
     if not dry:
         body = with_resource_version(body, answer.resource_version)
     return Rendered(
@@ -321,6 +337,7 @@ def rendered_object(
         status=status,
         etag=None if dry else tag_of(answer.resource_version),
         warning=warning_header(answer.warnings),
+        minimal=minimal,
     )
 
 

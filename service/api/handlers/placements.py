@@ -10,6 +10,7 @@ from service.api.bodies.bindings import parse_binding, parse_confirmation, parse
 from service.api.bodies.budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry, note_dry_run
 from service.api.bodies.placement_requests import parse_placement
+from service.api.bodies.preferences import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response, warning_header
 from service.api.handlers.objects import rendered_object
@@ -113,6 +114,7 @@ def _rendered(visibility: Visibility, answer: PlacementAnswer) -> Rendered:
 
 _BIND = Operation(
     id="bindPod",
+    minimal=True,
     warns=True,
     access=Namespaced("bind"),
     decided=True,
@@ -152,7 +154,13 @@ async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> 
         require_force(deciding_for(request), namespace)
     visibility = visibility_of(request)
     asked = dry_if_asked(request, parameters, intent)
-    render = partial(rendered_object, visibility, PODS.kind, dry=is_dry(parameters))
+    render = partial(
+        rendered_object,
+        visibility,
+        PODS.kind,
+        dry=is_dry(parameters),
+        minimal=prefers_minimal(request),
+    )
     try:
         return await submit_once(request, services, asked, body, render)
     except BindingRefused as error:
@@ -236,6 +244,7 @@ _MARKED = {
 }
 _EVICT = Operation(
     id="evictPod",
+    minimal=True,
     access=Namespaced("evict"),
     decided=True,
     tag="placements",
@@ -269,7 +278,12 @@ async def evict_pod(request: AnyRequest, services: NamedDependency[Services]) ->
     intent = parse_eviction(body, request.path_params["namespace"], request.path_params["name"])
     asked = dry_if_asked(request, parameters, intent)
     render = partial(
-        rendered_object, visibility_of(request), PODS.kind, dry=is_dry(parameters), status=201
+        rendered_object,
+        visibility_of(request),
+        PODS.kind,
+        dry=is_dry(parameters),
+        minimal=prefers_minimal(request),
+        status=201,
     )
     return await submit_once(request, services, asked, body, render)
 

@@ -9,6 +9,7 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.manifests import Pause, items_in, read_members, unknown_fields
+from service.api.bodies.preferences import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.status_reports import parse_report
 from service.api.bodies.streams import Streamed
@@ -49,6 +50,7 @@ _RESULT = {
 
 _OPERATION = Operation(
     id="reportStatuses",
+    minimal=True,
     warns=True,
     access=Namespaced("edit", or_verb="observe"),
     decided=True,
@@ -89,7 +91,8 @@ async def report_statuses(
     body = await services.bodies.read(request)
     intent = await _read_reports(request, await _items(body, services))
     asked = dry_if_asked(request, parameters, intent)
-    return await submit_once(request, services, asked, body, rendered_lines_in_one)
+    render = partial(rendered_lines_in_one, minimal=prefers_minimal(request))
+    return await submit_once(request, services, asked, body, render)
 
 
 async def _items(body: bytes, services: Services) -> list[bytes]:

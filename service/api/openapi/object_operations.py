@@ -258,6 +258,7 @@ def create_operation(resource: Resource, key: Parameter, key_problems: Sequence[
     """Declare how one object is created that must not be there yet; `key` is the idempotency key."""
     return Operation(
         id=f"create{resource.kind}",
+        minimal=True,
         warns=True,
         access=resource.changing,
         decided=True,
@@ -289,6 +290,7 @@ def put_operation(resource: Resource) -> Operation:
     """Declare how one object is created or replaced."""
     return Operation(
         id=f"put{resource.kind}",
+        minimal=True,
         warns=True,
         access=resource.changing,
         decided=True,
@@ -316,6 +318,7 @@ def patch_operation(resource: Resource) -> Operation:
     }
     return Operation(
         id=f"patch{resource.kind}",
+        minimal=True,
         warns=True,
         access=resource.changing,
         decided=True,
@@ -349,6 +352,7 @@ def delete_operation(resource: Resource) -> Operation:
     }
     return Operation(
         id=f"delete{resource.kind}",
+        minimal=True,
         access=resource.changing,
         decided=True,
         tag=resource.tag,
@@ -388,6 +392,7 @@ def delete_many_operation(
     infix = "Namespaced" if scoped else ""
     return Operation(
         id=f"delete{infix}{resource.kinds}",
+        minimal=True,
         access=resource.changing,
         decided=True,
         tag=resource.tag,

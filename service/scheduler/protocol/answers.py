@@ -141,6 +141,8 @@ class LineResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Why nothing became of it."""
     warnings: list[FieldWarning] | msgspec.UnsetType = msgspec.UNSET
     """Fields of the line's object that are passed over; absent if there are none."""
+    generated: bool | msgspec.UnsetType = msgspec.UNSET
+    """Whether the name was made of a `generateName`; absent if it was not."""
 
 
 class LinesAnswer(Answer, frozen=True, kw_only=True):

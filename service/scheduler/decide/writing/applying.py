@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest
@@ -127,13 +127,16 @@ def _prune(context: DecisionContext, intent: ApplyObjects, newest: int) -> int:
 def _line(context: DecisionContext, line: ApplyLine, caller: Caller) -> LineResult:
     sent = line.object
     warnings: Warnings = UNSET
+    generated: bool | UnsetType = UNSET
     if isinstance(sent, InvalidManifest | Forbidden):
         named: ApplyLine | Applicable | Deletion = line
         done = refused(sent)
     elif isinstance(sent, Deletion):
         named, done = sent, attempted(context, partial(_deleted, context, sent, caller))
     else:
-        sent = with_name(context, sent)
+        given = sent
+        sent = with_name(context, given)
+        generated = UNSET if sent is given else True
         named, done = sent, attempted(context, partial(_applied, context, sent, caller))
         warnings = UNSET if done.errors else told(warnings_of_written(context, sent))
     return LineResult(
@@ -145,6 +148,7 @@ def _line(context: DecisionContext, line: ApplyLine, caller: Caller) -> LineResu
         revision=done.revision,
         errors=done.errors,
         warnings=warnings,
+        generated=generated,
     )
 
 
