@@ -70,6 +70,8 @@ class ApplyAnswer(TypedDict):
     """Objects that were there just so."""
     deleted: int
     """Objects that were removed."""
+    generated: NotRequired[list[GeneratedName]]
+    """The names of objects that had only a `generateName`; absent if there are none."""
 
 
 class AuditList(TypedDict):
@@ -1317,6 +1319,19 @@ class GangSchedulingPolicy(TypedDict):
     """So many pods have to have nodes before any of them may have one."""
 
 
+class GeneratedName(TypedDict):
+    """The name that an object was given which had only a `generateName`."""
+
+    item: int
+    """Its place in the `List`, which counts from 0."""
+    kind: str
+    """Its kind."""
+    namespace: NotRequired[str]
+    """Its namespace; absent if it has none. Default: `""`."""
+    name: str
+    """Its name."""
+
+
 class Grant(TypedDict):
     """A role on one cluster or all, in one namespace or all."""
 
@@ -1551,6 +1566,8 @@ class LineResult(TypedDict):
     """Why nothing became of it."""
     warnings: NotRequired[list[FieldWarning]]
     """Fields of the line's object that are passed over; absent if there are none."""
+    generated: NotRequired[bool]
+    """Whether the name was made of a `generateName`; absent if it was not."""
 
 
 class LinesAnswer(TypedDict):

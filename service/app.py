@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import secrets
 import signal
 import socket
 import threading
@@ -50,6 +51,7 @@ from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans, exported_spans
 from service.extensions.loading import load_plugins
+from service.model.generated_names import SUFFIXES, suffix_of
 from service.model.templates import TemplateCache
 from service.scheduler.controllers.cluster_owners import ClusterOwners
 from service.scheduler.protocol.limits import Limits
@@ -419,5 +421,9 @@ class RandomIds:
             map(_random_uids, repeat(_UIDS_AT_A_TIME))
         ).__next__
         """Returns the `metadata.uid` for a new object; many are drawn at a time."""
+
+    def suffix(self) -> str:
+        """The end of a generated name."""
+        return suffix_of(secrets.randbelow(SUFFIXES))
 
     commit_id = staticmethod(uuid.uuid4)  # noqa: TID251 - this is where identifiers come in

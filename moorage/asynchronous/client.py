@@ -181,15 +181,18 @@ class AsyncClient(AsyncPodCalls):
         request = posting_once(self.path("apply"), body, params, idempotency_key)
         return cast("types.ApplyAnswer", await self._asked(request))
 
-    async def apply_lines(self, lines: Iterable[Manifest]) -> AsyncGenerator[types.LineResult]:
+    async def apply_lines(
+        self, lines: Iterable[Manifest], *, dry_run: bool = False
+    ) -> AsyncGenerator[types.LineResult]:
         """Store any number of objects, in commits of at most 1,000; yield what became of each.
 
         A bad line does not keep the others. `{"delete": {"kind": …, "metadata": {…}}}` in place of a
-        manifest deletes an object. Lines count from 1, over all requests.
+        manifest deletes an object. Lines count from 1, over all requests. A dry run changes nothing,
+        so no line sees what those before its own commit would have changed.
         """
-        before = 0
+        before, params = 0, dry(dry_run=dry_run)
         for batch in batched(lines, LINES_PER_REQUEST):
-            answer = await self._connection.send(posting_lines(self.path("apply"), batch))
+            answer = await self._connection.send(posting_lines(self.path("apply"), batch, params))
             for line in answer.content.splitlines():
                 result = msgspec.json.decode(line)
                 yield cast("types.LineResult", {**result, "line": before + result["line"]})
@@ -275,9 +278,12 @@ class AsyncClient(AsyncPodCalls):
         answer = await self._asked(reading(self.path("revisions")))
         return cast("types.ReadableRevisions", answer)
 
-    async def put_cluster(self, config: Mapping[str, Any] | None = None) -> types.Cluster:
+    async def put_cluster(
+        self, config: Mapping[str, Any] | None = None, *, dry_run: bool = False
+    ) -> types.Cluster:
         """Create the cluster, or replace its configuration; what is not named is as by default."""
-        request = putting(self.path(), {"config": config or {}})
+        params = dry(dry_run=dry_run)
+        request = putting(self.path(), {"config": config or {}}, params=params)
         return cast("types.Cluster", await self._asked(request))
 
     async def configure(self, **settings: Any) -> types.Cluster:
@@ -285,9 +291,10 @@ class AsyncClient(AsyncPodCalls):
         request = patching(self.path(), {"config": settings})
         return cast("types.Cluster", await self._asked(request))
 
-    async def delete_cluster(self) -> types.Cluster:
-        """Delete the cluster with all that is in it; `default` is only emptied."""
-        return cast("types.Cluster", await self.request("DELETE", self.path()))
+    async def delete_cluster(self, *, dry_run: bool = False) -> types.Cluster:
+        """Delete the cluster with all that is in it."""
+        params = {"dryRun": "true"} if dry_run else None
+        return cast("types.Cluster", await self.request("DELETE", self.path(), params=params))
 
     async def list_clusters(self) -> list[types.Cluster]:
         """List the clusters that the caller may see."""

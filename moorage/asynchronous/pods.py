@@ -136,49 +136,61 @@ class AsyncPodCalls(AsyncCalls):
         """Make a plan for changes to the cluster, of which none is made (`types.PlanRequest`)."""
         return cast("types.PlanAnswer", await self._asked(asking(self.path("plans"), request)))
 
-    async def cordon(self, node: str) -> types.Node:
+    async def cordon(self, node: str, *, dry_run: bool = False) -> types.Node:
         """Have a node take no new pods; return it."""
-        return cast("types.Node", await self._posted({}, "nodes", node, "cordon"))
+        return cast("types.Node", await self._posted({}, "nodes", node, "cordon", dry_run=dry_run))
 
-    async def uncordon(self, node: str) -> types.Node:
+    async def uncordon(self, node: str, *, dry_run: bool = False) -> types.Node:
         """Have a node take new pods again; return it."""
-        return cast("types.Node", await self._posted({}, "nodes", node, "uncordon"))
+        return cast(
+            "types.Node", await self._posted({}, "nodes", node, "uncordon", dry_run=dry_run)
+        )
 
     async def drain(
-        self, node: str, *, when_unschedulable: Literal["Wait", "Evict"] = "Wait"
+        self,
+        node: str,
+        *,
+        when_unschedulable: Literal["Wait", "Evict"] = "Wait",
+        dry_run: bool = False,
     ) -> types.Plan:
         """Have all pods but daemons leave a node; return the kept plan, which the server carries out.
 
         A pod for which there is no other node waits where it is, or is evicted all the same.
         """
         options = {"whenUnschedulable": when_unschedulable}
-        return cast("types.Plan", await self._posted(options, "nodes", node, "drain"))
+        return cast(
+            "types.Plan", await self._posted(options, "nodes", node, "drain", dry_run=dry_run)
+        )
 
-    async def pause_plan(self, name: str) -> types.Plan:
+    async def pause_plan(self, name: str, *, dry_run: bool = False) -> types.Plan:
         """Have a kept plan rest until it is resumed; return it."""
-        return cast("types.Plan", await self._posted({}, "plans", name, "pause"))
+        return cast("types.Plan", await self._posted({}, "plans", name, "pause", dry_run=dry_run))
 
-    async def resume_plan(self, name: str) -> types.Plan:
+    async def resume_plan(self, name: str, *, dry_run: bool = False) -> types.Plan:
         """Have a paused plan go on; return it."""
-        return cast("types.Plan", await self._posted({}, "plans", name, "resume"))
+        return cast("types.Plan", await self._posted({}, "plans", name, "resume", dry_run=dry_run))
 
-    async def cancel_plan(self, name: str) -> types.Plan:
+    async def cancel_plan(self, name: str, *, dry_run: bool = False) -> types.Plan:
         """End a kept plan; what it has done stays. Return it."""
-        return cast("types.Plan", await self._posted({}, "plans", name, "cancel"))
+        return cast("types.Plan", await self._posted({}, "plans", name, "cancel", dry_run=dry_run))
 
-    async def _posted(self, body: Mapping[str, Any], *path: str) -> object:
+    async def _posted(self, body: Mapping[str, Any], *path: str, dry_run: bool) -> object:
         """Ask for what the server has to do once only, even if it is asked again."""
-        return await self._asked(asking(self.path(*path), body))
+        return await self._asked(asking(self.path(*path), body, dry(dry_run=dry_run)))
 
     async def report_statuses(
-        self, reports: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None
+        self,
+        reports: Sequence[Mapping[str, Any]],
+        *,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
     ) -> types.LinesAnswer:
         """Report the status of many pods in one commit (`types.StatusReport`).
 
         Each report has its own result; one that is refused does not keep the others.
         """
-        body = {"items": reports}
-        request = posting_once(self.path("pods", "statuses"), body, key=idempotency_key)
+        body, params = {"items": reports}, dry(dry_run=dry_run)
+        request = posting_once(self.path("pods", "statuses"), body, params, idempotency_key)
         return cast("types.LinesAnswer", await self._asked(request))
 
     async def report_nodes(self, names: Iterable[str]) -> types.NodeReportResult:

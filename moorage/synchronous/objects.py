@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
 import msgspec
 
 from moorage.events import Event
-from moorage.kinds import Kind, path_parts
+from moorage.kinds import NAMESPACE_DEFAULT, Kind, path_parts
 from moorage.options import PATCH_TYPES, Filters, PatchType, camel_cased
 from moorage.pages import Page
 from moorage.requests import (
@@ -19,6 +19,7 @@ from moorage.requests import (
     dry,
     patching,
     path_of,
+    posting_once,
     putting,
     reading,
 )
@@ -72,6 +73,24 @@ class Objects(Generic[T]):
         path = self._path(metadata.get("namespace"), metadata["name"])
         headers = {"If-Match": if_match, "If-None-Match": "*" if create_only else None}
         return cast("T", self._asked(putting(path, manifest, headers, dry(dry_run=dry_run))))
+
+    def create(
+        self,
+        manifest: Manifest,
+        *,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+    ) -> T:
+        """Create an object that is not there yet, and return it as it is stored (ConflictError: it is there).
+
+        Args:
+            manifest: The object. Where it has only a `generateName`, the server makes its name.
+            dry_run: Whether to answer as usual, but change nothing.
+            idempotency_key: With the key of an earlier call its answer is given again.
+        """
+        path = self._path(manifest["metadata"].get("namespace") or NAMESPACE_DEFAULT)
+        request = posting_once(path, manifest, dry(dry_run=dry_run), idempotency_key)
+        return cast("T", self._asked(request))
 
     def patch(
         self,

@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple, TypeVar
 import msgspec
 from litestar import Response
 
+from service.api.bodies.preferences import as_applied
 from service.api.bodies.requests import AnyRequest, header, operation_of
 from service.api.bodies.responses import json_response
 from service.api.openapi.operations import Parameter
@@ -43,12 +44,15 @@ class Rendered(msgspec.Struct, frozen=True, array_like=True):
     status: int = 200
     etag: str | None = None
     warning: str | None = None
+    minimal: bool = False
+    """Whether it is as short as the client preferred."""
 
     def response(self, revision: int) -> Response[bytes]:
         """The answer, given at a revision."""
-        return json_response(
+        response = json_response(
             self.body, revision, status=self.status, etag=self.etag, warning=self.warning
         )
+        return as_applied(response) if self.minimal else response
 
 
 class CallOutcome(NamedTuple):

@@ -13,6 +13,7 @@ from service.api.handlers.apply import APPLY_HANDLERS
 from service.api.handlers.audits import AUDIT_HANDLERS
 from service.api.handlers.bindings import BINDING_HANDLERS
 from service.api.handlers.clusters import CLUSTER_HANDLERS
+from service.api.handlers.creations import CREATION_HANDLERS
 from service.api.handlers.deletions import DELETION_HANDLERS
 from service.api.handlers.documentation import DOCUMENTATION_HANDLERS
 from service.api.handlers.drains import DRAIN_HANDLERS
@@ -40,6 +41,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *CLUSTER_HANDLERS,
     *REVISION_HANDLERS,
     *(handler for resource in RESOURCES for handler in object_handlers(resource)),
+    *CREATION_HANDLERS,
     *DELETION_HANDLERS,
     *NODE_LEASE_HANDLERS,
     *DRAIN_HANDLERS,

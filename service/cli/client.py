@@ -25,6 +25,7 @@ from moorage.requests import (
     asking,
     deleting,
     deleting_once,
+    dry,
     patching,
     path_of,
     posting_lines,
@@ -85,6 +86,8 @@ class Client:
     ) -> None:
         self.cluster = cluster
         self._warn = warn
+        self.writing: Params = {}
+        """The parameters that all writes have."""
         self._connection = Connection(
             url,
             token=token,
@@ -112,6 +115,12 @@ class Client:
         other.cluster = cluster
         return other
 
+    def trying(self) -> "Client":
+        """Return a client whose writes are decided as usual, but change nothing."""
+        other = copy(self)
+        other.writing = dry(dry_run=True)
+        return other
+
     def path(self, *parts: str) -> str:
         """Make a path in this client's cluster: `path("pods")` is `/v1/clusters/default/pods`."""
         return path_of(self.cluster, *parts)
@@ -127,19 +136,19 @@ class Client:
 
     def put(self, path: str, body: object, headers: Mapping[str, str] | None = None) -> Any:
         """Send a PUT, and return the decoded answer."""
-        return self._written(replace(putting(path, body, headers), repeatable=True))
+        return self._written(replace(putting(path, body, headers, self.writing), repeatable=True))
 
     def patch(self, path: str, body: object) -> Any:
         """Send a merge patch (RFC 7396), and return the decoded answer."""
-        return self._written(patching(path, body))
+        return self._written(patching(path, body, params=self.writing))
 
     def delete(self, path: str) -> Any:
         """Send a DELETE, and return the decoded answer: the object as it last was."""
-        return _decoded(self._sent(deleting(path)))
+        return _decoded(self._sent(deleting(path, self.writing)))
 
     def delete_once(self, path: str, params: Params) -> Any:
         """Delete what passes filters, once, however often the request is sent; return the answer."""
-        return _decoded(self._sent(deleting_once(path, params)))
+        return _decoded(self._sent(deleting_once(path, {**params, **self.writing})))
 
     def post(self, path: str, body: object, params: Params | None = None) -> Any:
         """Send a POST that is harmless to repeat; return the decoded answer, if it has one."""
@@ -152,11 +161,11 @@ class Client:
 
         The idempotency key is `key`, with which later calls get the same answer, or else a new one.
         """
-        return self._written(posting_once(path, body, params, key))
+        return self._written(posting_once(path, body, {**(params or {}), **self.writing}, key))
 
     def post_lines(self, path: str, lines: list[bytes]) -> list[Any]:
         """Send an NDJSON request that takes effect once; return the decoded lines of the answer."""
-        answer = self._sent(posting_lines(path, lines))
+        answer = self._sent(posting_lines(path, lines, self.writing))
         return [
             self._noted(msgspec.json.decode(line)) for line in answer.content.splitlines() if line
         ]

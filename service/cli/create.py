@@ -6,7 +6,7 @@ import typer
 
 from service.cli.errors import Refused, WrongUsage
 from service.cli.get import NOT_FOUND
-from service.cli.options import Session, connected
+from service.cli.options import DryRun, Session, connected
 from service.cli.resources import find_resource
 from service.cli.settings_text import read_setting
 
@@ -21,8 +21,10 @@ def create(
         list[str] | None,
         typer.Argument(help="Of a cluster: name=value, the value as YAML, as in `config`."),
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Create a cluster or a namespace that is not there yet."""
+    session = session.trying(dry_run)
     resource = find_resource(kind)
     if resource.kind not in {"Cluster", "Namespace"}:
         raise WrongUsage(
@@ -37,7 +39,7 @@ def create(
         path = session.client.path("namespaces", name)
         made = session.client.put(path, body, {"If-None-Match": "*"})
     if session.output.for_people:
-        session.output.line(f"{resource.singular}/{name} created")
+        session.output.line(f"{resource.singular}/{name} created{session.suffix}")
     else:
         session.output.document(made)
 

@@ -9,7 +9,7 @@ import typer
 from service.cli.batches import in_batches
 from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.get import NOT_FOUND
-from service.cli.options import Session, connected
+from service.cli.options import DryRun, Session, connected
 from service.cli.output import print_error
 from service.cli.resources import Target, complete_kind, read_targets
 from service.cli.rows import identity
@@ -53,8 +53,10 @@ def delete(
     ignore_not_found: Annotated[
         bool, typer.Option("--ignore-not-found", help="An absent object is no error.")
     ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Delete objects at once: by name, by a selector, or those in files."""
+    session = session.trying(dry_run)
     filters = {"labelSelector": selector, "fieldSelector": field_selector}
     if file:
         if what or everything or any(filters.values()):
@@ -94,7 +96,7 @@ def _delete_named(session: Session, targets: Sequence[Target], *, ignore_not_fou
 
 def _done(session: Session, answer: Any, told: str) -> None:
     if session.output.for_people:
-        session.output.line(told)
+        session.output.line(told + session.suffix)
     else:
         session.output.document(answer)
 
@@ -102,7 +104,7 @@ def _done(session: Session, answer: Any, told: str) -> None:
 def _delete_matching(
     session: Session, target: Target, params: dict[str, str | None], *, all_namespaces: bool
 ) -> None:
-    """Delete until nothing is left that matches and can be deleted."""
+    """Delete until nothing is left that matches and can be deleted; a dry run asks once."""
     resource = target.resource
     if target.name is not None or resource.of_server:
         raise WrongUsage("A selector and --all are for a kind of a cluster, without names.")
@@ -113,7 +115,7 @@ def _delete_matching(
     while True:
         answer = session.client.delete_once(path, params)
         results |= {identity(each): each for each in answer["results"]}
-        if not answer["remaining"] or not answer["deleted"]:
+        if session.suffix or not answer["remaining"] or not answer["deleted"]:
             break
     _tell(
         session,
@@ -141,7 +143,7 @@ def _tell(session: Session, results: Answers, why_not: Callable[[dict[str, Any]]
     if session.output.for_people:
         for each in left:
             session.output.prose(why_not(each))
-        session.output.line(f"{len(results) - len(left)} deleted")
+        session.output.line(f"{len(results) - len(left)} deleted{session.suffix}")
     else:
         session.output.document({"results": results})
     if left:

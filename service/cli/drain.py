@@ -8,7 +8,7 @@ import typer
 
 from service.cli.durations import read_seconds
 from service.cli.errors import Refused
-from service.cli.options import Session, connected
+from service.cli.options import DryRun, Session, connected
 from service.cli.output import Output
 from service.cli.resources import Target, find_resource
 from service.cli.rows import Item
@@ -29,15 +29,17 @@ class WhenUnschedulable(StrEnum):
 
 
 @connected
-def cordon(session: Session, *, nodes: Nodes) -> None:
+def cordon(session: Session, *, nodes: Nodes, dry_run: DryRun = False) -> None:
     """Have nodes take no new pods; those that are there stay."""
+    session = session.trying(dry_run)
     for name in nodes:
         _done(session, _act(session, name, "cordon"), f"node/{name} cordoned")
 
 
 @connected
-def uncordon(session: Session, *, nodes: Nodes) -> None:
+def uncordon(session: Session, *, nodes: Nodes, dry_run: DryRun = False) -> None:
     """Have nodes take new pods again."""
+    session = session.trying(dry_run)
     for name in nodes:
         _done(session, _act(session, name, "uncordon"), f"node/{name} uncordoned")
 
@@ -60,12 +62,14 @@ def drain(
             help="Whether a pod for which there is no other node waits, or is evicted all the same.",
         ),
     ] = WhenUnschedulable.WAIT,
+    dry_run: DryRun = False,
 ) -> None:
     """Have all pods but daemons leave nodes, as disruption budgets and rules allow it.
 
     The server does it, and goes on if this command is stopped: `moorage get plans` shows how far it
     has come, and deleting the plan ends it.
     """
+    session = session.trying(dry_run)
     seconds = read_seconds("--timeout", timeout)
     options = {"whenUnschedulable": when_unschedulable.value.capitalize()}
     plans = []
@@ -74,7 +78,7 @@ def drain(
         plan = answer["metadata"]["name"]
         plans.append(Target(find_resource("plans"), None, plan))
         _done(session, answer, f"node/{name} cordoned, plan/{plan} drains it")
-    if no_wait:
+    if no_wait or dry_run:
         return
     waiting = Waiting(session, _Progress(session.output), absent_is_met=False)
     waiting.until_met(plans, time.monotonic() + seconds if seconds else _NEVER)
@@ -117,6 +121,6 @@ def _act(session: Session, node: str, action: str, options: dict[str, Any] | Non
 
 def _done(session: Session, answer: Any, told: str) -> None:
     if session.output.for_people:
-        session.output.line(told)
+        session.output.line(told + session.suffix)
     else:
         session.output.document(answer)

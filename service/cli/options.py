@@ -76,6 +76,10 @@ Token = Annotated[
     ),
 ]
 Timeout = Annotated[float, typer.Option("--timeout", help="Seconds to wait for one answer.")]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Have it decided and answered as usual, but change nothing."),
+]
 OutputFormat = Annotated[
     str, typer.Option("--output", "-o", metavar="FORMAT", help=f"One of {FORMATS}.")
 ]
@@ -98,6 +102,16 @@ class Session:
         self.output = output
         self.namespace = namespace
         """The namespace where none is given; None: that depends on the command."""
+        self.suffix = ""
+        """What follows after a sentence about what was done."""
+
+    def trying(self, dry_run: bool) -> "Session":  # noqa: FBT001 - an option's value
+        """Return this session; if it is a dry run, one whose writes change nothing and say so."""
+        if not dry_run:
+            return self
+        dry = Session(self.client.trying(), self.output, self.namespace)
+        dry.suffix = " (dry run)"
+        return dry
 
 
 def open_session(

@@ -18,8 +18,9 @@ from service.cli.explanations import (
     reasons_of_refusals,
 )
 from service.cli.manifests import read_manifests, told_by_manifest
-from service.cli.options import Session, connected
+from service.cli.options import DryRun, Session, connected
 from service.cli.resources import pod_identity
+from service.cli.rows import identity
 from service.cli.settings_text import read_setting
 from service.cli.sources import read_objects
 from service.cli.workloads import Expansion, Origin, pod_of
@@ -65,8 +66,10 @@ def apply(
     no_pods: Annotated[
         bool, typer.Option("--no-pods", help="Make no pods of StatefulSets and ReplicaSets.")
     ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Create or change objects, such as nodes, pods and quotas; a Deployment becomes its pods."""
+    session = session.trying(dry_run)
     expansion = read_manifests(session, file, as_they_are=no_pods)
     if stream or len(expansion.objects) > LIST_OBJECTS_MAX:
         if prune:
@@ -77,7 +80,9 @@ def apply(
         return
     answer = _apply_at_once(session, expansion, prune)
     if session.output.for_people:
-        session.output.line(_applied(answer))
+        for each in answer.get("generated") or ():
+            session.output.line(f"{each['kind']} {identity(each)} created{session.suffix}")
+        session.output.line(_applied(answer) + session.suffix)
     else:
         session.output.document(answer)
 
@@ -150,8 +155,10 @@ def bind(
     force: Annotated[
         bool, typer.Option("--force", help="Bind the pod even if a filter refuses the node.")
     ] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Bind a pod to a named node, if all filters pass there."""
+    session = session.trying(dry_run)
     namespace, name = pod_identity(pod, namespace or session.namespace)
     path = session.client.path("namespaces", namespace, "pods", name, "binding")
     answer = session.client.post_once(path, {"target": {"name": node}, "force": force})
@@ -164,8 +171,10 @@ def evict(
     *,
     pod: Annotated[str, typer.Argument(help="namespace/name")],
     namespace: Namespace = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Ask that a pod leave its node."""
+    session = session.trying(dry_run)
     namespace, name = pod_identity(pod, namespace or session.namespace)
     path = session.client.path("namespaces", namespace, "pods", name, "eviction")
     _done(session, session.client.post_once(path, {}), f"{namespace}/{name} is being evicted")
@@ -178,8 +187,10 @@ def config(
     settings: Annotated[
         list[str] | None, typer.Argument(help="name=value, the value as YAML; null resets it.")
     ] = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Show a cluster's configuration, or change some of its settings."""
+    session = session.trying(dry_run)
     path = session.client.path()
     if settings:
         changes = dict(read_setting(text) for text in settings)
@@ -233,7 +244,8 @@ def _apply_lines(session: Session, expansion: Expansion) -> None:
     if session.output.for_people:
         for result in bad:
             session.output.prose(_bad_line(result, expansion.origins[result["line"] - 1]))
-        session.output.prose(describe_outcomes(Counter(result["result"] for result in results)))
+        told = describe_outcomes(Counter(result["result"] for result in results))
+        session.output.prose(told + session.suffix)
     else:
         session.output.document({"results": results})
     if bad:
@@ -309,6 +321,6 @@ def _report_to_people(
 
 def _done(session: Session, answer: object, sentence: str) -> None:
     if session.output.for_people:
-        session.output.prose(sentence)
+        session.output.prose(sentence + session.suffix)
     else:
         session.output.document(answer)

@@ -75,6 +75,11 @@ class KeptManifest(ObjectManifest, frozen=True, kw_only=True):
         """`metadata.namespace`; "" for kinds that have none."""
         return self.kept.namespace
 
+    @override
+    def named(self, name: str) -> "KeptManifest":
+        """Return the object under another name."""
+        return replace(self, kept=replace(self.kept, name=name))
+
     def with_identity(self, uid: str, created: str) -> "KeptManifest":
         """Return the object with this uid and time of creation (RFC 3339, UTC)."""
         return replace(self, kept=replace(self.kept, uid=uid, created=created), created=created)

@@ -76,6 +76,7 @@ __all__ = [
     "parse_as",
     "parse_kept",
     "parse_namespace",
+    "parse_new",
     "parse_node",
     "parse_pod",
     "parse_pod_group",
@@ -96,6 +97,11 @@ class NamespaceManifest(ObjectManifest, frozen=True, kw_only=True):
     def subject(self) -> Namespace:
         """The namespace as scheduling reads it."""
         return self.namespace_object
+
+    @override
+    def named(self, name: str) -> "NamespaceManifest":
+        """Return the object under another name."""
+        return replace(self, namespace_object=replace(self.namespace_object, name=name))
 
     def with_identity(self, uid: str, created: str) -> "NamespaceManifest":
         """Return the namespace with this uid and time of creation (RFC 3339, UTC)."""
@@ -163,6 +169,16 @@ def parse_as(
     Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
     """
     return _STORED[kind](raw, templates, name, namespace or None)
+
+
+def parse_new(
+    kind: str, raw: bytes | object, templates: TemplateCache, namespace: str | None
+) -> AnyManifest:
+    """Parse a manifest that has to be of this kind and namespace, and names itself.
+
+    Raises `MalformedJSON`, or `InvalidManifest` with all that is wrong.
+    """
+    return _STORED[kind](raw, templates, None, namespace)
 
 
 def load_any(kind: str, body: bytes, templates: TemplateCache) -> AnyManifest:

@@ -1,7 +1,7 @@
 """What manifests of all kinds have in common: how they are opened, checked and rendered."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Self, cast
 
 import msgspec
 
@@ -85,6 +85,10 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def warnings(self) -> FieldWarnings:
         """The warnings about fields that are passed over, whatever the cluster."""
         return warnings_in_members(self.kind, self.rest)
+
+    def named(self, name: str) -> Self:
+        """Return the object under another name."""
+        raise NotImplementedError
 
     def render(self) -> bytes:
         """The whole object as canonical JSON, without `resourceVersion`."""

@@ -44,6 +44,11 @@ class NodeManifest(ObjectManifest, frozen=True, kw_only=True):
         """The node as scheduling reads it."""
         return self.node
 
+    @override
+    def named(self, name: str) -> "NodeManifest":
+        """Return the object under another name."""
+        return replace(self, node=replace(self.node, name=name))
+
     def with_identity(self, uid: str, created: str) -> "NodeManifest":
         """Return the node with this uid and time of creation (RFC 3339, UTC)."""
         return replace(self, node=replace(self.node, uid=uid), created=created)

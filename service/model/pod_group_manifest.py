@@ -56,6 +56,11 @@ class PodGroupManifest(ObjectManifest, frozen=True, kw_only=True):
         """`metadata.namespace`."""
         return self.group.namespace
 
+    @override
+    def named(self, name: str) -> "PodGroupManifest":
+        """Return the object under another name."""
+        return replace(self, group=replace(self.group, name=name))
+
     def with_identity(self, uid: str, created: str) -> "PodGroupManifest":
         """Return the group with this uid and time of creation (RFC 3339, UTC)."""
         return replace(self, group=replace(self.group, uid=uid), created=created)

@@ -152,6 +152,7 @@ class PodManifest(ObjectManifest, frozen=True, kw_only=True):
             return self
         return replace(self, pod=replace(pod, node_name=None, required_node_name=pod.node_name))
 
+    @override
     def named(self, name: str) -> "PodManifest":
         """Return the pod under another name, as a replica of a template."""
         return replace(self, pod=replace(self.pod, name=name))

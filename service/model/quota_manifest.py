@@ -41,6 +41,11 @@ class QuotaManifest(ObjectManifest, frozen=True, kw_only=True):
         """`metadata.namespace`."""
         return self.quota.namespace
 
+    @override
+    def named(self, name: str) -> "QuotaManifest":
+        """Return the object under another name."""
+        return replace(self, quota=replace(self.quota, name=name))
+
     def with_identity(self, uid: str, created: str) -> "QuotaManifest":
         """Return the quota with this uid and time of creation (RFC 3339, UTC)."""
         return replace(self, quota=replace(self.quota, uid=uid), created=created)

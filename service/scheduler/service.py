@@ -43,6 +43,7 @@ from service.scheduler.planning import PastExplanation, Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.intents import (
     A,
+    DryRun,
     ExplainPod,
     Idempotency,
     Intent,
@@ -205,8 +206,9 @@ class Scheduler:
         """
         if idempotency is not None:
             return await self._submit_keyed(cluster, intent, idempotency, caller)
-        if isinstance(intent, PutConfig):
-            return cast("A", await self._put_config(cluster, intent, caller))
+        within = intent.intent if isinstance(intent, DryRun) else intent
+        if isinstance(within, PutConfig):
+            return cast("A", await self._put_config(cluster, intent, within, caller))
         return cast("A", await self._ask(cluster, intent, None, caller))
 
     async def _submit_keyed(
@@ -423,15 +425,18 @@ class Scheduler:
                 del future
 
     async def _put_config(
-        self, cluster: str, intent: PutConfig, caller: AuditedCaller
+        self, cluster: str, asked: Intent[A], intent: PutConfig, caller: AuditedCaller
     ) -> ConfigAnswer:
-        """Configure a cluster, or create it."""
+        """Configure a cluster, or create it; `asked` is the intent itself, or a dry run of it."""
         try:
-            return cast("ConfigAnswer", await self._ask(cluster, intent, None, caller))
+            return cast("ConfigAnswer", await self._ask(cluster, asked, None, caller))
         except NotFound:
             if intent.if_match is not None:
                 raise PreconditionFailed("There is no such cluster.") from None
         config = msgspec.json.encode(parse_config(intent.config))
+        if asked is not intent:
+            await self._refuse_too_many_clusters()
+            return ConfigAnswer(revision=0, config=config, created=True)
         try:
             async with self._creating:
                 await self._refuse_too_many_clusters()

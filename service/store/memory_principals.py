@@ -59,6 +59,7 @@ class MemoryPrincipals:
         keep_admin: bool,
         caller: AuditedCaller = ITSELF,
         precondition: Precondition | None = None,
+        dry_run: bool = False,
     ) -> bool:
         """Make a principal or replace its grants, if the precondition holds; returns whether it is new."""
         known = self._principals.get((kind, name))
@@ -71,7 +72,7 @@ class MemoryPrincipals:
             created_at=known.created_at if known else self._access_clock(),
         )
         principals = {**self._principals, (kind, name): row}
-        self._set(principals, self._tokens, caller, keep_admin=keep_admin)
+        self._set(principals, self._tokens, caller, keep_admin=keep_admin, dry_run=dry_run)
         return known is None
 
     async def delete_principal(
@@ -82,6 +83,7 @@ class MemoryPrincipals:
         keep_admin: bool,
         caller: AuditedCaller = ITSELF,
         precondition: Precondition | None = None,
+        dry_run: bool = False,
     ) -> bool:
         """Delete a principal with its tokens, if the precondition holds; returns False if there was none."""
         if precondition is not None:
@@ -91,10 +93,10 @@ class MemoryPrincipals:
             return False
         if kind == "User":
             tokens = {key: each for key, each in tokens.items() if each.principal != name}
-        self._set(principals, tokens, caller, keep_admin=keep_admin)
+        self._set(principals, tokens, caller, keep_admin=keep_admin, dry_run=dry_run)
         return True
 
-    async def create_token(
+    async def create_token(  # noqa: PLR0913 - all that is told of one, by name
         self,
         token_id: str,
         principal: str,
@@ -104,6 +106,7 @@ class MemoryPrincipals:
         expires_in: timedelta | None,
         keep_admin: bool,
         caller: AuditedCaller = ITSELF,
+        dry_run: bool = False,
     ) -> TokenRow:
         """Give a user one more token; raises NotFound if there is no such user."""
         if ("User", principal) not in self._principals:
@@ -118,17 +121,22 @@ class MemoryPrincipals:
             expires_at=None if expires_in is None else now + expires_in,
         )
         tokens = {**self._tokens, token_id: row}
-        self._set(self._principals, tokens, caller, keep_admin=keep_admin)
+        self._set(self._principals, tokens, caller, keep_admin=keep_admin, dry_run=dry_run)
         return row
 
     async def delete_token(
-        self, token_id: str, *, keep_admin: bool, caller: AuditedCaller = ITSELF
+        self,
+        token_id: str,
+        *,
+        keep_admin: bool,
+        caller: AuditedCaller = ITSELF,
+        dry_run: bool = False,
     ) -> bool:
         """Revoke a token; returns False if there was none."""
         tokens = copy(self._tokens)
         if tokens.pop(token_id, None) is None:
             return False
-        self._set(self._principals, tokens, caller, keep_admin=keep_admin)
+        self._set(self._principals, tokens, caller, keep_admin=keep_admin, dry_run=dry_run)
         return True
 
     async def note_use(self, used_at: Mapping[str, datetime]) -> None:
@@ -145,10 +153,13 @@ class MemoryPrincipals:
         caller: AuditedCaller,
         *,
         keep_admin: bool,
+        dry_run: bool,
     ) -> None:
         in_use = self._tokens or tokens
         if keep_admin and in_use and not self._has_admin(principals, tokens):
             raise NoAdminLeft
+        if dry_run:
+            return
         if len(tokens) > len(self._tokens):
             self._audits_access.begin()
         self._principals, self._tokens = principals, tokens

@@ -49,7 +49,7 @@ class Principals:
 
     Every call may raise StorageUnavailable, and a change also OutcomeUnknown, if the database fails
     at its COMMIT. With `keep_admin` a change raises NoAdminLeft if tokens are, or were, in use, and
-    it would leave no token of an admin.
+    it would leave no token of an admin. With `dry_run` it raises and returns the same, and is undone.
     """
 
     def __init__(self, writer: Connections, reader: Connections, keeping: Keeping) -> None:
@@ -88,12 +88,14 @@ class Principals:
         keep_admin: bool,
         caller: AuditedCaller = ITSELF,
         precondition: Precondition | None = None,
+        dry_run: bool = False,
     ) -> bool:
         """Make a principal or replace its grants, if the precondition holds; returns whether it is new."""
         body = msgspec.json.encode(grants)
         values = (kind, name, body, ADMIN in grants, keep_admin)
         check = precondition and partial(_check, kind, name, precondition)
-        return bool((await self._changed(caller, _PUT, *values, check=check))[0])
+        row = await self._changed(caller, _PUT, *values, check=check, dry_run=dry_run)
+        return bool(row[0])
 
     async def delete_principal(
         self,
@@ -103,12 +105,15 @@ class Principals:
         keep_admin: bool,
         caller: AuditedCaller = ITSELF,
         precondition: Precondition | None = None,
+        dry_run: bool = False,
     ) -> bool:
         """Delete a principal with its tokens, if the precondition holds; returns False if there was none."""
         check = precondition and partial(_check, kind, name, precondition)
-        return bool((await self._changed(caller, _DELETE, kind, name, keep_admin, check=check))[0])
+        values = (kind, name, keep_admin)
+        row = await self._changed(caller, _DELETE, *values, check=check, dry_run=dry_run)
+        return bool(row[0])
 
-    async def create_token(
+    async def create_token(  # noqa: PLR0913 - all that is told of one, by name
         self,
         token_id: str,
         principal: str,
@@ -118,10 +123,11 @@ class Principals:
         expires_in: timedelta | None,
         keep_admin: bool,
         caller: AuditedCaller = ITSELF,
+        dry_run: bool = False,
     ) -> TokenRow:
         """Give a user one more token; raises NotFound if there is no such user."""
         values = (token_id, principal, secret_hash, description, expires_in, keep_admin)
-        row = await self._changed(caller, _ISSUE, *values)
+        row = await self._changed(caller, _ISSUE, *values, dry_run=dry_run)
         if row["created_at"] is None:
             raise NotFound(f"There is no principal {principal!r}.")
         return TokenRow(
@@ -134,10 +140,16 @@ class Principals:
         )
 
     async def delete_token(
-        self, token_id: str, *, keep_admin: bool, caller: AuditedCaller = ITSELF
+        self,
+        token_id: str,
+        *,
+        keep_admin: bool,
+        caller: AuditedCaller = ITSELF,
+        dry_run: bool = False,
     ) -> bool:
         """Revoke a token; returns False if there was none."""
-        return bool((await self._changed(caller, _REVOKE, token_id, keep_admin))[0])
+        row = await self._changed(caller, _REVOKE, token_id, keep_admin, dry_run=dry_run)
+        return bool(row[0])
 
     async def note_use(self, used_at: Mapping[str, datetime]) -> None:
         """Store when tokens were used last; `used_at` has the times by token id.
@@ -151,7 +163,12 @@ class Principals:
                 await connection.execute(_NOTE_USE, *values)
 
     async def _changed(
-        self, caller: AuditedCaller, statement: str, *values: object, check: _Check | None = None
+        self,
+        caller: AuditedCaller,
+        statement: str,
+        *values: object,
+        check: _Check | None = None,
+        dry_run: bool = False,
     ) -> asyncpg.Record:
         """Run a statement that changes something, add a row to the audit if it did, and return its one row.
 
@@ -161,8 +178,9 @@ class Principals:
             if check is not None:
                 await check(connection)
             with _kept_admin():
-                row = await connection.fetchrow(statement, *values)
-            assert row is not None
+                row = await (_undone if dry_run else _made)(connection, statement, *values)
+            if dry_run:
+                return row
             changed = statement == _PUT or row[0]
             begins = statement == _ISSUE and changed and self._audits_access.may_begin
             if changed and (begins or self._audits_access.of([caller])):
@@ -170,6 +188,22 @@ class Principals:
         if begins:
             self._audits_access.begin()
         return row
+
+
+async def _made(connection: Driver, statement: str, *values: object) -> asyncpg.Record:
+    """Run a statement and return its one row."""
+    row = await connection.fetchrow(statement, *values)
+    assert row is not None
+    return row
+
+
+async def _undone(connection: Driver, statement: str, *values: object) -> asyncpg.Record:
+    """Run a statement, undo what it changed, and return its one row."""
+    changes = connection.transaction()
+    await changes.start()
+    row = await _made(connection, statement, *values)
+    await changes.rollback()
+    return row
 
 
 async def _check(

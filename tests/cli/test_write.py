@@ -38,6 +38,16 @@ def test_apply_sends_one_list_and_tells_what_changed(moorage, stub, pod_file):
     assert stub.requests[0].url.params["prune"] == "Pod"
 
 
+def test_apply_tells_the_names_that_were_made(moorage, stub, pod_file):
+    counts = {"revision": 3, "created": 1, "changed": 0, "unchanged": 0, "deleted": 0}
+    made = [{"item": 0, "kind": "Pod", "namespace": "shop", "name": "web-x2x2x"}]
+    stub.on("POST", f"{CLUSTER}/apply", {**counts, "generated": made})
+
+    ended = moorage("apply", "-f", pod_file(POD))
+
+    assert ended.out.splitlines()[0] == "Pod shop/web-x2x2x created"
+
+
 def test_apply_streams_lines_and_tells_the_bad_ones(moorage, stub, pod_file):
     wrong = [{"field": "spec.containers", "message": "is required"}]
     lines = (
@@ -272,3 +282,43 @@ def test_config_shows_and_changes_settings(moorage, stub):
     assert stub.sent() == {"config": {"hardPodAffinityWeight": 5, "daemonNamespaces": []}}
     assert changed.json == {"hardPodAffinityWeight": 5}
     assert moorage("config", "nonsense").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "method", "path", "answers"),
+    [
+        (
+            ["apply", "-f", "FILE"],
+            "POST",
+            "/apply",
+            {"revision": 3, "created": 1, "changed": 0, "unchanged": 0, "deleted": 0},
+        ),
+        (
+            ["apply", "--stream", "-f", "FILE"],
+            "POST",
+            "/apply",
+            httpx.Response(200, text='{"line": 1, "kind": "Pod", "result": "Created"}'),
+        ),
+        (["create", "namespace", "shop"], "PUT", "/namespaces/shop", {}),
+        (["delete", "node", "n1"], "DELETE", "/nodes/n1", {}),
+        (
+            ["delete", "nodes", "--all"],
+            "DELETE",
+            "/nodes",
+            {"remaining": 7, "deleted": 1, "results": [{"name": "n1", "result": "Deleted"}]},
+        ),
+        (["bind", "shop/a", "n1"], "POST", "/namespaces/shop/pods/a/binding", {}),
+        (["evict", "shop/a"], "POST", "/namespaces/shop/pods/a/eviction", {}),
+        (["cordon", "n1"], "POST", "/nodes/n1/cordon", {}),
+        (["drain", "n1"], "POST", "/nodes/n1/drain", {"metadata": {"name": "drain-n1"}}),
+    ],
+)
+def test_a_dry_run_is_asked_for_and_told(moorage, stub, pod_file, arguments, method, path, answers):
+    stub.on(method, CLUSTER + path, answers)
+    given = [pod_file(POD) if each == "FILE" else each for each in arguments]
+
+    ended = moorage(*given, "--dry-run")
+
+    assert ended.code == 0
+    assert "(dry run)" in ended.out
+    assert [each.url.params["dryRun"] for each in stub.requests] == ["true"]

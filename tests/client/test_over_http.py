@@ -45,6 +45,24 @@ def stocked(moorage: Client, nodes: int = 2) -> None:
     )
 
 
+def test_names_are_made_once_for_a_key(moorage: Client):
+    moorage.configure(placePendingPods=False)
+    unnamed = pod("any")
+    del unnamed["metadata"]["name"]
+    unnamed["metadata"]["generateName"] = "web-"
+    made = moorage.pods.create(unnamed, idempotency_key="k")
+    assert made["metadata"]["name"].startswith("web-")
+    assert moorage.pods.create(unnamed, idempotency_key="k") == made
+    assert (
+        moorage.pods.create(unnamed, dry_run=True)["metadata"]["name"] != made["metadata"]["name"]
+    )
+    with pytest.raises(ConflictError):
+        moorage.pods.create(made)
+    assert len(list(moorage.pods.list())) == 1
+    node_made = moorage.nodes.create({"metadata": {"generateName": "n-"}})
+    assert moorage.nodes.get(node_made["metadata"]["name"])
+
+
 def test_placements_of_all_sorts(moorage: Client):
     stocked(moorage)
     answer = moorage.place([pod("a"), pod("b")], policy="AllOrNothing", explain="Summary")

@@ -117,7 +117,7 @@ def test_every_operation_has_a_method(document, made):
 
 def _kind_of(operation: str) -> str:
     """The kind in the name of an operation on objects: `Pod` of `deleteNamespacedPods`."""
-    verb = re.fullmatch(r"(list|get|put|patch|delete)(Namespaced)?(\w+)", operation)
+    verb = re.fullmatch(r"(list|get|create|put|patch|delete)(Namespaced)?(\w+)", operation)
     named = verb[3] if verb else ""
     plurals = {f"{name}s": name for name in KINDS} | {
         "CSIStorageCapacities": "CSIStorageCapacity",

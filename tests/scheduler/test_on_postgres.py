@@ -10,6 +10,7 @@ import asyncpg
 import msgspec
 
 from service.model.errors import Unavailable
+from service.model.generated_names import SUFFIXES, suffix_of
 from service.model.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.answers import RecordedAnswer
 from service.scheduler.protocol.intents import ApplyObjects, Idempotency, PlacePods
@@ -39,6 +40,9 @@ class RealClock:
 class RandomIds:
     def uid(self) -> str:
         return str(uuid.uuid4())  # noqa: TID251
+
+    def suffix(self) -> str:
+        return suffix_of(self.commit_id().int % SUFFIXES)
 
     def commit_id(self) -> uuid.UUID:
         return uuid.uuid4()  # noqa: TID251

@@ -17,6 +17,7 @@ from uuid import UUID
 import msgspec
 
 from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.generated_names import SUFFIXES, suffix_of
 from service.model.log import Change, CommitRequest
 from service.model.manifest import TemplateCache, parse_any, parse_pod
 from service.scheduler.protocol.intents import ApplyObjects, Intent, PlacePods
@@ -69,6 +70,9 @@ class CountedIds:
 
     def uid(self) -> str:
         return str(self.commit_id())
+
+    def suffix(self) -> str:
+        return suffix_of(next(self._numbers) % SUFFIXES)
 
     def commit_id(self) -> UUID:
         return UUID(fields=(self._owner, 0, 0x4000, 0x80, 0, next(self._numbers)))

@@ -44,22 +44,22 @@ MAY = {
     Cluster("configure"): "patchCluster",
     Cluster("read"): "listClusters getCaller",
     Cluster("observe"): """
-        putNode patchNode deleteNode putNamespace patchNamespace deleteNamespace
-        putPersistentVolume patchPersistentVolume deletePersistentVolume putStorageClass
-        patchStorageClass deleteStorageClass putCSINode patchCSINode deleteCSINode putCSIDriver
-        patchCSIDriver deleteCSIDriver putVolumeAttachment patchVolumeAttachment
-        deleteVolumeAttachment putRuntimeClass patchRuntimeClass deleteRuntimeClass
+        createNode putNode patchNode deleteNode createNamespace putNamespace patchNamespace deleteNamespace
+        createPersistentVolume putPersistentVolume patchPersistentVolume deletePersistentVolume createStorageClass putStorageClass
+        patchStorageClass deleteStorageClass createCSINode putCSINode patchCSINode deleteCSINode createCSIDriver putCSIDriver
+        patchCSIDriver deleteCSIDriver createVolumeAttachment putVolumeAttachment patchVolumeAttachment
+        deleteVolumeAttachment createRuntimeClass putRuntimeClass patchRuntimeClass deleteRuntimeClass
         deleteNodes deletePersistentVolumes deleteStorageClasses deleteCSINodes
         deleteCSIDrivers deleteVolumeAttachments deleteRuntimeClasses
-        putDeviceClass patchDeviceClass deleteDeviceClass deleteDeviceClasses
-        putResourceSlice patchResourceSlice deleteResourceSlice deleteResourceSlices
+        createDeviceClass putDeviceClass patchDeviceClass deleteDeviceClass deleteDeviceClasses
+        createResourceSlice putResourceSlice patchResourceSlice deleteResourceSlice deleteResourceSlices
         renewNodeLease reportNodes cordonNode uncordonNode""",
     Namespaced("observe"): """
-        putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity
+        createCSIStorageCapacity putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity
         deleteNamespacedCSIStorageCapacities deleteCSIStorageCapacities""",
     Namespaced("place"): "makePlan placePods simulate",
     Namespaced("edit", or_verb="observe"): """
-        applyObjects putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
+        applyObjects createPod putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
     Namespaced("read"): """
         getCluster getReadableRevisions getTopology exportCluster watchChanges watchBindings
         listViolations
@@ -84,16 +84,16 @@ MAY = {
         listNamespacedResourceClaimTemplates getResourceClaimTemplate
         listResourceClaimTemplates""",
     Namespaced("edit"): """
-        putResourceQuota patchResourceQuota deleteResourceQuota
-        putLimitRange patchLimitRange deleteLimitRange putWorkload patchWorkload deleteWorkload
-        putDataSet patchDataSet deleteDataSet
-        putPodGroup patchPodGroup deletePodGroup
-        putService patchService deleteService
-        putReplicationController patchReplicationController deleteReplicationController
-        putReplicaSet patchReplicaSet deleteReplicaSet
-        putStatefulSet patchStatefulSet deleteStatefulSet
-        putPodDisruptionBudget patchPodDisruptionBudget deletePodDisruptionBudget
-        putPersistentVolumeClaim patchPersistentVolumeClaim deletePersistentVolumeClaim
+        createResourceQuota putResourceQuota patchResourceQuota deleteResourceQuota
+        createLimitRange putLimitRange patchLimitRange deleteLimitRange createWorkload putWorkload patchWorkload deleteWorkload
+        createDataSet putDataSet patchDataSet deleteDataSet
+        createPodGroup putPodGroup patchPodGroup deletePodGroup
+        createService putService patchService deleteService
+        createReplicationController putReplicationController patchReplicationController deleteReplicationController
+        createReplicaSet putReplicaSet patchReplicaSet deleteReplicaSet
+        createStatefulSet putStatefulSet patchStatefulSet deleteStatefulSet
+        createPodDisruptionBudget putPodDisruptionBudget patchPodDisruptionBudget deletePodDisruptionBudget
+        createPersistentVolumeClaim putPersistentVolumeClaim patchPersistentVolumeClaim deletePersistentVolumeClaim
         deleteNamespacedResourceQuotas deleteResourceQuotas deleteNamespacedPodGroups
         deletePodGroups deleteNamespacedServices deleteServices
         deleteNamespacedReplicationControllers deleteReplicationControllers
@@ -102,8 +102,8 @@ MAY = {
         deleteNamespacedPersistentVolumeClaims deletePersistentVolumeClaims
         deleteNamespacedLimitRanges deleteLimitRanges deleteNamespacedWorkloads
         deleteWorkloads deleteNamespacedDataSets deleteDataSets
-        putResourceClaim patchResourceClaim deleteResourceClaim
-        putResourceClaimTemplate patchResourceClaimTemplate deleteResourceClaimTemplate
+        createResourceClaim putResourceClaim patchResourceClaim deleteResourceClaim
+        createResourceClaimTemplate putResourceClaimTemplate patchResourceClaimTemplate deleteResourceClaimTemplate
         deleteNamespacedResourceClaims deleteResourceClaims
         deleteNamespacedResourceClaimTemplates deleteResourceClaimTemplates""",
     Namespaced("bind"): "bindPod",

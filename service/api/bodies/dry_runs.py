@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from service.api.bodies.budget import holding_of
-from service.api.bodies.requests import AnyRequest, flag
+from service.api.bodies.requests import AnyRequest, wrong_parameter
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.intents import DryRun, Intent
 
@@ -12,15 +12,23 @@ A = TypeVar("A", bound=Answer)
 
 
 def is_dry(parameters: Mapping[str, str]) -> bool:
-    """Whether a request is to change nothing."""
-    return flag(parameters, "dryRun")
+    """Whether a request is to change nothing; Kubernetes' word for that is `All`."""
+    text = parameters.get("dryRun", "false")
+    if text not in ("true", "false", "All"):
+        raise wrong_parameter("dryRun", "has to be true, false or All", text)
+    return text != "false"
+
+
+def note_dry_run(request: AnyRequest, parameters: Mapping[str, str]) -> bool:
+    """Whether a request is to change nothing; if so, its answer may be refused for lack of room."""
+    dry = is_dry(parameters)
+    if dry:
+        holding_of(request.scope).changes_nothing = True
+    return dry
 
 
 def dry_if_asked(
     request: AnyRequest, parameters: Mapping[str, str], intent: Intent[A]
 ) -> Intent[A]:
     """The intent, or one that decides it and changes nothing; its answer may be refused for lack of room."""
-    if not is_dry(parameters):
-        return intent
-    holding_of(request.scope).changes_nothing = True
-    return DryRun(intent=intent)
+    return DryRun(intent=intent) if note_dry_run(request, parameters) else intent

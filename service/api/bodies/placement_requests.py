@@ -1,15 +1,17 @@
 """Reads the bodies of placements; each pod stays bytes until its template is looked up."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal
 
 import msgspec
 
 from service.api.bodies.manifests import Pause, items_in, parse_items, read_members, unknown_fields
+from service.api.bodies.new_names import NewNames
 from service.api.bodies.requests import converted
 from service.api.openapi.body_types import PlacementRequest
 from service.model.errors import FieldError, InvalidManifest
+from service.model.generated_names import is_undrawn
 from service.model.json_pieces import Member, whole
 from service.model.manifest import AnyManifest
 from service.model.pod_manifest import PodManifest, parse_pod
@@ -53,14 +55,18 @@ async def parse_placement(raw: bytes, templates: TemplateCache, items_max: int) 
 
 
 async def parse_pods(
-    member: Member, field: str, templates: TemplateCache, items_max: int
+    member: Member,
+    field: str,
+    templates: TemplateCache,
+    items_max: int,
+    parse: Callable[[bytes], PodManifest] | None = None,
 ) -> tuple[PodManifest, ...]:
     """Read a list of pods to place; their `nodeName` says where they are wanted, not where they are.
 
     Raises:
         InvalidManifest: some pods are wrong; errors are named as `pods[3].spec…`.
     """
-    parse = partial(parse_pod, templates=templates, to_place=True)
+    parse = parse or partial(parse_pod, templates=templates, to_place=True)
     pods = await parse_items(items_in(member, field, items_max), field, parse)
     if len(pods) > 1:
         refuse_repeated(pods, field)
@@ -76,14 +82,16 @@ async def _intent(
 ) -> PlacePods:
     pods: tuple[PodManifest, ...] = ()
     references: tuple[PodRef, ...] = ()
+    parse = NewNames(partial(parse_pod, templates=templates, to_place=True))
     if subject == "pods":
-        pods = await parse_pods(member, "pods", templates, items_max)
+        pods = await parse_pods(member, "pods", templates, items_max, parse)
     elif subject == "template":
-        pods = await parse_replicas(whole(member), options.replicas or 0, templates)
+        pods = await parse_replicas(whole(member), options.replicas or 0, templates, parse)
     else:
         references = _references(whole(member), items_max)
     return PlacePods(
         pods=pods,
+        undrawn=parse.are_undrawn,
         pod_refs=references,
         path=subject,
         all_or_nothing=options.policy == "AllOrNothing",
@@ -96,20 +104,28 @@ async def _intent(
 
 
 async def parse_replicas(
-    raw: bytes, count: int, templates: TemplateCache
+    raw: bytes,
+    count: int,
+    templates: TemplateCache,
+    parse: Callable[[bytes], PodManifest] | None = None,
 ) -> tuple[PodManifest, ...]:
     """The pods `<name>-0` to `<name>-(count-1)`; a template that is sent again names the same pods.
+
+    If `parse` takes a `generateName`, the pods of a template with one have names still to be drawn.
 
     Raises:
         InvalidManifest: the template is wrong, has a uid, or its name is too long.
     """
     try:
-        template = parse_pod(raw, templates, to_place=True)
+        parse = parse or partial(parse_pod, templates=templates, to_place=True)
+        template = parse(raw)
     except InvalidManifest as error:
         raise error.under("template") from None
     if template.uid:
         message = "may not be given: each replica has its own"
         raise InvalidManifest([FieldError("template.metadata.uid", message, template.uid)])
+    if is_undrawn(template):
+        return (template,) * count
     pause = Pause()
     pods: list[PodManifest] = []
     for index in range(count):
@@ -142,6 +158,8 @@ def _later(references: list[PodRef]) -> Iterator[tuple[int, PodRef]]:
     """The references that stand earlier in the list already, with their positions."""
     seen: set[tuple[str, str]] = set()
     for index, reference in enumerate(references):
+        if is_undrawn(reference):
+            continue
         if (reference.namespace, reference.name) in seen:
             yield index, reference
         seen.add((reference.namespace, reference.name))

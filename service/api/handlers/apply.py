@@ -10,6 +10,7 @@ from litestar.di import NamedDependency
 from service.api.bodies.deletions import parse_deletion
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.manifests import Pause, items_in, parse_items, read_members
+from service.api.bodies.new_names import NewNames
 from service.api.bodies.requests import (
     AnyRequest,
     media_type,
@@ -59,6 +60,7 @@ _encoder = msgspec.json.Encoder()
 
 _OPERATION = Operation(
     id="applyObjects",
+    minimal=True,
     warns=True,
     access=Namespaced("edit", or_verb="observe"),
     decided=True,
@@ -130,17 +132,19 @@ async def apply_objects(
     """Put many objects."""
     parameters = query(request)
     if media_type(request) == NDJSON:
-        if parameters:
-            raise wrong_parameter(min(parameters), "goes with a List only, which is one commit", "")
-        return await answer_lines(request, services, partial(_read_lines, request, services))
+        if others := parameters.keys() - {"dryRun"}:
+            raise wrong_parameter(min(others), "goes with a List only, which is one commit", "")
+        read = partial(_read_lines, request, services)
+        return await answer_lines(request, services, read, parameters)
     prune = _prune(parameters.get("prune"))
     prune_before = number(parameters, "pruneBefore")
     body = await services.bodies.read(request)
-    caller, manifests = deciding_for(request), await parse_list(body, services)
+    caller = deciding_for(request)
+    manifests, undrawn = await parse_list(body, services)
     require_writing(caller, manifests)
     require_pruning(caller, prune)
     intent = ApplyObjects(
-        manifests=manifests, prune=prune, prune_before=prune_before, caller=caller
+        manifests=manifests, undrawn=undrawn, prune=prune, prune_before=prune_before, caller=caller
     )
     asked = dry_if_asked(request, parameters, intent)
     return await submit_once(request, services, asked, body, _rendered)
@@ -150,8 +154,8 @@ def _rendered(answer: ApplyAnswer) -> Rendered:
     return Rendered(_encoder.encode(answer), warning=warning_header(answer.warnings))
 
 
-async def parse_list(raw: bytes, services: Services) -> tuple[Applicable, ...]:
-    """The objects of a `List`.
+async def parse_list(raw: bytes, services: Services) -> tuple[tuple[Applicable, ...], bool]:
+    """The objects of a `List`, and whether names of some are still to be drawn.
 
     Raises:
         InvalidManifest: some objects are wrong; errors are named as `items[3].spec…`.
@@ -160,8 +164,8 @@ async def parse_list(raw: bytes, services: Services) -> tuple[Applicable, ...]:
     members = await read_members(raw, read=_READ, lists=_READ, items_max=most)
     _refuse_other_kind(members.get("kind"))
     items = items_in(members.get("items", b"null"), "items", most)
-    parse = partial(parse_any, templates=services.scheduler.templates)
-    return tuple(await parse_items(items, "items", parse))
+    parse = NewNames(partial(parse_any, templates=services.scheduler.templates))
+    return tuple(await parse_items(items, "items", parse)), parse.are_undrawn
 
 
 def _refuse_other_kind(member: Member | None) -> None:
@@ -208,7 +212,8 @@ def _refused_or_not(caller: Caller, line: ApplyLine) -> ApplyLine:
 def _parse_line(number_of_line: int, line: bytes, services: Services) -> ApplyLine:
     try:
         deletion = parse_deletion(line)
-        sent = deletion or parse_any(line, services.scheduler.templates)
+        parse = NewNames(partial(parse_any, templates=services.scheduler.templates))
+        sent = deletion or parse(line)
         return ApplyLine(line=number_of_line, object=sent)
     except MalformedJSON as error:
         invalid = InvalidManifest([FieldError("", error.detail)])

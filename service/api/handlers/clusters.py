@@ -1,13 +1,14 @@
 """Reads and writes clusters: their configurations, where their logs end, and how much they hold."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 
+from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.requests import AnyRequest, converted, if_match, media_type, query
 from service.api.bodies.responses import json_response, tag_of
 from service.api.handlers.objects import patch_type_of
@@ -15,6 +16,7 @@ from service.api.openapi import body_types
 from service.api.openapi.access import Admin, Cluster, Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH
 from service.api.openapi.operations import (
+    DRY_RUN,
     JSON,
     JSON_PATCH,
     MERGE_PATCH,
@@ -32,6 +34,7 @@ from service.model.errors import FieldError, InvalidManifest
 from service.model.log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow, Counts
 from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
+from service.scheduler.protocol.answers import ConfigAnswer
 from service.scheduler.protocol.intents import PatchConfig, PutConfig
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -117,7 +120,7 @@ async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) 
             tag="clusters",
             summary="Create a cluster, or replace its configuration",
             description="A setting that is left out has its default. A change is a revision.",
-            parameters=(IF_MATCH,),
+            parameters=(IF_MATCH, DRY_RUN),
             request=Body(
                 types={JSON: body_types.ClusterSettings},
                 description="The configuration.",
@@ -131,11 +134,11 @@ async def get_cluster(request: AnyRequest, services: NamedDependency[Services]) 
 async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Create a cluster, or give it another configuration."""
     media_type(request)
-    query(request)
+    parameters = query(request)
     _refuse_bad_name(request.path_params["cluster"])
     config = _config_in(decode_strict(await services.bodies.read(request)))
     intent = PutConfig(config=config, if_match=if_match(request))
-    return await _changed(request, services, intent)
+    return await _changed(request, services, parameters, intent)
 
 
 @patch(
@@ -148,7 +151,7 @@ async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) 
             tag="clusters",
             summary="Change single settings of a cluster",
             description="The paths of a JSON patch start at the cluster, as in `/config/…`.",
-            parameters=(IF_MATCH,),
+            parameters=(IF_MATCH, DRY_RUN),
             request=Body(
                 types={
                     STRATEGIC_MERGE_PATCH: body_types.ClusterPatch,
@@ -174,10 +177,10 @@ async def patch_cluster(
 ) -> Response[bytes]:
     """Change single settings."""
     patch_type = patch_type_of(request)
-    query(request)
+    parameters = query(request)
     patched = _config_patch(decode_strict(await services.bodies.read(request)), patch_type)
     intent = PatchConfig(patch_type=patch_type, patch=patched, if_match=if_match(request))
-    return await _changed(request, services, intent)
+    return await _changed(request, services, parameters, intent)
 
 
 @delete(
@@ -191,6 +194,7 @@ async def patch_cluster(
             summary="Delete a cluster with all that is in it",
             description="A cluster created later under the same name is another one. `default` is "
             "no exception: once deleted it is not there until a PUT makes it again.",
+            parameters=(DRY_RUN,),
             answers={200: _cluster("The cluster as it was.")},
             problems=("OutcomeUnknown",),
         )
@@ -200,9 +204,10 @@ async def delete_cluster(
     request: AnyRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Remove a cluster and everything in it."""
-    query(request)
+    dry = is_dry(query(request))
     row = await services.reads.store.get_cluster(request.path_params["cluster"])
-    await services.scheduler.delete_cluster(row.name, told_caller(request))
+    if not dry:
+        await services.scheduler.delete_cluster(row.name, told_caller(request))
     return json_response(_encoded(row), row.head.revision)
 
 
@@ -235,27 +240,54 @@ def _with_pods(row: ClusterRow, pods: Counts | None) -> ClusterRow:
 
 
 async def _changed(
-    request: AnyRequest, services: Services, intent: PutConfig | PatchConfig
+    request: AnyRequest,
+    services: Services,
+    parameters: Mapping[str, str],
+    intent: PutConfig | PatchConfig,
 ) -> Response[bytes]:
     """The cluster after a change, at the revision of the change or a later one."""
     try:
         answer = await services.scheduler.submit(
-            request.path_params["cluster"], intent, caller=told_caller(request)
+            request.path_params["cluster"],
+            dry_if_asked(request, parameters, intent),
+            caller=told_caller(request),
         )
     except InvalidManifest as error:
         raise error.under("config") from None
+    if is_dry(parameters):
+        return await _as_it_would_be(request, services, answer)
     return await _present(request, services, 201 if answer.created else 200)
 
 
+async def _as_it_would_be(
+    request: AnyRequest, services: Services, answer: ConfigAnswer
+) -> Response[bytes]:
+    """The cluster with a configuration that it has not got; one that would be created is empty."""
+    name, visibility, store = (
+        request.path_params["cluster"],
+        visibility_of(request),
+        services.reads.store,
+    )
+    if answer.created:
+        body = _told(name, answer.config, visibility, answer.revision, Counts())
+        return json_response(body, answer.revision, status=201)
+    (row,) = await _seen(store, [(await store.get_cluster(name), visibility)])
+    body = _told(name, answer.config, visibility, row.head.revision, row.counts)
+    return json_response(body, row.head.revision)
+
+
 def _encoded(row: ClusterRow, visibility: Visibility = None) -> bytes:
+    return _told(row.name, row.config, visibility, row.head.revision, row.counts)
+
+
+def _told(name: str, config: bytes, visibility: Visibility, revision: int, counts: Counts) -> bytes:
     """The JSON of a cluster with every setting, including those that have their default."""
-    config = stored_config(row.config)
     return msgspec.json.encode(
         {
-            "name": row.name,
-            "config": seen_config(visibility, config),
-            "revision": row.head.revision,
-            "counts": row.counts,
+            "name": name,
+            "config": seen_config(visibility, stored_config(config)),
+            "revision": revision,
+            "counts": counts,
         }
     )
 

@@ -10,6 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import parse_filters
+from service.api.bodies.preferences import as_applied, minimal_results, prefers_minimal
 from service.api.bodies.requests import AnyRequest, flag, number, query, wrong_parameter
 from service.api.bodies.responses import encoded_response
 from service.api.handlers.objects import delete_options
@@ -74,6 +75,8 @@ async def _delete_many(
     commits = _Commits(request, services, wanted, limit, parameters)
     deletions = await commits.run()
     response = encoded_response(deletions, deletions.revision)
+    if prefers_minimal(request):
+        as_applied(response)
     return as_replayed(response) if commits.are_replayed else response
 
 
@@ -89,6 +92,7 @@ class _Commits:
         parameters: Mapping[str, str],
     ) -> None:
         self._parameters = parameters
+        self._minimal = prefers_minimal(request)
         self._request = request
         self._services = services
         self._wanted = wanted
@@ -133,6 +137,7 @@ class _Commits:
         return _decoder.decode(rendered.body)
 
     def _told(self, problem: Any = msgspec.UNSET) -> Deletions:
+        results = [result for each in self._answers for result in each.results]
         commits = [
             DeletionCommit(revision=each.revision, deleted=deleted)
             for each in self._answers
@@ -143,7 +148,7 @@ class _Commits:
             deleted=sum(each.deleted for each in commits),
             remaining=self._answers[-1].remaining,
             commits=[] if is_dry(self._parameters) else commits,
-            results=[result for each in self._answers for result in each.results],
+            results=minimal_results(results) if self._minimal else results,
             problem=problem,
         )
 

@@ -1,16 +1,18 @@
 """Cordons and drains nodes, and pauses, resumes and cancels plans that are kept."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from litestar import Response, post
 from litestar.di import NamedDependency
 
 from service.api.bodies.drains import parse_drain, parse_nothing
+from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.requests import AnyRequest, media_type, query
-from service.api.bodies.responses import object_response
+from service.api.handlers.objects import written_response
 from service.api.openapi import body_types
 from service.api.openapi.access import Cluster
-from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import NODES, RESOURCES
 from service.api.security.callers import told_caller
 from service.api.security.rights import deciding_for
@@ -55,9 +57,11 @@ def _cordoning(name: str, summary: str, description: str, example: dict[str, Any
         id=name,
         access=Cluster("observe"),
         decided=True,
+        minimal=True,
         tag="nodes",
         summary=summary,
         description=description,
+        parameters=(DRY_RUN,),
         request=_NOTHING,
         answers={
             200: Body(types={JSON: body_types.Node}, description="The node.", example=example)
@@ -82,12 +86,14 @@ _DRAIN = Operation(
     id="drainNode",
     access=Cluster("evict"),
     decided=True,
+    minimal=True,
     tag="nodes",
     summary="Have all pods but daemons leave a node",
     description="Cordons the node and keeps a plan, `drain-<node>`, which the server carries out step by step: pods are "
     "evicted as their disruption budgets allow it, while there is another node for whatever comes in their place, and "
     "while no required rule of another pod needs them where they are. Daemons and static pods stay. Members of a group "
     "leave together. If such a plan has not ended, it is the answer. The caller needs the right to change nodes, too.",
+    parameters=(DRY_RUN,),
     request=Body(
         types={JSON: body_types.DrainOptions},
         description="How to drain; may be absent.",
@@ -121,20 +127,24 @@ async def uncordon_node(
 async def _cordon(
     request: AnyRequest, services: Services, *, unschedulable: bool
 ) -> Response[bytes]:
-    parse_nothing(await _body(request, services))
+    body, parameters = await _body(request, services)
+    parse_nothing(body)
     name = request.path_params["name"]
-    return await _answered(request, services, CordonNode(name=name, unschedulable=unschedulable))
+    return await _answered(
+        request, services, parameters, CordonNode(name=name, unschedulable=unschedulable)
+    )
 
 
 @post(NODES.item + "/drain", status_code=201, opt=described(_DRAIN))
 async def drain_node(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Drain a node, beginning soon."""
     require_draining(deciding_for(request))
-    options = parse_drain(await _body(request, services))
+    body, parameters = await _body(request, services)
+    options = parse_drain(body)
     intent = DrainNode(
         name=request.path_params["name"], when_unschedulable=options.when_unschedulable
     )
-    return await _answered(request, services, intent)
+    return await _answered(request, services, parameters, intent)
 
 
 def _setting(name: str, summary: str, description: str, state: PlanState) -> Operation:
@@ -143,9 +153,11 @@ def _setting(name: str, summary: str, description: str, state: PlanState) -> Ope
         id=name,
         access=PLANS.changing,
         decided=True,
+        minimal=True,
         tag=PLANS.tag,
         summary=summary,
         description=f"{description} A plan that has ended cannot be changed any more.",
+        parameters=(DRY_RUN,),
         request=_NOTHING,
         answers={
             200: Body(types={JSON: PLANS.wire_type}, description="The plan.", example=example)
@@ -193,24 +205,31 @@ async def cancel_plan(request: AnyRequest, services: NamedDependency[Services]) 
 
 
 async def _set_state(request: AnyRequest, services: Services, state: PlanState) -> Response[bytes]:
-    parse_nothing(await _body(request, services))
+    body, parameters = await _body(request, services)
+    parse_nothing(body)
     name = request.path_params["name"]
-    return await _answered(request, services, SetPlanState(name=name, state=state))
+    return await _answered(request, services, parameters, SetPlanState(name=name, state=state))
 
 
-async def _body(request: AnyRequest, services: Services) -> bytes:
+async def _body(request: AnyRequest, services: Services) -> tuple[bytes, Mapping[str, str]]:
+    """The request's body and its parameters."""
     media_type(request)
-    query(request)
-    return await services.bodies.read(request)
+    parameters = query(request)
+    return await services.bodies.read(request), parameters
 
 
 async def _answered(
-    request: AnyRequest, services: Services, intent: Intent[ObjectAnswer]
+    request: AnyRequest,
+    services: Services,
+    parameters: Mapping[str, str],
+    intent: Intent[ObjectAnswer],
 ) -> Response[bytes]:
-    cluster = request.path_params["cluster"]
-    answer = await services.scheduler.submit(cluster, intent, caller=told_caller(request))
-    status = 201 if answer.created else 200
-    return object_response(answer.body, answer.resource_version, answer.revision, status=status)
+    answer = await services.scheduler.submit(
+        request.path_params["cluster"],
+        dry_if_asked(request, parameters, intent),
+        caller=told_caller(request),
+    )
+    return written_response(request, answer, answer.body, dry=is_dry(parameters))
 
 
 DRAIN_HANDLERS = (cordon_node, uncordon_node, drain_node, pause_plan, resume_plan, cancel_plan)

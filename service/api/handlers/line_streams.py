@@ -1,13 +1,21 @@
 """NDJSON that is decided in commits of some lines each, and answered line by line while it is read."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from typing import Any
 
 import msgspec
 
 from service.api.bodies.budget import holding_of
+from service.api.bodies.dry_runs import dry_if_asked
+from service.api.bodies.preferences import (
+    APPLIED,
+    PREFERENCE,
+    minimal_results,
+    prefers_minimal,
+)
 from service.api.bodies.requests import AnyRequest, header
 from service.api.bodies.responses import revision_headers
 from service.api.bodies.streams import Pieces, Streamed
@@ -33,16 +41,33 @@ _FORBIDDEN = b'"result":"Forbidden"'
 """It stands in an answer only if the caller may not write that line, as quotes in texts are escaped."""
 
 
-async def answer_lines(request: AnyRequest, services: Services, read: ReadLines) -> Streamed:
-    """Answer while reading; the first chunk is decided before the answer begins, so that errors get a status."""
+async def answer_lines(
+    request: AnyRequest, services: Services, read: ReadLines, parameters: Mapping[str, str]
+) -> Streamed:
+    """Answer while reading; the first chunk is decided before the answer begins, so that errors get a status.
+
+    With `dryRun` each chunk is decided on what is stored, without the chunks before it.
+    """
     head = await services.reads.head(request.path_params["cluster"])
-    answers = _answers(request, services, read)
+    applied = {APPLIED: PREFERENCE} if prefers_minimal(request) else {}
+    answers = _answers(request, services, partial(_asked, request, read, parameters))
     revision, first = await _first(answers) or (head.revision, b"")
     return Streamed(
         _streamed(request, first, answers),
-        headers=revision_headers(revision),
+        headers={**revision_headers(revision), **applied},
         media_type=NDJSON,
     )
+
+
+async def _asked(
+    request: AnyRequest,
+    read: ReadLines,
+    parameters: Mapping[str, str],
+    start: int,
+    lines: Sequence[bytes],
+) -> Intent[LinesAnswer]:
+    """The intent that decides some lines, or one that changes nothing."""
+    return dry_if_asked(request, parameters, await read(start, lines))
 
 
 async def _first(answers: AsyncIterator[tuple[int, bytes]]) -> tuple[int, bytes] | None:
@@ -149,9 +174,10 @@ async def _submit(
     chunk: int,
 ) -> tuple[int, bytes]:
     body = b"\n".join(lines)
+    rendered_chunk = rendered_minimally if prefers_minimal(request) else rendered_lines
     try:
         revision, rendered, _ = await submit_chunk(
-            request, services, intent, body, rendered_lines, chunk=chunk
+            request, services, intent, body, rendered_chunk, chunk=chunk
         )
     finally:
         holding_of(request.scope).give_back(len(body) + 1)
@@ -165,9 +191,16 @@ def rendered_lines(answer: LinesAnswer) -> Rendered:
     return Rendered(_encoder.encode_lines(answer.results))
 
 
-def rendered_lines_in_one(answer: LinesAnswer) -> Rendered:
+def rendered_minimally(answer: LinesAnswer) -> Rendered:
+    """The answer to some lines without those of which only is to say that all went well."""
+    return Rendered(_encoder.encode_lines(minimal_results(answer.results)))
+
+
+def rendered_lines_in_one(answer: LinesAnswer, *, minimal: bool) -> Rendered:
     """The answer to items of a list, which are one commit."""
-    return Rendered(_encoder.encode(answer))
+    if minimal:
+        answer = msgspec.structs.replace(answer, results=minimal_results(answer.results))
+    return Rendered(_encoder.encode(answer), minimal=minimal)
 
 
 async def _chunks(

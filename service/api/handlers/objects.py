@@ -13,6 +13,7 @@ from service.api.bodies.budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.api.bodies.paging import Continue, parse_continue, past_revision
+from service.api.bodies.preferences import as_applied, minimal_object, prefers_minimal
 from service.api.bodies.requests import (
     AnyRequest,
     converted,
@@ -32,6 +33,8 @@ from service.api.bodies.responses import (
     object_response,
     revision_headers,
     tag_of,
+    warning_header,
+    with_warnings,
 )
 from service.api.bodies.streams import Pieces, Streamed
 from service.api.handlers.sorted_lists import (
@@ -40,6 +43,7 @@ from service.api.handlers.sorted_lists import (
     parse_order,
     sorted_list,
 )
+from service.api.idempotency import Rendered
 from service.api.openapi import body_types
 from service.api.openapi.object_operations import (
     CLUSTER_PATH,
@@ -65,6 +69,7 @@ from service.api.security.callers import told_caller
 from service.api.security.rights import deciding_for
 from service.api.security.visibility import (
     Lists,
+    Visibility,
     require_sight,
     seen_batches,
     seen_body,
@@ -73,7 +78,7 @@ from service.api.security.visibility import (
 from service.api.services import Services
 from service.model.errors import NotFound
 from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
-from service.model.manifest import parse_as
+from service.model.manifest import parse_as, with_resource_version
 from service.model.object_filters import ObjectFilter
 from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
@@ -338,16 +343,47 @@ async def _submit(
         caller=told_caller(request),
     )
     services.metrics.warned(answer.warnings)
-    status = 201 if answer.created else 200
     body = seen_body(visibility_of(request), resource.kind, answer.body)
-    if is_dry(parameters):
-        return dry_response(body, answer.revision, status=status, warnings=answer.warnings)
-    return object_response(
-        body,
-        answer.resource_version,
-        answer.revision,
+    return written_response(request, answer, body, dry=is_dry(parameters))
+
+
+def written_response(
+    request: AnyRequest, answer: ObjectAnswer, body: bytes, *, dry: bool
+) -> Response[bytes]:
+    """The answer of a write: an object whose body is as the caller may see it, or less if that is preferred."""
+    status, warnings = 201 if answer.created else 200, answer.warnings
+    minimal = prefers_minimal(request)
+    if minimal:
+        body = minimal_object(body)
+    if dry:
+        response = dry_response(body, answer.revision, status=status, warnings=warnings)
+    else:
+        version, revision = answer.resource_version, answer.revision
+        response = object_response(body, version, revision, status=status, warnings=warnings)
+    return as_applied(response) if minimal else response
+
+
+def rendered_object(
+    visibility: Visibility,
+    kind: str,
+    answer: ObjectAnswer,
+    *,
+    dry: bool,
+    minimal: bool,
+    status: int = 200,
+) -> Rendered:
+    """The answer of a write that may be given again: the object as the caller may see it."""
+    body = seen_body(visibility, kind, answer.body)
+    if minimal:
+        body = minimal_object(body)
+    if not dry:
+        body = with_resource_version(body, answer.resource_version)
+    return Rendered(
+        with_warnings(body, answer.warnings),
         status=status,
-        warnings=answer.warnings,
+        etag=None if dry else tag_of(answer.resource_version),
+        warning=warning_header(answer.warnings),
+        minimal=minimal,
     )
 
 

@@ -8,10 +8,12 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.bindings import parse_binding, parse_confirmation, parse_eviction
 from service.api.bodies.budget import holding_of
-from service.api.bodies.dry_runs import dry_if_asked, is_dry
+from service.api.bodies.dry_runs import dry_if_asked, is_dry, note_dry_run
 from service.api.bodies.placement_requests import parse_placement
+from service.api.bodies.preferences import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, number, query
-from service.api.bodies.responses import json_response, tag_of, warning_header, with_warnings
+from service.api.bodies.responses import json_response, warning_header
+from service.api.handlers.objects import rendered_object
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
 from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
@@ -29,7 +31,6 @@ from service.api.openapi.resources import EXPLANATION_EXAMPLE, POD_EXAMPLE, PODS
 from service.api.security.rights import deciding_for, require_force, require_placing
 from service.api.security.visibility import (
     Visibility,
-    seen_body,
     seen_explanation,
     seen_placement,
     seen_refusal,
@@ -40,8 +41,7 @@ from service.api.security.visibility import (
 from service.api.services import Services
 from service.engine.questions.explanation import Explanation
 from service.model.errors import BindingRefused, BindingViolated, FieldError
-from service.model.manifest_base import with_resource_version
-from service.scheduler.protocol.answers import ObjectAnswer, ViolationItem
+from service.scheduler.protocol.answers import ViolationItem
 from service.scheduler.protocol.intents import ExplainPod
 from service.scheduler.protocol.placements import PlacementAnswer
 
@@ -58,7 +58,7 @@ _PLACE = Operation(
     "At the answer's `revision` every placement is feasible; `score` and `explanation` are those "
     "at `plannedRevision`. One invalid manifest, or one pod in a namespace where the caller may not place pods, "
     "refuses the whole request.",
-    parameters=(IDEMPOTENCY_KEY,),
+    parameters=(DRY_RUN, IDEMPOTENCY_KEY),
     request=Body(
         types={JSON: body_types.PlacementRequest},
         description="The pods and how to place them.",
@@ -99,7 +99,7 @@ _PLACE = Operation(
 async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Place pods, and store where they were placed."""
     media_type(request)
-    query(request)
+    dry = note_dry_run(request, query(request))
     body = await services.bodies.read(request)
     caller = deciding_for(request)
     parsed = await parse_placement(
@@ -108,7 +108,7 @@ async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -
     require_placing(caller, parsed)
     if parsed.dry_run:
         holding_of(request.scope).changes_nothing = True
-    intent = msgspec.structs.replace(parsed, caller=caller)
+    intent = msgspec.structs.replace(parsed, caller=caller, dry_run=parsed.dry_run or dry)
     render = partial(_rendered, visibility_for(caller.principal, caller.cluster))
     return await submit_once(request, services, intent, body, render)
 
@@ -122,6 +122,7 @@ def _rendered(visibility: Visibility, answer: PlacementAnswer) -> Rendered:
 
 _BIND = Operation(
     id="bindPod",
+    minimal=True,
     warns=True,
     access=Namespaced("bind"),
     decided=True,
@@ -161,23 +162,17 @@ async def bind_pod(request: AnyRequest, services: NamedDependency[Services]) -> 
         require_force(deciding_for(request), namespace)
     visibility = visibility_of(request)
     asked = dry_if_asked(request, parameters, intent)
-    render = partial(_bound, visibility, dry=is_dry(parameters))
+    render = partial(
+        rendered_object,
+        visibility,
+        PODS.kind,
+        dry=is_dry(parameters),
+        minimal=prefers_minimal(request),
+    )
     try:
         return await submit_once(request, services, asked, body, render)
     except BindingRefused as error:
         raise seen_refusal(visibility, error) from None
-
-
-def _bound(visibility: Visibility, answer: ObjectAnswer, *, dry: bool) -> Rendered:
-    """The answer of an operation that changed a pod: the pod as the caller may see it."""
-    body = seen_body(visibility, PODS.kind, answer.body)
-    if not dry:
-        body = with_resource_version(body, answer.resource_version)
-    return Rendered(
-        with_warnings(body, answer.warnings),
-        etag=None if dry else tag_of(answer.resource_version),
-        warning=warning_header(answer.warnings),
-    )
 
 
 _CONFIRM = Operation(
@@ -257,6 +252,7 @@ _MARKED = {
 }
 _EVICT = Operation(
     id="evictPod",
+    minimal=True,
     access=Namespaced("evict"),
     decided=True,
     tag="placements",
@@ -289,12 +285,15 @@ async def evict_pod(request: AnyRequest, services: NamedDependency[Services]) ->
     body = await services.bodies.read(request)
     intent = parse_eviction(body, request.path_params["namespace"], request.path_params["name"])
     asked = dry_if_asked(request, parameters, intent)
-    render = partial(_evicted, visibility_of(request), dry=is_dry(parameters))
+    render = partial(
+        rendered_object,
+        visibility_of(request),
+        PODS.kind,
+        dry=is_dry(parameters),
+        minimal=prefers_minimal(request),
+        status=201,
+    )
     return await submit_once(request, services, asked, body, render)
-
-
-def _evicted(visibility: Visibility, answer: ObjectAnswer, *, dry: bool) -> Rendered:
-    return msgspec.structs.replace(_bound(visibility, answer, dry=dry), status=201)
 
 
 _EXPLAIN = Operation(

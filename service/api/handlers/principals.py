@@ -11,6 +11,7 @@ from litestar import Response, delete, get, post, put
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
+from service.api.bodies.dry_runs import is_dry
 from service.api.bodies.requests import (
     AnyRequest,
     converted,
@@ -22,7 +23,7 @@ from service.api.bodies.requests import (
 from service.api.openapi import body_types
 from service.api.openapi.access import Admin, Cluster
 from service.api.openapi.object_operations import IF_MATCH, IF_NONE_MATCH
-from service.api.openapi.operations import JSON, Body, Operation, Parameter, described
+from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, Parameter, described
 from service.api.problems import MalformedRequest
 from service.api.security.authentication import NewToken, new_token
 from service.api.security.callers import caller_of, told_caller
@@ -77,6 +78,7 @@ _PROBLEMS = ("NoAdminLeft", "OutcomeUnknown", "StorageUnavailable")
 def _operation(  # noqa: PLR0913 - all that is told of one, by name
     identifier: str, summary: str, answer: Body, *, status: int = 200, request: Body | None = None,
     description: str = "", problems: Sequence[str] = _PROBLEMS, reads: bool = False,
+    parameters: Sequence[Parameter] = (),
 ) -> Operation:  # fmt: skip
     return Operation(
         id=identifier,
@@ -85,6 +87,7 @@ def _operation(  # noqa: PLR0913 - all that is told of one, by name
         tag="access",
         summary=summary,
         description=description,
+        parameters=parameters,
         request=request,
         answers={status: answer},
         problems=problems,
@@ -220,15 +223,17 @@ def _put_handler(of: _Collection) -> HTTPRouteHandler:
         problems=(*_WRITE_PROBLEMS, "PreconditionFailed"),
     )
 
-    @put(of.item, opt=_tagged(operation, IF_MATCH, IF_NONE_MATCH))
+    @put(of.item, opt=_tagged(operation, IF_MATCH, IF_NONE_MATCH, DRY_RUN))
     async def put_one(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
         media_type(request)
-        query(request)
+        dry = is_dry(query(request))
         name = _good_name(of, _named(request), services.settings.oidc_name_prefix)
         settings = converted(
             decode_strict(await services.bodies.read(request)), body_types.PrincipalSettings
         )
-        await _put(request, services, of, name, settings)
+        grants = await _put(request, services, of, name, settings, dry=dry)
+        if dry:
+            return await _as_it_would_be(services, of, name, grants)
         return await _present_after_change(services, of, name)
 
     return put_one
@@ -243,14 +248,14 @@ def _delete_handler(of: _Collection) -> HTTPRouteHandler:
         problems=(*_PROBLEMS, "NotFound", "PreconditionFailed"),
     )
 
-    @delete(of.item, status_code=200, opt=_tagged(operation, IF_MATCH))
+    @delete(of.item, status_code=200, opt=_tagged(operation, IF_MATCH, DRY_RUN))
     async def delete_one(
         request: AnyRequest, services: NamedDependency[Services]
     ) -> Response[bytes]:
-        query(request)
+        dry = is_dry(query(request))
         name = _named(request)
-        shown = await _present(services, of, name)
-        await _delete(request, services, of, name)
+        shown = await _present(services, of, name, tagged=not dry)
+        await _delete(request, services, of, name, dry=dry)
         return shown
 
     return delete_one
@@ -262,20 +267,26 @@ async def _put(
     of: _Collection,
     name: str,
     settings: body_types.PrincipalSettings,
-) -> None:
+    *,
+    dry: bool,
+) -> tuple[Grant, ...]:
+    """Give it these grants, unless it is a dry run, and return them in the order in which they are kept."""
     grants = {Grant(each.role, each.cluster, each.namespace) for each in settings.grants}
-    authentication = services.authentication
+    authentication, kept = services.authentication, sorted(grants, key=_place)
     await authentication.store.put_principal(
         of.kind,
         name,
-        sorted(grants, key=_place),
+        kept,
         keep_admin=await _has_to_keep_admin(
             request, services, None if ADMIN in grants else (of.kind, name)
         ),
         caller=told_caller(request),
         precondition=_precondition(request),
+        dry_run=dry,
     )
-    await authentication.changed()
+    if not dry:
+        await authentication.changed()
+    return tuple(kept)
 
 
 async def _has_to_keep_admin(
@@ -329,7 +340,9 @@ def _place(grant: Grant) -> tuple[str, str, str]:
     return grant.role, grant.cluster or "", grant.namespace or ""
 
 
-async def _delete(request: AnyRequest, services: Services, of: _Collection, name: str) -> None:
+async def _delete(
+    request: AnyRequest, services: Services, of: _Collection, name: str, *, dry: bool
+) -> None:
     authentication = services.authentication
     await authentication.store.delete_principal(
         of.kind,
@@ -337,8 +350,10 @@ async def _delete(request: AnyRequest, services: Services, of: _Collection, name
         keep_admin=await _has_to_keep_admin(request, services, (of.kind, name)),
         caller=told_caller(request),
         precondition=_precondition(request),
+        dry_run=dry,
     )
-    await authentication.changed()
+    if not dry:
+        await authentication.changed()
 
 
 @post(
@@ -361,7 +376,9 @@ async def _delete(request: AnyRequest, services: Services, of: _Collection, name
             ),
             description=_IN_THE_PATH
             + "A principal may have several, so that one can take the other's place without a pause. The first "
-            "token of a server has to be an admin's: from then on callers are asked who they are.",
+            "token of a server has to be an admin's: from then on callers are asked who they are. The token that a dry "
+            "run answers is of no use: it is not stored.",
+            parameters=(DRY_RUN,),
             problems=(*_WRITE_PROBLEMS, "NotFound"),
         )
     ),
@@ -369,11 +386,12 @@ async def _delete(request: AnyRequest, services: Services, of: _Collection, name
 async def create_token(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Make a token."""
     media_type(request)
-    query(request)
+    dry = is_dry(query(request))
     decoded = decode_strict(await services.bodies.read(request))
     settings, made = converted(decoded, body_types.TokenSettings), new_token()
-    row = await _stored(request, settings, made, services)
-    await services.authentication.changed()
+    row = await _stored(request, settings, made, services, dry=dry)
+    if not dry:
+        await services.authentication.changed()
     return _json({**_shown_token(row), "token": made.text}, status=201)
 
 
@@ -386,13 +404,14 @@ async def create_token(request: AnyRequest, services: NamedDependency[Services])
             "Revoke a token",
             _body(body_types.Token, "The token as it was.", _TOKEN),
             description="Every process of every server on this database refuses it within seconds.",
+            parameters=(DRY_RUN,),
             problems=(*_PROBLEMS, "NotFound"),
         )
     ),
 )
 async def delete_token(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Revoke a token."""
-    query(request)
+    dry = is_dry(query(request))
     token_id, authentication = request.path_params["name"], services.authentication
     state = await authentication.store.access_state()
     known = [row for row in state.tokens if row.token_id == token_id]
@@ -402,8 +421,10 @@ async def delete_token(request: AnyRequest, services: NamedDependency[Services])
         token_id,
         keep_admin=await _has_to_keep_admin(request, services),
         caller=told_caller(request),
+        dry_run=dry,
     )
-    await authentication.changed()
+    if not dry:
+        await authentication.changed()
     return _json(_shown_token(known[0]))
 
 
@@ -417,7 +438,12 @@ PRINCIPAL_HANDLERS: tuple[HTTPRouteHandler, ...] = (
 
 
 async def _stored(
-    request: AnyRequest, settings: body_types.TokenSettings, made: NewToken, services: Services
+    request: AnyRequest,
+    settings: body_types.TokenSettings,
+    made: NewToken,
+    services: Services,
+    *,
+    dry: bool,
 ) -> TokenRow:
     seconds = settings.expires_in_seconds
     authentication = services.authentication
@@ -429,15 +455,34 @@ async def _stored(
         expires_in=None if seconds is None else timedelta(seconds=seconds),
         keep_admin=await _has_to_keep_admin(request, services),
         caller=told_caller(request),
+        dry_run=dry,
     )
 
 
-async def _present(services: Services, of: _Collection, name: str) -> Response[bytes]:
+async def _present(
+    services: Services, of: _Collection, name: str, *, tagged: bool = True
+) -> Response[bytes]:
     state = await services.authentication.store.access_state()
-    for row in state.principals:
-        if (row.kind, row.name) == (of.kind, name):
-            return _json(_shown(row, state), etag=f'"{_tag(row)}"')
+    row = _found(state, of, name)
+    if row is not None:
+        return _json(_shown(row, state), etag=f'"{_tag(row)}"' if tagged else None)
     raise NotFound(f"There is no {of.noun} {name[:100]!r}.")
+
+
+async def _as_it_would_be(
+    services: Services, of: _Collection, name: str, grants: tuple[Grant, ...]
+) -> Response[bytes]:
+    """It with grants that it has not got; one that would be made is as old as the answer."""
+    state = await services.authentication.store.access_state()
+    known = _found(state, of, name)
+    created_at = services.authentication.now() if known is None else known.created_at
+    row = PrincipalRow(kind=of.kind, name=name, grants=grants, created_at=created_at)
+    return _json(_shown(row, state))
+
+
+def _found(state: AccessState, of: _Collection, name: str) -> PrincipalRow | None:
+    own = (row for row in state.principals if (row.kind, row.name) == (of.kind, name))
+    return next(own, None)
 
 
 async def _present_after_change(services: Services, of: _Collection, name: str) -> Response[bytes]:

@@ -7,7 +7,9 @@ import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
+from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.manifests import Pause, items_in, read_members, unknown_fields
+from service.api.bodies.preferences import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.status_reports import parse_report
 from service.api.bodies.streams import Streamed
@@ -16,7 +18,15 @@ from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
 from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, NDJSON, Body, Operation, as_ndjson, described
+from service.api.openapi.operations import (
+    DRY_RUN,
+    JSON,
+    NDJSON,
+    Body,
+    Operation,
+    as_ndjson,
+    described,
+)
 from service.api.security.rights import deciding_for, refusal
 from service.api.services import Services
 from service.model.errors import Forbidden, InvalidManifest
@@ -40,6 +50,7 @@ _RESULT = {
 
 _OPERATION = Operation(
     id="reportStatuses",
+    minimal=True,
     warns=True,
     access=Namespaced("edit", or_verb="observe"),
     decided=True,
@@ -49,7 +60,7 @@ _OPERATION = Operation(
     "does. Each has its own result; one that is refused is told of, and the rest goes on. A list is one commit; "
     "NDJSON, one report a line, is taken in commits of at most 1,000 lines and answered line by line. That a pod has "
     "run is a fact, which takes the verb `observe`.",
-    parameters=(IDEMPOTENCY_KEY,),
+    parameters=(DRY_RUN, IDEMPOTENCY_KEY),
     request=Body(
         types={JSON: body_types.StatusReports, NDJSON: str},
         description="The reports, or one a line.",
@@ -74,12 +85,14 @@ async def report_statuses(
     request: AnyRequest, services: NamedDependency[Services]
 ) -> Response[bytes] | Streamed:
     """Change the status of many pods."""
-    query(request)
+    parameters = query(request)
     if media_type(request) == NDJSON:
-        return await answer_lines(request, services, partial(_read_lines, request))
+        return await answer_lines(request, services, partial(_read_lines, request), parameters)
     body = await services.bodies.read(request)
     intent = await _read_reports(request, await _items(body, services))
-    return await submit_once(request, services, intent, body, rendered_lines_in_one)
+    asked = dry_if_asked(request, parameters, intent)
+    render = partial(rendered_lines_in_one, minimal=prefers_minimal(request))
+    return await submit_once(request, services, asked, body, render)
 
 
 async def _items(body: bytes, services: Services) -> list[bytes]:

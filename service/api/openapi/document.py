@@ -72,6 +72,7 @@ _INFO = {
 }
 
 _WARNING = "Warning"
+_PREFERENCE = "Preference-Applied"
 _KEY, _REPLAYED = "Idempotency-Key", "Idempotent-Replayed"
 _HEADERS = {
     "Moorage-Revision": {
@@ -100,6 +101,13 @@ _HEADERS = {
         "description": "The answer is the first one to this `Idempotency-Key`, given again; absent "
         "where something was done now, and from NDJSON.",
         "schema": {"type": "string", "enum": ["true"]},
+    },
+    _PREFERENCE: {
+        "description": "The request had the header `Prefer: return=minimal` (RFC 7240), and this answer follows it: of "
+        "an object it has only `apiVersion`, `kind`, and of the metadata what the server makes, so that fields are "
+        "missing that are required otherwise; of many results only those that say more than that all went well. "
+        "Whoever does not send that header never gets such an answer.",
+        "schema": {"type": "string", "enum": ["return=minimal"]},
     },
 }
 _OF_CLUSTERS = ("Moorage-Revision", "ETag")
@@ -199,6 +207,8 @@ def _responses(operation: Operation, *, in_cluster: bool) -> Document:
         headers = [*_OF_CLUSTERS] if in_cluster else ["ETag"] if operation.tagged else []
         if operation.warns:
             headers.append(_WARNING)
+        if operation.minimal:
+            headers.append(_PREFERENCE)
         if _KEY in operation.names("header"):
             headers.append(_REPLAYED)
         responses[str(status)] = {**_content(body), **_references("headers", headers)}

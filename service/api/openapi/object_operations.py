@@ -274,10 +274,43 @@ _WRITE_PROBLEMS = (
 )
 
 
+def create_operation(resource: Resource, key: Parameter, key_problems: Sequence[str]) -> Operation:
+    """Declare how one object is created that must not be there yet; `key` is the idempotency key."""
+    return Operation(
+        id=f"create{resource.kind}",
+        minimal=True,
+        warns=True,
+        access=resource.changing,
+        decided=True,
+        tag=resource.tag,
+        summary=f"Create a {resource.kind}",
+        description=_with_facts(
+            resource,
+            "If there is one of that name, it stays, and the answer is 409. Without a name, `metadata.generateName` "
+            "begins it, and five random characters follow that no other object of the kind has there.",
+        ),
+        parameters=(DRY_RUN, key),
+        request=Body(
+            types={JSON: resource.wire_type},
+            description="The manifest.",
+            example=resource.example,
+        ),
+        answers={201: _one(resource, "Created.")},
+        problems=(
+            "Conflict",
+            "Denied",
+            "InvalidManifest",
+            "RevisionConflict",
+            *key_problems,
+        ),
+    )
+
+
 def put_operation(resource: Resource) -> Operation:
     """Declare how one object is created or replaced."""
     return Operation(
         id=f"put{resource.kind}",
+        minimal=True,
         warns=True,
         access=resource.changing,
         decided=True,
@@ -305,6 +338,7 @@ def patch_operation(resource: Resource) -> Operation:
     }
     return Operation(
         id=f"patch{resource.kind}",
+        minimal=True,
         warns=True,
         access=resource.changing,
         decided=True,
@@ -338,6 +372,7 @@ def delete_operation(resource: Resource) -> Operation:
     }
     return Operation(
         id=f"delete{resource.kind}",
+        minimal=True,
         access=resource.changing,
         decided=True,
         tag=resource.tag,
@@ -377,6 +412,7 @@ def delete_many_operation(
     infix = "Namespaced" if scoped else ""
     return Operation(
         id=f"delete{infix}{resource.kinds}",
+        minimal=True,
         access=resource.changing,
         decided=True,
         tag=resource.tag,

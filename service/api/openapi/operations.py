@@ -43,8 +43,8 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 DRY_RUN = Parameter(
     name="dryRun",
     type=bool,
-    description="Whether to answer as usual, refusals included, but change nothing. An object in the answer has no "
-    "`resourceVersion` then, and no ETag.",
+    description="Whether to answer as usual, refusals included, but change nothing; `All` says the same as `true`. An "
+    "object in the answer has no `resourceVersion` then, and no ETag.",
 )
 
 
@@ -82,6 +82,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Names of query parameters: a request that has all of one set needs the replica, too."""
     warns: bool = False
     """Whether it reads manifests, or acts on stored ones, so that its answers may have warnings."""
+    minimal: bool = False
+    """Whether `Prefer: return=minimal` makes its answers shorter."""
     problems: Sequence[str] = ()
     """The codes that this operation can answer beside those that every operation can."""
 

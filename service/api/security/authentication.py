@@ -76,6 +76,7 @@ class PrincipalStore(Protocol):
         keep_admin: bool,
         caller: AuditedCaller,
         precondition: Precondition | None = None,
+        dry_run: bool = False,
     ) -> bool:
         """Make a principal or replace its grants, if the precondition holds; returns whether it is new."""
         ...
@@ -88,11 +89,12 @@ class PrincipalStore(Protocol):
         keep_admin: bool,
         caller: AuditedCaller,
         precondition: Precondition | None = None,
+        dry_run: bool = False,
     ) -> bool:
         """Delete a principal with its tokens, if the precondition holds; returns False if there was none."""
         ...
 
-    async def create_token(
+    async def create_token(  # noqa: PLR0913 - all that is told of one, by name
         self,
         token_id: str,
         principal: str,
@@ -102,11 +104,14 @@ class PrincipalStore(Protocol):
         expires_in: timedelta | None,
         keep_admin: bool,
         caller: AuditedCaller,
+        dry_run: bool = False,
     ) -> TokenRow:
         """Give a user one more token; raises NotFound if there is no such user."""
         ...
 
-    async def delete_token(self, token_id: str, *, keep_admin: bool, caller: AuditedCaller) -> bool:
+    async def delete_token(
+        self, token_id: str, *, keep_admin: bool, caller: AuditedCaller, dry_run: bool = False
+    ) -> bool:
         """Revoke a token; returns False if there was none."""
         ...
 
@@ -166,6 +171,10 @@ class Authentication:
     def has_other_admin(self) -> bool:
         """Whether there is an admin who needs no stored token, but has the token of the settings."""
         return self._bootstrap is not None
+
+    def now(self) -> datetime:
+        """The time on the clock of this process."""
+        return self._clock.now()
 
     async def is_open(self) -> bool:
         """Whether no credentials are asked for: there are no tokens, and there is no identity provider.

@@ -28,7 +28,13 @@ from service.scheduler.decide.writing.config import patch_config, put_config
 from service.scheduler.decide.writing.deletions import delete_objects
 from service.scheduler.decide.writing.patching import patch_object
 from service.scheduler.decide.writing.status_reports import report_statuses
-from service.scheduler.protocol.answers import Answer
+from service.scheduler.protocol.answers import (
+    Answer,
+    DeletionResult,
+    DeletionsAnswer,
+    LineResult,
+    LinesAnswer,
+)
 from service.scheduler.protocol.intents import (
     AdvancePlans,
     ApplyLines,
@@ -68,7 +74,17 @@ def _dry_run(context: DecisionContext, intent: DryRun[Any]) -> Decision[Answer]:
     answer = yield from decide(context, intent.intent)
     context.replica.undo(mark)
     context.events.clear()
-    return replace(answer, revision=context.replica.revision)
+    revision = context.replica.revision
+    if isinstance(answer, LinesAnswer | DeletionsAnswer):
+        results: list[Any] = [_without_later(each, revision) for each in answer.results]
+        return replace(answer, revision=revision, results=results)
+    return replace(answer, revision=revision)
+
+
+def _without_later(result: LineResult | DeletionResult, head: int) -> LineResult | DeletionResult:
+    """The result without its revision if that would only come to be."""
+    is_later = result.revision is not None and result.revision > head
+    return replace(result, revision=None) if is_later else result
 
 
 DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any]]] = {

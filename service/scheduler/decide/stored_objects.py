@@ -5,7 +5,7 @@ from typing import Literal, cast
 import msgspec
 from msgspec.structs import replace
 
-from service.model.errors import NotFound, PreconditionFailed, RevisionConflict
+from service.model.errors import Conflict, NotFound, PreconditionFailed, RevisionConflict
 from service.model.kept_object import KeptObject
 from service.model.manifest import (
     DEFAULT_NAMESPACE,
@@ -41,6 +41,7 @@ from service.scheduler.decide.device_claims import (
     release_devices,
 )
 from service.scheduler.decide.features import check_scopes, without_features_off
+from service.scheduler.decide.new_names import with_name
 from service.scheduler.decide.node_lifecycle.node_states import as_remembered, note_deletion
 from service.scheduler.decide.passed_over import warnings_of_written
 from service.scheduler.decide.plan_admission import with_progress
@@ -78,12 +79,15 @@ def put_object(context: DecisionContext, intent: PutObject) -> ObjectAnswer:
     Raises:
         RevisionConflict: the stored object has another resourceVersion or uid.
         PreconditionFailed: If-Match does not hold.
+        Conflict: the object is to be created, and there is one.
         InvalidManifest: a placed pod's spec may not change in this way.
         Denied: admission refuses the pod.
         Forbidden: the caller may not write this about the pod.
     """
-    sent = intent.manifest
+    sent = with_name(context, intent.manifest) if intent.create else intent.manifest
     stored = context.replica.get(sent.kind, sent.namespace, sent.name)
+    if intent.create and stored is not None:
+        raise Conflict(f"There is a {sent.kind} {_named(sent)} already.")
     check_preconditions(intent.preconditions, stored)
     return replace_object(context, sent, stored, intent.caller)
 
@@ -280,6 +284,10 @@ def answer_with(context: DecisionContext, stored: Stored, *, created: bool = Fal
 def missing(kind: str, namespace: str, name: str) -> NotFound:
     """Make the error which says that an object does not exist."""
     return NotFound(f"There is no {kind} {f'{namespace}/' if namespace else ''}{name}.")
+
+
+def _named(manifest: AnyManifest) -> str:
+    return f"{manifest.namespace}/{manifest.name}" if manifest.namespace else manifest.name
 
 
 def _make_room(context: DecisionContext, old: StoredManifest, caller: Caller) -> None:

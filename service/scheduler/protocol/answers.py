@@ -46,6 +46,19 @@ class ConfigAnswer(Answer, frozen=True, kw_only=True):
     created: bool = False
 
 
+class GeneratedName(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The name that an object was given which had only a `generateName`."""
+
+    item: int
+    """Its place in the `List`, which counts from 0."""
+    kind: str
+    """Its kind."""
+    namespace: str = ""
+    """Its namespace; absent if it has none."""
+    name: str
+    """Its name."""
+
+
 class ApplyAnswer(WriteAnswer, frozen=True, kw_only=True):
     """What a `List` changed."""
 
@@ -57,6 +70,8 @@ class ApplyAnswer(WriteAnswer, frozen=True, kw_only=True):
     """Objects that were there just so."""
     deleted: int
     """Objects that were removed."""
+    generated: list[GeneratedName] | msgspec.UnsetType = msgspec.UNSET
+    """The names of objects that had only a `generateName`; absent if there are none."""
 
 
 DeletionOutcome = Literal["Deleted", "Conflict", "Forbidden"]
@@ -126,6 +141,8 @@ class LineResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Why nothing became of it."""
     warnings: list[FieldWarning] | msgspec.UnsetType = msgspec.UNSET
     """Fields of the line's object that are passed over; absent if there are none."""
+    generated: bool | msgspec.UnsetType = msgspec.UNSET
+    """Whether the name was made of a `generateName`; absent if it was not."""
 
 
 class LinesAnswer(Answer, frozen=True, kw_only=True):

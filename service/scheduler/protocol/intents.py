@@ -85,9 +85,10 @@ NO_PRECONDITIONS = Preconditions()
 
 
 class PutObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
-    """Create an object, or replace the one of the same key."""
+    """Create an object, or replace the one of the same key; with `create` there must be none."""
 
     manifest: AnyManifest
+    create: bool = False
     preconditions: Preconditions = NO_PRECONDITIONS
     caller: Caller = ANYBODY
 
@@ -141,6 +142,8 @@ class ApplyObjects(Intent[ApplyAnswer], frozen=True, kw_only=True):
     """
 
     manifests: tuple[Applicable, ...]
+    undrawn: bool = False
+    """Whether names of some of them are still to be drawn (`service.model.generated_names`)."""
     prune: frozenset[str] = frozenset()
     prune_before: int | None = None
     caller: Caller = ANYBODY
@@ -220,6 +223,8 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     """Place pods: `pods` are new or stored ones, `pod_refs` stored ones; one of the two is empty."""
 
     pods: tuple[PodManifest, ...] = ()
+    undrawn: bool = False
+    """Whether names of some of these pods are still to be drawn (`service.model.generated_names`)."""
     pod_refs: tuple[PodRef, ...] = ()
     path: Literal["pods", "podRefs", "template", "place", "pod"] = "pods"
     """The field of the request that has the pods, for the paths in errors (see `place_of`)."""

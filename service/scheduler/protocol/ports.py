@@ -279,6 +279,10 @@ class Ids(Protocol):
         """A new object's `metadata.uid`."""
         ...
 
+    def suffix(self) -> str:
+        """The end of a name that is made of a `generateName`, which others may have, too."""
+        ...
+
     def commit_id(self) -> UUID:
         """A new attempt's id."""
         ...

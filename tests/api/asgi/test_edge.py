@@ -83,8 +83,8 @@ async def test_bad_queries_are_refused(harness: Harness, query: str) -> None:
 
 
 async def test_an_unknown_query_parameter_is_named(harness: Harness) -> None:
-    answer = await harness.client.delete(POD + "?dryRun=All")
-    assert [error["field"] for error in answer.json()["errors"]] == ["dryRun"]
+    answer = await harness.client.delete(POD + "?dryrun=All")
+    assert [error["field"] for error in answer.json()["errors"]] == ["dryrun"]
 
 
 async def test_an_announced_body_over_the_limit_is_not_read(harness: Harness) -> None:

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from service.api.routes import HANDLERS
 from tests.api.harness import CLUSTER, Harness, node, pod, problem
 
 POD = f"{CLUSTER}/namespaces/shop/pods/web-0"
@@ -27,6 +29,8 @@ async def stocked(harness: Harness) -> tuple[int, list[Any]]:
     return await state(harness)
 
 
+REPORT = {"namespace": "shop", "name": "web-1", "status": {"phase": "Running"}}
+
 WRITES = {
     "create": ("PUT", f"{PODS}/new", pod("new"), 201),
     "replace": ("PUT", POD, pod("web-0", nodeName="n1"), 200),
@@ -37,6 +41,17 @@ WRITES = {
     "delete a node": ("DELETE", f"{CLUSTER}/nodes/n1", None, 200),
     "apply": ("POST", f"{CLUSTER}/apply", {"kind": "List", "items": [node("n3")]}, 200),
     "bind": ("POST", f"{POD}/binding", {"target": {"name": "n1"}}, 200),
+    "cordon": ("POST", f"{CLUSTER}/nodes/n1/cordon", None, 200),
+    "drain": ("POST", f"{CLUSTER}/nodes/n1/drain", None, 201),
+    "report statuses": ("POST", f"{CLUSTER}/pods/statuses", {"items": [REPORT]}, 200),
+    "configure": ("PATCH", CLUSTER, {"config": {"hardPodAffinityWeight": 7}}, 200),
+    "replace the configuration": (
+        "PUT",
+        CLUSTER,
+        {"config": {"placePendingPods": False, "hardPodAffinityWeight": 7}},
+        200,
+    ),
+    "place": ("POST", f"{CLUSTER}/placements", {"pods": [pod("new")]}, 200),
     "evict": ("POST", f"{PODS}/web-1/eviction", {}, 201),
 }
 
@@ -69,7 +84,10 @@ def told(answer: dict[str, Any]) -> dict[str, Any]:
         metadata.pop(anew, None)
     for condition in answer.get("status", {}).get("conditions", []):
         condition.pop("lastTransitionTime", None)
-    answer.pop("revision", None)
+    for anew in ("revision", "plannedRevision", "committed", "uid", "startedAt"):
+        answer.pop(anew, None)
+    for result in answer.get("results", []):
+        told(result)
     return answer
 
 
@@ -103,10 +121,97 @@ async def test_a_word_that_is_neither_true_nor_false_writes_nothing(harness: Har
     assert (await harness.client.get(POD)).status_code == 404
 
 
-async def test_lines_have_no_dry_run(harness: Harness):
-    headers = {"content-type": "application/x-ndjson"}
-    answer = await harness.client.post(
-        f"{CLUSTER}/apply?{DRY}", content=b'{"kind":"Node"}\n', headers=headers
-    )
-    assert problem(answer, 400) == "MalformedRequest"
-    assert answer.json()["errors"][0]["field"] == "dryRun"
+LINES = {
+    "apply": b"\n".join(
+        (
+            b'{"kind":"Node","metadata":{"name":"n1","labels":{"a":"b"}}}',
+            b'{"kind":"Node","metadata":{"name":"n2"}}',
+            b'{"kind":"Node","metadata":{"name":"Bad Name"}}',
+            b'{"delete":{"kind":"Pod","metadata":{"namespace":"shop","name":"web-0"}}}',
+        )
+    ),
+    "pods/statuses": b'{"namespace":"shop","name":"web-1","status":{"phase":"Failed"}}\n'
+    b'{"namespace":"shop","name":"none","status":{"phase":"Failed"}}',
+}
+
+
+@pytest.mark.parametrize("path", LINES)
+async def test_lines_are_answered_and_change_nothing(over_each_store: Harness, path: str):
+    before = await stocked(over_each_store)
+    headers = {"content-type": "application/x-ndjson", "idempotency-key": "k"}
+    url = f"{CLUSTER}/{path}"
+    ask = over_each_store.client.post
+    dry = await ask(f"{url}?dryRun=All", content=LINES[path], headers=headers)
+    assert await state(over_each_store) == before
+    real = await ask(url, content=LINES[path], headers=headers)
+    lines = [[*map(msgspec.json.decode, each.content.splitlines())] for each in (dry, real)]
+    assert [each["revision"] for each in lines[0]] == [None] * len(lines[0])
+    assert any(each["revision"] for each in lines[1])
+    assert [*map(told, lines[0])] == [*map(told, lines[1])]
+    assert (await state(over_each_store))[0] > before[0]
+
+
+async def test_clusters_are_made_and_deleted_in_a_dry_run(over_each_store: Harness):
+    client, other = over_each_store.client, "/v1/clusters/other"
+    made = await client.put(f"{other}?{DRY}", json={"config": {"hardPodAffinityWeight": 7}})
+    assert (made.status_code, made.json()["counts"]["nodes"]) == (201, 0)
+    assert made.json()["config"]["hardPodAffinityWeight"] == 7
+    assert problem(await client.get(other), 404) == "NotFound"
+    wrong = await client.put(f"{other}?{DRY}", json={"config": {"hardPodAffinityWeight": "x"}})
+    assert wrong.json()["errors"][0]["field"] == "config.hardPodAffinityWeight"
+    deleted = await client.delete(f"{CLUSTER}?{DRY}")
+    assert deleted.json()["name"] == "default"
+    assert (await client.get(CLUSTER)).json() == deleted.json()
+
+
+async def test_access_is_changed_in_a_dry_run(over_each_store: Harness):
+    client = over_each_store.client
+    ci, ada = "/v1/principals/ci", "/v1/principals/ada"
+    reader, admin = {"grants": [{"role": "reader"}]}, {"grants": [{"role": "admin"}]}
+    made = await client.put(f"{ci}?{DRY}", json=reader)
+    assert made.json()["grants"] == reader["grants"]
+    assert "etag" not in made.headers
+    assert problem(await client.get(ci), 404) == "NotFound"
+    first = await client.post(f"{ci}/tokens?{DRY}", json={})
+    assert problem(first, 404) == "NotFound"
+    kept = (await client.put(ada, json=admin)).json()
+    token = await client.post(f"{ada}/tokens?{DRY}", json={})
+    assert token.status_code == 201
+    assert problem(await client.delete(f"/v1/tokens/{token.json()['id']}"), 404) == "NotFound"
+    lowered = await client.put(f"{ada}?{DRY}", json=reader)
+    assert lowered.json() == {**kept, **reader}
+    assert (await client.delete(f"{ada}?{DRY}")).json() == kept
+    assert (await client.get(ada)).json() == kept
+
+
+async def test_a_token_stays_that_is_revoked_in_a_dry_run(over_each_store: Harness):
+    client, ada = over_each_store.client, "/v1/principals/ada"
+    await client.put(ada, json={"grants": [{"role": "admin"}]})
+    token = (await client.post(f"{ada}/tokens", json={})).json()
+    told_again = {"headers": {"authorization": f"Bearer {token['token']}"}}
+    path = f"/v1/tokens/{token['id']}?{DRY}"
+    assert problem(await client.delete(path, **told_again), 409) == "NoAdminLeft"
+    other = (await client.post(f"{ada}/tokens", json={}, **told_again)).json()
+    assert (await client.delete(path, **told_again)).json()["id"] == token["id"]
+    left = (await client.get(ada, **told_again)).json()["tokens"]
+    assert [each["id"] for each in left] == [token["id"], other["id"]]
+
+
+WITHOUT = {
+    "renewNodeLease": "a report is no change of the cluster",
+    "reportNodes": "a report is no change of the cluster",
+}
+"""Operations that write, and for which a dry run makes no sense."""
+
+
+def test_every_write_has_a_dry_run():
+    operations = [each.opt["operation"] for each in HANDLERS if "operation" in each.opt]
+    writes = {
+        operation.id: operation.names("query")
+        for handler in HANDLERS
+        if (operation := handler.opt.get("operation")) is not None
+        and not operation.reads
+        and handler.http_methods & {"POST", "PUT", "PATCH", "DELETE"}
+    }
+    assert len(writes) > len(operations) / 3
+    assert {name for name, parameters in writes.items() if "dryRun" not in parameters} == {*WITHOUT}

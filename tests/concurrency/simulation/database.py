@@ -19,6 +19,7 @@ from typing import Any
 from uuid import UUID
 
 from service.model.errors import OutcomeUnknown, StorageUnavailable
+from service.model.generated_names import SUFFIXES, suffix_of
 from service.model.log import (
     Behind,
     Change,
@@ -63,6 +64,9 @@ class CountedIds:
 
     def uid(self) -> str:
         return str(self.commit_id())
+
+    def suffix(self) -> str:
+        return suffix_of(next(self._numbers) % SUFFIXES)
 
     def commit_id(self) -> UUID:
         return UUID(fields=(self._owner, 0, 0x4000, 0x80, 0, next(self._numbers)))

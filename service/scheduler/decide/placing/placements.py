@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from service.model.errors import FieldError, InvalidManifest
 from service.scheduler.decide.context import Decision, DecisionContext
+from service.scheduler.decide.new_names import with_names
 from service.scheduler.decide.passed_over import warnings_of
 from service.scheduler.decide.placing.all_or_nothing import place_as_group
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
@@ -23,6 +24,8 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
             sent; then none is.
     """
     _refuse_long_explanation(context, intent)
+    if intent.undrawn:
+        intent = replace(intent, pods=with_names(context, intent.pods))
     candidates = candidates_of(context, intent)
     place = place_as_group if intent.all_or_nothing else place_one_by_one
     before = context.replica.revision

@@ -1,13 +1,16 @@
 """Applying many objects at once."""
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest
 from service.model.manifest import Applicable, PriorityClassManifest
 from service.scheduler.decide.context import Decision, DecisionContext
+from service.scheduler.decide.new_names import with_name, with_names
 from service.scheduler.decide.passed_over import warnings_of_written
 from service.scheduler.decide.stored_objects import (
     Written,
@@ -25,7 +28,7 @@ from service.scheduler.decide.writing.line_results import (
     refused,
     told,
 )
-from service.scheduler.protocol.answers import ApplyAnswer, LineResult, LinesAnswer
+from service.scheduler.protocol.answers import ApplyAnswer, GeneratedName, LineResult, LinesAnswer
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import ApplyLine, ApplyLines, ApplyObjects, Deletion
 
@@ -39,6 +42,9 @@ def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[Ap
         Forbidden: the caller may not write one of the items.
     """
     _refuse_too_many(len(intent.manifests), context.limits.apply_objects_max)
+    sent = intent.manifests
+    if intent.undrawn:
+        intent = replace(intent, manifests=with_names(context, sent))
     newest = context.replica.revision if intent.prune_before is None else intent.prune_before
     effects: Counter[str] = Counter()
     replaced = 0
@@ -56,8 +62,17 @@ def apply_objects(context: DecisionContext, intent: ApplyObjects) -> Decision[Ap
         changed=effects["Changed"],
         unchanged=effects["Unchanged"],
         deleted=deleted + replaced,
+        generated=_generated(sent, intent.manifests) if intent.undrawn else UNSET,
         warnings=context.told(),
     )
+
+
+def _generated(sent: Sequence[Applicable], named: Sequence[Applicable]) -> list[GeneratedName]:
+    return [
+        GeneratedName(item=index, kind=now.kind, namespace=now.namespace, name=now.name)
+        for index, (before, now) in enumerate(zip(sent, named, strict=True))
+        if before is not now
+    ]
 
 
 def apply_lines(context: DecisionContext, intent: ApplyLines) -> Decision[LinesAnswer]:
@@ -112,12 +127,16 @@ def _prune(context: DecisionContext, intent: ApplyObjects, newest: int) -> int:
 def _line(context: DecisionContext, line: ApplyLine, caller: Caller) -> LineResult:
     sent = line.object
     warnings: Warnings = UNSET
+    generated: bool | UnsetType = UNSET
     if isinstance(sent, InvalidManifest | Forbidden):
         named: ApplyLine | Applicable | Deletion = line
         done = refused(sent)
     elif isinstance(sent, Deletion):
         named, done = sent, attempted(context, partial(_deleted, context, sent, caller))
     else:
+        given = sent
+        sent = with_name(context, given)
+        generated = UNSET if sent is given else True
         named, done = sent, attempted(context, partial(_applied, context, sent, caller))
         warnings = UNSET if done.errors else told(warnings_of_written(context, sent))
     return LineResult(
@@ -129,6 +148,7 @@ def _line(context: DecisionContext, line: ApplyLine, caller: Caller) -> LineResu
         revision=done.revision,
         errors=done.errors,
         warnings=warnings,
+        generated=generated,
     )
 
 

@@ -1,0 +1,86 @@
+"""Reads manifests that may have `metadata.generateName` in place of a name."""
+
+from collections.abc import Callable
+from typing import Generic, TypeVar, cast
+
+from service.model.errors import FieldError, InvalidManifest, MalformedJSON
+from service.model.generated_names import PREFIX_CHARACTERS_MAX, SUFFIX_CHARACTERS, undrawn
+from service.model.manifest import Applicable, ObjectManifest
+from service.model.strict_json import decode_strict, encode
+from service.model.validation.rules import entries_of
+
+NAME, PREFIX = "metadata.name", "metadata.generateName"
+_ANY_SUFFIX = "0" * SUFFIX_CHARACTERS
+
+M = TypeVar("M", bound=Applicable)
+
+
+class NewNames(Generic[M]):
+    """Parses manifests as another parser does, also those that have only a `generateName`.
+
+    Whoever has a name keeps it, as in Kubernetes: what an API server shows often has both. So
+    manifests with names are parsed once, and nothing more is done for them.
+    """
+
+    def __init__(self, parse: Callable[[bytes], M]) -> None:
+        self._parse = parse
+        self.are_undrawn = False
+        """Whether one of the manifests that were parsed has a name that is still to be drawn."""
+
+    def __call__(self, raw: bytes) -> M:
+        """Parse a manifest.
+
+        Raises:
+            MalformedJSON, InvalidManifest: as the other parser; `generateName` makes no valid name.
+        """
+        try:
+            return self._parse(raw)
+        except InvalidManifest as error:
+            prefix = _prefix_in(raw, error)
+            if prefix is None:
+                raise
+        manifest = self._named(raw, prefix)
+        self.are_undrawn = True
+        return manifest
+
+    def _named(self, raw: bytes, prefix: str) -> M:
+        fields = entries_of(decode_strict(raw))
+        name = prefix[:PREFIX_CHARACTERS_MAX] + _ANY_SUFFIX
+        fields["metadata"] = entries_of(fields.get("metadata")) | {"name": name}
+        try:
+            manifest = self._parse(encode(fields))
+        except InvalidManifest as error:
+            raise InvalidManifest([_about_prefix(each, prefix) for each in error.errors]) from None
+        if not isinstance(manifest, ObjectManifest):
+            message = "goes with objects only: this kind is a setting, which has to be named"
+            raise InvalidManifest([FieldError(PREFIX, message, prefix)])
+        return cast("M", manifest.named(undrawn(prefix)))
+
+
+def _prefix_in(raw: bytes, error: InvalidManifest) -> str | None:
+    """The `generateName` of a manifest without a name; None if it has a name, or neither.
+
+    Raises:
+        InvalidManifest: it has neither, which its error tells now.
+    """
+    if not any(each.field == NAME for each in error.errors):
+        return None
+    try:
+        metadata = entries_of(entries_of(decode_strict(raw)).get("metadata"))
+    except (InvalidManifest, MalformedJSON):
+        return None
+    if metadata.get("name"):
+        return None
+    prefix = metadata.get("generateName")
+    if isinstance(prefix, str) and prefix:
+        return prefix
+    message = "is required, or generateName to have one made"
+    raise InvalidManifest(
+        [FieldError(NAME, message) if each.field == NAME else each for each in error.errors]
+    )
+
+
+def _about_prefix(error: FieldError, prefix: str) -> FieldError:
+    if error.field != NAME:
+        return error
+    return FieldError(PREFIX, f"makes no valid name: a name {error.message}", prefix)

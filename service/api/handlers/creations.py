@@ -1,0 +1,67 @@
+"""Creates objects whose names the server makes, or that must not be there yet: POST on a collection."""
+
+from functools import partial
+from typing import Any
+
+from litestar import Response, post
+from litestar.di import NamedDependency
+from litestar.handlers import HTTPRouteHandler
+
+from service.api.bodies.dry_runs import dry_if_asked, is_dry
+from service.api.bodies.new_names import NewNames
+from service.api.bodies.preferences import prefers_minimal
+from service.api.bodies.requests import AnyRequest, media_type, query
+from service.api.handlers.objects import rendered_object
+from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
+from service.api.openapi.object_operations import Resource, create_operation
+from service.api.openapi.operations import described
+from service.api.openapi.resources import RESOURCES
+from service.api.security.rights import deciding_for
+from service.api.security.visibility import visibility_of
+from service.api.services import Services
+from service.model.manifest import parse_new
+from service.model.plans import PLAN
+from service.scheduler.protocol.intents import PutObject
+
+
+def _handler(resource: Resource) -> HTTPRouteHandler:
+    operation = create_operation(resource, IDEMPOTENCY_KEY, KEY_PROBLEMS)
+
+    @post(resource.collection, status_code=201, opt=described(operation))
+    async def handle(request: AnyRequest, services: NamedDependency[Services]) -> Response[Any]:
+        return await _create(request, services, resource)
+
+    return handle
+
+
+async def _create(request: AnyRequest, services: Services, resource: Resource) -> Response[bytes]:
+    media_type(request)
+    parameters = query(request)
+    body = await services.bodies.read(request)
+    parse = NewNames(
+        partial(
+            parse_new,
+            resource.kind,
+            templates=services.scheduler.templates,
+            namespace=request.path_params.get("namespace"),
+        )
+    )
+    intent = PutObject(manifest=parse(body), create=True, caller=deciding_for(request))
+    render = partial(
+        rendered_object,
+        visibility_of(request),
+        resource.kind,
+        dry=is_dry(parameters),
+        minimal=prefers_minimal(request),
+        status=201,
+    )
+    asked = dry_if_asked(request, parameters, intent)
+    return await submit_once(request, services, asked, body, render)
+
+
+CREATION_HANDLERS = tuple(
+    # A POST on the collection of plans makes one that is not kept.
+    _handler(resource)
+    for resource in RESOURCES
+    if resource.kind != PLAN.kind
+)
