@@ -70,18 +70,30 @@ class ServerSentEvent:
         )
 
 
+class _Lines:
+    """Takes pieces of a text, and gives the lines that are complete."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def ended_by(self, piece: bytes) -> list[bytes]:
+        """Return the lines that end in this piece, at LF alone: Python would also split elsewhere."""
+        *complete, self._rest = (self._rest + piece).split(b"\n")
+        return complete
+
+
 class EventReader:
     """Takes pieces of a `text/event-stream`, and gives the events that are complete."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._lines = _Lines()
         self._fields: dict[str, list[str]] = {}
 
     def feed(self, piece: bytes) -> Iterator[ServerSentEvent]:
         """Yield the events that end in this piece; comments and unknown fields are skipped."""
-        *complete, self._rest = (self._rest + piece).split(b"\n")
-        # Lines end at LF alone: Python would also split at other characters.
-        return self.feed_lines(line.decode(errors="replace") for line in complete)
+        return self.feed_lines(
+            line.decode(errors="replace") for line in self._lines.ended_by(piece)
+        )
 
     def feed_lines(self, lines: Iterable[str]) -> Iterator[ServerSentEvent]:
         """Yield the events that end in these lines."""
@@ -127,12 +139,11 @@ class BindingReader:
     """Reads a stream of bindings, one record a line."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._lines = _Lines()
 
     def feed(self, piece: bytes) -> Iterator[tuple[int, types.BindingChange]]:
         """Yield the records that end in this piece."""
-        *complete, self._rest = (self._rest + piece).split(b"\n")
-        for line in complete:
+        for line in self._lines.ended_by(piece):
             record = msgspec.json.decode(line, type=dict[str, Any])
             if "action" not in record:
                 raise error_of_document({"status": 500, **record})

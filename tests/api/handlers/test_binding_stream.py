@@ -53,7 +53,7 @@ async def test_the_life_of_a_pod_is_a_record_for_each_thing_to_act_on(over_each_
     await harness.client.patch(f"{SHOP}/p", json={"metadata": {"labels": {"more": "text"}}})
     await report(harness, "Running")
     assert (await harness.client.post(f"{SHOP}/p/eviction")).status_code == 201
-    await report(harness, "Running", "Stopping")
+    await report(harness, "Unknown", "Stopping")
     await report(harness, "Failed", "Killed")
     await harness.client.delete(f"{SHOP}/p")
 
