@@ -117,6 +117,7 @@ def main(
     pending: Annotated[int, typer.Option(help="Pods that wait.")] = 100,
     seconds: Annotated[float, typer.Option(help="How long each list is asked for.")] = 3,
     runs: Annotated[int, typer.Option(help="How often, in turn.")] = 2,
+    only: Annotated[str, typer.Option(help="Only lists whose names have this.")] = "",
 ) -> None:
     """List in each way while pods are placed one by one."""
     with ExitStack() as stack:
@@ -125,6 +126,8 @@ def main(
         loaded = asyncio.run(load(serving, nodes, pods, pending))
         for run in range(runs):
             for what in LISTS:
+                if only not in what and what != "nothing":
+                    continue
                 asyncio.run(_measure(serving, what, seconds, run, loaded))
 
 
