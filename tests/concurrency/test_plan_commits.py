@@ -132,8 +132,9 @@ async def test_whoever_races_no_commit_of_a_plan_breaks_a_rule_or_is_half_done(s
                 assert state.pod(("Pod", "default", old)) is None
             else:
                 assert is_terminating(found)
-    removed = [each for _, answer in planners.committed for each in answer.steps]
-    assert marked == sum(each.action == "Delete" for each in removed)
+    steps = [each for _, answer in planners.committed for each in answer.steps]
+    assert {each.action for each in steps} == {"Place", "Delete"}
+    assert marked == sum(each.action == "Delete" for each in steps)
 
 
 async def test_a_plan_that_eight_have_seen_is_carried_out_once() -> None:
