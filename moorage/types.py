@@ -2089,14 +2089,16 @@ class Plan(TypedDict):
 
 
 class PlanAnswer(TypedDict):
-    """What would happen, and what is to be done; the cluster stays as it is."""
+    """What would happen, and what is to be done."""
 
     revision: int
     """The cluster's revision that the answer belongs to."""
-    status: Literal["Planned"]
-    """Planned: nothing of it was done."""
+    status: Literal["Committed", "Planned"]
+    """Planned: nothing of it was done, and the cluster stays as it is. Committed: all of it
+    was done.
+    """
     complete: bool
-    """Whether every pod of the goal gets a node."""
+    """Whether the goal is reached: every pod gets a node, or as many go as are to go."""
     changed: list[int]
     """How many objects each of the changes is about."""
     steps: list[PlanStep]
@@ -2126,6 +2128,10 @@ class PlanBounds(TypedDict):
     """How many displaced or evicted pods may get another node."""
     seconds: NotRequired[float | None]
     """How long planning may take; the server has a limit of its own."""
+    respectBudgets: NotRequired[bool]
+    """Remove: whether disruption budgets keep pods from going, as they do not in Kubernetes.
+    Default: `false`.
+    """
 
 
 class PlanChange(TypedDict):
@@ -2171,11 +2177,36 @@ class PlanChange(TypedDict):
     """SetConfig: settings of the cluster to change, as in a merge patch."""
 
 
+class PlanCommit(TypedDict):
+    """A plan to make and to carry out in one commit."""
+
+    changes: NotRequired[list[PlanChange] | None]
+    """Changes to a fork of the cluster; the cluster itself is not changed."""
+    goal: NotRequired[PlanGoal | None]
+    """What is to be reached after the changes; without it, only figures are told."""
+    bounds: NotRequired[PlanBounds]
+    """What the plan may cost."""
+    explain: NotRequired[Literal["Full", "None", "Summary"]]
+    """Summary and Full count broken rules and skew, and explain why pods get no node.
+    Default: `"None"`.
+    """
+    stepsMax: NotRequired[int]
+    """How many steps, and how many pods without a node, the answer has at most. Default:
+    `1000`.
+    """
+    steps: NotRequired[list[PlannedStep] | None]
+    """The steps that the plan has to have, as it told them before; without them, whatever it
+    has.
+    """
+
+
 class PlanGoal(TypedDict):
     """What a plan is to reach."""
 
-    type: Literal["Drain", "Place"]
-    """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves."""
+    type: Literal["Drain", "Place", "Remove"]
+    """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves.
+    Remove: find the pods without which the others are left best.
+    """
     pods: NotRequired[list[Pod] | None]
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
     podRefs: NotRequired[list[PodRef] | None]
@@ -2190,6 +2221,14 @@ class PlanGoal(TypedDict):
     """
     nodes: NotRequired[PlanNodes | None]
     """Drain: the nodes to be emptied."""
+    namespace: NotRequired[str | None]
+    """Remove: the namespace of the pods."""
+    selector: NotRequired[LabelSelector | None]
+    """Remove: a selector of the pods' labels. Pods that are leaving or have ended do not
+    count.
+    """
+    count: NotRequired[int | None]
+    """Remove: how many of the pods are to go."""
 
 
 class PlanList(TypedDict):
@@ -2276,7 +2315,7 @@ class PlanSpec(TypedDict):
 PlanStep = TypedDict(
     "PlanStep",
     {
-        "action": "Literal['Cordon', 'Evict', 'Place']",
+        "action": "Literal['Cordon', 'Delete', 'Evict', 'Place']",
         "namespace": "NotRequired[str]",
         "name": "str",
         "from": "NotRequired[str]",
@@ -2312,6 +2351,21 @@ class PlanWatchEvent(TypedDict):
     """Kind of the object."""
     object: Plan
     """The object as of this revision; of a deleted one the last state."""
+
+
+PlannedStep = TypedDict(
+    "PlannedStep",
+    {
+        "action": "Literal['Cordon', 'Delete', 'Evict', 'Place']",
+        "namespace": "NotRequired[str | None]",
+        "name": "str",
+        "from": "NotRequired[str | None]",
+        "to": "NotRequired[str | None]",
+        "wave": "NotRequired[int | None]",
+        "reason": "NotRequired[str | None]",
+    },
+)
+"""A step as a plan has told it."""
 
 
 class Plugin(TypedDict):
@@ -3834,7 +3888,7 @@ Unplaced = TypedDict(
         "explanation": "NotRequired[Explanation | Summary]",
     },
 )
-"""A pod for which the plan has no node."""
+"""A pod for which the plan has no node, or that has to stay though too few others go."""
 
 
 class ViolationItem(TypedDict):

@@ -136,6 +136,16 @@ class PodCalls(Calls):
         """Make a plan for changes to the cluster, of which none is made (`types.PlanRequest`)."""
         return cast("types.PlanAnswer", self._asked(asking(self.path("plans"), request)))
 
+    def commit_plan(
+        self, request: Mapping[str, Any], *, idempotency_key: str | None = None
+    ) -> types.PlanAnswer:
+        """Make a plan and carry it out in one commit (`types.PlanCommit`); its `status` says if it was.
+
+        With the `steps` of a plan that was made before, it has to be that plan still.
+        """
+        posting = posting_once(self.path("plan-commits"), request, None, idempotency_key)
+        return cast("types.PlanAnswer", self._asked(posting))
+
     def cordon(self, node: str, *, dry_run: bool = False) -> types.Node:
         """Have a node take no new pods; return it."""
         return cast("types.Node", self._posted({}, "nodes", node, "cordon", dry_run=dry_run))

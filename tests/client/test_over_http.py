@@ -200,6 +200,8 @@ def test_nodes_report_and_clusters_are_configured(moorage: Client):
     assert moorage.cluster in {each["name"] for each in moorage.list_clusters()}
     plan = moorage.plan({"changes": [{"op": "RemoveNodes", "names": ["node-0"]}]})
     assert plan["after"]["nodes"] == 1
+    removal = {"type": "Remove", "namespace": "shop", "selector": {}, "count": 0}
+    assert moorage.commit_plan({"goal": removal})["status"] == "Committed"
     asked = {"nodes": [node("n")], "place": [pod("a")]}
     assert moorage.simulate(asked)["results"][0]["nodeName"] == "n"
     with moorage.export() as pieces:

@@ -26,6 +26,7 @@ METHODS = {
     "applyObjects": "apply",
     "bindPod": "bind",
     "cancelPlan": "cancel_plan",
+    "commitPlan": "commit_plan",
     "confirmBinding": "confirm_binding",
     "cordonNode": "cordon",
     "deleteCluster": "delete_cluster",

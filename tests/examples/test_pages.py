@@ -16,6 +16,7 @@ SHOWN = {
     "batch.md": [r"20 deleted", r"group refused"],
     "edge.md": [r"3 placed", r"riga"],
     "tenants.md": [r"exceeded quota: compute", r"4 placed, 2 denied"],
+    "scale-in.md": [r"web-\d would go", r"web-\d goes from"],
     "drain.md": [r'"status":"Planned"', r"cordoned", r"web-0 is being evicted", r"web-0 is gone"],
 }
 """What somebody who follows a page sees at least."""

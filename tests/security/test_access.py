@@ -57,7 +57,7 @@ MAY = {
     Namespaced("observe"): """
         createCSIStorageCapacity putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity
         deleteNamespacedCSIStorageCapacities deleteCSIStorageCapacities""",
-    Namespaced("place"): "makePlan placePods simulate",
+    Namespaced("place"): "commitPlan makePlan placePods simulate",
     Namespaced("edit", or_verb="observe"): """
         applyObjects createPod putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
     Namespaced("read"): """

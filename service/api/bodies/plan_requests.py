@@ -45,6 +45,7 @@ from service.scheduler.protocol.plans import (
     Place,
     PlanChange,
     PutPods,
+    Remove,
     RemoveNodes,
     RemovePods,
     Selection,
@@ -52,6 +53,7 @@ from service.scheduler.protocol.plans import (
     SetLabels,
     SetNamespaceLabels,
     SetTaints,
+    StepKey,
 )
 
 T = TypeVar("T")
@@ -81,6 +83,11 @@ _FIELDS: Mapping[str, _Fields] = {
     "SetNamespaceLabels": _Fields(("labels",), any_of=("names", "selector")),
 }
 _SUBJECTS = ("pods", "podRefs", "template", "displaced")
+_NEEDED: Mapping[str, Sequence[str]] = {
+    "Drain": ("nodes",),
+    "Remove": ("namespace", "selector", "count"),
+}
+"""The fields that a goal of one type needs, and that no other takes."""
 
 
 class PlanRequest(NamedTuple):
@@ -99,18 +106,46 @@ async def parse_plan(
         MalformedJSON: the body is no JSON that Moorage reads.
         InvalidManifest: the request or manifests in it are wrong; the error has all that is.
     """
+    fields = _checked(raw, declared(body_types.PlanRequest, _rules(limits)))
+    return await _plan(fields, templates, items_max)
+
+
+async def parse_plan_commit(
+    raw: bytes, templates: TemplateCache, limits: Limits, items_max: int
+) -> tuple[PlanRequest, tuple[StepKey, ...] | None]:
+    """Read the plan that a body asks for, and the steps that it has to have.
+
+    Raises:
+        MalformedJSON, InvalidManifest: as `parse_plan`.
+    """
+    fields = _checked(
+        raw, declared(body_types.PlanCommit, _rules(limits) | {"steps": list_of(_STEP)})
+    )
+    sent = fields.get("steps")
+    steps = None if sent is None else tuple(_step_key(each) for each in sent)
+    return await _plan(fields, templates, items_max), steps
+
+
+def _checked(raw: bytes, rule: Rule) -> Json:
     sent = decode_strict(raw)
     problems = Problems()
-    _request_rule(limits)(sent, "", problems)
+    rule(sent, "", problems)
     problems.raise_any()
-    fields = cast("Json", sent)
+    return cast("Json", sent)
+
+
+async def _plan(fields: Json, templates: TemplateCache, items_max: int) -> PlanRequest:
     changes = fields.get("changes") or ()
     read = partial(_change, templates=templates)
     bounds = fields.get("bounds") or {}
     intent = MakePlan(
         changes=tuple(await parse_items(changes, "changes", read)),
         goal=await _goal(fields.get("goal"), templates, items_max),
-        bounds=Bounds(moves_max=bounds.get("movesMax"), seconds=bounds.get("seconds")),
+        bounds=Bounds(
+            moves_max=bounds.get("movesMax"),
+            seconds=bounds.get("seconds"),
+            respect_budgets=bounds.get("respectBudgets") or False,
+        ),
         explain=fields.get("explain") or "None",
     )
     steps_max = fields.get("stepsMax")
@@ -119,17 +154,22 @@ async def parse_plan(
     )
 
 
+def _step_key(sent: Json) -> StepKey:
+    return StepKey(
+        sent["action"], sent.get("namespace"), sent["name"], sent.get("from"), sent.get("to")
+    )
+
+
 # Rules, which find everything that is wrong before anything is read
 
 
-def _request_rule(limits: Limits) -> Rule:
-    rules: dict[str, Rule] = {
+def _rules(limits: Limits) -> dict[str, Rule]:
+    return {
         "changes": _at_most(limits.plan_changes_max, _change_rule(limits)),
         "goal": _GOAL,
         "bounds": _BOUNDS,
         "stepsMax": whole_number(0, limits.plan_steps_shown_max),
     }
-    return declared(body_types.PlanRequest, rules)
 
 
 def _at_most(count_max: int, item: Rule) -> Rule:
@@ -174,16 +214,21 @@ def _fields_fit_op(change: Record, path: str, problems: Problems) -> None:
 
 
 def _fits_type(goal: Record, path: str, problems: Problems) -> None:
-    if goal.get("type") != "Drain":
-        if goal.get("nodes") is not None:
-            problems.add(at(path, "nodes"), "must be given with Drain only")
+    type_ = goal.get("type")
+    needed = _NEEDED.get(type_, ()) if isinstance(type_, str) else ()
+    for name in needed:
+        if goal.get(name) is None:
+            problems.add(at(path, name), f"is required by {type_}")
+    for other, names_ in _NEEDED.items():
+        for name in names_:
+            if name not in needed and goal.get(name) is not None:
+                problems.add(at(path, name), f"must be given with {other} only")
+    if not needed:
         _one_subject(goal, path, problems)
         return
-    if goal.get("nodes") is None:
-        problems.add(at(path, "nodes"), "is required by Drain")
     for name in (*_SUBJECTS, "replicas"):
         if goal.get(name) is not None:
-            problems.add(at(path, name), "is not a field of Drain")
+            problems.add(at(path, name), f"is not a field of {type_}")
 
 
 def _any_selecting(nodes: Record, path: str, problems: Problems) -> None:
@@ -237,8 +282,19 @@ _GOAL = declared(
         "template": anything,
         "displaced": _true,
         "nodes": _NODES,
+        "namespace": text(names.dns_label),
+        "selector": LABEL_SELECTOR,
     },
     also=(_fits_type,),
+)
+_STEP = declared(
+    body_types.PlannedStep,
+    {
+        "namespace": text(names.dns_label),
+        "name": text(names.dns_subdomain),
+        "from": text(names.dns_subdomain),
+        "to": text(names.dns_subdomain),
+    },
 )
 _BOUNDS = declared(body_types.PlanBounds, {"seconds": _seconds})
 
@@ -309,6 +365,8 @@ async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> 
         return Place()
     if sent["type"] == "Drain":
         return Drain(nodes=_selection(sent["nodes"]))
+    if sent["type"] == "Remove":
+        return Remove(pods=_selection(sent), count=sent["count"])
     if sent.get("displaced"):
         return Place(displaced=True)
     try:

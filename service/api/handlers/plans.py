@@ -1,20 +1,24 @@
-"""Plans: changes to a fork of a cluster, a goal, and what would have to be done."""
+"""Plans: changes to a fork of a cluster, a goal, what would have to be done; and doing it at once."""
+
+from functools import partial
 
 import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.plan_requests import parse_plan
+from service.api.bodies.plan_requests import parse_plan, parse_plan_commit
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
+from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
 from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.security.rights import deciding_for, require_planning
-from service.api.security.visibility import seen_plan, visibility_of
+from service.api.security.visibility import Visibility, seen_plan, visibility_of
 from service.api.services import Services
-from service.scheduler.protocol.plans import PlanAnswer
+from service.scheduler.protocol.intents import CommitPlan
+from service.scheduler.protocol.plans import PlanAnswer, Planned
 
 _TOTALS = {
     "nodes": 3,
@@ -108,4 +112,84 @@ async def make_plan(request: AnyRequest, services: NamedDependency[Services]) ->
     return json_response(msgspec.json.encode(told), planned.revision)
 
 
-PLAN_HANDLERS = (make_plan,)
+_COMMIT = Operation(
+    id="commitPlan",
+    access=Namespaced("place"),
+    decided=True,
+    tag="plans",
+    summary="Make a plan and carry it out in one commit",
+    description="The plan is made as by `makePlan`, and if its goal is reached, all of it is done in the commit that "
+    "follows: `RemovePods` deletes pods, `Place` binds pods, and `Remove` marks pods on nodes as to be stopped, like an "
+    "eviction, and deletes those without a node. Other changes and goals are refused. With `steps`, as a plan has told "
+    "them, it is a conflict if the plan is another one by now. If the goal is not reached, nothing is done, and `status` "
+    "is Planned. To delete pods on nodes takes the verb `observe`, to have them stopped `evict`.",
+    parameters=(IDEMPOTENCY_KEY,),
+    request=Body(
+        types={JSON: body_types.PlanCommit},
+        description="The plan, and the steps that it has to have.",
+        example={
+            "goal": {
+                "type": "Remove",
+                "namespace": "shop",
+                "selector": {"matchLabels": {"app": "web"}},
+                "count": 1,
+            },
+            "steps": [{"action": "Delete", "namespace": "shop", "name": "web-3", "from": "b-7"}],
+        },
+    ),
+    limit="placements",
+    answers={
+        200: Body(
+            types={JSON: PlanAnswer},
+            description="The plan, and whether it was carried out.",
+            example={
+                "revision": 1043,
+                "status": "Committed",
+                "complete": True,
+                "changed": [],
+                "steps": [
+                    {
+                        "action": "Delete",
+                        "namespace": "shop",
+                        "name": "web-3",
+                        "from": "b-7",
+                        "wave": 1,
+                        "reason": "the others are left best without it",
+                    }
+                ],
+                "stepsTotal": 1,
+                "unplaced": [],
+                "unplacedTotal": 0,
+                "before": _TOTALS,
+                "after": {**_TOTALS, "pods": 11},
+            },
+        )
+    },
+    problems=("Conflict", "InvalidManifest", "PodDiffers", *KEY_PROBLEMS),
+)
+
+
+@post(CLUSTER_PATH + "/plan-commits", status_code=200, opt=described(_COMMIT))
+async def commit_plan(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
+    """Make a plan, and carry it out if its goal is reached."""
+    media_type(request)
+    query(request)
+    body = await services.bodies.read(request)
+    caller = deciding_for(request)
+    scheduler = services.scheduler
+    parsed, expected = await parse_plan_commit(
+        body, scheduler.templates, scheduler.limits, services.settings.request_items_max
+    )
+    require_planning(caller, parsed.intent)
+    plan = msgspec.structs.replace(parsed.intent, caller=caller)
+    render = partial(_rendered, visibility_of(request), parsed.steps_max)
+    return await submit_once(
+        request, services, CommitPlan(plan=plan, expected=expected), body, render
+    )
+
+
+def _rendered(visibility: Visibility, steps_max: int, planned: Planned) -> Rendered:
+    return Rendered(msgspec.json.encode(seen_plan(visibility, planned, steps_max)))
+
+
+PLAN_HANDLERS = (make_plan, commit_plan)

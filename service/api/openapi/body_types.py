@@ -908,11 +908,13 @@ class PlanNodes(Strict, frozen=True, kw_only=True):
 class PlanGoal(Strict, frozen=True, kw_only=True):
     """What a plan is to reach.
 
-    Place takes exactly one of `pods`, `podRefs`, `template` and `displaced`; Drain takes `nodes`.
+    Place takes exactly one of `pods`, `podRefs`, `template` and `displaced`; Drain takes `nodes`;
+    Remove takes `namespace`, `selector` and `count`.
     """
 
-    type: Literal["Place", "Drain"]
-    """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves."""
+    type: Literal["Place", "Drain", "Remove"]
+    """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves. Remove: find
+    the pods without which the others are left best."""
     pods: list[Pod] | None = None
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
     pod_refs: list[PodRef] | None = None
@@ -925,6 +927,12 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     """All pods that lose their nodes by the changes, whoever owns them: by priority, the oldest first."""
     nodes: PlanNodes | None = None
     """Drain: the nodes to be emptied."""
+    namespace: str | None = None
+    """Remove: the namespace of the pods."""
+    selector: objects.LabelSelector | None = None
+    """Remove: a selector of the pods' labels. Pods that are leaving or have ended do not count."""
+    count: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """Remove: how many of the pods are to go."""
 
 
 class PlanBounds(Strict, frozen=True, kw_only=True):
@@ -934,6 +942,8 @@ class PlanBounds(Strict, frozen=True, kw_only=True):
     """How many displaced or evicted pods may get another node."""
     seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
     """How long planning may take; the server has a limit of its own."""
+    respect_budgets: bool = False
+    """Remove: whether disruption budgets keep pods from going, as they do not in Kubernetes."""
 
 
 class PlanRequest(Strict, frozen=True, kw_only=True):
@@ -949,6 +959,32 @@ class PlanRequest(Strict, frozen=True, kw_only=True):
     """Summary and Full count broken rules and skew, and explain why pods get no node."""
     steps_max: Annotated[int, msgspec.Meta(ge=0)] = 1000
     """How many steps, and how many pods without a node, the answer has at most."""
+
+
+class PlannedStep(Strict, frozen=True, kw_only=True):
+    """A step as a plan has told it."""
+
+    action: Literal["Place", "Cordon", "Evict", "Delete"]
+    """What is to be done."""
+    namespace: str | None = None
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    from_node: str | None = msgspec.field(name="from", default=None)
+    """The node that the pod was on."""
+    to: str | None = None
+    """The node that the pod gets."""
+    wave: int | None = None
+    """Is not compared."""
+    reason: str | None = None
+    """Is not compared."""
+
+
+class PlanCommit(PlanRequest, frozen=True, kw_only=True):
+    """A plan to make and to carry out in one commit."""
+
+    steps: list[PlannedStep] | None = None
+    """The steps that the plan has to have, as it told them before; without them, whatever it has."""
 
 
 class NoOptions(Strict, frozen=True, kw_only=True):

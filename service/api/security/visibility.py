@@ -245,7 +245,7 @@ def seen_plan(visibility: Visibility, planned: Planned, steps_max: int) -> PlanA
         told = [_seen_unplaced(visibility, each) for each in told]
     return PlanAnswer(
         revision=planned.revision,
-        status="Planned",
+        status=planned.status,
         complete=planned.complete,
         changed=planned.changed,
         steps=steps[:steps_max],

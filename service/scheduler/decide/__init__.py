@@ -17,6 +17,7 @@ from service.scheduler.decide.node_lifecycle.sweep import sweep_nodes
 from service.scheduler.decide.placing.pending import place_pending
 from service.scheduler.decide.placing.placements import place_pods
 from service.scheduler.decide.planning.advancing import advance_plans
+from service.scheduler.decide.planning.commits import commit_plan
 from service.scheduler.decide.planning.kept_plans import cordon_node, drain_node, set_plan_state
 from service.scheduler.decide.planning.planning import plan_among_placements
 from service.scheduler.decide.reading.confirming import confirm_binding
@@ -40,6 +41,7 @@ from service.scheduler.protocol.intents import (
     ApplyLines,
     ApplyObjects,
     BindPod,
+    CommitPlan,
     ConfirmBinding,
     CordonNode,
     DeleteObject,
@@ -101,6 +103,7 @@ DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any
     DryRun: _dry_run,
     PlacePending: place_pending,
     MakePlan: plan_among_placements,
+    CommitPlan: commit_plan,
     BindPod: at_once(bind_pod),
     ConfirmBinding: at_once(confirm_binding),
     EvictPod: at_once(evict_pod),

@@ -43,13 +43,13 @@ from service.scheduler.protocol.placements import (
 )
 from service.scheduler.protocol.plans import (
     Bounds,
-    Drain,
     Goal,
     Place,
     PlanChange,
     Planned,
     PutPods,
     RemovePods,
+    StepKey,
 )
 
 A = TypeVar("A", bound=Answer)
@@ -302,7 +302,7 @@ class MakePlan(Intent[Planned], frozen=True, kw_only=True):
 
         Then it costs other decisions no more than a dry run of these pods.
         """
-        if isinstance(self.goal, Drain) or self.goal.displaced or self.explain != "None":
+        if not isinstance(self.goal, Place) or self.goal.displaced or self.explain != "None":
             return False
         named: float = len(self.goal.pods) + len(self.goal.pod_refs)
         for change in self.changes:
@@ -310,6 +310,14 @@ class MakePlan(Intent[Planned], frozen=True, kw_only=True):
                 return False
             named += len(change.pods) if isinstance(change, PutPods) else change.pods.named
         return named <= pods_max
+
+
+class CommitPlan(Intent[Planned], frozen=True, kw_only=True):
+    """Make a plan and carry it out in one commit, if its goal is reached, and it is the one expected."""
+
+    plan: MakePlan
+    expected: tuple[StepKey, ...] | None = None
+    """The steps that the plan has to have; None: any."""
 
 
 class ExplainPod(Intent[ExplanationAnswer], frozen=True, kw_only=True):

@@ -49,6 +49,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many pods one plan may place, displaced ones included."""
     plan_steps_shown_max: int = 100_000
     """How many steps an answer may have."""
+    plan_committed_max: int = 1_000
+    """How many pods a plan may be about that is carried out in one commit."""
     plan_seconds_max: float = 30.0
     """How long one plan may take; what is not placed by then is told as not tried."""
     plan_slice_seconds: float = 0.003

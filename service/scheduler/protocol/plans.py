@@ -1,7 +1,7 @@
 """What a plan is made of: changes to a fork of a cluster, a goal, bounds; and the plan itself."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -10,8 +10,8 @@ from service.model.objects import LabelSelector, Taint
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.placements import PodRef
 
-Action = Literal["Place", "Cordon", "Evict"]
-PlanStatus = Literal["Planned"]
+Action = Literal["Place", "Cordon", "Evict", "Delete"]
+PlanStatus = Literal["Planned", "Committed"]
 
 
 class Domains(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,7 +128,14 @@ class Drain(msgspec.Struct, frozen=True, kw_only=True):
     nodes: Selection
 
 
-Goal = Place | Drain
+class Remove(msgspec.Struct, frozen=True, kw_only=True):
+    """The goal that so many of the selected pods go, without which the others are left best."""
+
+    pods: Selection
+    count: int
+
+
+Goal = Place | Drain | Remove
 """What a plan is to reach."""
 
 
@@ -139,6 +146,8 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """How many displaced or evicted pods may get another node; None: any number."""
     seconds: float | None = None
     """How long planning may take; None: as long as the server allows."""
+    respect_budgets: bool = False
+    """Whether pods that are removed are subject to disruption budgets; those of drains always are."""
 
 
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -146,7 +155,8 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     action: Action
     """What is to be done. Place: a pod gets a node. Evict: a pod leaves its node; the one that comes in
-    its place gets the node `to`. Cordon: a node takes no new pods."""
+    its place gets the node `to`. Delete: a pod goes, and none comes in its place. Cordon: a node takes no
+    new pods."""
     namespace: str | msgspec.UnsetType = msgspec.UNSET
     """Namespace of the pod; absent if the step is about a node."""
     name: str
@@ -154,15 +164,36 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     from_node: str | msgspec.UnsetType = msgspec.field(name="from", default=msgspec.UNSET)
     """The node that the pod was on; absent if it was on none."""
     to: str | msgspec.UnsetType = msgspec.UNSET
-    """The node that the pod gets; absent if the step is about a node."""
+    """The node that the pod gets; absent if it goes, and if the step is about a node."""
     wave: int
     """Steps of one wave may be taken together, in one commit; waves are taken in order."""
     reason: str
     """Why the step is taken."""
 
 
+class StepKey(NamedTuple):
+    """What a step does, without why: two plans that have equal ones in the same order do the same."""
+
+    action: str
+    namespace: str | None
+    name: str
+    from_node: str | None
+    to: str | None
+
+    @classmethod
+    def of(cls, step: PlanStep) -> "StepKey":
+        """Return what a step does."""
+        return cls(
+            step.action,
+            step.namespace or None,
+            step.name,
+            step.from_node or None,
+            step.to or None,
+        )
+
+
 class Unplaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A pod for which the plan has no node."""
+    """A pod for which the plan has no node, or that has to stay though too few others go."""
 
     namespace: str
     """Namespace of the pod."""
@@ -245,15 +276,16 @@ class Planned(Answer, frozen=True, kw_only=True):
     unplaced: list[Unplaced]
     before: Counted
     after: Counted
+    status: PlanStatus = "Planned"
 
 
 class PlanAnswer(Answer, frozen=True, kw_only=True):
-    """What would happen, and what is to be done; the cluster stays as it is."""
+    """What would happen, and what is to be done."""
 
     status: PlanStatus
-    """Planned: nothing of it was done."""
+    """Planned: nothing of it was done, and the cluster stays as it is. Committed: all of it was done."""
     complete: bool
-    """Whether every pod of the goal gets a node."""
+    """Whether the goal is reached: every pod gets a node, or as many go as are to go."""
     changed: list[int]
     """How many objects each of the changes is about."""
     steps: list[PlanStep]

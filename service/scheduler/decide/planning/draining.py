@@ -29,6 +29,11 @@ class Draining:
         self.steps: list[PlanStep] = []
         self.unplaced: list[Unplaced] = []
 
+    @property
+    def complete(self) -> bool:
+        """Whether all pods have got nodes."""
+        return not self.unplaced
+
     def drain(self) -> Steps[None]:
         """Cordon the nodes; then move their pods in as many waves as it takes.
 

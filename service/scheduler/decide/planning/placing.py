@@ -102,6 +102,11 @@ class Placing:
         self.steps: list[PlanStep] = []
         self.unplaced: list[Unplaced] = []
 
+    @property
+    def complete(self) -> bool:
+        """Whether all pods have got nodes."""
+        return not self.unplaced
+
     def place(self, wanted: Sequence[Wanted]) -> Steps[None]:
         """Place the pods one after the other, but the members of a group together."""
         context = self._fork.context

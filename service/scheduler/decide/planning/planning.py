@@ -9,8 +9,9 @@ from service.scheduler.decide.planning.counting import count
 from service.scheduler.decide.planning.draining import Draining
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.placing import Placing, Wanted, refuse_too_many, wanted_by
+from service.scheduler.decide.planning.removals import Removals
 from service.scheduler.protocol.intents import MakePlan
-from service.scheduler.protocol.plans import Drain, Place, Planned
+from service.scheduler.protocol.plans import Drain, Place, Planned, Remove
 
 
 def plan_among_placements(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
@@ -48,7 +49,7 @@ def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
     after = yield from count(fork.replica.cluster, rules=explains)
     return Planned(
         revision=fork.revision,
-        complete=not reached.unplaced,
+        complete=reached.complete,
         changed=changed,
         steps=reached.steps,
         unplaced=reached.unplaced,
@@ -57,7 +58,9 @@ def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
     )
 
 
-def _reached(fork: Fork, intent: MakePlan, changing: Changing) -> Steps[Placing | Draining]:
+def _reached(
+    fork: Fork, intent: MakePlan, changing: Changing
+) -> Steps[Placing | Draining | Removals]:
     """Seek the goal, as far as it can be reached."""
     goal = intent.goal
     try:
@@ -65,6 +68,10 @@ def _reached(fork: Fork, intent: MakePlan, changing: Changing) -> Steps[Placing 
             draining = Draining(fork, intent, goal)
             yield from draining.drain()
             return draining
+        if isinstance(goal, Remove):
+            removals = Removals(fork, intent, goal)
+            yield from removals.remove()
+            return removals
         wanted = yield from _wanted(fork, goal, changing)
     except InvalidManifest as error:
         raise error.under("goal") from None

@@ -122,7 +122,7 @@ class Waves:
                 moved, moves = yield from self._move([unit])
                 broken = yield from self._broken_by(moves, start)
             if broken:
-                self.kept[unit] = _breaking(broken[0], unit)
+                self.kept[unit] = breaking(broken[0], {each.namespace for each in unit.pods})
             elif moves:
                 self._accept(moved)
                 return moves
@@ -271,9 +271,10 @@ def kept_by_budget(budget: str) -> Kept:
     return Kept("DisruptionBudget", message, budget)
 
 
-def _breaking(violation: Violation, unit: Unit) -> Kept:
+def breaking(violation: Violation, namespaces: set[str]) -> Kept:
+    """Say that a rule keeps pods in some namespaces where they are: without them it would be broken."""
     pod = violation.pod
-    owner = pod_named(pod.namespace, pod.name, {each.namespace for each in unit.pods})
+    owner = pod_named(pod.namespace, pod.name, namespaces)
     return Kept(
         "BreaksRule", f"If it left, {violation.breach.rule.path} of {owner} would not hold."
     )
