@@ -57,7 +57,7 @@ MAY = {
     Namespaced("observe"): """
         putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity
         deleteNamespacedCSIStorageCapacities deleteCSIStorageCapacities""",
-    Namespaced("place"): "makePlan placePods simulate",
+    Namespaced("place"): "makePlan placePods simulate extenderFilter extenderPrioritize",
     Namespaced("edit", or_verb="observe"): """
         applyObjects putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
     Namespaced("read"): """
@@ -105,7 +105,7 @@ MAY = {
         putResourceClaimTemplate patchResourceClaimTemplate deleteResourceClaimTemplate
         deleteNamespacedResourceClaims deleteResourceClaims
         deleteNamespacedResourceClaimTemplates deleteResourceClaimTemplates""",
-    Namespaced("bind"): "bindPod",
+    Namespaced("bind"): "bindPod extenderBind",
     Namespaced("evict"): "evictPod",
     Cluster("evict"): """
         drainNode putPlan patchPlan deletePlan deletePlans pausePlan resumePlan cancelPlan""",
