@@ -27,6 +27,7 @@ from service.api.openapi.extender_types import (
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
+from service.api.security.callers import told_caller
 from service.api.security.rights import deciding_for, require_placing
 from service.api.security.visibility import seen_placement, seen_refusal, visibility_of
 from service.api.services import Services
@@ -156,7 +157,9 @@ async def extender_bind(
     caller = deciding_for(request)
     require(caller.principal, "bind", caller.cluster, args.pod_namespace)
     try:
-        answer = await services.scheduler.submit(caller.cluster, binding_of(args))
+        answer = await services.scheduler.submit(
+            caller.cluster, binding_of(args), caller=told_caller(request)
+        )
     except BindingRefused as error:
         return _not_bound(seen_refusal(visibility_of(request), error).detail)
     except _OF_THE_POD as error:
