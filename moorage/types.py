@@ -1258,6 +1258,59 @@ class Explanation(TypedDict):
     """
 
 
+class ExtenderArgs(TypedDict):
+    """The pod that kube-scheduler places, and its candidates."""
+
+    Pod: dict[str, Any]
+    """The whole pod; its `status` is not read."""
+    Nodes: NotRequired[ExtenderNodes | None]
+    """The candidates, if the extender is configured without `nodeCacheCapable`."""
+    NodeNames: NotRequired[list[str] | None]
+    """The names of the candidates, if it is configured with `nodeCacheCapable`."""
+
+
+class ExtenderBindingArgs(TypedDict):
+    """Which pod goes to which node."""
+
+    PodName: str
+    """Name of the pod."""
+    PodNamespace: str
+    """Namespace of the pod."""
+    PodUID: str
+    """The pod's `metadata.uid`."""
+    Node: str
+    """Name of the node."""
+
+
+class ExtenderBindingResult(TypedDict):
+    """Whether the pod is bound."""
+
+    Error: NotRequired[str]
+    """Why the pod is not bound; empty if it is. Default: `""`."""
+
+
+class ExtenderFilterResult(TypedDict):
+    """Which candidates are left, and why the others are not."""
+
+    Nodes: NotRequired[ExtenderNodes | None]
+    """The nodes that are left, as they were sent; null if names were sent."""
+    NodeNames: NotRequired[list[str] | None]
+    """The names of the nodes that are left; null if whole nodes were sent."""
+    FailedNodes: dict[str, str]
+    """The reasons against each node on which preemption could help."""
+    FailedAndUnresolvableNodes: dict[str, str]
+    """The reasons against each node on which it could not."""
+    Error: NotRequired[str]
+    """Why the pod cannot be judged; empty if it was. Default: `""`."""
+
+
+class ExtenderNodes(TypedDict):
+    """A NodeList: whole nodes, as kube-scheduler knows them."""
+
+    items: NotRequired[list[dict[str, Any]] | None]
+    """The nodes; only their names are read, since Moorage judges its own nodes."""
+
+
 class Features(TypedDict):
     """Which features are on."""
 
@@ -1376,6 +1429,15 @@ class GroupList(TypedDict):
     """The groups."""
     kind: NotRequired[str]
     """What this is. Default: `"GroupList"`."""
+
+
+class HostPriority(TypedDict):
+    """The score of one node."""
+
+    Host: str
+    """Name of the node."""
+    Score: int
+    """From 0 to 10; the best node has 10."""
 
 
 class ISCSIVolumeSource(TypedDict):

@@ -18,6 +18,7 @@ from service.api.handlers.deletions import DELETION_HANDLERS
 from service.api.handlers.documentation import DOCUMENTATION_HANDLERS
 from service.api.handlers.drains import DRAIN_HANDLERS
 from service.api.handlers.events import EVENT_HANDLERS
+from service.api.handlers.extender import EXTENDER_HANDLERS
 from service.api.handlers.node_leases import NODE_LEASE_HANDLERS
 from service.api.handlers.objects import object_handlers
 from service.api.handlers.overview import OVERVIEW_HANDLERS
@@ -48,6 +49,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *APPLY_HANDLERS,
     *STATUS_HANDLERS,
     *PLACEMENT_HANDLERS,
+    *EXTENDER_HANDLERS,
     *OVERVIEW_HANDLERS,
     *VIOLATION_HANDLERS,
     *PLAN_HANDLERS,

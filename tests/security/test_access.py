@@ -57,7 +57,8 @@ MAY = {
     Namespaced("observe"): """
         createCSIStorageCapacity putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity
         deleteNamespacedCSIStorageCapacities deleteCSIStorageCapacities""",
-    Namespaced("place"): "commitPlan makePlan placePods simulate",
+    Namespaced("place"): """
+        commitPlan makePlan placePods simulate extenderFilter extenderPrioritize""",
     Namespaced("edit", or_verb="observe"): """
         applyObjects createPod putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
     Namespaced("read"): """
@@ -106,7 +107,7 @@ MAY = {
         createResourceClaimTemplate putResourceClaimTemplate patchResourceClaimTemplate deleteResourceClaimTemplate
         deleteNamespacedResourceClaims deleteResourceClaims
         deleteNamespacedResourceClaimTemplates deleteResourceClaimTemplates""",
-    Namespaced("bind"): "bindPod",
+    Namespaced("bind"): "bindPod extenderBind",
     Namespaced("evict"): "evictPod",
     Cluster("evict"): """
         drainNode putPlan patchPlan deletePlan deletePlans pausePlan resumePlan cancelPlan""",

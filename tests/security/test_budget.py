@@ -294,6 +294,8 @@ def test_each_operation_that_is_safe_by_its_method_says_that_it_only_reads() -> 
     }
     assert {name for name, (operation, safe) in operations.items() if operation.reads != safe} == {
         "confirmBinding",
+        "extenderFilter",
+        "extenderPrioritize",
         "makePlan",
         "simulate",
     }

@@ -52,6 +52,7 @@ _TAGS = {
     "namespaces": "What namespace selectors read.",
     "pods": "Pods, pending and placed.",
     "placements": "Deciding where pods go, and why.",
+    "extender": "What kube-scheduler asks of Moorage as its extender.",
     "plans": "What would happen, and what to do then.",
     "events": "What happened to pods.",
     "bulk": "Many objects at once, in and out.",

@@ -1,0 +1,192 @@
+"""Answers kube-scheduler as one of its extenders: filter, prioritize and bind."""
+
+import msgspec
+from litestar import Response, post
+from litestar.di import NamedDependency
+
+from service.api.bodies.budget import holding_of
+from service.api.bodies.extender_requests import (
+    binding_of,
+    candidates_in,
+    filtered,
+    judging,
+    parse_extender,
+    priorities,
+    refused_with,
+)
+from service.api.bodies.requests import AnyRequest, media_type, query
+from service.api.bodies.responses import json_response
+from service.api.openapi.access import Namespaced, require
+from service.api.openapi.extender_types import (
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderBindingResult,
+    ExtenderFilterResult,
+    HostPriority,
+)
+from service.api.openapi.object_operations import CLUSTER_PATH
+from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.resources import POD_EXAMPLE
+from service.api.security.callers import told_caller
+from service.api.security.rights import deciding_for, require_placing
+from service.api.security.visibility import seen_placement, seen_refusal, visibility_of
+from service.api.services import Services
+from service.model.errors import BindingRefused, Conflict, Denied, InvalidManifest, NotFound
+from service.scheduler.protocol.placements import PlacementAnswer
+
+_OF_THE_POD = (Conflict, Denied, InvalidManifest, NotFound)
+"""What stands against one pod: it is told in `Error`, as kube-scheduler then tells it in events."""
+
+_EXTENDER = CLUSTER_PATH + "/extender"
+_ARGS = {"Pod": POD_EXAMPLE, "NodeNames": ["node-7", "node-8"]}
+
+_FILTER = Operation(
+    id="extenderFilter",
+    access=Namespaced("place"),
+    reads=True,
+    decided=True,
+    tag="extender",
+    summary="Which of kube-scheduler's candidates Moorage allows",
+    description="The filter verb of a scheduler extender. The pod need not be stored; nothing is written. If the pod "
+    "cannot be judged, `Error` says why.",
+    request=Body(
+        types={JSON: ExtenderArgs}, description="The pod and its candidates.", example=_ARGS
+    ),
+    limit="simulations",
+    answers={
+        200: Body(
+            types={JSON: ExtenderFilterResult},
+            description="The candidates that are left, and why the others are not.",
+            example={
+                "Nodes": None,
+                "NodeNames": ["node-7"],
+                "FailedNodes": {"node-8": "Insufficient cpu"},
+                "FailedAndUnresolvableNodes": {},
+                "Error": "",
+            },
+        )
+    },
+    problems=("InvalidManifest",),
+)
+
+
+@post(_EXTENDER + "/filter", status_code=200, opt=described(_FILTER))
+async def extender_filter(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """Filter candidates by Moorage's own pipeline."""
+    args = await _args(request, services)
+    try:
+        answer = await _judged(request, services, args)
+    except _OF_THE_POD as error:
+        return Response(msgspec.json.encode(refused_with(error.detail)), media_type=JSON)
+    return json_response(msgspec.json.encode(filtered(args, answer.results[0])), answer.revision)
+
+
+_PRIORITIZE = Operation(
+    id="extenderPrioritize",
+    access=Namespaced("place"),
+    reads=True,
+    decided=True,
+    tag="extender",
+    summary="How good Moorage finds kube-scheduler's candidates",
+    description="The prioritize verb of a scheduler extender. The sums of Moorage's weighted scores are stretched over "
+    "0 to 10; candidates that a filter refuses have 0. Nothing is written.",
+    request=Body(
+        types={JSON: ExtenderArgs}, description="The pod and its candidates.", example=_ARGS
+    ),
+    limit="simulations",
+    answers={
+        200: Body(
+            types={JSON: list[HostPriority]},
+            description="The score of each candidate, in the order sent.",
+            example=[{"Host": "node-7", "Score": 10}, {"Host": "node-8", "Score": 3}],
+        )
+    },
+    problems=("InvalidManifest", "PodDiffers"),
+)
+
+
+@post(_EXTENDER + "/prioritize", status_code=200, opt=described(_PRIORITIZE))
+async def extender_prioritize(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """Score candidates by Moorage's own pipeline; the protocol has no field for errors here."""
+    args = await _args(request, services)
+    answer = await _judged(request, services, args)
+    return json_response(msgspec.json.encode(priorities(args, answer.results[0])), answer.revision)
+
+
+_BIND = Operation(
+    id="extenderBind",
+    access=Namespaced("bind"),
+    decided=True,
+    tag="extender",
+    summary="Bind the pod that kube-scheduler has placed",
+    description="The bind verb of a scheduler extender, committed like `bindPod`: all filters have to pass at the "
+    "moment of the commit. The pod and the node have to be stored. If it is not bound, `Error` says why.",
+    request=Body(
+        types={JSON: ExtenderBindingArgs},
+        description="The pod and its node.",
+        example={
+            "PodName": "web-0",
+            "PodNamespace": "shop",
+            "PodUID": "7e4f9a1c-2f0b-4b59-9a57-0d2b6f6f3c11",
+            "Node": "node-7",
+        },
+    ),
+    answers={
+        200: Body(
+            types={JSON: ExtenderBindingResult},
+            description="Whether the pod is bound.",
+            example={"Error": ""},
+        )
+    },
+    problems=("InvalidManifest",),
+)
+
+
+@post(_EXTENDER + "/bind", status_code=200, opt=described(_BIND))
+async def extender_bind(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """Bind a stored pod, if all filters pass on the node."""
+    media_type(request)
+    query(request)
+    args = parse_extender(await services.bodies.read(request), ExtenderBindingArgs)
+    caller = deciding_for(request)
+    require(caller.principal, "bind", caller.cluster, args.pod_namespace)
+    try:
+        answer = await services.scheduler.submit(
+            caller.cluster, binding_of(args), caller=told_caller(request)
+        )
+    except BindingRefused as error:
+        return _not_bound(seen_refusal(visibility_of(request), error).detail)
+    except _OF_THE_POD as error:
+        return _not_bound(error.detail)
+    return json_response(msgspec.json.encode(ExtenderBindingResult()), answer.revision)
+
+
+def _not_bound(error: str) -> Response[bytes]:
+    return Response(msgspec.json.encode(ExtenderBindingResult(error=error)), media_type=JSON)
+
+
+async def _args(request: AnyRequest, services: Services) -> ExtenderArgs:
+    media_type(request)
+    query(request)
+    args = parse_extender(await services.bodies.read(request), ExtenderArgs)
+    candidates_in(args)
+    return args
+
+
+async def _judged(request: AnyRequest, services: Services, args: ExtenderArgs) -> PlacementAnswer:
+    intent = judging(args, services.scheduler.templates)
+    caller = deciding_for(request)
+    require_placing(caller, intent)
+    holding_of(request.scope).changes_nothing = True
+    asked = msgspec.structs.replace(intent, caller=caller)
+    answer = await services.scheduler.submit(caller.cluster, asked)
+    return seen_placement(visibility_of(request), answer)
+
+
+EXTENDER_HANDLERS = (extender_filter, extender_prioritize, extender_bind)

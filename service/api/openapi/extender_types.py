@@ -1,0 +1,78 @@
+"""What kube-scheduler and its extenders send each other, as it is on the wire.
+
+The types are those of Kubernetes' package k8s.io/kube-scheduler/extender/v1. Its fields have no JSON
+tags, so that their names on the wire are those in Go; the objects within are as elsewhere.
+"""
+
+from typing import Annotated, Any
+
+import msgspec
+
+EXTENDER_SCORE_MAX = 10
+"""The best score that an extender can give (MaxExtenderPriority)."""
+
+
+class ExtenderValue(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
+    """Base of the messages: as Go's decoder does, unknown fields are passed over."""
+
+
+class ExtenderNodes(msgspec.Struct, frozen=True, kw_only=True):
+    """A NodeList: whole nodes, as kube-scheduler knows them."""
+
+    items: list[dict[str, Any]] | None = None
+    """The nodes; only their names are read, since Moorage judges its own nodes."""
+
+
+class ExtenderArgs(ExtenderValue, frozen=True, kw_only=True):
+    """The pod that kube-scheduler places, and its candidates."""
+
+    pod: dict[str, Any]
+    """The whole pod; its `status` is not read."""
+    nodes: ExtenderNodes | None = None
+    """The candidates, if the extender is configured without `nodeCacheCapable`."""
+    node_names: list[str] | None = None
+    """The names of the candidates, if it is configured with `nodeCacheCapable`."""
+
+
+class ExtenderFilterResult(ExtenderValue, frozen=True, kw_only=True):
+    """Which candidates are left, and why the others are not."""
+
+    nodes: ExtenderNodes | None = None
+    """The nodes that are left, as they were sent; null if names were sent."""
+    node_names: list[str] | None = None
+    """The names of the nodes that are left; null if whole nodes were sent."""
+    failed_nodes: dict[str, str]
+    """The reasons against each node on which preemption could help."""
+    failed_and_unresolvable_nodes: dict[str, str]
+    """The reasons against each node on which it could not."""
+    error: str = ""
+    """Why the pod cannot be judged; empty if it was."""
+
+
+class HostPriority(ExtenderValue, frozen=True, kw_only=True):
+    """The score of one node."""
+
+    host: str
+    """Name of the node."""
+    score: Annotated[int, msgspec.Meta(ge=0, le=EXTENDER_SCORE_MAX)]
+    """From 0 to 10; the best node has 10."""
+
+
+class ExtenderBindingArgs(ExtenderValue, frozen=True, kw_only=True):
+    """Which pod goes to which node."""
+
+    pod_name: str
+    """Name of the pod."""
+    pod_namespace: str
+    """Namespace of the pod."""
+    pod_uid: str = msgspec.field(name="PodUID")
+    """The pod's `metadata.uid`."""
+    node: str
+    """Name of the node."""
+
+
+class ExtenderBindingResult(ExtenderValue, frozen=True, kw_only=True):
+    """Whether the pod is bound."""
+
+    error: str = ""
+    """Why the pod is not bound; empty if it is."""

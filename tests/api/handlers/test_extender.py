@@ -1,0 +1,186 @@
+"""Moorage as an extender of kube-scheduler, spoken to as kube-scheduler's HTTPExtender speaks."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from tests.api.harness import CLUSTER, Harness, node, pod, problem
+from tests.builders import IGNORED_DURING_EXECUTION
+
+APART = {
+    "affinity": {
+        "podAntiAffinity": {
+            IGNORED_DURING_EXECUTION: [
+                {
+                    "topologyKey": "kubernetes.io/hostname",
+                    "labelSelector": {"matchLabels": {"app": "web"}},
+                }
+            ]
+        }
+    }
+}
+
+
+class FilterResult(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """ExtenderFilterResult of extender/v1, whose Go struct has no tags."""
+
+    Nodes: dict[str, Any] | None
+    NodeNames: list[str] | None
+    FailedNodes: dict[str, str]
+    FailedAndUnresolvableNodes: dict[str, str]
+    Error: str
+
+
+class Priority(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """HostPriority of extender/v1."""
+
+    Host: str
+    Score: int
+
+
+class BindingResult(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """ExtenderBindingResult of extender/v1."""
+
+    Error: str
+
+
+def args(asked: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Arguments as kube-scheduler sends them with nodeCacheCapable: Go writes nil as null."""
+    return {"Pod": asked, "Nodes": None, "NodeNames": names}
+
+
+async def filtered(harness: Harness, body: Mapping[str, Any]) -> FilterResult:
+    answer = await harness.client.post(f"{CLUSTER}/extender/filter", json=body)
+    assert answer.status_code == 200, answer.text
+    return msgspec.json.decode(answer.content, type=FilterResult)
+
+
+async def prioritized(harness: Harness, body: Mapping[str, Any]) -> dict[str, int]:
+    answer = await harness.client.post(f"{CLUSTER}/extender/prioritize", json=body)
+    assert answer.status_code == 200, answer.text
+    return {e.Host: e.Score for e in msgspec.json.decode(answer.content, type=list[Priority])}
+
+
+async def bound(harness: Harness, name: str, uid: str, to: str) -> str:
+    body = {"PodName": name, "PodNamespace": "shop", "PodUID": uid, "Node": to}
+    answer = await harness.client.post(f"{CLUSTER}/extender/bind", json=body)
+    assert answer.status_code == 200, answer.text
+    return msgspec.json.decode(answer.content, type=BindingResult).Error
+
+
+async def waiting(harness: Harness, name: str, **spec: Any) -> dict[str, Any]:
+    return (await harness.put_pod(name, **spec)).json()
+
+
+async def three_nodes(harness: Harness) -> list[str]:
+    await harness.configure(placePendingPods=False)
+    names = ["n1", "n2", "n3"]
+    for name in names:
+        await harness.put_node(name, **{"kubernetes.io/hostname": name})
+    return names
+
+
+async def test_pods_that_keep_apart_are_filtered_prioritized_and_bound(
+    over_each_store: Harness,
+) -> None:
+    names = await three_nodes(over_each_store)
+    for index in range(3):
+        asked = await waiting(over_each_store, f"web-{index}", **APART)
+        left = await filtered(over_each_store, args(asked, names))
+        assert left.Nodes is None
+        assert left.NodeNames == names[index:]
+        assert set(left.FailedNodes) == set(names[:index])
+        assert "anti-affinity" in "".join(left.FailedNodes.values()) or not index
+        scores = await prioritized(over_each_store, args(asked, left.NodeNames))
+        assert max(scores.values()) == 10
+        uid = asked["metadata"]["uid"]
+        assert await bound(over_each_store, f"web-{index}", uid, names[index]) == ""
+    answer = await over_each_store.client.get(f"{CLUSTER}/namespaces/shop/pods/web-2")
+    assert answer.json()["spec"]["nodeName"] == "n3"
+
+
+async def test_of_two_racing_binds_that_exclude_each_other_one_loses(
+    over_each_store: Harness,
+) -> None:
+    await three_nodes(over_each_store)
+    pods = [await waiting(over_each_store, name, **APART) for name in ("web-0", "web-1")]
+    errors = await asyncio.gather(
+        *(
+            bound(over_each_store, each["metadata"]["name"], each["metadata"]["uid"], "n1")
+            for each in pods
+        )
+    )
+    (lost,) = [error for error in errors if error]
+    assert "n1 does not fit the pod" in lost
+
+
+async def test_whole_nodes_come_back_as_they_were_sent(harness: Harness) -> None:
+    await three_nodes(harness)
+    full = node("n1")
+    full["metadata"]["annotations"] = {"kept": "as sent"}
+    body = {"Pod": pod("web-0"), "Nodes": {"metadata": {}, "items": [full, node("n9")]}}
+    left = await filtered(harness, body)
+    assert left.NodeNames is None
+    assert left.Nodes == {"items": [full]}
+    assert left.FailedAndUnresolvableNodes == {"n9": "the node is not known to Moorage"}
+
+
+async def test_nodes_that_no_eviction_helps_are_told_apart(harness: Harness) -> None:
+    names = await three_nodes(harness)
+    await harness.put_node("n4", zone="a")
+    big = pod("web-0", nodeSelector={"zone": "a"})
+    big["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "3"}}
+    other = pod("web-1", nodeSelector={"zone": "a"})
+    other["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "3"}}
+    assert (await harness.place(big))["results"][0]["nodeName"] == "n4"
+    left = await filtered(harness, args(other, [*names, "n4"]))
+    assert left.NodeNames == []
+    assert left.FailedNodes == {"n4": "Insufficient cpu"}
+    assert set(left.FailedAndUnresolvableNodes) == set(names)
+
+
+async def test_scores_follow_those_of_placements(harness: Harness) -> None:
+    names = await three_nodes(harness)
+    await harness.place(pod("web-0", nodeSelector={"kubernetes.io/hostname": "n2"}))
+    answer = await harness.place(pod("web-1"), dryRun=True, explain="Full")
+    total = answer["results"][0]["explanation"]["total"]
+    scores = await prioritized(harness, args(pod("web-1"), [*names, "n9"]))
+    assert scores["n9"] == 0
+    assert scores["n2"] == 0
+    assert {name for name in names if scores[name] == 10} == {
+        name for name in names if total[name] == max(total.values())
+    }
+
+
+async def test_kube_schedulers_pod_comes_with_its_status_and_is_not_stored(
+    harness: Harness,
+) -> None:
+    names = await three_nodes(harness)
+    asked = {**pod("web-0"), "status": {"phase": "Pending", "qosClass": "BestEffort"}}
+    asked["metadata"]["uid"] = "7e4f9a1c-2f0b-4b59-9a57-0d2b6f6f3c11"
+    assert (await filtered(harness, args(asked, names))).NodeNames == names
+    path = f"{CLUSTER}/namespaces/shop/pods/web-0"
+    assert problem(await harness.client.get(path), 404) == "NotFound"
+    assert "web-0" in await bound(harness, "web-0", asked["metadata"]["uid"], "n1")
+
+
+async def test_what_stands_against_the_pod_itself_is_told(harness: Harness) -> None:
+    names = await three_nodes(harness)
+    stored = await waiting(harness, "web-0")
+    assert await bound(harness, "web-0", "another-uid", "n1") != ""
+    assert "n9" in await bound(harness, "web-0", stored["metadata"]["uid"], "n9")
+    left = await filtered(harness, args({"metadata": {"name": "Not A Name"}}, names))
+    assert "metadata.name" in left.Error
+    denied = await filtered(harness, args(pod("web-1", schedulerName="absent"), names))
+    assert denied.NodeNames == []
+    assert "absent" in denied.FailedAndUnresolvableNodes["n1"]
+
+
+async def test_a_message_of_another_form_is_refused(harness: Harness) -> None:
+    path = f"{CLUSTER}/extender/filter"
+    both = {"Pod": pod("web-0"), "Nodes": {"items": []}, "NodeNames": []}
+    for body in (both, {"Pod": pod("web-0")}, {"NodeNames": []}):
+        answer = await harness.client.post(path, json=body)
+        assert problem(answer, 422) == "InvalidManifest"
