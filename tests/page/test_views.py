@@ -119,6 +119,28 @@ def test_a_workload_shows_its_domains_counts_and_skew(visit: Visit, client: http
     expect(page.locator(".panel h3", has_text=re.compile("^Spread$"))).to_be_visible()
 
 
+def test_lines_lead_to_the_pods_that_the_rules_of_a_workload_are_about(
+    visit: Visit, client: httpx.Client
+) -> None:
+    nodes = {
+        app: Counter(
+            each["spec"]["nodeName"]
+            for each in get(client, SAMPLE, f"/pods?labelSelector=app%3D{app}")["items"]
+            if "nodeName" in each["spec"]
+        )
+        for app in ("web", "cache", "db")
+    }
+    together = sum(count * nodes["cache"][node] for node, count in nodes["web"].items())
+    page = visit.open_map(SAMPLE, select="workload:shop/App/web")
+    expect(page.locator(".scroller")).to_have_attribute("data-lines", str(together))
+    expect(page.locator(".lines")).to_contain_text(f"{together} to pods that fulfil its affinity")
+    page = visit.open_map(SAMPLE, select="workload:data/App/db")
+    pairs = nodes["db"].total() * (nodes["db"].total() - 1) // 2
+    assert together > 0 < pairs
+    expect(page.locator(".scroller")).to_have_attribute("data-lines", str(pairs))
+    expect(page.locator(".lines")).to_contain_text(f"{pairs} to pods that its anti-affinity")
+
+
 def test_a_search_counts_what_it_finds(visit: Visit) -> None:
     page = visit.open_map(REAL)
     page.get_by_role("searchbox").fill("node-00")
@@ -157,6 +179,41 @@ def test_why_is_a_matrix_of_nodes_and_plugins(
     assert len(rows) == 12
     if pod == "db-3":
         expect(page.locator(".verdict")).to_contain_text("0/12 nodes are available")
+
+
+def test_a_refusal_leads_to_the_pods_behind_it_and_has_a_link(
+    visit: Visit, client: httpx.Client
+) -> None:
+    page = visit.open("why", SAMPLE, "data", "db-3")
+    row = page.locator(".matrix .refused", has_text="node-a1")
+    row.get_by_role("button", name="didn't match pod anti-affinity rules").click()
+    path = "/namespaces/data/pods/db-3/explanation?node=node-a1"
+    told = get(client, SAMPLE, path)["culprits"]
+    shown = page.locator(".culprit")
+    expect(shown).to_have_count(len(told))
+    assert len(told) == 2
+    for culprit, box in zip(told, shown.all(), strict=True):
+        expect(box).to_contain_text(culprit["reason"])
+        expect(box).to_contain_text(f"{culprit['domain']['key']}={culprit['domain']['value']}")
+        names = box.locator("li a").all_inner_texts()
+        assert names == [f"{pod['namespace']}/{pod['name']}" for pod in culprit["pods"]]
+        for rule in [culprit["rule"], *(pod["rule"] for pod in culprit["pods"])]:
+            expect(box).to_contain_text(rule or "")
+    page.reload()
+    shown.first.locator("li a").first.click()
+    expect(page.locator(".panel .title")).to_contain_text(f"{told[0]['pods'][0]['name']}")
+
+
+def test_a_waiting_pod_says_what_stands_against_it_where_the_least_does(visit: Visit) -> None:
+    page = visit.open("waiting", SAMPLE)
+    page.get_by_role("button", name="What stands against data/db-3?").click()
+    expect(page.locator(".culprit")).to_contain_text("InterPodAffinity on node-a1")
+    expect(page.locator(".culprit li a")).to_contain_text(re.compile("data/db-[0-2]"))
+
+
+def test_the_page_leads_to_the_documentation(visit: Visit) -> None:
+    link = visit.open("map").get_by_role("link", name="Docs")
+    expect(link).to_have_attribute("href", "/docs")
 
 
 def test_refused_nodes_are_grouped_by_reason(visit: Visit, client: httpx.Client) -> None:

@@ -121,6 +121,7 @@ function Header(props: {
       </nav>
       <div class="status">
         {live && <State live={live} />}
+        <a href="/docs">Docs</a>
         {session.token && (
           <button class="plain" onClick={props.leave} title={`Signed in as ${props.caller.name}`}>Sign out</button>
         )}

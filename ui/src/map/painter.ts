@@ -7,6 +7,7 @@
 import type { Cluster } from '../model/cluster';
 import type { NodeRow, PodRow } from '../model/rows';
 import type { Colouring, Theme } from './colours';
+import { drawLinks, type Link } from './links';
 import { cellOf, gridOf, hasLabel, podBox, type Box, type Grid, type Layout } from './layout';
 
 const TILE_HEIGHT = 128;
@@ -30,6 +31,7 @@ export interface Marks {
   readonly pods: ReadonlySet<PodRow> | null;
   /** Nodes that stand out in the same way. */
   readonly nodes: ReadonlySet<string> | null;
+  readonly links: readonly Link[];
 }
 
 interface Tile {
@@ -43,7 +45,7 @@ interface Tile {
 
 export class Painter {
   private scene: Scene | null = null;
-  private marks: Marks = { hovered: null, focused: null, selectedNode: null, pods: null, nodes: null };
+  private marks: Marks = { hovered: null, focused: null, selectedNode: null, pods: null, nodes: null, links: [] };
   private readonly tiles = new Map<number, Tile>();
   private frame = 0;
   private readonly context: CanvasRenderingContext2D;
@@ -175,6 +177,7 @@ export class Painter {
       const cell = name ? cellOf(scene.layout, name) : null;
       if (cell) outline(context, cell, colour, width);
     }
+    drawLinks(context, scene.cluster, scene.layout, scene.theme, marks.links);
   }
 
   private again(scene: Scene, name: string, top: number, bottom: number, colour: string): void {

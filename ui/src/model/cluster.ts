@@ -76,7 +76,10 @@ export class Cluster {
   }
 
   putNode(manifest: Schemas['Node']): void {
-    const row = nodeRow(manifest);
+    this.putNodeRow(nodeRow(manifest));
+  }
+
+  putNodeRow(row: NodeRow): void {
     const known = this.nodes.get(row.name);
     if (known && known.version >= row.version) return;
     this.nodes.set(row.name, row);
@@ -93,7 +96,10 @@ export class Cluster {
   }
 
   putPod(manifest: Schemas['Pod']): void {
-    const row = podRow(manifest);
+    this.putPodRow(podRow(manifest));
+  }
+
+  putPodRow(row: PodRow): void {
     const known = this.pods.get(row.key);
     if (known && known.version >= row.version) return;
     if (known) this.drop(known);

@@ -1,5 +1,6 @@
 /** How the pods of a set are spread over the domains of a topology key. */
 import type { Schemas } from '../api/client';
+import type { Link } from '../map/links';
 import { compare, type Cluster } from './cluster';
 import { matches, selectorText } from './matching';
 import type { PodRow } from './rows';
@@ -26,6 +27,9 @@ export function spreadOf(cluster: Cluster, key: string, pods: Iterable<PodRow>):
 }
 
 export interface Rule {
+  /** Absent for topology spread, which is about numbers and not about single pods. */
+  readonly relation?: 'together' | 'apart';
+  readonly isSoft?: boolean;
   readonly title: string;
   readonly text: string;
   readonly key: string;
@@ -47,18 +51,21 @@ export function rulesOf(cluster: Cluster, spec: Spec, namespace: string): Rule[]
       pods: matching(cluster, each.labelSelector, [namespace]),
       skewMax: each.maxSkew ?? 1,
     })),
-    ...affinityRules(cluster, namespace, 'Together with', podAffinity),
-    ...affinityRules(cluster, namespace, 'Apart from', podAntiAffinity),
+    ...affinityRules(cluster, namespace, 'together', podAffinity),
+    ...affinityRules(cluster, namespace, 'apart', podAntiAffinity),
   ];
 }
 
 function affinityRules(
   cluster: Cluster,
   namespace: string,
-  title: string,
+  relation: 'together' | 'apart',
   affinity: Schemas['PodAffinity'] | null | undefined,
 ): Rule[] {
+  const title = relation === 'together' ? 'Together with' : 'Apart from';
   const rule = (term: Term, preferred: boolean): Rule => ({
+    relation,
+    isSoft: preferred,
     title: preferred ? `${title}, if possible` : title,
     text: selectorText(term.labelSelector),
     key: term.topologyKey,
@@ -86,4 +93,39 @@ function matching(
   return [...cluster.pods.values()].filter(
     (pod) => pod.node && (!namespaces || namespaces.includes(pod.namespace)) && matches(selector, pod.labels),
   );
+}
+
+/** So many lines can still be told apart, and cost a frame little. */
+const LINKS_MAX = 150;
+
+export interface Links {
+  readonly links: readonly Link[];
+  readonly isCut: boolean;
+}
+
+/**
+ * Lines from the placed pods of a workload to the pods that their rules of affinity are about.
+ *
+ * Affinity leads to the pods of the same domain, which are those that fulfil it; anti-affinity to all.
+ */
+export function linksOf(cluster: Cluster, rules: readonly Rule[], workload: readonly PodRow[]): Links {
+  const links: Link[] = [];
+  const known = new Set<string>();
+  const domain = (pod: PodRow, key: string): string | undefined => cluster.nodes.get(pod.node)?.labels[key];
+  for (const { relation, isSoft = false, key, pods } of rules) {
+    if (!relation) continue;
+    for (const from of workload) {
+      if (!from.node) continue;
+      for (const to of pods) {
+        if (to === from || (relation === 'together' && domain(to, key) !== domain(from, key))) continue;
+        const [a, b] = from.key < to.key ? [from.key, to.key] : [to.key, from.key];
+        const pair = `${relation} ${isSoft} ${a} ${b}`;
+        if (known.has(pair)) continue;
+        if (links.length === LINKS_MAX) return { links, isCut: true };
+        known.add(pair);
+        links.push({ kind: relation, isSoft, from: { node: from.node, pod: from.key }, to: { node: to.node, pod: to.key } });
+      }
+    }
+  }
+  return { links, isCut: false };
 }

@@ -1,7 +1,9 @@
+import { Fragment } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Schemas } from '../api/client';
 import { compare } from '../model/cluster';
 import { counted } from '../model/quantity';
+import { Refusal, refusalId, type OfRefusals } from './culprits';
 
 type Explanation = Schemas['Explanation'];
 
@@ -17,8 +19,15 @@ interface Group {
  *
  * Feasible nodes come first, the best on top; then the others, together with all that were refused for the same reasons.
  */
-export function Matrix(props: { explanation: Explanation; chosen: string | null; nodeLink: (node: string) => string }) {
-  const { explanation } = props;
+export function Matrix(props: {
+  explanation: Explanation;
+  chosen: string | null;
+  nodeLink: (node: string) => string;
+  /** Where what is behind a refusal can be asked for; absent for pods that are not stored. */
+  culprits?: OfRefusals;
+}) {
+  const { explanation, culprits } = props;
+  const opened = culprits?.opened ?? null;
   const plugins = useMemo(() => pluginsOf(explanation), [explanation]);
   const groups = useMemo(() => groupsOf(explanation), [explanation]);
   const feasible = useMemo(() => sorted(explanation), [explanation]);
@@ -45,15 +54,25 @@ export function Matrix(props: { explanation: Explanation; chosen: string | null;
             </tr>
           )} />
         {groups.map((group) => (
-          <Rows key={group.reasons.join()} nodes={group.nodes} span={span} open={groups.length <= 6 && group.nodes.length <= 12}
+          <Rows key={group.reasons.join()} nodes={group.nodes} span={span} open={(groups.length <= 6 && group.nodes.length <= 12) || holds(group, plugins, opened)}
             tone="bad" title={`${counted(group.nodes.length, 'node')}: ${group.reasons.map(([, reason]) => reason.replace('node(s) ', '')).join('; ')}`}
-            row={(node) => (
-              <tr key={node} class="refused">
-                <th scope="row"><a href={props.nodeLink(node)}>{node}</a></th>
-                <td class="number">–</td>
-                {plugins.map((plugin) => <Refused key={plugin} reasons={explanation.filters?.[plugin]?.[node]} />)}
-              </tr>
-            )} />
+            row={(node) => {
+              const plugin = plugins.find((each) => refusalId(node, each) === opened);
+              return (
+                <Fragment key={node}>
+                  <tr class="refused">
+                    <th scope="row"><a href={props.nodeLink(node)}>{node}</a></th>
+                    <td class="number">–</td>
+                    {plugins.map((each) => (
+                      <Refused key={each} reasons={explanation.filters?.[each]?.[node]} id={refusalId(node, each)} culprits={culprits} />
+                    ))}
+                  </tr>
+                  {culprits && plugin && (
+                    <tr class="behind"><td colSpan={span}><Refusal of={culprits} node={node} plugin={plugin} /></td></tr>
+                  )}
+                </Fragment>
+              );
+            }} />
         ))}
       </table>
     </div>
@@ -96,13 +115,28 @@ function Score({ value }: { value: number | undefined }) {
   return <td class={`number score s${Math.min(4, Math.floor(value / 20))}`}>{value}</td>;
 }
 
-function Refused({ reasons }: { reasons: readonly string[] | undefined }) {
+function Refused(props: { reasons: readonly string[] | undefined; id: string; culprits: OfRefusals | undefined }) {
+  const { reasons, id, culprits } = props;
   if (!reasons) return <td class="number none">·</td>;
+  if (culprits) {
+    const isOpen = culprits.opened === id;
+    return (
+      <td class="number no" title={reasons.join('\n')}>
+        <button class="plain" aria-expanded={isOpen} onClick={() => culprits.open(isOpen ? null : id)}>
+          <span aria-hidden="true">✕</span><span class="hidden">{reasons.join('; ')}</span>
+        </button>
+      </td>
+    );
+  }
   return (
     <td class="number no" title={reasons.join('\n')}>
       <span aria-hidden="true">✕</span><span class="hidden">{reasons.join('; ')}</span>
     </td>
   );
+}
+
+function holds(group: Group, plugins: readonly string[], opened: string | null): boolean {
+  return opened !== null && group.nodes.some((node) => plugins.some((plugin) => refusalId(node, plugin) === opened));
 }
 
 /** Plugins in the order in which they appear in the explanation: those that refuse nodes, then those that only score. */

@@ -1,13 +1,12 @@
-import { clusterPath, read, type Schemas } from '../api/client';
+import type { Schemas } from '../api/client';
 import type { Legend, Mode } from '../map/colours';
 import { MODE_NAMES } from '../map/colours';
 import { ALL_NODES, domainsOf } from '../map/layout';
 import type { Cluster } from '../model/cluster';
 import { amount, counted } from '../model/quantity';
 import type { NodeRow, PodRow } from '../model/rows';
-import { rulesOf, spreadOf, type Spread } from '../model/spread';
+import { spreadOf, type Links, type Rule, type Spread } from '../model/spread';
 import { Share, Swatch } from '../parts/common';
-import { useAnswer } from '../parts/hooks';
 import { addressOf, type Route } from '../route';
 import { selection } from './map-selection';
 
@@ -28,6 +27,8 @@ export interface PanelProps {
   readonly resource: string;
   readonly resources: readonly string[];
   readonly violations: readonly Schemas['ViolationItem'][];
+  readonly rules: readonly Rule[];
+  readonly links: Links;
 }
 
 export function Panel(props: PanelProps) {
@@ -265,7 +266,6 @@ function PodPanel(props: PanelProps & { pod: PodRow }) {
 function WorkloadPanel(props: PanelProps & { workload: string }) {
   const { cluster, workload, topologyKey } = props;
   const pods = [...cluster.pods.values()].filter((pod) => pod.workload === workload);
-  const first = pods[0];
   const waiting = pods.filter((pod) => !pod.node).length;
   return (
     <>
@@ -277,7 +277,7 @@ function WorkloadPanel(props: PanelProps & { workload: string }) {
           <SpreadTable spread={spreadOf(cluster, topologyKey, pods)} skewMax={null} />
         </section>
       )}
-      {first && <Rules {...props} pod={first} />}
+      <Rules {...props} />
       <section>
         <h3>Pods</h3>
         <PodList pods={pods} select={props.select} />
@@ -286,15 +286,21 @@ function WorkloadPanel(props: PanelProps & { workload: string }) {
   );
 }
 
-/** The rules of one pod of the workload, with where the pods are that each rule is about. */
-function Rules(props: PanelProps & { pod: PodRow }) {
-  const { cluster, pod } = props;
-  const path = clusterPath(cluster.name, 'namespaces', pod.namespace, 'pods', pod.name);
-  const answer = useAnswer((signal) => read<Schemas['Pod']>(path, signal), [path]);
-  if (answer.state !== 'here' || !answer.value.spec) return null;
-  const rules = rulesOf(cluster, answer.value.spec, pod.namespace);
+/** The rules of the workload, with where the pods are that each rule is about. */
+function Rules({ cluster, rules, links: { links, isCut } }: PanelProps) {
+  const count = (kind: string): number => links.filter((each) => each.kind === kind).length;
   return (
     <>
+      {links.length > 0 && (
+        <section>
+          <h3>Lines</h3>
+          <ul class="legend lines">
+            {count('together') > 0 && <li><span class="line-key together" aria-hidden="true" />{count('together')} to pods that fulfil its affinity</li>}
+            {count('apart') > 0 && <li><span class="line-key apart" aria-hidden="true" />{count('apart')} to pods that its anti-affinity is about</li>}
+          </ul>
+          <p class="small quiet">Dashed: only preferred.{isCut && ` These are the first ${links.length}; there are more.`}</p>
+        </section>
+      )}
       {rules.map((rule) => (
         <section key={`${rule.title}${rule.key}${rule.text}`}>
           <h3>{rule.title}</h3>

@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Colouring, Theme } from '../map/colours';
 import { cellOf, gridOf, layOut, nodeAt, podBox, type Layout } from '../map/layout';
+import type { Link } from '../map/links';
 import { Painter } from '../map/painter';
 import type { Cluster } from '../model/cluster';
 import { counted, percent } from '../model/quantity';
@@ -15,6 +16,7 @@ export interface StageProps {
   readonly violating: ReadonlySet<string>;
   readonly pods: ReadonlySet<PodRow> | null;
   readonly nodes: ReadonlySet<string> | null;
+  readonly links: readonly Link[];
   readonly selected: string;
   readonly select: (what: string | null) => void;
 }
@@ -62,9 +64,9 @@ export function Stage(props: StageProps) {
   useLayoutEffect(() => {
     const selectedNode = props.selected.startsWith('node:') ? props.selected.slice(5) : null;
     painter.current?.mark({
-      hovered: under?.node ?? null, focused, selectedNode, pods: props.pods, nodes: props.nodes,
+      hovered: under?.node ?? null, focused, selectedNode, pods: props.pods, nodes: props.nodes, links: props.links,
     });
-  }, [under, focused, props.selected, props.pods, props.nodes, layout]);
+  }, [under, focused, props.selected, props.pods, props.nodes, props.links, layout]);
 
   const look = (event: MouseEvent): Under | null => {
     const box = scroller.current?.getBoundingClientRect();
@@ -94,7 +96,7 @@ export function Stage(props: StageProps) {
         aria-label="Map of the nodes: the arrow keys go from node to node, Enter shows one, Escape goes back"
         aria-describedby="focused-node" onKeyDown={press} onBlur={() => setFocused(null)}
         onScroll={() => painter.current?.soon()} onClick={open} onMouseMove={(event) => setUnder(look(event))}
-        onMouseLeave={() => setUnder(null)} data-nodes={layout.places.size}>
+        onMouseLeave={() => setUnder(null)} data-nodes={layout.places.size} data-lines={props.links.length}>
         <canvas ref={canvas} aria-hidden="true" />
         <div class="tall" style={{ height: `${layout.height}px` }} />
       </div>

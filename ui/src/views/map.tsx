@@ -1,17 +1,20 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { clusterPath, read, type Schemas } from '../api/client';
-import { colouring, MODE_NAMES, MODES, themeOf, type Colouring, type Mode, type Theme } from '../map/colours';
+import { colouring, MODE_NAMES, MODES, type Colouring, type Mode, type Theme } from '../map/colours';
 import { ALL_NODES } from '../map/layout';
 import { compare, type Cluster } from '../model/cluster';
 import type { Live } from '../model/live';
 import { counted } from '../model/quantity';
 import type { PodRow } from '../model/rows';
+import { linksOf, rulesOf, type Links, type Rule } from '../model/spread';
 import { Choice, Loading, Notice } from '../parts/common';
+import { useAnswer } from '../parts/hooks';
 import { setParams, type Route } from '../route';
 import { selection } from './map-selection';
 import { Panel } from './map-panel';
 import { Search, found } from './map-search';
 import { Stage } from './map-stage';
+import { useTheme } from './map-theme';
 
 const ZONE = 'topology.kubernetes.io/zone';
 const VIOLATIONS_MILLISECONDS = 1500;
@@ -34,6 +37,7 @@ export function MapView({ route, live }: { route: Route; live: Live }) {
   const selected = route.params.get('select') ?? '';
   const hits = useMemo(() => (search ? found(cluster, search) : null), [search, cluster, cluster.version]);
   const pods = singledOut(cluster, selected) ?? hits?.pods ?? null;
+  const { rules, links } = useRules(cluster, selected, pods);
   const select = (what: string | null): void => setParams(route, { select: what });
 
   if (!live.loaded) return <Loading what="Loading the cluster" />;
@@ -59,9 +63,10 @@ export function MapView({ route, live }: { route: Route; live: Live }) {
       <div class="map-area">
         <Stage cluster={cluster} topologyKey={key} zoom={zoom} colouring={colours} theme={theme}
           violating={violating} pods={pods} nodes={selected ? null : (hits?.nodes ?? null)} selected={selected}
-          select={select} />
+          links={links.links} select={select} />
         <Panel route={route} cluster={cluster} topologyKey={key} selected={selected} select={select}
-          legend={colours.legend} mode={mode} resource={resource} resources={resources} violations={violations} />
+          legend={colours.legend} mode={mode} resource={resource} resources={resources} violations={violations}
+          rules={rules} links={links} />
       </div>
     </>
   );
@@ -84,6 +89,26 @@ function singledOut(cluster: Cluster, selected: string): ReadonlySet<PodRow> | n
   if (kind !== 'pod') return null;
   const pod = cluster.pods.get(what);
   return new Set(pod ? [pod] : []);
+}
+
+const NO_LINKS: Links = { links: [], isCut: false };
+const NO_RULES: readonly Rule[] = [];
+
+/** The rules of a selected workload, as its first pod has them, with the lines of its affinity. */
+function useRules(
+  cluster: Cluster,
+  selected: string,
+  pods: ReadonlySet<PodRow> | null,
+): { rules: readonly Rule[]; links: Links } {
+  const first = selected.startsWith('workload:') ? pods?.values().next().value : undefined;
+  const path = first ? clusterPath(cluster.name, 'namespaces', first.namespace, 'pods', first.name) : '';
+  const answer = useAnswer((signal) => (path ? read<Schemas['Pod']>(path, signal) : Promise.resolve(null)), [path]);
+  const spec = answer.state === 'here' ? answer.value?.spec : null;
+  return useMemo(() => {
+    if (!first || !spec) return { rules: NO_RULES, links: NO_LINKS };
+    const rules = rulesOf(cluster, spec, first.namespace);
+    return { rules, links: linksOf(cluster, rules, [...(pods ?? [])]) };
+  }, [cluster, cluster.version, selected, spec]);
 }
 
 /** Labels of nodes with their numbers of values; those that no two nodes share are no domains, except hostnames. */
@@ -112,18 +137,6 @@ function resourcesOf(cluster: Cluster): string[] {
   for (const node of cluster.nodes.values()) for (const name in node.allocatable) names.add(name);
   const rank = (name: string): number => ['cpu', 'memory', 'pods'].indexOf(name) + 1 || 4;
   return [...names].sort((a, b) => rank(a) - rank(b) || compare(a, b));
-}
-
-function useTheme(): Theme {
-  const [theme, setTheme] = useState(() => themeOf(document.documentElement));
-  useEffect(() => {
-    const dark = matchMedia('(prefers-color-scheme: dark)');
-    const changed = (): void => setTheme(themeOf(document.documentElement));
-    dark.addEventListener('change', changed);
-    changed();
-    return () => dark.removeEventListener('change', changed);
-  }, []);
-  return theme;
 }
 
 /** The colouring stays the same object as long as it means the same, so that nothing is drawn without need. */

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
-import { clusterPath, read, type Schemas } from '../api/client';
+import { clusterPath, read, told, type Schemas } from '../api/client';
 import type { Live } from '../model/live';
 import { ago, counted } from '../model/quantity';
 import type { PodRow } from '../model/rows';
 import { Loading, Notice, Share } from '../parts/common';
+import { firstCulprit, Told } from '../parts/culprits';
 import { useAnswer, useEvery } from '../parts/hooks';
 import { addressOf, type Route } from '../route';
 
@@ -45,7 +46,10 @@ function Pods(props: { pods: readonly PodRow[]; route: Route; now: number }) {
                 </th>
                 <td class="number">{pod.created ? ago(pod.created, props.now) : '–'}</td>
                 <td class="number">{pod.priority}</td>
-                <td class="message">{pod.message || '–'}</td>
+                <td class="message">
+                  {pod.message || '–'}
+                  {!pod.gated && <FirstCulprit pod={pod} cluster={props.route.cluster} />}
+                </td>
               </tr>
             ))}
           </tbody>
@@ -53,6 +57,28 @@ function Pods(props: { pods: readonly PodRow[]; route: Route; now: number }) {
       </div>
       {props.pods.length > SHOWN && <p class="small quiet">and {(props.pods.length - SHOWN).toLocaleString('en')} more</p>}
     </>
+  );
+}
+
+/** It is asked for one pod at a time: an explanation looks at every node. */
+function FirstCulprit({ pod, cluster }: { pod: PodRow; cluster: string }) {
+  const [answer, setAnswer] = useState<Schemas['Culprit'] | string | null>(null);
+  const [isAsking, setAsking] = useState(false);
+  const ask = async (): Promise<void> => {
+    setAsking(true);
+    setAnswer(await firstCulprit(cluster, pod.namespace, pod.name).catch(told));
+    setAsking(false);
+  };
+  return (
+    <div class="first-culprit">
+      <button class="plain small" disabled={isAsking} onClick={() => void ask()} aria-label={`What stands against ${pod.key}?`}>
+        {isAsking ? 'Asking…' : answer === null ? 'What stands against it?' : 'Ask again'}
+      </button>
+      <div role="status">
+        {typeof answer === 'string' && <p class="small">{answer}</p>}
+        {answer !== null && typeof answer !== 'string' && <Told culprit={answer} cluster={cluster} />}
+      </div>
+    </div>
   );
 }
 

@@ -6,7 +6,7 @@ import type { PodRow } from '../model/rows';
 import { Loading, Notice } from '../parts/common';
 import { useAnswer } from '../parts/hooks';
 import { Matrix } from '../parts/matrix';
-import { addressOf, type Route } from '../route';
+import { addressOf, setParams, type Route } from '../route';
 
 const SHOWN = 60;
 
@@ -68,7 +68,10 @@ function Explained(props: { route: Route; live: Live; namespace: string; name: s
       {answer.state === 'here' && (
         <>
           <Verdict explanation={answer.value} node={node} />
-          <Matrix explanation={answer.value} chosen={node || null} nodeLink={nodeLink(route.cluster)} />
+          <Matrix explanation={answer.value} chosen={node || null} nodeLink={nodeLink(route.cluster)} culprits={{
+            cluster: route.cluster, namespace, name, asked,
+            opened: route.params.get('refusal'), open: (refusal) => setParams(route, { refusal }),
+          }} />
           <Notes explanation={answer.value} />
         </>
       )}
@@ -103,7 +106,7 @@ function Notes({ explanation }: { explanation: Schemas['Explanation'] }) {
   return (
     <div class="notes small quiet">
       <p>
-        Scores are normalised to 0–100 and weighted in the sum. ✕ is a refusal; · means that a plugin has nothing to say.
+        Scores are normalised to 0–100 and weighted in the sum. ✕ is a refusal, and leads to what is behind it; · means that a plugin has nothing to say.
         {skipped.length > 0 && ` Not scoring this pod: ${skipped.join(', ')}.`}
       </p>
       {(explanation.exemptions ?? []).map((each) => (
