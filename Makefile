@@ -117,7 +117,7 @@ docs: $(UV) ## build the documentation at /docs from docs/ into service/api/site
 # What `make run` builds in the background, if it is not what the sources say.
 SITE := service/api/site/index.html
 $(SITE): $(shell find docs -type f) README.md CHANGELOG.md SECURITY.md bench/RESULTS.md examples/README.md \
-  tools/docs_site.py tools/site_links.py uv.lock | $(UV)
+  tools/docs_site.py tools/api_pages.py tools/site_links.py openapi/openapi.json uv.lock | $(UV)
 	@$(DOCS)
 
 browser: ## install Chromium for the tests of the page, where Debian's packages can be installed

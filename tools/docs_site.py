@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from os.path import normpath, relpath
 from pathlib import Path
 
+from tools.api_pages import api_pages, load
 from tools.site_links import START, broken_links
 
 ROOT = Path(__file__).parents[1]
@@ -107,6 +108,7 @@ def pages() -> Iterator[tuple[str, str]]:
     source, heading, place = COMMAND
     text = section((ROOT / source).read_text(encoding="utf-8"), heading)
     yield place, prepared(text, source, place, known)
+    yield from api_pages(load())
 
 
 def write_sources(folder: Path) -> None:
