@@ -29,6 +29,26 @@ def test_hey_api(folder: Path, url: str) -> None:
     _check_and_run("hey_api", folder, url)
 
 
+def test_the_wrapper(folder: Path, url: str) -> None:
+    package = folder / "client"
+    shutil.copytree(tools.WRAPPER, package, ignore=shutil.ignore_patterns("node_modules", "dist"))
+    script = folder / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
+    tools.run([tools.node(), script, "openapi.json", "-o", "client/src/schema.d.ts"], folder)
+    compiler = folder / "node_modules" / "typescript" / "bin" / "tsc"
+    tools.run([tools.node(), compiler, "-p", "client/tsconfig.json"], folder)
+    shutil.copy(package / "src" / "schema.d.ts", package / "dist")
+    shutil.copytree(package / "dist", folder / "built" / "client" / "dist")
+    _check_and_run("wrapper", folder, url)
+
+
+def test_the_wrapper_is_built_by_the_tools_that_it_is_tested_with() -> None:
+    tested = json.loads((tools.HERE / "node" / "package.json").read_text(encoding="utf-8"))
+    own = json.loads((tools.WRAPPER / "package.json").read_text(encoding="utf-8"))
+    assert {**own["dependencies"], **own["devDependencies"]}.items() <= tested[
+        "devDependencies"
+    ].items()
+
+
 def _check_and_run(scenario: str, folder: Path, url: str) -> None:
     shutil.copy(tools.HERE / "scenarios" / f"{scenario}.ts", folder)
     shutil.copy(tools.HERE / "node" / "tsconfig.json", folder)

@@ -13,6 +13,7 @@ from service.api.routes import openapi_document
 from tests.paths import ROOT
 
 HERE = Path(__file__).parent
+WRAPPER = ROOT / "clients" / "typescript"
 FETCHED = ROOT / ".clients"
 PYTHON = FETCHED / "python" / "bin" / "python"
 NODE_MODULES = FETCHED / "node" / "node_modules"

@@ -517,16 +517,16 @@ EXAMPLES = {"cluster": "there", "namespace": "shop", "name": "web-0"}
 ASKED = {
     "place": "placePods simulate makePlan",
     "edit": """
-        putLimitRange patchLimitRange deleteLimitRange putWorkload patchWorkload deleteWorkload
-        putDataSet patchDataSet deleteDataSet
-        putResourceQuota patchResourceQuota deleteResourceQuota putPodGroup patchPodGroup deletePodGroup
-        putService patchService deleteService
-        putReplicationController patchReplicationController deleteReplicationController
-        putReplicaSet patchReplicaSet deleteReplicaSet
-        putStatefulSet patchStatefulSet deleteStatefulSet
-        putPodDisruptionBudget patchPodDisruptionBudget deletePodDisruptionBudget
-        putPersistentVolumeClaim patchPersistentVolumeClaim deletePersistentVolumeClaim
-        putResourceClaim patchResourceClaim deleteResourceClaim putResourceClaimTemplate
+        createLimitRange putLimitRange patchLimitRange deleteLimitRange createWorkload putWorkload patchWorkload deleteWorkload
+        createDataSet putDataSet patchDataSet deleteDataSet
+        createResourceQuota putResourceQuota patchResourceQuota deleteResourceQuota createPodGroup putPodGroup patchPodGroup deletePodGroup
+        createService putService patchService deleteService
+        createReplicationController putReplicationController patchReplicationController deleteReplicationController
+        createReplicaSet putReplicaSet patchReplicaSet deleteReplicaSet
+        createStatefulSet putStatefulSet patchStatefulSet deleteStatefulSet
+        createPodDisruptionBudget putPodDisruptionBudget patchPodDisruptionBudget deletePodDisruptionBudget
+        createPersistentVolumeClaim putPersistentVolumeClaim patchPersistentVolumeClaim deletePersistentVolumeClaim
+        createResourceClaim putResourceClaim patchResourceClaim deleteResourceClaim createResourceClaimTemplate putResourceClaimTemplate
         patchResourceClaimTemplate deleteResourceClaimTemplate
         deleteNamespacedResourceQuotas deleteResourceQuotas deleteNamespacedPodGroups
         deletePodGroups deleteNamespacedServices deleteServices
@@ -539,15 +539,15 @@ ASKED = {
         deleteNamespacedResourceClaims deleteResourceClaims
         deleteNamespacedResourceClaimTemplates deleteResourceClaimTemplates""",
     "edit or observe": """
-        applyObjects putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
+        applyObjects createPod putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
     "observe": """
-        putNode patchNode deleteNode putNamespace patchNamespace deleteNamespace
-        putPersistentVolume patchPersistentVolume deletePersistentVolume putStorageClass
-        patchStorageClass deleteStorageClass putCSINode patchCSINode deleteCSINode putCSIDriver
-        patchCSIDriver deleteCSIDriver putVolumeAttachment patchVolumeAttachment
-        deleteVolumeAttachment putCSIStorageCapacity patchCSIStorageCapacity
-        deleteCSIStorageCapacity putRuntimeClass patchRuntimeClass deleteRuntimeClass
-        putDeviceClass patchDeviceClass deleteDeviceClass putResourceSlice patchResourceSlice
+        createNode putNode patchNode deleteNode createNamespace putNamespace patchNamespace deleteNamespace
+        createPersistentVolume putPersistentVolume patchPersistentVolume deletePersistentVolume createStorageClass putStorageClass
+        patchStorageClass deleteStorageClass createCSINode putCSINode patchCSINode deleteCSINode createCSIDriver putCSIDriver
+        patchCSIDriver deleteCSIDriver createVolumeAttachment putVolumeAttachment patchVolumeAttachment
+        deleteVolumeAttachment createCSIStorageCapacity putCSIStorageCapacity patchCSIStorageCapacity
+        deleteCSIStorageCapacity createRuntimeClass putRuntimeClass patchRuntimeClass deleteRuntimeClass
+        createDeviceClass putDeviceClass patchDeviceClass deleteDeviceClass createResourceSlice putResourceSlice patchResourceSlice
         deleteResourceSlice deleteNodes deletePersistentVolumes deleteStorageClasses
         deleteCSINodes deleteCSIDrivers deleteVolumeAttachments deleteRuntimeClasses
         deleteDeviceClasses deleteResourceSlices deleteNamespacedCSIStorageCapacities
