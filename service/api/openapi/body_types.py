@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from service.api.openapi.extender_types import ExtenderArgs, ExtenderBindingArgs
 from service.model import manifest_types, objects
 from service.model.audit import AuditRow
 from service.model.config import ClusterConfig, MatchScope, PreemptionScope
@@ -1007,6 +1008,8 @@ class Readiness(Value, frozen=True, kw_only=True):
 
 
 MANIFESTS: tuple[type[msgspec.Struct], ...] = (
+    ExtenderArgs,
+    ExtenderBindingArgs,
     NodeList,
     NamespaceList,
     PodList,
