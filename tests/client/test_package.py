@@ -19,9 +19,9 @@ SERVERS_OWN = {
 OF_OTHERS = {
     "getLiveness", "getReadiness", "getMetrics", "listAudit", "listGroups", "getGroup", "putGroup",
     "deleteGroup", "listPrincipals", "getPrincipal", "putPrincipal", "deletePrincipal", "createToken",
-    "deleteToken",
+    "deleteToken", "extenderFilter", "extenderPrioritize", "extenderBind",
 }  # fmt: skip
-"""Operations of operators, for whom there is the command, and `Client.request`."""
+"""Operations of operators, for whom there is the command and `Client.request`, and of kube-scheduler."""
 METHODS = {
     "applyObjects": "apply",
     "bindPod": "bind",

@@ -515,7 +515,7 @@ WHERE = {
 }
 EXAMPLES = {"cluster": "there", "namespace": "shop", "name": "web-0"}
 ASKED = {
-    "place": "placePods simulate makePlan",
+    "place": "placePods simulate makePlan commitPlan extenderFilter extenderPrioritize",
     "edit": """
         createLimitRange putLimitRange patchLimitRange deleteLimitRange createWorkload putWorkload patchWorkload deleteWorkload
         createDataSet putDataSet patchDataSet deleteDataSet
@@ -552,7 +552,7 @@ ASKED = {
         deleteCSINodes deleteCSIDrivers deleteVolumeAttachments deleteRuntimeClasses
         deleteDeviceClasses deleteResourceSlices deleteNamespacedCSIStorageCapacities
         deleteCSIStorageCapacities renewNodeLease reportNodes cordonNode uncordonNode""",
-    "bind": "bindPod",
+    "bind": "bindPod extenderBind",
     "evict": """
         evictPod drainNode putPlan patchPlan deletePlan deletePlans pausePlan resumePlan
         cancelPlan""",
