@@ -43,7 +43,7 @@ from service.api.security.browsers import BrowserCheck
 from service.api.security.entrance import Entrance, enter
 from service.api.security.identity_provider import IdentityProvider
 from service.api.security.rates import Rates
-from service.api.security.refusals import Refusals
+from service.api.security.refusal_audit import Refusals
 from service.api.services import Services
 from service.api.telemetry.commit_probe import CommitProbe, CommitStore
 from service.api.telemetry.database_reporter import DatabaseReporter

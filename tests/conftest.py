@@ -27,7 +27,7 @@ from sqlalchemy.engine import URL, make_url
 from xdist.remote import Producer
 
 from service import compiled_engine
-from service.api.bodies import streams
+from service.api.bodies import streamed_responses
 from service.cli.local import temporary_folder
 from service.store import commits, connections, memory, upkeep
 from service.store.connections import data_source_name
@@ -71,7 +71,7 @@ PATIENCE = (
     (connections, "POOL_WAIT_SECONDS"),
     (memory, "REPORT_SECONDS_MAX"),
     (upkeep, "REPORT_SECONDS_MAX"),
-    (streams, "READER_SECONDS_MAX"),
+    (streamed_responses, "READER_SECONDS_MAX"),
 )
 TEMPLATE = "moorage_template"
 OTHER_SERVER = "TEST_DATABASE_URL"

@@ -9,8 +9,8 @@ from typing_extensions import override
 from service.engine.cluster_events import Change
 from service.engine.plugin import MAX_NODE_SCORE, Failure, NodePlugin
 from service.engine.state.columns import ALL, Ints, Mask, Rows, at
+from service.engine.state.node_rules import NodeRules
 from service.engine.state.nodes import NodeTable
-from service.engine.state.rules import NodeRules
 from service.model.config import ClusterConfig, SchedulerProfile
 from service.model.validation.plugins import Arguments
 

@@ -8,7 +8,7 @@ from service.cli.errors import Refused, WrongUsage
 from service.cli.get import NOT_FOUND
 from service.cli.options import DryRun, Session, connected
 from service.cli.resources import find_resource
-from service.cli.settings_text import read_setting
+from service.cli.setting_arguments import read_setting
 
 
 @connected

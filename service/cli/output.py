@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from service.cli.columns import Columns
+from service.cli.custom_columns import Columns
 from service.cli.errors import CliError, Refused, WrongUsage
 from service.cli.jsonpath import Template
 from service.cli.tables import Row, TableWriter, in_pieces

@@ -96,7 +96,7 @@ def serve(
     every user of a machine can see its command lines.
     """
     from service.api.telemetry.spans import require_packages  # noqa: PLC0415
-    from service.cli.listen_address import refuse_plain_door  # noqa: PLC0415 - clients start faster without
+    from service.cli.exposure_checks import refuse_plain_door  # noqa: PLC0415 - clients start faster without
     from service.cli.server import run_server  # noqa: PLC0415
 
     settings = server_settings(

@@ -16,14 +16,14 @@ import msgspec
 
 from service.api.telemetry.exposition import DIRECTORY_VARIABLE
 from service.api.telemetry.log_lines import configure_logs, logging_of
-from service.cli.connections import (
+from service.cli.connection_limits import (
     accepted_connections_max,
     connection_limits,
     raise_file_limit,
 )
 from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
-from service.cli.health import health_listener
-from service.cli.listen_address import asks_who_calls, refuse_open_door, with_audit
+from service.cli.exposure_checks import asks_who_calls, refuse_open_door, with_audit
+from service.cli.health_listener import health_listener
 from service.cli.local import NOTIFY_VARIABLE, READY, is_ready
 from service.cli.ports import claimed_port
 from service.cli.processes import run_workers

@@ -6,7 +6,7 @@ import typer
 
 from service.cli.errors import ExitCode
 from service.cli.serve import DatabaseUrl, DataDir, server_settings
-from service.model.findings import Check
+from service.model.verification_findings import Check
 
 Clusters = Annotated[
     list[str] | None,

@@ -21,9 +21,9 @@ from service.cli.manifests import read_manifests, told_by_manifest
 from service.cli.options import DryRun, Session, connected
 from service.cli.resources import pod_identity
 from service.cli.rows import identity
-from service.cli.settings_text import read_setting
+from service.cli.setting_arguments import read_setting
 from service.cli.sources import read_objects
-from service.cli.workloads import Expansion, Origin, pod_of
+from service.cli.workload_pods import Expansion, Origin, pod_of
 
 LIST_OBJECTS_MAX = 10_000
 """By default, the server takes at most so many objects in one commit (`apply_objects_max`)."""

@@ -16,10 +16,10 @@ from service.engine.state.devices import DeviceTable, allocated
 from service.engine.state.importance import ImportanceTable, Placed
 from service.engine.state.kept_objects import KeptObjects
 from service.engine.state.matchers import Subject
+from service.engine.state.materialized_views import NodeViews
+from service.engine.state.node_rules import NodeRules, Use
 from service.engine.state.nodes import NodeTable
-from service.engine.state.rules import NodeRules, Use
 from service.engine.state.templates import Compiler, Eligibilities, ObjectRules
-from service.engine.state.views import NodeViews
 from service.engine.state.volumes import VolumeTable
 from service.model.config import ClusterConfig
 from service.model.device_kinds import device_object

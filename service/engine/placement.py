@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.fallbacks import fallbacks, variant
 from service.engine.nominations import assume, reservations
 from service.engine.pipeline import Pipeline, RelativeWeight
 from service.engine.plugin import DomainScores, RelativeScore
 from service.engine.ranking.candidates import Candidates
 from service.engine.refusal import Refusal, refuse
+from service.engine.spread_fallback import fallbacks, variant
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints
 from service.engine.state.group_domain import GroupDomain

@@ -15,12 +15,12 @@ from typing_extensions import override
 from service.engine.cluster_events import ANY_CHANGE, Change, ClusterEvent, Pair
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import ALL, Ints, Mask, Rows
+from service.engine.state.materialized_views import Weighed
+from service.engine.state.node_rules import NodeRules, ProfileRules
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rank_bits import SIGN_BIT
-from service.engine.state.rules import NodeRules, ProfileRules
 from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes
-from service.engine.state.views import Weighed
 from service.model import plugin_arguments
 from service.model.config import ClusterConfig, ResourceWeight, SchedulerProfile
 from service.model.objects import Pod

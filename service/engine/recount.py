@@ -18,8 +18,8 @@ from service.engine.ranking.best_node_tree import BestNodeTree
 from service.engine.ranking.rank_cache import RowCache
 from service.engine.state.classes import OwnedTerm, PodClass
 from service.engine.state.counters import DomainCounter, SpreadCounter
+from service.engine.state.node_rules import Use
 from service.engine.state.nodes import AMOUNT_MAX, HostPort, NodeTable, timeless
-from service.engine.state.rules import Use
 from service.engine.state.topology import NO_DOMAIN
 from service.model.objects import Node, Pod, PodSpec
 from service.model.quantity import amounts

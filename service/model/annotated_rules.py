@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from service.model.errors import InvalidManifest, MalformedJSON
-from service.model.label_keys import label_keys, pod_terms
+from service.model.match_label_keys import label_keys, pod_terms
 from service.model.objects import (
     Affinity,
     DataAffinity,
@@ -27,8 +27,7 @@ from service.model.validation.affinity import (
     IN_BOTH,
     spread_constraints,
 )
-from service.model.validation.declarations import declared
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Problems,
     Record,
     at,
@@ -37,6 +36,7 @@ from service.model.validation.rules import (
     key_at,
     without_nulls,
 )
+from service.model.validation.declarations import declared
 
 PREFIX = "rules.moorage.dev/"
 """The namespace of the annotation's versions."""

@@ -18,9 +18,9 @@ from service.model.plugin_arguments import (
 )
 from service.model.priority_classes import PriorityClassEntry
 from service.model.profiles import DEFAULT_SCHEDULER, Profile
+from service.model.validation.combinators import Limits, Problems, without_nulls
 from service.model.validation.configuration import CONFIG, SYSTEM_PRIORITY_CLASSES
 from service.model.validation.plugins import ALL, KNOWN, Arguments
-from service.model.validation.rules import Limits, Problems, without_nulls
 
 __all__ = [
     "ClusterConfig",

@@ -10,8 +10,8 @@ from service.model.objects import (
     Strict,
 )
 from service.model.validation import names
+from service.model.validation.combinators import list_of, text
 from service.model.validation.declarations import declared
-from service.model.validation.rules import list_of, text
 
 
 class DataDomains(Strict, frozen=True, kw_only=True):

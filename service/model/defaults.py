@@ -12,7 +12,7 @@ import msgspec
 from service.model.objects import Container
 from service.model.quantity import format_quantity
 from service.model.requests import container_requests, is_pod_level
-from service.model.validation.rules import without_nulls
+from service.model.validation.combinators import without_nulls
 
 Json = dict[str, object]
 

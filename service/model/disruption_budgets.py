@@ -10,7 +10,7 @@ from service.model.kept_object import KeptKind
 from service.model.objects import LabelSelector, Partial, Pod
 from service.model.selectors import is_empty, matches
 from service.model.validation import names
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     INT32_MAX,
     Problems,
     Record,

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from service.model.validation.combinators import at, entries_of, items_of, key_at
 from service.model.validation.quotas import is_charged
-from service.model.validation.rules import at, entries_of, items_of, key_at
 
 WARNINGS_MAX = 100
 """How many warnings an answer has at most; one more then tells how many others there are."""

@@ -20,8 +20,8 @@ from service.model.manifest_base import (
 from service.model.metadata import Json, Metadata, members_of, read_metadata
 from service.model.objects import Partial
 from service.model.strict_json import encode
+from service.model.validation.combinators import Limits, entries_of, without_nulls
 from service.model.validation.kinds import KindRules, kind_rules
-from service.model.validation.rules import Limits, entries_of, without_nulls
 
 
 def _rules(declared: KeptKind) -> KindRules:

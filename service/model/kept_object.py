@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from service.model.objects import OwnerReference, Partial
 from service.model.principals import Verb
 from service.model.validation import names
-from service.model.validation.rules import Rule, TextCheck
+from service.model.validation.combinators import Rule, TextCheck
 
 B = TypeVar("B", bound=Partial)
 

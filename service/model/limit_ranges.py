@@ -14,8 +14,8 @@ from service.model.objects import Container, Partial, PodSpec, Quantities
 from service.model.quantity import NANO, parse_quantity
 from service.model.quota import format_amount
 from service.model.requests import exact_limits, exact_requests
+from service.model.validation.combinators import entries_of, items_of, key_at
 from service.model.validation.limit_ranges import CLAIM, CONTAINER, LIMIT_RANGE_SPEC, POD
-from service.model.validation.rules import entries_of, items_of, key_at
 
 Json = dict[str, object]
 Stated = tuple[tuple[str, str | int | float], ...]

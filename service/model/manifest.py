@@ -43,8 +43,8 @@ from service.model.quota_manifest import (
 from service.model.strict_json import decode_items, decode_members, decode_strict
 from service.model.templates import PodTemplate, TemplateCache
 from service.model.unparsed_objects import cut_any
+from service.model.validation.combinators import Limits, unknown
 from service.model.validation.kinds import KINDS
-from service.model.validation.rules import Limits, unknown
 
 __all__ = [
     "DEFAULT_NAMESPACE",

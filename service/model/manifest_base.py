@@ -13,8 +13,8 @@ from service.model.objects import Namespace, Node, Partial, Pod
 from service.model.pod_group import PodGroup
 from service.model.quota import ResourceQuota
 from service.model.strict_json import decode_strict, encode
+from service.model.validation.combinators import Limits, Problems, entries_of
 from service.model.validation.kinds import KINDS, KindRules
-from service.model.validation.rules import Limits, Problems, entries_of
 
 DEFAULT_NAMESPACE = "default"
 ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})

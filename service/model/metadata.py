@@ -15,7 +15,7 @@ import msgspec
 
 from service.model.objects import OwnerReference, PodResize, Value
 from service.model.strict_json import encode
-from service.model.validation.rules import entries_of, items_of, without_nulls
+from service.model.validation.combinators import entries_of, items_of, without_nulls
 
 Json = dict[str, object]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from service.model.metadata import Json
 from service.model.objects import Affinity
 from service.model.quota import all_terms
-from service.model.validation.rules import entries_of, items_of
+from service.model.validation.combinators import entries_of, items_of
 
 _SELECTOR = "namespaceSelector"
 _SIDES = ("podAffinity", "podAntiAffinity")

@@ -22,8 +22,8 @@ from service.model.metadata import (
 from service.model.objects import ContainerImage, Node, Taint
 from service.model.templates import NodeShape, NodeShapes, TemplateCache
 from service.model.unparsed_objects import Plain, cut, loaded_metadata, plain_metadata
+from service.model.validation.combinators import Limits, entries_of, items_of, without_nulls
 from service.model.validation.kinds import KINDS
-from service.model.validation.rules import Limits, entries_of, items_of, without_nulls
 
 READY = "Ready"
 """The condition that says whether a node can run pods."""

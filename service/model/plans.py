@@ -8,8 +8,8 @@ import msgspec
 from service.model.kept_object import KeptKind
 from service.model.objects import Partial, Strict
 from service.model.validation import names
+from service.model.validation.combinators import list_of, record, text
 from service.model.validation.declarations import declared
-from service.model.validation.rules import list_of, record, text
 
 Phase = Literal["Running", "Paused", "Succeeded", "Cancelled"]
 PlanState = Literal["Running", "Paused", "Cancelled"]

@@ -9,13 +9,13 @@ from service.model.validation.affinity import (
     default_spread_constraints,
     system_has_no_list,
 )
-from service.model.validation.plugins import Arguments
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     RecordCheck,
     Rule,
     boolean,
     one_of,
 )
+from service.model.validation.plugins import Arguments
 from service.model.validation.scoring import (
     HARD_AFFINITY_WEIGHT,
     RESOURCE_WEIGHTS,

@@ -14,13 +14,13 @@ from service.model.manifest_base import Draft, ObjectManifest, head_of_version, 
 from service.model.metadata import Json, Metadata, members_of, read_metadata
 from service.model.pod_group import COSCHEDULING, UPSTREAM, PodGroup
 from service.model.scheduling_groups import SCHEDULED_GROUP_SPEC, ScheduledGroupSpec
-from service.model.validation.kinds import KINDS
-from service.model.validation.names import label_value
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Limits,
     entries_of,
     without_nulls,
 )
+from service.model.validation.kinds import KINDS
+from service.model.validation.names import label_value
 
 _HEADS = {version: head_of_version(version, "PodGroup") for version in (COSCHEDULING, *UPSTREAM)}
 

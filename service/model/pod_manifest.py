@@ -58,9 +58,9 @@ from service.model.unparsed_objects import (
     loaded_metadata,
     plain_metadata,
 )
+from service.model.validation.combinators import Limits, Problems, entries_of, items_of
 from service.model.validation.kinds import KINDS
 from service.model.validation.names import dns_subdomain
-from service.model.validation.rules import Limits, Problems, entries_of, items_of
 
 _NODE_NAME = b'"nodeName":"'
 _NODE_NAME_KEY = b'"nodeName"'

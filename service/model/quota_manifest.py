@@ -18,8 +18,8 @@ from service.model.objects import Quantities
 from service.model.priority_classes import PriorityClassEntry
 from service.model.quantity import parse_quantity
 from service.model.quota import ResourceQuota, shipped_scope
+from service.model.validation.combinators import Limits, entries_of, items_of, without_nulls
 from service.model.validation.kinds import KINDS
-from service.model.validation.rules import Limits, entries_of, items_of, without_nulls
 
 
 class QuotaManifest(ObjectManifest, frozen=True, kw_only=True):

@@ -11,9 +11,7 @@ from service.model.kept_object import KeptKind
 from service.model.objects import Partial, PodSpec, Quantities, Toleration
 from service.model.quantity import parse_quantity
 from service.model.validation import names
-from service.model.validation.pods import TOLERATION
-from service.model.validation.resources import OVERHEAD
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     entries_of,
     items_of,
     list_of,
@@ -21,6 +19,8 @@ from service.model.validation.rules import (
     text,
     without_nulls,
 )
+from service.model.validation.pods import TOLERATION
+from service.model.validation.resources import OVERHEAD
 from service.model.validation.selectors import LABELS
 
 Json = dict[str, object]

@@ -17,7 +17,7 @@ from service.model.kept_object import KeptKind
 from service.model.objects import AtLeastOne, Partial
 from service.model.pod_group import POD_GROUP_LABEL
 from service.model.validation import names
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     INT32_MAX,
     REQUIRED,
     Problems,

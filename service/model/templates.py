@@ -18,20 +18,20 @@ from msgspec.structs import replace
 from typing_extensions import override
 
 from service.model.annotated_rules import AnnotatedSpec, check_together, put_together
-from service.model.claims import claim_names, claims_apart, cut_claim_names
-from service.model.connections import with_connections
+from service.model.claim_names import claim_names, claims_apart, cut_claim_names
 from service.model.cut_names import CutNames, known_name
 from service.model.daemons import cut_node_name, names_node, naming
 from service.model.defaults import Json, fill_defaults
 from service.model.field_warnings import FieldWarning, warnings_in_part
-from service.model.label_keys import LabelKeys, label_keys, merge_label_keys
+from service.model.match_label_keys import LabelKeys, label_keys, merge_label_keys
 from service.model.objects import ContainerImage, PodSpec, Quantities, Taint
+from service.model.pod_connections import with_connections
 from service.model.quantity import INT64_MAX
 from service.model.requests import pod_requests
 from service.model.scheduling_groups import GroupMembership, membership_of
 from service.model.strict_json import encode
+from service.model.validation.combinators import Limits, Problems, without_nulls
 from service.model.validation.pods import SPEC
-from service.model.validation.rules import Limits, Problems, without_nulls
 
 CACHE_BYTES_MAX = 64 * 1024**2
 OVERHEAD_BYTES = 4 * 1024

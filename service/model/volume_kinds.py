@@ -24,8 +24,7 @@ from service.model.objects import (
 )
 from service.model.quantity import parse_quantity
 from service.model.validation import names
-from service.model.validation.resources import quantities, quantity
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     INT32_MAX,
     Rule,
     boolean,
@@ -35,6 +34,7 @@ from service.model.validation.rules import (
     text,
     whole_number,
 )
+from service.model.validation.resources import quantities, quantity
 from service.model.validation.selectors import LABEL_SELECTOR, NODE_SELECTOR
 from service.model.volumes import (
     ZONE_KEYS,

@@ -7,7 +7,7 @@ owner.
 from service.model.kept_object import KeptKind
 from service.model.objects import LabelSelector, Partial
 from service.model.validation import names
-from service.model.validation.rules import INT32_MAX, Rule, record, whole_number
+from service.model.validation.combinators import INT32_MAX, Rule, record, whole_number
 from service.model.validation.selectors import LABEL_SELECTOR, LABELS
 
 

@@ -51,7 +51,7 @@ from service.scheduler.protocol.intents import (
     PutConfig,
 )
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.line_context import context_of
+from service.scheduler.protocol.log_context import context_of
 from service.scheduler.protocol.placements import ExplanationAnswer, PlacementAnswer
 from service.scheduler.protocol.plans import Planned
 from service.scheduler.protocol.ports import Clock, Ids, Store

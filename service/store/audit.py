@@ -10,9 +10,9 @@ import asyncpg
 
 from service.model.audit import SERVER_CHAIN, AuditEntry, AuditRow, told_at
 from service.store import arrays
+from service.store.audit_switch import Keeping
 from service.store.connections import Connections, Driver
 from service.store.failures import unavailable_on_failure
-from service.store.keeping import Keeping
 
 SWEEP_AUDIT_MAX = 5_000
 """How many rows one step of the sweeper deletes at most."""

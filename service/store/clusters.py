@@ -11,9 +11,9 @@ from service.model.log import (
     Counts,
     Head,
 )
+from service.store.audit_switch import Keeping
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
-from service.store.keeping import Keeping
 
 _CREATE = "SELECT create_cluster_v1($1, $2, gen_random_uuid())"
 _DELETE = "SELECT delete_cluster_v1($1)"

@@ -29,10 +29,10 @@ from service.model.log import (
 )
 from service.store import arrays
 from service.store.audit import audit_arguments, audit_columns
+from service.store.audit_switch import Keeping
 from service.store.connections import Connections, Driver
 from service.store.events import event_arguments, event_columns
 from service.store.failures import is_unavailable, unavailable_on_failure
-from service.store.keeping import Keeping
 from service.store.log import read_page
 from service.store.outages import Outages, reason_of
 

@@ -8,7 +8,7 @@ import asyncpg
 from service.model.errors import NotFound
 from service.model.log import Change, CommitInfo, Diverged, Head, LogPage
 from service.store.connections import Driver
-from service.store.pages import Extract, build_page
+from service.store.log_pages import Extract, build_page
 
 # With two statements, a compaction in between would leave a gap that nobody notices. The page
 # includes the commit that ends at the revision asked for, and fences; its last commit is the one

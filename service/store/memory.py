@@ -56,8 +56,8 @@ from service.model.log import (
     effects,
     first_rows,
 )
+from service.store.audit_switch import Keeping
 from service.store.connections import PoolUse
-from service.store.keeping import Keeping
 from service.store.memory_audit import AuditLog
 from service.store.memory_cluster import ROOT, ClusterState
 from service.store.memory_past import MemoryPast

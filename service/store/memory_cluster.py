@@ -26,7 +26,7 @@ from service.model.log import (
     ObjectRow,
     ReplicaMismatch,
 )
-from service.store.pages import Extract, build_page
+from service.store.log_pages import Extract, build_page
 
 ROOT = UUID(int=0)
 """The tip that the first commit of a cluster follows."""

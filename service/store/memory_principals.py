@@ -16,7 +16,7 @@ from service.model.principals import (
     PrincipalRow,
     TokenRow,
 )
-from service.store.keeping import Keeping
+from service.store.audit_switch import Keeping
 
 _Key = tuple[PrincipalKind, str]
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
 from service.store.audit import Audit
+from service.store.audit_switch import Keeping
 from service.store.clusters import Clusters
 from service.store.commits import Commits
 from service.store.connections import (
@@ -18,7 +19,6 @@ from service.store.connections import (
     connector,
 )
 from service.store.events import Events
-from service.store.keeping import Keeping
 from service.store.log_notifications import LogNotifications
 from service.store.node_leases import NodeLeases
 from service.store.outages import Outages

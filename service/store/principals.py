@@ -20,9 +20,9 @@ from service.model.principals import (
     TokenRow,
 )
 from service.store.audit import add_rows
+from service.store.audit_switch import Keeping
 from service.store.connections import Connections, Driver
 from service.store.failures import unavailable_on_failure
-from service.store.keeping import Keeping
 
 NO_ADMIN_LEFT = "MR003"
 

@@ -12,9 +12,9 @@ import asyncpg
 import msgspec
 
 from service.model.audit import Verifier
-from service.model.findings import FINDINGS_MAX, Check, Finding
 from service.model.log import ObjectRow
 from service.model.principals import ADMIN, Grant
+from service.model.verification_findings import FINDINGS_MAX, Check, Finding
 from service.store.audit import audit_row
 from service.store.connections import Driver, connector
 from service.store.failures import unavailable_on_failure

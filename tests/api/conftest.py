@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from service.api.bodies.budget import Budget
-from service.api.security.refusals import Refusals
+from service.api.security.refusal_audit import Refusals
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
 from service.app import RandomIds, SystemClock, create_app

@@ -6,7 +6,7 @@ import pytest
 
 from service.cli import local
 from service.cli.errors import Unavailable, WrongUsage
-from service.cli.listen_address import (
+from service.cli.exposure_checks import (
     asks_who_calls,
     refuse_open_door,
     refuse_plain_door,

@@ -10,8 +10,8 @@ from sqlalchemy.engine import make_url
 
 from service.cli.local import temporary_folder
 from service.model.audit import AuditedCaller, AuditEntry
-from service.model.findings import Check
 from service.model.principals import ADMIN, Grant
+from service.model.verification_findings import Check
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.api.harness import CLUSTER, node

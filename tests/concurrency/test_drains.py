@@ -16,7 +16,7 @@ import pytest
 from service.model.errors import MoorageError
 from service.model.log import Change
 from service.scheduler.decide.disruption_budgets import Allowances
-from service.scheduler.decide.planning.broken_rules import BrokenRules
+from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
 from service.scheduler.protocol.intents import (
     CordonNode,
     DeleteObject,

@@ -35,8 +35,8 @@ class ShortLog(DirtyLog):
 TINY = {
     "service.engine.state.nodes.DirtyLog": ShortLog,
     "service.engine.state.counters.DirtyLog": ShortLog,
-    "service.engine.state.views.REPAIRS_MAX": 1,
-    "service.engine.state.views.VIEWS_BYTES_MAX": 100,
+    "service.engine.state.materialized_views.REPAIRS_MAX": 1,
+    "service.engine.state.materialized_views.VIEWS_BYTES_MAX": 100,
     "service.engine.state.templates.IDLE_CLASSES_MAX": 1,
     "service.engine.cluster.ROW_CACHE_BYTES_MAX": 100,
 }

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from litestar.types import ASGIApp
 
-from service.api.security import refusals
+from service.api.security import refusal_audit
 from service.api.security.authentication import STALE_AFTER_SECONDS, Authentication
-from service.api.security.refusals import Refusals
+from service.api.security.refusal_audit import Refusals
 from service.app import RandomIds, SystemClock, create_app
 from service.model.audit import COMMITTED, AuditEntry, AuditRow, Verifier
 from service.model.errors import StorageUnavailable
@@ -231,11 +231,11 @@ async def test_refusals_of_a_second_are_told_up_to_ten_and_counted_beyond(
         noted.note(scope(), status)
     await noted.flush()
     rows = await told(store)
-    assert len(rows) == refusals.TOLD_MAX + 3
-    assert {(row.address, row.status, row.requests) for row in rows[: refusals.TOLD_MAX]} == {
+    assert len(rows) == refusal_audit.TOLD_MAX + 3
+    assert {(row.address, row.status, row.requests) for row in rows[: refusal_audit.TOLD_MAX]} == {
         ("192.0.2.1", 401, 1)
     }
-    others = [(row.address, row.status, row.requests) for row in rows[refusals.TOLD_MAX :]]
+    others = [(row.address, row.status, row.requests) for row in rows[refusal_audit.TOLD_MAX :]]
     assert others == [("", 401, 990), ("", 403, 1), ("", 429, 2)]
 
 

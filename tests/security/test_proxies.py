@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from service.api.security.proxies import Proxies
-from service.api.security.refusals import Refusals
+from service.api.security.refusal_audit import Refusals
 from service.app import RandomIds, SystemClock
 from service.settings import InvalidSettings, Settings, proxy_networks, read_settings
 from service.store.memory import MemoryStore

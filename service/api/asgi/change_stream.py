@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from service.api.bodies.streams import PIECE_BYTES, Pieces
+from service.api.bodies.streamed_responses import PIECE_BYTES, Pieces
 from service.api.problems import encode_problem
 from service.api.security.visibility import Visibility, Visible, sees
 from service.model.errors import MoorageError, StorageUnavailable

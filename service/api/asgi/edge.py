@@ -14,7 +14,7 @@ from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from service.api.asgi.compressed_answers import CompressAnswers
-from service.api.bodies.streams import HEAD_ONLY
+from service.api.bodies.streamed_responses import HEAD_ONLY
 from service.api.problems import (
     PROBLEM_JSON,
     HeadersTooLarge,
@@ -32,7 +32,7 @@ from service.api.security.callers import (
 )
 from service.api.security.entrance import ARRIVAL, Arrival, Entrance
 from service.api.security.proxies import Proxies
-from service.api.security.refusals import Refusals
+from service.api.security.refusal_audit import Refusals
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
 from service.model.errors import MoorageError

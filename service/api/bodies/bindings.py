@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from service.model.quantity import INT64_MAX
 from service.model.strict_json import decode_strict
 from service.model.validation import names
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Problems,
     Rule,
     anything,

@@ -4,8 +4,8 @@ import msgspec
 
 from service.api.openapi import body_types
 from service.model.strict_json import decode_strict
+from service.model.validation.combinators import Problems, without_nulls
 from service.model.validation.declarations import declared
-from service.model.validation.rules import Problems, without_nulls
 
 _DRAIN = declared(body_types.DrainOptions, {})
 _NOTHING = declared(body_types.NoOptions, {})

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from service.api.problems import FIELD_PROBLEMS_MAX
 from service.model.errors import FieldError, InvalidManifest
-from service.model.json_pieces import LargeObject, Member
+from service.model.incremental_json import LargeObject, Member
 from service.model.strict_json import decode_items, decode_members
 
 SLICE_SECONDS = 0.002

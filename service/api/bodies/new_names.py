@@ -7,7 +7,7 @@ from service.model.errors import FieldError, InvalidManifest, MalformedJSON
 from service.model.generated_names import PREFIX_CHARACTERS_MAX, SUFFIX_CHARACTERS, undrawn
 from service.model.manifest import Applicable, ObjectManifest
 from service.model.strict_json import decode_strict, encode
-from service.model.validation.rules import entries_of
+from service.model.validation.combinators import entries_of
 
 NAME, PREFIX = "metadata.name", "metadata.generateName"
 _ANY_SUFFIX = "0" * SUFFIX_CHARACTERS

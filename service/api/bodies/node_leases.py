@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from service.model.strict_json import decode_strict, too_many
 from service.model.validation import names
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Problems,
     anything,
     entries_of,

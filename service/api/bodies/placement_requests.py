@@ -12,7 +12,7 @@ from service.api.bodies.requests import converted
 from service.api.openapi.body_types import PlacementRequest
 from service.model.errors import FieldError, InvalidManifest
 from service.model.generated_names import is_undrawn
-from service.model.json_pieces import Member, whole
+from service.model.incremental_json import Member, whole
 from service.model.manifest import AnyManifest
 from service.model.pod_manifest import PodManifest, parse_pod
 from service.model.strict_json import decode_strict, too_many

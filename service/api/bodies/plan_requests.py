@@ -15,9 +15,7 @@ from service.model.objects import LabelSelector, Taint
 from service.model.strict_json import decode_strict, encode
 from service.model.templates import TemplateCache
 from service.model.validation import names
-from service.model.validation.declarations import declared
-from service.model.validation.pods import TAINT
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Problems,
     Record,
     Rule,
@@ -31,6 +29,8 @@ from service.model.validation.rules import (
     whole_number,
     without_nulls,
 )
+from service.model.validation.declarations import declared
+from service.model.validation.pods import TAINT
 from service.model.validation.selectors import LABEL_SELECTOR
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.limits import Limits

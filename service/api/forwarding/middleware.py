@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from service.api.bodies.budget import holding_of, may_be_refused
 from service.api.bodies.requests import BodyReader
-from service.api.bodies.streams import is_head
-from service.api.forwarding.policy import AnswerLost, Repeat, Unreachable, forward
+from service.api.bodies.streamed_responses import is_head
 from service.api.forwarding.sockets import ForwardedAnswer, ForwardedRequest, SocketPeers
+from service.api.forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable, forward
 from service.api.idempotency import IDEMPOTENCY_KEY
 from service.api.openapi.operations import NDJSON, Operation
 from service.api.problems import request_id_of

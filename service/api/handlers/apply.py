@@ -7,7 +7,7 @@ import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.deletions import parse_deletion
+from service.api.bodies.deletion_lines import parse_deletion
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.manifests import Pause, items_in, parse_items, read_members
 from service.api.bodies.new_names import NewNames
@@ -19,7 +19,7 @@ from service.api.bodies.requests import (
     wrong_parameter,
 )
 from service.api.bodies.responses import warning_header
-from service.api.bodies.streams import Streamed
+from service.api.bodies.streamed_responses import Streamed
 from service.api.handlers.line_streams import answer_lines
 from service.api.idempotency import (
     IDEMPOTENCY_KEY,
@@ -45,10 +45,10 @@ from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOUR
 from service.api.security.rights import deciding_for, refusal, require_pruning, require_writing
 from service.api.services import Services
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError
-from service.model.json_pieces import Member, whole
+from service.model.incremental_json import Member, whole
 from service.model.manifest import Applicable, parse_any
 from service.model.strict_json import decode_strict
-from service.model.validation.rules import entries_of
+from service.model.validation.combinators import entries_of
 from service.scheduler.protocol.answers import ApplyAnswer
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import ApplyLine, ApplyLines, ApplyObjects

@@ -6,7 +6,7 @@ from litestar.di import NamedDependency
 from service.api.asgi.binding_stream import BindingEvents, BindingLines
 from service.api.asgi.event_stream import EVENT_STREAM
 from service.api.bodies.requests import AnyRequest, header, query, wrong_parameter
-from service.api.bodies.streams import Streamed
+from service.api.bodies.streamed_responses import Streamed
 from service.api.handlers.watch import (
     LAST_EVENT_ID,
     SINCE,

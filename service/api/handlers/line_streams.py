@@ -18,11 +18,11 @@ from service.api.bodies.preferences import (
 )
 from service.api.bodies.requests import AnyRequest, header
 from service.api.bodies.responses import revision_headers
-from service.api.bodies.streams import Pieces, Streamed
+from service.api.bodies.streamed_responses import Pieces, Streamed
 from service.api.idempotency import Rendered, submit_chunk
 from service.api.openapi.operations import NDJSON
 from service.api.problems import PROBLEMS, BodyTooLarge, encode_problem, request_id_of
-from service.api.security.refusals import note_refused
+from service.api.security.refusal_audit import note_refused
 from service.api.services import Services
 from service.model.errors import MoorageError
 from service.scheduler.protocol.answers import LinesAnswer

@@ -36,7 +36,7 @@ from service.api.bodies.responses import (
     warning_header,
     with_warnings,
 )
-from service.api.bodies.streams import Pieces, Streamed
+from service.api.bodies.streamed_responses import Pieces, Streamed
 from service.api.handlers.sorted_lists import (
     SortedList,
     named_with_order,

@@ -8,7 +8,7 @@ from litestar.di import NamedDependency
 from service.api.bodies.budget import holding_of
 from service.api.bodies.requests import AnyRequest, query, wrong_parameter
 from service.api.bodies.responses import encoded_response, items, list_head, revision_headers
-from service.api.bodies.streams import Pieces, Streamed
+from service.api.bodies.streamed_responses import Pieces, Streamed
 from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH

@@ -19,7 +19,7 @@ from service.api.openapi.resources import EXPLANATION_EXAMPLE, NODES, POD_EXAMPL
 from service.api.services import Services
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
-from service.model.json_pieces import Member, whole
+from service.model.incremental_json import Member, whole
 from service.model.manifest import (
     AnyManifest,
     PodManifest,

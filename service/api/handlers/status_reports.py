@@ -12,7 +12,7 @@ from service.api.bodies.manifests import Pause, items_in, read_members, unknown_
 from service.api.bodies.preferences import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.status_reports import parse_report
-from service.api.bodies.streams import Streamed
+from service.api.bodies.streamed_responses import Streamed
 from service.api.handlers.line_streams import answer_lines, rendered_lines_in_one
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, submit_once
 from service.api.openapi import body_types

@@ -20,7 +20,7 @@ from service.api.bodies.requests import (
     wrong_parameter,
 )
 from service.api.bodies.responses import revision_headers
-from service.api.bodies.streams import Streamed
+from service.api.bodies.streamed_responses import Streamed
 from service.api.openapi.access import Namespaced, require
 from service.api.openapi.object_operations import CLUSTER_PATH
 from service.api.openapi.operations import Body, Operation, Parameter, WholeNumber, described
@@ -28,7 +28,7 @@ from service.api.openapi.resources import RESOURCES
 from service.api.openapi.watch_types import WatchStream
 from service.api.problems import RevisionNotReached, request_id_of
 from service.api.security.callers import caller_of
-from service.api.security.refusals import note_refused
+from service.api.security.refusal_audit import note_refused
 from service.api.security.visibility import sight_of
 from service.api.services import Services
 from service.model.log import CLUSTER_KIND

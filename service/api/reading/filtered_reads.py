@@ -7,7 +7,7 @@ from heapq import merge
 from service.api.reading.reads import ClusterReads, Wanted
 from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
 from service.model.object_filters import ObjectFilter
-from service.scheduler.replica.committed import INDEXED_KINDS
+from service.scheduler.replica.committed_view import INDEXED_KINDS
 from service.scheduler.replica.replica import Stored
 from service.scheduler.service import Scheduler
 

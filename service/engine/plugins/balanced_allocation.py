@@ -15,8 +15,8 @@ from service.engine.plugin import (
     resources_of,
 )
 from service.engine.state.columns import Ints, Rows, at
+from service.engine.state.node_rules import NodeRules
 from service.engine.state.nodes import NodeTable
-from service.engine.state.rules import NodeRules
 from service.model.config import ClusterConfig, SchedulerProfile
 from service.model.plugin_arguments import BalancedAllocationArgs
 from service.model.validation.plugins import Arguments

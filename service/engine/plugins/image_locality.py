@@ -7,8 +7,8 @@ from typing_extensions import override
 
 from service.engine.plugin import MAX_NODE_SCORE, NodePlugin
 from service.engine.state.columns import Ints, Mask, Rows, at
+from service.engine.state.node_rules import NodeRules
 from service.engine.state.nodes import NodeTable
-from service.engine.state.rules import NodeRules
 
 NAME = "ImageLocality"
 MIN_BYTES = 23 * 1024 * 1024

@@ -11,8 +11,8 @@ from service.engine.cluster_events import Change
 from service.engine.plugin import Headroom, Headrooms, NodePlugin
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Mask, Rows
+from service.engine.state.node_rules import NodeRules
 from service.engine.state.nodes import HostPort, NodeTable
-from service.engine.state.rules import NodeRules
 
 NAME = "NodePorts"
 REASON = "node(s) didn't have free ports for the requested pod ports"

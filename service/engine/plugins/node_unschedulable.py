@@ -8,8 +8,8 @@ from typing_extensions import override
 from service.engine.cluster_events import Change
 from service.engine.plugin import NodePlugin
 from service.engine.state.columns import Mask, Rows, at
+from service.engine.state.node_rules import NodeRules
 from service.engine.state.nodes import NodeTable
-from service.engine.state.rules import NodeRules
 from service.engine.state.taints import tolerates
 from service.model.objects import Taint
 

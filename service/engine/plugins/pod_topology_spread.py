@@ -24,9 +24,9 @@ from service.engine.plugin import (
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ints, Mask, Slots
 from service.engine.state.default_spread import decides
+from service.engine.state.node_rules import ProfileRules
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rank_bits import SIGN_BIT, VETO
-from service.engine.state.rules import ProfileRules
 from service.engine.state.spread import SpreadRule
 from service.engine.state.topology import NO_DOMAIN, TopologyKey
 from service.engine.state.vetoes import Vetoes, label_vetoes

@@ -1,6 +1,6 @@
 """Trying out on one node whether a pod fits if others leave, by removing them and asking all filters.
 
-This is slow, but asks nothing special of the filters (`service.engine.preemption.bulk` does).
+This is slow, but asks nothing special of the filters (`service.engine.preemption.many_nodes` does).
 """
 
 from collections.abc import Sequence

@@ -15,11 +15,11 @@ import msgspec
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.fallbacks import fallbacks, variant
 from service.engine.pipeline import Pipeline
 from service.engine.plugins import inter_pod_affinity
 from service.engine.plugins.pod_topology_spread import allowed_domains
 from service.engine.questions.required_rules import anti_affinity_rules, exempt_rules, owned_rules
+from service.engine.spread_fallback import fallbacks, variant
 from service.engine.state.classes import MatcherEntry, OwnedTerm, PodClass
 from service.engine.state.columns import ALL
 from service.engine.state.counters import DomainLimit

@@ -8,7 +8,7 @@ import numpy as np
 from service.engine.cluster import Cluster
 from service.engine.state.classes import OwnedTerm, PodClass, Role
 from service.engine.state.counters import DomainCounter
-from service.engine.state.rules import NodeRules
+from service.engine.state.node_rules import NodeRules
 from service.engine.state.selectors import term_mask
 from service.engine.state.spread import SpreadRule
 from service.engine.state.topology import NO_DOMAIN

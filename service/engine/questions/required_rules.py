@@ -9,7 +9,7 @@ from service.engine.plugins import (
     pod_topology_spread as spreading,
 )
 from service.engine.state.classes import AffinityTerm, OwnedTerm, PodClass, Role, Template
-from service.engine.state.rules import NodeRules, RequiredNodes
+from service.engine.state.node_rules import NodeRules, RequiredNodes
 from service.engine.state.spread import SpreadRule
 from service.model.objects import NodeSelector, PodAffinity, PodAffinityTerm, PodSpec
 

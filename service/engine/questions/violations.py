@@ -32,7 +32,7 @@ from service.engine.questions.required_rules import (
 )
 from service.engine.state.classes import AffinityTerm, MatcherEntry, PodClass, Template
 from service.engine.state.columns import ALL, Ints, Mask
-from service.engine.state.rules import NodeRules
+from service.engine.state.node_rules import NodeRules
 from service.engine.state.selectors import required_mask
 from service.engine.state.spread import SpreadRule
 from service.engine.state.topology import NO_DOMAIN, TopologyKey

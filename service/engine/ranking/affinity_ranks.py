@@ -9,10 +9,10 @@ affinity takes 80 and 40 µs at 5,000 nodes, 370 and 63 µs at 50,000.
 """
 
 from service.engine.plugin import Scale
-from service.engine.ranking.levels import Levels, distinct
+from service.engine.ranking.affinity_levels import Levels, distinct
 from service.engine.state.columns import Ints
+from service.engine.state.materialized_views import Weighed, WeighedSum
 from service.engine.state.nodes import NodeTable
-from service.engine.state.views import Weighed, WeighedSum
 
 PATIENCE = 4
 """Putting the nodes in order (0.15 ms at 5,000 nodes) costs as much as so many passes over all

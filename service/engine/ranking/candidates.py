@@ -7,11 +7,11 @@ import numpy as np
 from service.engine.plugin import DomainScores, Scale
 from service.engine.ranking.rank_cache import RowCache
 from service.engine.state.columns import Ints
+from service.engine.state.materialized_views import Weighed
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rank_bits import SIGN_BIT, TIE_BITS, VETO
 from service.engine.state.topology import TopologyKey
 from service.engine.state.vetoes import Vetoes
-from service.engine.state.views import Weighed
 
 
 class Candidates:

@@ -12,11 +12,11 @@ from service.engine.ranking.affinity_ranks import AffinityRanks
 from service.engine.ranking.best_node_tree import BestNodeTree
 from service.engine.ranking.static_rows import StaticRows
 from service.engine.state.columns import ALL, Ints, Mask, Rows, Slots, at
+from service.engine.state.materialized_views import Weighed
+from service.engine.state.node_rules import NodeRules
 from service.engine.state.nodes import NodeTable
 from service.engine.state.rank_bits import TIE_BITS, VETO
-from service.engine.state.rules import NodeRules
 from service.engine.state.topology import TopologyKey
-from service.engine.state.views import Weighed
 
 PASSES_BEFORE = 8
 """Building a `BestNodeTree` costs as much as so many passes over all nodes."""

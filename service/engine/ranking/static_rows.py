@@ -11,8 +11,8 @@ import numpy as np
 from service.engine.pipeline import Pipeline
 from service.engine.plugin import NodePlugin
 from service.engine.state.columns import ALL, Ints, Mask, Slots
+from service.engine.state.node_rules import NodeRules
 from service.engine.state.nodes import NodeTable
-from service.engine.state.rules import NodeRules
 
 
 class RawScore(NamedTuple):

@@ -11,8 +11,8 @@ from enum import Enum
 
 from service.engine.state.counters import DomainCounter, DomainLimit, Eligibility, SpreadCounter
 from service.engine.state.matchers import Matcher, Subject, label_pairs, matches
+from service.engine.state.node_rules import NodeRules, Use
 from service.engine.state.pod_devices import PodDevices
-from service.engine.state.rules import NodeRules, Use
 from service.engine.state.spread import SpreadRule
 from service.engine.state.topology import TopologyKey
 from service.engine.state.volumes import PodVolumes

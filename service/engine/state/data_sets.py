@@ -2,7 +2,7 @@
 
 from service.engine.state.classes import PodClass
 from service.engine.state.kept_objects import KeptObjects
-from service.engine.state.rules import DataRules, FoundData
+from service.engine.state.node_rules import DataRules, FoundData
 from service.model.data_sets import DATA_SET, DataSetBody, data_sets_of, nodes_with
 from service.model.kept_object import KeptObject
 from service.model.objects import ObjectName, Partial, Pod

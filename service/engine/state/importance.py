@@ -13,8 +13,8 @@ import numpy as np
 
 from service.engine.state.classes import PodClass
 from service.engine.state.columns import Ids, Ints, Mask, Slots
+from service.engine.state.node_rules import Use
 from service.engine.state.nodes import NodeTable
-from service.engine.state.rules import Use
 from service.model.objects import Pod
 
 NOBODY: Final = 2**62

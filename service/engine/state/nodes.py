@@ -8,10 +8,10 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from service.engine.state.columns import Column, DirtyLog, Ids, Interner, Ints, Mask, Slots
+from service.engine.state.materialized_views import NodeViews
 from service.engine.state.rank_bits import TIE_BITS, tie_hash
 from service.engine.state.topology import NodeItself, TopologyKey
 from service.engine.state.tree_layout import Layout
-from service.engine.state.views import NodeViews
 from service.model.objects import Node, Taint
 from service.model.quantity import amounts
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from service.engine.state.columns import Mask, Rows, at
+from service.engine.state.node_rules import RequiredNodes, names_in
 from service.engine.state.nodes import NodeTable
-from service.engine.state.rules import RequiredNodes, names_in
 from service.engine.state.topology import TopologyKey
 from service.model.objects import (
     LabelSelectorRequirement,

@@ -32,10 +32,10 @@ from service.engine.state.matchers import (
     compile_term,
     for_incoming,
 )
+from service.engine.state.node_rules import ProfileRules, RequiredNodes, RulesInterner
 from service.engine.state.nodes import HOSTNAME, NodeTable
 from service.engine.state.pod_devices import PodDevices
 from service.engine.state.pod_volumes import has_ephemeral
-from service.engine.state.rules import ProfileRules, RequiredNodes, RulesInterner
 from service.engine.state.selectors import required_mask
 from service.engine.state.siblings import KEY, mark_of, siblings_in
 from service.engine.state.spread import SpreadRule

@@ -2,7 +2,7 @@
 
 Source: `pkg/apis/core/validation`, v1.35, with the variants `requiredDuringSchedulingRequired…` that
 Kubernetes never built. What a selector may say of its own `matchLabelKeys` depends on the pod's labels
-and on whether it is created: see `service.model.label_keys`.
+and on whether it is created: see `service.model.match_label_keys`.
 """
 
 from service.model.objects import (
@@ -19,8 +19,7 @@ from service.model.objects import (
     WeightedPodAffinityTerm,
 )
 from service.model.validation import names
-from service.model.validation.declarations import declared, fields_of
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Problems,
     Record,
     RecordCheck,
@@ -31,6 +30,7 @@ from service.model.validation.rules import (
     list_of,
     text,
 )
+from service.model.validation.declarations import declared, fields_of
 from service.model.validation.selectors import LABEL_SELECTOR, NODE_SELECTOR, PREFERRED_NODE_TERM
 
 _REQUIRED = (

@@ -10,9 +10,7 @@ from service.model.priority_classes import PriorityClassEntry
 from service.model.validation import names
 from service.model.validation.admission_policies import POLICY, few
 from service.model.validation.affinity import default_spread_constraints, system_has_no_list
-from service.model.validation.declarations import declared
-from service.model.validation.plugins import ALL, KNOWN, arguments_rule, filtering, scoring
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     INT32_MAX,
     Problems,
     Record,
@@ -32,6 +30,8 @@ from service.model.validation.rules import (
     text,
     whole_number,
 )
+from service.model.validation.declarations import declared
+from service.model.validation.plugins import ALL, KNOWN, arguments_rule, filtering, scoring
 from service.model.validation.scoring import (
     HARD_AFFINITY_WEIGHT,
     RATIO,

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     RecordCheck,
     Rule,
     boolean,

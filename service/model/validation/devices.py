@@ -11,8 +11,7 @@ from service.model.device_selectors import SELECTOR_LENGTH_MAX, device_selector,
 from service.model.devices import CONSUMERS_MAX, RESULTS_MAX
 from service.model.expressions import ExpressionError
 from service.model.validation import names
-from service.model.validation.resources import quantity
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Problems,
     Record,
     Rule,
@@ -27,6 +26,7 @@ from service.model.validation.rules import (
     text,
     whole_number,
 )
+from service.model.validation.resources import quantity
 from service.model.validation.selectors import NODE_SELECTOR
 
 INT64_MAX = 2**63 - 1

@@ -19,10 +19,7 @@ from service.model.objects import ContainerImage
 from service.model.pod_group import COSCHEDULING, UPSTREAM
 from service.model.priority_classes import PriorityClassFields
 from service.model.validation import names, pods
-from service.model.validation.declarations import declared
-from service.model.validation.quotas import QUOTA_SPEC, class_has_value
-from service.model.validation.resources import NODE_RESOURCES, quantities
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Problems,
     Record,
     Rule,
@@ -39,6 +36,9 @@ from service.model.validation.rules import (
     record,
     text,
 )
+from service.model.validation.declarations import declared
+from service.model.validation.quotas import QUOTA_SPEC, class_has_value
+from service.model.validation.resources import NODE_RESOURCES, quantities
 from service.model.validation.selectors import LABELS
 
 ANNOTATIONS_BYTES_MAX = 256 * 1024

@@ -8,13 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from service.model.quantity import NANO
 from service.model.validation import names
-from service.model.validation.resources import (
-    container_resource,
-    may_be_overcommitted,
-    nanos_or_none,
-    quantities,
-)
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Problems,
     Record,
     at,
@@ -24,6 +18,12 @@ from service.model.validation.rules import (
     list_of,
     record,
     text,
+)
+from service.model.validation.resources import (
+    container_resource,
+    may_be_overcommitted,
+    nanos_or_none,
+    quantities,
 )
 
 CONTAINER, POD, CLAIM = "Container", "Pod", "PersistentVolumeClaim"

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import msgspec
 
 from service.model.objects import Value
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Problems,
     RecordCheck,
     Rule,

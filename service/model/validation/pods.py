@@ -20,14 +20,7 @@ from service.model.validation.affinity import (
     DATA_AFFINITY,
     spread_constraints,
 )
-from service.model.validation.declarations import declared
-from service.model.validation.resources import (
-    CONTAINER_RESOURCES,
-    OVERHEAD,
-    POD_RESOURCES,
-    PORTS,
-)
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     REQUIRED,
     Problems,
     Record,
@@ -40,6 +33,13 @@ from service.model.validation.rules import (
     list_of,
     record,
     text,
+)
+from service.model.validation.declarations import declared
+from service.model.validation.resources import (
+    CONTAINER_RESOURCES,
+    OVERHEAD,
+    POD_RESOURCES,
+    PORTS,
 )
 from service.model.validation.selectors import LABELS
 

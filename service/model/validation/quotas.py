@@ -8,14 +8,7 @@ from collections.abc import Iterable
 
 from service.model.quantity import NANO
 from service.model.validation import names
-from service.model.validation.configuration import (
-    MATCH_SCOPE,
-    PRIORITY_MAX,
-    SCOPES,
-    SYSTEM_PRIORITY_CLASSES,
-)
-from service.model.validation.resources import is_extended, nanos_or_none, quantity
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     INT32_MAX,
     Problems,
     Record,
@@ -28,6 +21,13 @@ from service.model.validation.rules import (
     record,
     whole_number,
 )
+from service.model.validation.configuration import (
+    MATCH_SCOPE,
+    PRIORITY_MAX,
+    SCOPES,
+    SYSTEM_PRIORITY_CLASSES,
+)
+from service.model.validation.resources import is_extended, nanos_or_none, quantity
 
 OPPORTUNITY = frozenset({"opportunity.cpu", "opportunity.memory", "opportunity.nodes"})
 """The resources of opportunity cost: those of which exclusive pods keep others out."""

@@ -8,8 +8,7 @@ from service.model.objects import ContainerPort
 from service.model.quantity import INT64_MAX, NANO, InvalidQuantity, amount, parse_quantity
 from service.model.requests import is_pod_level
 from service.model.validation import names
-from service.model.validation.declarations import declared
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Problems,
     Record,
     Rule,
@@ -22,6 +21,7 @@ from service.model.validation.rules import (
     record,
     text,
 )
+from service.model.validation.declarations import declared
 
 _NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
 

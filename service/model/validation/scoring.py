@@ -1,7 +1,7 @@
 """Which ways to score nodes are valid, in a cluster's settings and in the arguments of plugins."""
 
 from service.model.validation import names
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Problems,
     Record,
     RecordCheck,

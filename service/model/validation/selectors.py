@@ -15,8 +15,7 @@ from service.model.objects import (
     NodeSelectorTerm,
 )
 from service.model.validation import names
-from service.model.validation.declarations import declared
-from service.model.validation.rules import (
+from service.model.validation.combinators import (
     Problems,
     Record,
     Rule,
@@ -29,6 +28,7 @@ from service.model.validation.rules import (
     one_of,
     text,
 )
+from service.model.validation.declarations import declared
 
 LABELS = map_of(names.label_key, text(names.label_value))
 

@@ -3,7 +3,7 @@
 import re
 
 from service.model.errors import FieldError
-from service.model.validation.rules import REQUIRED, at
+from service.model.validation.combinators import REQUIRED, at
 
 _TYPES = {
     "array": "a list",

@@ -11,8 +11,8 @@ from typing_extensions import override
 from service.model.manifest import PodManifest
 from service.scheduler.controllers.controller import Controllers
 from service.scheduler.controllers.leases import HeldLease
-from service.scheduler.controllers.sweeps import SweepController
-from service.scheduler.decide.eviction_budget import watches
+from service.scheduler.controllers.sweep_controller import SweepController
+from service.scheduler.decide.eviction_rate import watches
 from service.scheduler.protocol.answers import Answer, EvictionsAnswer
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.kinds import EvictionState

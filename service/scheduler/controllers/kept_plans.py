@@ -11,7 +11,7 @@ from typing_extensions import override
 from service.model.plans import PLAN
 from service.scheduler.controllers.controller import Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
-from service.scheduler.controllers.sweeps import SweepController
+from service.scheduler.controllers.sweep_controller import SweepController
 from service.scheduler.decide.plan_admission import has_plan_ended
 from service.scheduler.protocol.answers import Answer, PlansAnswer
 from service.scheduler.protocol.intents import AdvancePlans

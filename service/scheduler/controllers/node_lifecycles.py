@@ -14,7 +14,7 @@ from service.model.log import CLUSTER_KIND, NodeLeases
 from service.model.manifest import NodeManifest, PodManifest
 from service.scheduler.controllers.controller import Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
-from service.scheduler.controllers.sweeps import SweepController
+from service.scheduler.controllers.sweep_controller import SweepController
 from service.scheduler.decide.node_lifecycle.taints import evicting, may_have_to_leave
 from service.scheduler.protocol.answers import Answer, NodesAnswer
 from service.scheduler.protocol.intents import SweepNodes

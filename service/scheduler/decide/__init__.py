@@ -14,15 +14,15 @@ from service.scheduler.decide.context import Decision, DecisionContext, at_once
 from service.scheduler.decide.evicting.evicting import evict_violating
 from service.scheduler.decide.evicting.violations import read_violations
 from service.scheduler.decide.node_lifecycle.sweep import sweep_nodes
+from service.scheduler.decide.object_writes import delete_object, put_object
 from service.scheduler.decide.placing.pending import place_pending
 from service.scheduler.decide.placing.placements import place_pods
 from service.scheduler.decide.planning.advancing import advance_plans
 from service.scheduler.decide.planning.commits import commit_plan
 from service.scheduler.decide.planning.kept_plans import cordon_node, drain_node, set_plan_state
 from service.scheduler.decide.planning.planning import plan_among_placements
-from service.scheduler.decide.reading.confirming import confirm_binding
+from service.scheduler.decide.reading.binding_confirmation import confirm_binding
 from service.scheduler.decide.reading.explain import explain_pod, read_topology
-from service.scheduler.decide.stored_objects import delete_object, put_object
 from service.scheduler.decide.writing.applying import apply_lines, apply_objects
 from service.scheduler.decide.writing.binding import bind_pod, evict_pod
 from service.scheduler.decide.writing.config import patch_config, put_config

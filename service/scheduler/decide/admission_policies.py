@@ -21,7 +21,7 @@ from service.model.manifest import PodManifest
 from service.model.manifest_base import ObjectManifest
 from service.model.metadata import Json
 from service.model.selectors import matches
-from service.model.validation.rules import entries_of
+from service.model.validation.combinators import entries_of
 from service.scheduler.replica.replica import Replica
 
 POLICY_DENIED = "PolicyDenied"

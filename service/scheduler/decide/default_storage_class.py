@@ -1,5 +1,6 @@
 """The class that a claim gets which names none, as Kubernetes' admission (DefaultStorageClass) gives it."""
 
+from service.model.bound_volumes import claim_of_default_class, volume_named_by
 from service.model.kept_manifest import KeptManifest
 from service.model.kept_object import KeptObject
 from service.model.volume_kinds import (
@@ -9,7 +10,6 @@ from service.model.volume_kinds import (
     PersistentVolumeClaimBody,
     StorageClassBody,
 )
-from service.model.volume_manifests import claim_of_default_class, volume_named_by
 from service.scheduler.decide.context import DecisionContext
 
 

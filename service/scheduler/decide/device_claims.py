@@ -10,14 +10,7 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from service.engine import DeviceUse, allocations_on, device_uses
-from service.model.device_kinds import (
-    DEVICE_CLASS,
-    RESOURCE_CLAIM,
-    RESOURCE_CLAIM_TEMPLATE,
-    ResourceClaimBody,
-    ResourceClaimTemplateBody,
-)
-from service.model.device_manifests import (
+from service.model.allocated_claims import (
     allocation_of,
     claim_allocated,
     claim_keeping_allocation,
@@ -30,6 +23,13 @@ from service.model.device_manifests import (
     names_for,
     was_allocated_here,
     was_made_for,
+)
+from service.model.device_kinds import (
+    DEVICE_CLASS,
+    RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
+    ResourceClaimBody,
+    ResourceClaimTemplateBody,
 )
 from service.model.devices import ClaimAllocation
 from service.model.errors import Conflict, Denied, FieldError, InvalidManifest

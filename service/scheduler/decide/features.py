@@ -13,8 +13,8 @@ from service.model.namespace_selectors import (
     without_namespace_selectors,
 )
 from service.model.quota import CROSS_NAMESPACE
+from service.model.validation.combinators import entries_of
 from service.model.validation.quotas import scopes_of
-from service.model.validation.rules import entries_of
 from service.scheduler.decide.context import DecisionContext
 
 

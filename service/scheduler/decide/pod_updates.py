@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from service.model.annotated_rules import PATH, annotation_of
-from service.model.connections import stated_affinity
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import PodManifest
 from service.model.objects import (
@@ -18,6 +17,7 @@ from service.model.objects import (
     ResourceRequirements,
     Toleration,
 )
+from service.model.pod_connections import stated_affinity
 from service.model.quantity import parse_quantity
 from service.model.requests import host_ports
 

@@ -8,11 +8,7 @@ the claim before the pod, and its controller completes what it has begun; here b
 from collections.abc import Mapping
 
 from service.engine import PROVISION, bindings_on, user_of_claim
-from service.model.errors import Conflict
-from service.model.kept_manifest import KeptManifest
-from service.model.objects import Pod
-from service.model.volume_kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
-from service.model.volume_manifests import (
+from service.model.bound_volumes import (
     claim_bound_to,
     claim_for_node,
     claim_keeping_binding,
@@ -22,6 +18,10 @@ from service.model.volume_manifests import (
     volume_released,
     was_bound_here,
 )
+from service.model.errors import Conflict
+from service.model.kept_manifest import KeptManifest
+from service.model.objects import Pod
+from service.model.volume_kinds import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.replica.kinds import StoredManifest
 

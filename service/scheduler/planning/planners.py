@@ -17,7 +17,7 @@ from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.planning import make_plan
 from service.scheduler.decide.reading.explain_past import explain_then, go_back
-from service.scheduler.planning.collecting import no_collections
+from service.scheduler.planning.garbage_collection import no_collections
 from service.scheduler.planning.past_explanations import PastExplanation
 from service.scheduler.planning.planning_replica import PlanningReplica
 from service.scheduler.protocol.intents import MakePlan

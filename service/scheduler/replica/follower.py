@@ -10,7 +10,7 @@ from service.model.log import Diverged, Head, LogPage
 from service.model.manifest import TemplateCache
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
-from service.scheduler.replica.committed import CommittedObjects
+from service.scheduler.replica.committed_view import CommittedObjects
 from service.scheduler.replica.loading import Loading
 from service.scheduler.replica.replica import Entry, Mark, Replica
 

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from service.engine.questions.violations import Inspection
-from service.model.findings import FINDINGS_MAX, Check, Finding
 from service.model.log import ObjectRow
 from service.model.manifest import PodManifest, QuotaManifest, TemplateCache
 from service.model.quota import format_amount
+from service.model.verification_findings import FINDINGS_MAX, Check, Finding
 from service.scheduler.replica.kinds import StoredManifest, load_manifest
 from service.scheduler.replica.replica import Replica
-from service.scheduler.verification.bindings import torn_bindings
 from service.scheduler.verification.capacity import overfull_nodes
+from service.scheduler.verification.volume_claims import torn_bindings
 
 Wrong = tuple[str, str]
 """What something wrong is about, and a sentence that says what is wrong."""
@@ -50,7 +50,7 @@ class LoadedObjects:
             self._mistaken.append((f"{row.kind} {name}", message))
 
     def findings(self, check: Check) -> list[Finding]:
-        """What one of the checks of `service.model.findings.STATE` finds."""
+        """What one of the checks of `service.model.verification_findings.STATE` finds."""
         wrong = _CHECKS[check](self)
         return [
             Finding(check=check, subject=subject, message=message)

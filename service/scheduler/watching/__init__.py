@@ -9,8 +9,8 @@ ring, then behind what the log keeps, and gets an error.
 """
 
 from service.scheduler.watching.bindings import BindingChange, BindingSelection
-from service.scheduler.watching.commits import LoggedCommit
 from service.scheduler.watching.events import EventType, Selection
+from service.scheduler.watching.log_commits import LoggedCommit
 from service.scheduler.watching.watches import Watch, Watching
 
 __all__ = [

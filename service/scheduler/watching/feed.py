@@ -9,7 +9,7 @@ from service.model.errors import Compacted, HistoryReplaced, MoorageError, Stora
 from service.model.log import Diverged, Head
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
-from service.scheduler.watching.commits import LoggedCommit
+from service.scheduler.watching.log_commits import LoggedCommit
 from service.scheduler.watching.node_index import NodeIndex
 from service.scheduler.watching.ring import Ring
 

@@ -6,7 +6,7 @@ from itertools import islice
 from uuid import UUID
 
 from service.model.log import Head, LogPage
-from service.scheduler.watching.commits import LoggedCommit, commits_of
+from service.scheduler.watching.log_commits import LoggedCommit, commits_of
 from service.scheduler.watching.node_index import NodeIndex
 
 

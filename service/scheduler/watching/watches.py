@@ -12,8 +12,8 @@ from service.model.errors import Denied, Overloaded, StorageUnavailable
 from service.model.log import Diverged, Head
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock, Store
-from service.scheduler.watching.commits import LoggedCommit, commits_of
 from service.scheduler.watching.feed import Feed, lost_history
+from service.scheduler.watching.log_commits import LoggedCommit, commits_of
 from service.scheduler.watching.node_index import Position
 
 Spawn = Callable[[Coroutine[Any, Any, None]], None]

@@ -9,7 +9,7 @@ import pytest
 
 from service.api.asgi.change_stream import ChangeStream
 from service.api.asgi.event_stream import EventWriter
-from service.api.bodies import streams
+from service.api.bodies import streamed_responses
 from service.api.handlers import watch as watching
 from service.model.errors import HistoryReplaced
 from service.scheduler.protocol.limits import Limits
@@ -474,7 +474,7 @@ async def test_a_deleted_cluster_ends_its_streams(harness: Harness):
 
 
 async def test_a_slow_reader_is_cut_off(harness: Harness, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(streams, "READER_SECONDS_MAX", 0.01)
+    monkeypatch.setattr(streamed_responses, "READER_SECONDS_MAX", 0.01)
     async with stream(harness) as watch:
         watch.reading.clear()
         await harness.put_node("n")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.api.telemetry.log_lines import configure_logs, formatter
-from service.scheduler.protocol.line_context import context_of
+from service.scheduler.protocol.log_context import context_of
 from service.settings import InvalidSettings, Settings, read_settings
 from tests.api.harness import CLUSTER, Harness, pod
 

@@ -7,7 +7,7 @@ from service.model.errors import RevisionConflict
 from service.scheduler import decide as decide_module
 from service.scheduler.commit import decider as deciding_module
 from service.scheduler.commit.tickets import Ticket
-from service.scheduler.decide import stored_objects
+from service.scheduler.decide import object_writes
 from service.scheduler.decide.placing import all_or_nothing, gangs, one_by_one, one_pod, placements
 from service.scheduler.decide.placing.one_pod import Candidate
 from service.scheduler.replica.replica import Replica
@@ -84,13 +84,13 @@ def last_member_left_out(patch):
 @bug("A7", "objects.same_object")
 def nothing_new_makes_a_revision(patch):
     """A write that changes nothing makes a revision all the same."""
-    patch.setattr(stored_objects, "same_object", lambda one, other: False)
+    patch.setattr(object_writes, "same_object", lambda one, other: False)
 
 
 @bug("A12", "objects.check_preconditions")
 def precondition_compared_with_at_least(patch):
     """A resourceVersion is accepted if the object is at least as new."""
-    check = stored_objects.check_preconditions
+    check = object_writes.check_preconditions
 
     def check_loosely(preconditions, stored):
         try:
@@ -100,7 +100,7 @@ def precondition_compared_with_at_least(patch):
             if wanted is None or stored is None or stored.revision < int(wanted):
                 raise
 
-    patch.setattr(stored_objects, "check_preconditions", check_loosely)
+    patch.setattr(object_writes, "check_preconditions", check_loosely)
 
 
 @bug("A6", "Replica.in_namespace")

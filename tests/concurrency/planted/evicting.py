@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from service.engine.questions import violations
 from service.scheduler import decide as decide_module
 from service.scheduler.controllers import evictions
-from service.scheduler.decide.evicting import conflicts, evicting
-from service.scheduler.decide.evicting.conflicts import Cause, Conflicts
+from service.scheduler.decide.evicting import evicting, rule_conflicts
 from service.scheduler.decide.evicting.evicting import Sweep
+from service.scheduler.decide.evicting.rule_conflicts import Cause, Conflicts
 from service.scheduler.protocol.intents import EvictViolating
 from service.scheduler.replica.kinds import EvictionState
 from service.scheduler.replica.replica import Replica
@@ -105,7 +105,7 @@ def both_sides_evicted(patch):
                 quarrel.leave(key)
         return broken
 
-    patch.setattr(conflicts, "let_leave", everybody)
+    patch.setattr(rule_conflicts, "let_leave", everybody)
 
 
 @bug("A14", "Conflicts.in_order")

@@ -1,7 +1,7 @@
 """Mistakes in forwarding requests from worker to worker."""
 
-from service.api.forwarding import policy
-from service.api.forwarding.policy import AnswerLost
+from service.api.forwarding import unanswered_requests
+from service.api.forwarding.unanswered_requests import AnswerLost
 from service.model.errors import StorageUnavailable
 from tests.concurrency.planted.registry import bug
 
@@ -9,12 +9,12 @@ from tests.concurrency.planted.registry import bug
 @bug("P19, P4, A7", "forwarding.forward")
 def lost_answer_decided_again_without_a_key(patch):
     """A request whose answer got lost is decided again, though nothing tells whether it was done."""
-    forward = policy.forward
+    forward = unanswered_requests.forward
 
     async def forward_again(peers, holder, request, repeat, here):
         return await forward(peers, holder, request, "Safe", here)
 
-    patch.setattr(policy, "forward", forward_again)
+    patch.setattr(unanswered_requests, "forward", forward_again)
 
 
 @bug("P19, A7", "forwarding.forward")
@@ -26,7 +26,7 @@ def lost_answer_told_as_refused(patch):
             return await peers.ask(holder, request, repeat)
         except AnswerLost:
             raise StorageUnavailable("No.") from None
-        except policy.Unreachable:
+        except unanswered_requests.Unreachable:
             return await here()
 
-    patch.setattr(policy, "forward", forward)
+    patch.setattr(unanswered_requests, "forward", forward)

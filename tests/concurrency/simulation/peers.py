@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, NamedTuple
 
-from service.api.forwarding import policy
-from service.api.forwarding.policy import AnswerLost, Repeat, Unreachable
+from service.api.forwarding import unanswered_requests
+from service.api.forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable
 from service.model.errors import MoorageError
 from service.scheduler.protocol.intents import ExplainPod
 from tests.concurrency.simulation.choices import ACTOR
@@ -88,7 +88,7 @@ class SimulatedPeers:
             except MoorageError as error:
                 return Told(error)
 
-        told = await policy.forward(self, holder, request, _repeat(request), here)
+        told = await unanswered_requests.forward(self, holder, request, _repeat(request), here)
         if isinstance(told.outcome, Exception):
             raise told.outcome
         return told.outcome

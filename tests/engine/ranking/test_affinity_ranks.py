@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from service.engine import Placement, explain, place
 from service.engine.ranking import affinity_ranks, rank_cache
-from service.engine.ranking.levels import Levels
+from service.engine.ranking.affinity_levels import Levels
 from service.engine.state import topology
 from service.engine.state.rank_bits import TIE_BITS, tie_hash
 from service.engine.state.tree_layout import Layout

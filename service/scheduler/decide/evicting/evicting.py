@@ -16,8 +16,8 @@ from service.scheduler.decide.conditions import evicted
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.disruption_budgets import BudgetsByNamespace
 from service.scheduler.decide.events import Rule, tell_evicted, tell_eviction_blocked
-from service.scheduler.decide.evicting.conflicts import Cause, Conflicts
-from service.scheduler.decide.eviction_budget import (
+from service.scheduler.decide.evicting.rule_conflicts import Cause, Conflicts
+from service.scheduler.decide.eviction_rate import (
     MINUTE,
     budget_left,
     eviction_state,

@@ -11,7 +11,7 @@ from service.scheduler.decide.evicting.evicting import (
     key_of_timer,
     timer_key,
 )
-from service.scheduler.decide.eviction_budget import eviction_state
+from service.scheduler.decide.eviction_rate import eviction_state
 from service.scheduler.protocol.answers import PodName, ViolationItem, ViolationsAnswer
 from service.scheduler.protocol.intents import ReadViolations
 

@@ -13,7 +13,7 @@ from service.model.objects import ObjectName, Pod, PodSpec
 from service.scheduler.decide.conditions import GATED, GATED_REASON, waiting
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.events import tell_failed
-from service.scheduler.decide.eviction_budget import seconds_until_allowed, spend
+from service.scheduler.decide.eviction_rate import seconds_until_allowed, spend
 from service.scheduler.decide.group_membership import members_of, waits_with
 from service.scheduler.decide.placing.gangs import Gang
 from service.scheduler.decide.placing.one_pod import UNKNOWN_SCHEDULER, Candidate, bind, refusal_of

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from service.model.errors import Conflict, Forbidden, InvalidManifest
 from service.model.manifest import PodManifest
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
+from service.scheduler.decide.object_writes import delete_stored
 from service.scheduler.decide.placing.placements import place_pods
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.planning import plan_among_placements
 from service.scheduler.decide.planning.selecting import pods_of, refused
-from service.scheduler.decide.stored_objects import delete_stored
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import CommitPlan, MakePlan, PlacePods
 from service.scheduler.protocol.plans import Drain, Place, Planned, Remove, RemovePods, StepKey

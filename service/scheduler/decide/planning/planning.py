@@ -5,10 +5,10 @@ from msgspec.structs import replace
 from service.model.errors import Forbidden, InvalidManifest, MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.planning.changing import Changing
-from service.scheduler.decide.planning.counting import count
 from service.scheduler.decide.planning.draining import Draining
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.placing import Placing, Wanted, refuse_too_many, wanted_by
+from service.scheduler.decide.planning.plan_totals import count
 from service.scheduler.decide.planning.removals import Removals
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import Drain, Place, Planned, Remove

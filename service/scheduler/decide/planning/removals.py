@@ -19,8 +19,8 @@ from service.engine.state.classes import PodClass
 from service.model.manifest import PodManifest
 from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
-from service.scheduler.decide.planning.broken_rules import BrokenRules
 from service.scheduler.decide.planning.fork import Fork
+from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
 from service.scheduler.decide.planning.removal_order import RemovalOrder, removal_order_of
 from service.scheduler.decide.planning.selecting import pods_of, refused
 from service.scheduler.decide.planning.waves import Kept, breaking, kept_by_budget

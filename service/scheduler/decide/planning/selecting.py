@@ -6,8 +6,8 @@ from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import DEFAULT_NAMESPACE, NamespaceManifest, NodeManifest, PodManifest
 from service.model.selectors import matches
 from service.scheduler.decide.context import Steps
+from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.stored_objects import missing
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.plans import Domains, Selection
 

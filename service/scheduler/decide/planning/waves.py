@@ -18,10 +18,10 @@ from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate, place_pod
-from service.scheduler.decide.planning.broken_rules import BrokenRules, Needs
 from service.scheduler.decide.planning.changing import unbound
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.leaving import Unit
+from service.scheduler.decide.planning.newly_broken_rules import BrokenRules, Needs
 from service.scheduler.decide.redactable_references import pod_named
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementResult

@@ -10,9 +10,9 @@ from service.model.quantity import format_amount
 from service.scheduler.decide.admission import knows_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.group_membership import waits_for_members
+from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.placing.one_pod import Candidate, held_back_by, unknown_scheduler
 from service.scheduler.decide.shared_domain import shares_domain
-from service.scheduler.decide.stored_objects import missing
 from service.scheduler.protocol.answers import TopologyAnswer, TopologyDomain
 from service.scheduler.protocol.intents import ExplainPod, ReadTopology
 from service.scheduler.protocol.placements import ExplanationAnswer

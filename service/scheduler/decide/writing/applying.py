@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from service.model.errors import Denied, FieldError, Forbidden, InvalidManifest
 from service.model.manifest import Applicable, PriorityClassManifest
 from service.scheduler.decide.context import Decision, DecisionContext
+from service.scheduler.decide.ignored_fields import warnings_of_written
 from service.scheduler.decide.new_names import with_name, with_names
-from service.scheduler.decide.passed_over import warnings_of_written
-from service.scheduler.decide.stored_objects import (
+from service.scheduler.decide.object_writes import (
     Written,
     delete_stored,
     remove,

@@ -8,9 +8,9 @@ from service.scheduler.decide.conditions import EVICTION_REASON, GATED, bound, e
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.device_claims import allocate_devices
 from service.scheduler.decide.events import tell_evicted, tell_forced, tell_scheduled
-from service.scheduler.decide.passed_over import warnings_of
+from service.scheduler.decide.ignored_fields import warnings_of
+from service.scheduler.decide.object_writes import answer_with, check_preconditions, missing
 from service.scheduler.decide.placing.one_pod import unknown_scheduler
-from service.scheduler.decide.stored_objects import answer_with, check_preconditions, missing
 from service.scheduler.decide.volume_bindings import bind_volumes
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import BindPod, EvictPod, Preconditions

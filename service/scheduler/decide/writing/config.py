@@ -10,7 +10,7 @@ from service.model.manifest import PriorityClassManifest
 from service.model.patches import apply_patch
 from service.model.validation.configuration import only_one_default
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.stored_objects import Written, check_preconditions
+from service.scheduler.decide.object_writes import Written, check_preconditions
 from service.scheduler.protocol.answers import ConfigAnswer
 from service.scheduler.protocol.intents import PatchConfig, Preconditions, PutConfig
 from service.scheduler.replica.kinds import ConfigManifest

@@ -5,7 +5,7 @@ import msgspec
 from service.model.manifest import parse_as, with_resource_version
 from service.model.patches import apply_patch
 from service.scheduler.decide.context import DecisionContext
-from service.scheduler.decide.stored_objects import check_preconditions, missing, replace_object
+from service.scheduler.decide.object_writes import check_preconditions, missing, replace_object
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import PatchObject
 

@@ -29,7 +29,6 @@ from service.scheduler.decide.admission import (
 )
 from service.scheduler.decide.admission_policies import admit_by_policies
 from service.scheduler.decide.admitted_pods import as_created, as_updated, was_admitted
-from service.scheduler.decide.audit_facts import authorize_change, authorize_removal
 from service.scheduler.decide.computed_status import shown
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.default_storage_class import with_default_class
@@ -41,9 +40,10 @@ from service.scheduler.decide.device_claims import (
     release_devices,
 )
 from service.scheduler.decide.features import check_scopes, without_features_off
+from service.scheduler.decide.ignored_fields import warnings_of_written
 from service.scheduler.decide.new_names import with_name
-from service.scheduler.decide.node_lifecycle.node_states import as_remembered, note_deletion
-from service.scheduler.decide.passed_over import warnings_of_written
+from service.scheduler.decide.node_lifecycle.node_updates import as_remembered, note_deletion
+from service.scheduler.decide.observer_rights import authorize_change, authorize_removal
 from service.scheduler.decide.plan_admission import with_progress
 from service.scheduler.decide.pod_updates import check_update
 from service.scheduler.decide.volume_bindings import (

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from service.cli.stop_signals import restored_stop_handlers
-from service.cli.stopping import Alarm, WorkerLoop
+from service.cli.worker_signals import Alarm, WorkerLoop
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import pytest
 
 from service.engine.state.counters import DomainCounter
+from service.engine.state.materialized_views import Weighed, WeighedSum
 from service.engine.state.topology import TopologyKey
-from service.engine.state.views import Weighed, WeighedSum
 
 NODES = 600
 DOMAINS = 300

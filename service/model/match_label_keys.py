@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from service.model.validation.affinity import IN_BOTH, mentions
-from service.model.validation.rules import Problems, at, entries_of, items_of, without_nulls
+from service.model.validation.combinators import Problems, at, entries_of, items_of, without_nulls
 
 Json = dict[str, object]
 LabelKeys = tuple[str, ...]

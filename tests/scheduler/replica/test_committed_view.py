@@ -5,7 +5,7 @@ import pytest
 
 from service.model.manifest import TemplateCache, parse_any
 from service.model.object_filters import ObjectFilter
-from service.scheduler.replica.committed import CommittedObjects
+from service.scheduler.replica.committed_view import CommittedObjects
 from service.scheduler.replica.replica import Replica
 from tests.builders import node, pod
 from tests.seeds import chance

@@ -18,7 +18,7 @@ from service.model.kept_manifest import KeptManifest, edited, load_kept, part_of
 from service.model.metadata import Json
 from service.model.objects import ObjectName
 from service.model.strict_json import encode
-from service.model.validation.rules import entries_of, items_of
+from service.model.validation.combinators import entries_of, items_of
 
 ALLOCATED_HERE = "moorage.dev/allocated-devices"
 """Annotation of a claim whose devices Moorage allocated."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from service.model.kept_manifest import KeptManifest, edited, part_of
 from service.model.metadata import Json
-from service.model.validation.rules import entries_of
+from service.model.validation.combinators import entries_of
 from service.model.volume_kinds import (
     BIND_COMPLETED,
     DEFAULTED_CLASS,
