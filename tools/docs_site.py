@@ -34,6 +34,9 @@ COMMAND = ("README.md", "## The command", "command.md")
 SUPERFLUOUS = ("404.html", "sitemap.xml", "sitemap.xml.gz", CONFIGURATION)
 
 _FENCED = re.compile(r"(^ *```.*?^ *```[^\n]*$)", re.MULTILINE | re.DOTALL)
+_TAB = re.compile(
+    r"^\*\*(?P<label>[^*\n]+)\*\*\n\n(?P<code>```\w+\n.*?^```\n)", re.MULTILINE | re.DOTALL
+)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]+)\)")
 _START = re.compile(r'(?<= href=")(?:|\.[./]*)(?=")')
@@ -64,6 +67,17 @@ def prepared(page: str, source: str, place: str, known: Mapping[str, str]) -> st
         prose = _COMMENT.sub("\n", parts[number])
         parts[number] = _LINK.sub(lambda link: _led(link, source, place, known), prose)
     return "".join(parts)
+
+
+def tabbed(page: str) -> str:
+    """Return a page with its labelled blocks of code as tabs: those that follow each other are one group."""
+    return _TAB.sub(_tab, page)
+
+
+def _tab(found: re.Match[str]) -> str:
+    """A tab has what belongs into it further in, by four columns."""
+    inner = re.sub(r"^(?=.)", "    ", found["code"], flags=re.MULTILINE)
+    return f'=== "{found["label"]}"\n\n{inner}'
 
 
 def leads(page: str) -> list[str]:
@@ -118,7 +132,7 @@ def write_sources(folder: Path) -> None:
     for place, text in pages():
         target = folder / "docs" / place
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+        target.write_text(tabbed(text), encoding="utf-8")
 
 
 def write_texts(site: Path) -> None:

@@ -27,9 +27,36 @@ These are the settings of one cluster. They are read with `GET /v1/clusters/{{cl
 with PUT or PATCH, or with `moorage config`. {_WRITTEN}
 from the code.
 
+This reads all settings, changes one, and restores its default:
+
+**HTTP**
+
 ```sh
-moorage config                              # all settings of the cluster
-moorage config evictionsPerMinute=30        # change one; null restores the default
+cluster=localhost:8080/v1/clusters/default
+curl -s "$cluster"
+curl -s -X PATCH "$cluster" -H 'Content-Type: application/merge-patch+json' \\
+  -d '{{"config": {{"evictionsPerMinute": 30}}}}'
+curl -s -X PATCH "$cluster" -H 'Content-Type: application/merge-patch+json' \\
+  -d '{{"config": {{"evictionsPerMinute": null}}}}'
+```
+
+**Command**
+
+```sh
+moorage config
+moorage config evictionsPerMinute=30
+moorage config evictionsPerMinute=null
+```
+
+**Python**
+
+```python
+from moorage import Client
+
+with Client("http://localhost:8080") as moorage:
+    print(moorage.get_cluster()["config"])
+    print(moorage.configure(evictionsPerMinute=30)["config"]["evictionsPerMinute"])
+    print(moorage.configure(evictionsPerMinute=None)["config"]["evictionsPerMinute"])
 ```
 
 | setting | default | meaning |

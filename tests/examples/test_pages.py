@@ -1,18 +1,22 @@
-"""The shell blocks of the tutorial and of the how-to pages, run in their order against a real server."""
+"""The blocks of code of the documentation, run in their order against a real server."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from service.cli.local import LocalServer, temporary_folder
-from tests.examples.following import TUTORIAL, blocks, equip, follow
+from tests.examples.following import LEFT_OUT, TUTORIAL, blocks, equip, executable, follow, reasons
 from tests.paths import ROOT
+from tests.waiting import WAIT_SECONDS
 
 SHOWN = {
     "tutorial.md": [r'"action":"Place"', r"db +.*a3", r"didn't match pod anti-affinity rules"],
     "kubernetes.md": [r"node-a1", r"zone-c", r"6 placed"],
     "migrate.md": [],
+    "kube-scheduler-extender.md": [],
     "batch.md": [r"20 deleted", r"group refused"],
     "edge.md": [r"3 placed", r"riga"],
     "tenants.md": [r"exceeded quota: compute", r"4 placed, 2 denied"],
@@ -20,7 +24,45 @@ SHOWN = {
     "drain.md": [r'"status":"Planned"', r"cordoned", r"web-0 is being evicted", r"web-0 is gone"],
 }
 """What somebody who follows a page sees at least."""
+SHOWN_OF_SAMPLE = {
+    "README.md": [r"shop/web-0: on node-", r'"name":"hello".*"outcome":"Placed"'],
+    "docs/concepts.md": [
+        r'"domains":\[.*"zone-a"',
+        r"zone-b +4 ",
+        r"zone-c 4 nodes, \d+ pods",
+        r'"PodTopologySpread":\{"node-',
+        r"node-\S+ +PodTopologySpread +node\(s\) didn't match pod topology spread",
+        r"(?m)^node-\S+ node\(s\) didn't match pod topology spread constraints$",
+        r'"name":"party-2".*"outcome":"Placed"',
+        r"3 placed",
+        r"party-2 Placed node-",
+        r'"culprits":\[.*"cache-0"',
+        r"shop/cache-0, by its own rule",
+        r"existing pods anti-affinity rules cache-0",
+        r"event: ADDED",
+        r"\d+  ADDED +Pod",
+        r"\d+ ADDED Pod",
+        r'"attempts":1,.*"racer-1"',
+        r'"attempts": 1',
+        r"decided at: \d+",
+        r"3 deleted",
+    ],
+    "docs/cluster-configuration.md": [
+        *(r'"evictionsPerMinute":30', r'"evictionsPerMinute":60'),
+        *(r"evictionsPerMinute +30", r"evictionsPerMinute +60"),
+        *(r"'evictionsPerMinute': 60", r"(?m)^30\n60$"),
+    ],
+    "docs/api-guide.md": [r'"name":"train".*"members":3', r'"unchanged":\d\d'],
+}
+"""The same of pages that speak of the sample cluster."""
 PAGES = [TUTORIAL, *sorted((ROOT / "docs" / "how-to").glob("*.md"))]
+WRITTEN = [
+    *ROOT.glob("*.md"),
+    *(ROOT / folder / "README.md" for folder in ("examples", "clients/typescript")),
+    ROOT / "bench" / "RESULTS.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+"""All pages of the documentation."""
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +72,79 @@ def server(module_database_url):
         yield running.url
 
 
+@pytest.fixture(scope="module")
+def sample(server: str) -> str:
+    """The server, with the sample cluster in it as `make run` loads it."""
+    subprocess.run(
+        [sys.executable, "examples/demo.py", "--url", server],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        timeout=WAIT_SECONDS,
+    )
+    return server
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_whoever_follows_a_page_gets_to_its_end_and_sees_what_it_says(
     page: Path, server: str, tmp_path: Path
 ) -> None:
-    equip(tmp_path)
-    ended = follow(blocks(page), server, tmp_path)
+    _follow(page, server, tmp_path, SHOWN[page.name])
+
+
+@pytest.mark.parametrize("name", SHOWN_OF_SAMPLE)
+def test_whoever_asks_the_sample_cluster_as_a_page_does_sees_what_it_says(
+    name: str, sample: str, tmp_path: Path
+) -> None:
+    _follow(ROOT / name, sample, tmp_path, SHOWN_OF_SAMPLE[name])
+
+
+def _follow(page: Path, server: str, folder: Path, shown: list[str]) -> None:
+    equip(folder)
+    ended = follow(blocks(page), server, folder)
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    for text in SHOWN[page.name]:
+    for text in shown:
         assert re.search(text, ended.stdout), (text, ended.stdout)
+
+
+def test_every_block_that_can_be_executed_is_or_has_a_reason_not_to_be():
+    followed = {*PAGES, *(ROOT / name for name in SHOWN_OF_SAMPLE)}
+    others = [
+        (page.relative_to(ROOT).as_posix(), block.text)
+        for page in WRITTEN
+        if page not in followed
+        for block in executable(page.read_text(encoding="utf-8"))
+        if not reasons(page, block)
+    ]
+
+    assert others == []
+
+
+def test_every_reason_is_needed():
+    needless = [
+        (name, part)
+        for name, parts in LEFT_OUT.items()
+        for part in parts
+        if not any(
+            part in block.text for block in executable((ROOT / name).read_text(encoding="utf-8"))
+        )
+    ]
+
+    assert needless == []
+
+
+@pytest.mark.parametrize(
+    ("page", "languages"),
+    [
+        ("```sh\nmoorage get pods\n```\n", ["sh"]),
+        ("```console\nmake run\n```\n", ["sh"]),
+        ("```python\nprint()\n```\n", ["python"]),
+        ("```\nmoorage get pods\n```\n", ["sh"]),
+        ("```\n3 placed\n```\n", []),
+        ("1. Do it:\n   ```sh\n   true\n   ```\n", ["sh"]),
+        ("```json\n{}\n```\n\n```sh\ntrue\n```\n", ["sh"]),
+    ],
+)
+def test_commands_and_python_can_be_executed_and_answers_cannot(page, languages):
+    assert [block.language for block in executable(page)] == languages

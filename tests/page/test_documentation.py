@@ -41,6 +41,14 @@ def test_the_search_finds_a_page_and_opens_it(visit: Visit) -> None:
     expect(visit.page).to_have_url(re.compile("/docs/semantics.html.*#the-first-pod-of-a-service"))
 
 
+def test_one_tab_chosen_shows_its_code_everywhere_on_the_page(visit: Visit) -> None:
+    visit.page.goto(f"{visit.server}/docs/concepts.html")
+    code = visit.page.get_by_text("from moorage import Client")
+    expect(code.last).not_to_be_visible()
+    visit.page.locator("article").get_by_text("Python", exact=True).first.click()
+    expect(code.last).to_be_visible()
+
+
 @pytest.mark.parametrize(
     ("scheme", "size"), [("light", (1280, 800)), ("dark", (390, 844))], ids=["desk", "phone"]
 )

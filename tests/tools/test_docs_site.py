@@ -14,6 +14,7 @@ from tools.docs_site import (
     places,
     prepared,
     section,
+    tabbed,
     write_texts,
 )
 from tools.site_links import broken_links
@@ -60,6 +61,23 @@ def test_a_page_from_elsewhere_links_from_its_new_place():
     shown = prepared(written, "bench/RESULTS.md", "project/results.md", KNOWN)
 
     assert shown == "[here](../here.md) and [decisions](../decisions/README.md)"
+
+
+def test_labelled_blocks_of_code_that_follow_each_other_become_tabs():
+    page = (
+        "Ask:\n\n**HTTP**\n\n```sh\ncurl\n\nls\n```\n\n**Python**\n\n```python\nask()\n```\n\nSo.\n"
+    )
+
+    assert tabbed(page) == (
+        'Ask:\n\n=== "HTTP"\n\n    ```sh\n    curl\n\n    ls\n    ```\n\n'
+        '=== "Python"\n\n    ```python\n    ask()\n    ```\n\nSo.\n'
+    )
+
+
+def test_a_block_of_code_without_a_label_and_a_label_without_code_stay():
+    page = "**Beware**\n\nof this:\n\n```sh\nls\n```\n"
+
+    assert tabbed(page) == page
 
 
 def test_a_section_becomes_a_page():
