@@ -198,6 +198,8 @@ async def test_a_token_stays_that_is_revoked_in_a_dry_run(over_each_store: Harne
 
 
 WITHOUT = {
+    "commitPlan": "the same plan that is only made tells what would be done",
+    "extenderBind": "kube-scheduler's protocol knows none",
     "renewNodeLease": "a report is no change of the cluster",
     "reportNodes": "a report is no change of the cluster",
 }
