@@ -9,13 +9,16 @@ import typer
 from service.cli.batches import in_batches
 from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.get import NOT_FOUND
+from service.cli.manifests import nodes_for_daemon
 from service.cli.options import DryRun, Session, connected
 from service.cli.output import print_error
 from service.cli.resources import Target, complete_kind, read_targets
 from service.cli.rows import identity
 from service.cli.sources import read_objects
+from service.cli.workloads import Expansion, Origin, expand
 
 LINES_PER_REQUEST = 1_000
+CLAIM = "PersistentVolumeClaim"
 
 Answers = list[dict[str, Any]]
 
@@ -55,14 +58,18 @@ def delete(
     ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Delete objects at once: by name, by a selector, or those in files."""
+    """Delete objects at once: by name, by a selector, or those in files.
+
+    Of a workload in a file, such as a Deployment, its pods are deleted, but not the claims that a
+    StatefulSet has made.
+    """
     session = session.trying(dry_run)
     filters = {"labelSelector": selector, "fieldSelector": field_selector}
     if file:
         if what or everything or any(filters.values()):
             raise WrongUsage("With -f, the files say what to delete.")
-        lines = [_line(each) for each in read_objects(file)]
-        _delete_lines(session, lines, ignore_not_found=ignore_not_found)
+        expansion = expand(read_objects(file), lambda pod: nodes_for_daemon(session, pod))
+        _delete_objects(session, expansion, ignore_not_found=ignore_not_found)
         return
     targets = read_targets(what or [], namespace or session.namespace)
     if everything or any(filters.values()):
@@ -124,18 +131,45 @@ def _delete_matching(
     )
 
 
-def _delete_lines(
-    session: Session, lines: Sequence[dict[str, Any]], *, ignore_not_found: bool
-) -> None:
+def _delete_objects(session: Session, expansion: Expansion, *, ignore_not_found: bool) -> None:
+    """Delete what files name, and what was made of the workloads in them."""
+    parts = [
+        (item, origin)
+        for item, origin in zip(expansion.objects, expansion.origins, strict=True)
+        if origin is None or item["kind"] != CLAIM
+    ]
+    results = _delete_lines(session, [_line(item) for item, _ in parts])
+    results = _by_workload(results, [origin for _, origin in parts])
+    if ignore_not_found:
+        results = [each for each in results if each["result"] != NOT_FOUND]
+    _tell(session, results, _why_not)
+
+
+def _by_workload(results: Answers, origins: Sequence[Origin | None]) -> Answers:
+    """Leave out the absent objects of workloads; one of which there is none is absent itself."""
+    kept, workloads = [], dict[str, bool]()
+    for result in results:
+        origin, absent = origins[result["line"] - 1], result["result"] == NOT_FOUND
+        if origin is not None:
+            workloads[origin.workload] = workloads.get(origin.workload, True) and absent
+        if origin is None or not absent:
+            kept.append(result)
+    for workload in (name for name, is_absent in workloads.items() if is_absent):
+        kind, _, identity_told = workload.partition(" ")
+        namespace, _, name = identity_told.partition("/")
+        told = {"kind": kind, "namespace": namespace, "name": name, "result": NOT_FOUND}
+        kept.append(told | {"errors": [{"field": "", "message": "none of its pods is there"}]})
+    return kept
+
+
+def _delete_lines(session: Session, lines: Sequence[dict[str, Any]]) -> Answers:
     path = session.client.path("apply")
     results: Answers = []
     for batch in in_batches(session.output, "deleting", lines, LINES_PER_REQUEST):
         before = len(results)
         answers = session.client.post_lines(path, [msgspec.json.encode(line) for line in batch])
         results += [{**answer, "line": before + answer["line"]} for answer in answers]
-    if ignore_not_found:
-        results = [each for each in results if each["result"] != NOT_FOUND]
-    _tell(session, results, _why_not)
+    return results
 
 
 def _tell(session: Session, results: Answers, why_not: Callable[[dict[str, Any]], str]) -> None:

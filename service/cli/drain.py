@@ -10,7 +10,7 @@ from service.cli.durations import read_seconds
 from service.cli.errors import Refused
 from service.cli.options import DryRun, Session, connected
 from service.cli.output import Output
-from service.cli.resources import Target, find_resource
+from service.cli.resources import Target, find_resource, node_name
 from service.cli.rows import Item
 from service.cli.wait import Waiting
 
@@ -32,7 +32,7 @@ class WhenUnschedulable(StrEnum):
 def cordon(session: Session, *, nodes: Nodes, dry_run: DryRun = False) -> None:
     """Have nodes take no new pods; those that are there stay."""
     session = session.trying(dry_run)
-    for name in nodes:
+    for name in map(node_name, nodes):
         _done(session, _act(session, name, "cordon"), f"node/{name} cordoned")
 
 
@@ -40,7 +40,7 @@ def cordon(session: Session, *, nodes: Nodes, dry_run: DryRun = False) -> None:
 def uncordon(session: Session, *, nodes: Nodes, dry_run: DryRun = False) -> None:
     """Have nodes take new pods again."""
     session = session.trying(dry_run)
-    for name in nodes:
+    for name in map(node_name, nodes):
         _done(session, _act(session, name, "uncordon"), f"node/{name} uncordoned")
 
 
@@ -62,18 +62,24 @@ def drain(
             help="Whether a pod for which there is no other node waits, or is evicted all the same.",
         ),
     ] = WhenUnschedulable.WAIT,
+    as_always: Annotated[
+        bool,
+        typer.Option("--ignore-daemonsets", "--delete-emptydir-data", "--force", hidden=True),
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Have all pods but daemons leave nodes, as disruption budgets and rules allow it.
 
     The server does it, and goes on if this command is stopped: `moorage get plans` shows how far it
-    has come, and deleting the plan ends it.
+    has come, and deleting the plan ends it. What kubectl has to be told by `--ignore-daemonsets`,
+    `--delete-emptydir-data` and `--force` is always so; these options are taken, and change nothing.
     """
+    del as_always
     session = session.trying(dry_run)
     seconds = read_seconds("--timeout", timeout)
     options = {"whenUnschedulable": when_unschedulable.value.capitalize()}
     plans = []
-    for name in nodes:
+    for name in map(node_name, nodes):
         answer = _act(session, name, "drain", options)
         plan = answer["metadata"]["name"]
         plans.append(Target(find_resource("plans"), None, plan))

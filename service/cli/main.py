@@ -31,6 +31,7 @@ from service.cli import (
     watch,
     write,
 )
+from service.cli.commands import Commands
 from service.cli.errors import CliError, ExitCode
 from service.cli.output import print_error
 
@@ -43,6 +44,8 @@ Exit codes: 0 done; 1 refused, or a pod was not placed; 2 the command line or a 
 app = typer.Typer(
     name="moorage",
     help=HELP,
+    cls=Commands,
+    context_settings={"help_option_names": ["--help", "-h"]},
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -116,6 +119,3 @@ def run() -> None:
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
-    except BrokenPipeError:  # as in `moorage get pods | head`
-        sys.stderr.close()
-        sys.exit(ExitCode.OK)

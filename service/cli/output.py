@@ -17,9 +17,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
+from typing_extensions import override
 
 from service.cli.custom_columns import Columns
-from service.cli.errors import CliError, Refused, WrongUsage
+from service.cli.errors import CliError, ExitCode, Refused, WrongUsage
 from service.cli.jsonpath import Template
 from service.cli.tables import Row, TableWriter, in_pieces
 
@@ -218,7 +219,18 @@ def _details(problem: Mapping[str, Any]) -> Iterable[str]:
         yield f"{plugin}: {', '.join(reasons)}"
 
 
+class _Console(Console):
+    """A console for which it is no error that nobody reads on, as with `| head`."""
+
+    @override
+    def on_broken_pipe(self) -> None:
+        try:
+            super().on_broken_pipe()
+        except SystemExit:
+            raise SystemExit(ExitCode.OK) from None
+
+
 def _console(*, error: bool) -> Console:
     stream = sys.stderr if error else sys.stdout
     width = None if stream.isatty() else PIPE_WIDTH
-    return Console(stderr=error, width=width)
+    return _Console(stderr=error, width=width)

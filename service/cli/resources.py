@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from urllib.parse import quote
 
 from service.cli import rows
@@ -80,8 +81,10 @@ def find_resource(name: str) -> Resource:
         raise WrongUsage(
             f"{name}: only their pods are kept. `apply -f` makes them, and `get pods` shows them."
         )
-    known = ", ".join(resource.plural for resource in RESOURCES)
-    raise WrongUsage(f"No such kind: {name}. Known kinds: {known}.")
+    known = [resource.plural for resource in RESOURCES]
+    near = get_close_matches(plain, known, n=1)
+    meant = f" Did you mean {near[0]}?" if near else f" Known kinds: {', '.join(known)}."
+    raise WrongUsage(f"No such kind: {name}.{meant}")
 
 
 def read_targets(words: Sequence[str], namespace: str | None) -> list[Target]:
@@ -141,6 +144,12 @@ def pod_identity(text: str, namespace: str | None) -> tuple[str, str]:
     head, slash, tail = text.partition("/")
     is_kind = slash and head in {"pod", "pods", "po"}
     return split_identity(tail if is_kind else text, namespace)
+
+
+def node_name(text: str) -> str:
+    """Return the name of a node, which may also be written as `node/NAME`."""
+    head, slash, tail = text.partition("/")
+    return tail if slash and head in {"node", "nodes", "no"} else text
 
 
 def complete_kind(incomplete: str) -> Iterable[str]:

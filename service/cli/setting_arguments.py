@@ -13,7 +13,9 @@ def read_setting(text: str) -> tuple[str, object]:
     """
     name, equals, value = text.partition("=")
     if not equals:
-        raise WrongUsage(f"{text}: a setting is name=value.")
+        raise WrongUsage(
+            f"{text}: a setting is name=value. (`moorage context` chooses the server and cluster.)"
+        )
     try:
         return name, yaml.safe_load(value)
     except yaml.YAMLError as error:

@@ -82,6 +82,49 @@ def test_absent_objects_of_a_file_are_errors_unless_that_is_said(moorage, stub, 
     assert (ignored.code, ignored.out) == (0, "0 deleted\n")
 
 
+WEB = {"app": "web"}
+CLAIMED = {
+    "kind": "StatefulSet",
+    "apiVersion": "apps/v1",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": WEB},
+        "template": {"metadata": {"labels": WEB}, "spec": {"containers": []}},
+        "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {}}],
+    },
+}
+DEPLOYED = {**CLAIMED, "kind": "Deployment"}
+
+
+def test_the_pods_of_a_workload_in_a_file_are_deleted_and_its_claims_stay(moorage, stub, pod_file):
+    deletions = [{"line": number, "result": "Deleted"} for number in (1, 2)]
+    stub.on("POST", f"{CLUSTER}/apply", lines_of(*deletions, {"line": 3, "result": "NotFound"}))
+
+    ended = moorage("delete", "-f", pod_file(CLAIMED))
+
+    sent = [json.loads(line)["delete"] for line in stub.requests[0].content.splitlines()]
+    assert [(each["kind"], each["metadata"]["name"]) for each in sent] == [
+        ("StatefulSet", "web"),
+        ("Pod", "web-0"),
+        ("Pod", "web-1"),
+    ]
+    assert (ended.code, ended.out) == (0, "2 deleted\n"), "a pod that is gone is no error"
+
+
+def test_a_workload_of_which_nothing_is_there_is_told_once(moorage, stub, pod_file):
+    absent = [{"line": number, "result": "NotFound"} for number in (1, 2, 3)]
+    stub.on("POST", f"{CLUSTER}/apply", lines_of(*absent), lines_of(*absent))
+    file = pod_file(DEPLOYED)
+
+    refused = moorage("delete", "-f", file)
+    ignored = moorage("delete", "-f", file, "--ignore-not-found")
+
+    told = "Deployment shop/web: NotFound: none of its pods is there\n0 deleted\n"
+    assert (refused.code, refused.out) == (1, told)
+    assert (ignored.code, ignored.out) == (0, "0 deleted\n")
+
+
 def test_what_is_to_be_deleted_is_said_in_one_way(moorage, stub, pod_file):
     for arguments in (
         ("delete",),

@@ -48,9 +48,20 @@ def test_nodes_are_cordoned_and_uncordoned_one_after_the_other(moorage, stub):
     told = moorage("cordon", "node-1", "node-2").out
     assert told == "node/node-1 cordoned\nnode/node-2 cordoned\n"
     assert moorage("uncordon", "node-1").out == "node/node-1 uncordoned\n"
+    assert moorage("uncordon", "node/node-2").out == "node/node-2 uncordoned\n"
     assert stub.sent() == {}
     assert moorage("cordon", "absent").code == 1
     assert moorage("cordon").code == 2
+
+
+def test_drain_takes_the_options_that_kubectl_wants_and_node_slash_name(moorage, drained):
+    told = moorage(
+        *("drain", "node/node-1", "--ignore-daemonsets", "--delete-emptydir-data", "--force"),
+        "--no-wait",
+    )
+
+    assert told.out == "node/node-1 cordoned, plan/drain-node-1 drains it\n"
+    assert drained.sent() == {"whenUnschedulable": "Wait"}
 
 
 def test_drain_waits_for_the_end_and_tells_who_waits_for_what(moorage, drained):

@@ -1,14 +1,19 @@
 """The command as a whole, and whether the pages that describe it tell the truth."""
 
+import os
 import re
+import subprocess
+import sys
 
 import msgspec
 import pytest
 
+from service.cli.commands import INSTEAD
 from service.cli.errors import ExitCode
 from service.cli.main import app
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
 from tests.paths import ROOT
+from tests.waiting import WAIT_SECONDS
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS = sorted(
@@ -22,6 +27,70 @@ def test_every_command_has_help(moorage, command):
 
     assert ended.code == 0
     assert "Usage" in ended.out
+
+
+@pytest.mark.parametrize("words", [("-h",), ("get", "-h"), ("context", "list", "-h")])
+def test_help_has_a_short_option(moorage, words):
+    ended = moorage(*words)
+
+    assert ended.code == 0
+    assert "Usage" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("logs", "web-0"), "error: There is no command logs. Moorage decides where pods run"),
+        (("edit", "pod", "web-0"), "`moorage apply -f` it."),
+        (("version",), "`moorage --version` shows it."),
+        (("config", "get-contexts"), "`moorage context` chooses the server"),
+        (("get", "podz"), "error: No such kind: podz. Did you mean pods?\n"),
+        (("get", "configmaps"), "Known kinds: nodes, namespaces, pods, "),
+    ],
+)
+def test_who_comes_from_kubectl_is_told_what_to_do_instead(moorage, words, told):
+    ended = moorage(*words)
+
+    assert ended.code == 2
+    assert told in ended.err
+
+
+def test_no_command_that_is_there_is_said_to_be_missing():
+    assert not set(INSTEAD) & {*COMMANDS, *(group.name for group in app.registered_groups)}
+
+
+PRINTS = """
+import typer
+from service.cli.commands import Commands
+
+app = typer.Typer(cls=Commands)
+app.command()(lambda: print("text", flush=True))
+app.command("other")(lambda: None)
+app(["<lambda>"])
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [("-m", "service.cli", "context", "list"), ("-c", PRINTS)], ids=["table", "text"]
+)
+def test_it_is_no_error_if_nobody_reads_to_the_end(words):
+    """The reading end is closed before the command starts, so that each write fails."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, *words]
+    try:
+        ended = subprocess.run(
+            command,
+            check=False,
+            cwd=ROOT,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            timeout=WAIT_SECONDS,
+        )
+    finally:
+        os.close(writing)
+
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 def test_the_readme_lists_exactly_the_commands():

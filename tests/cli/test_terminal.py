@@ -51,6 +51,7 @@ def has_moved(url):
         return bool(client.get(path, {"labelSelector": JOBS})["items"])
 
 
+@pytest.mark.exploration
 def test_ctrl_c_ends_the_demonstration_that_moves_and_all_its_processes_in_good_order(data_dir):
     with hold_port() as held:
         port = {"MOORAGE_PORT": str(port_of(held))}
