@@ -5,10 +5,11 @@ makes. The server is one of its own, and the folder of the pictures is `docs`.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from service.cli.local import LocalServer, temporary_folder
 from tests.examples.following import TUTORIAL, blocks, equip, follow
@@ -55,7 +56,15 @@ def take_all(browser: Browser, server: str) -> None:
     take(browser, server, "page-waiting", "waiting", REAL, ready="section.card")
     mine = {"select": "workload:shop/StatefulSet/web", "colour": "owner"}
     take(browser, server, "tutorial", "map", "tutorial", parameters=mine, ready=".spread")
+    take(browser, server, "page-plan", "what-if", SAMPLE, ready=".planned-map", act=plan_a_loss)
     take(browser, server, "page-phone", "map", SAMPLE, parameters={"colour": "owner"}, size=PHONE)
+
+
+def plan_a_loss(page: Page) -> None:
+    """Have the page plan the loss of the first zone, and scroll to what it says."""
+    page.get_by_role("button", name="Add the change").click()
+    page.get_by_role("button", name="Plan it").click()
+    page.locator(".plan .verdict").evaluate("each => each.scrollIntoView()")
 
 
 def take(
@@ -69,10 +78,13 @@ def take(
     ready: str = ".panel .legend",
     scheme: str = "light",
     size: dict[str, int] = WIDE,
+    act: Callable[[Page], None] | None = None,
 ) -> None:
     """Write one picture, once the view is drawn."""
     page = browser.new_page(viewport=size, color_scheme=scheme)
     Visit(page, server).open(view, cluster, *rest, **(parameters or {}))
+    if act:
+        act(page)
     expect(page.locator(ready).first).to_be_visible()
     drawn = (
         "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => done(true)), 600))"

@@ -58,6 +58,10 @@ def test_every_view_follows_the_rules_of_axe_and_fits(visit: Visit) -> None:
     page.get_by_role("button", name="Try it").click()
     expect(page.locator(".matrix")).to_be_visible()
     check(page, "what-if with an answer")
+    page.get_by_role("button", name="Add the change").click()
+    page.get_by_role("button", name="Plan it").click()
+    expect(page.locator(".plan .verdict")).to_be_visible()
+    check(page, "what-if with a plan")
 
 
 def test_only_the_packages_own_files_may_run(client: httpx.Client) -> None:

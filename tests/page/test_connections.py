@@ -77,6 +77,54 @@ def test_a_broken_rule_is_shown_until_it_holds_again(visit: Visit, client: httpx
     expect(figure(page, "Violations")).to_have_text("0")
 
 
+def plan_to_drain(page: Page, *nodes: str) -> None:
+    form = page.get_by_role("form", name="A change")
+    form.get_by_label("What if we").select_option("Drain")
+    for each in nodes:
+        form.locator('label:has(> span:text-is("node")) select').select_option(each)
+        form.get_by_role("button", name="Add the change").click()
+    page.get_by_role("button", name="Plan it").click()
+
+
+def test_a_drain_is_kept_and_followed_to_its_end(visit: Visit, client: httpx.Client) -> None:
+    put(client, "namespaces/shop/pods/web-0", pod("web-0", nodeName="n1"))
+    page = visit.open("what-if")
+    plan_to_drain(page, "n1")
+    expect(page.locator(".waves li li")).to_contain_text(["n1", "shop/web-0: n1 → n"])
+    assert client.get(f"{CLUSTER}/plans").json()["items"] == []
+    page.get_by_role("button", name="Drain n1", exact=True).click()
+    kept = page.locator(".kept .card")
+    page.get_by_role("button", name="Pause drain-n1").click()
+    expect(kept.locator(".tag")).to_have_text("Paused")
+    page.get_by_role("button", name="Resume drain-n1").click()
+    expect(kept).to_contain_text("1 evicted, 1 of them still there")
+    client.delete(f"{CLUSTER}/namespaces/shop/pods/web-0").raise_for_status()
+    expect(kept.locator(".tag")).to_have_text("Succeeded")
+    client.delete(f"{CLUSTER}/plans/drain-n1").raise_for_status()
+    expect(kept).to_have_count(0)
+
+
+def test_several_nodes_are_drained_by_one_plan_that_can_be_cancelled(
+    visit: Visit, client: httpx.Client
+) -> None:
+    """The pod may only run on the nodes that are drained, so the drain cannot end."""
+    put(client, "nodes/n1", node("n1", **{HOST: "n1", "disk": "fast"}))
+    bound = pod("web-0", nodeName="n1", nodeSelector={"disk": "fast"})
+    put(client, "namespaces/shop/pods/web-0", bound)
+    page = visit.open("what-if")
+    plan_to_drain(page, "n1", "n2")
+    expect(page.locator(".plan .verdict")).to_contain_text("1 pod would have to stay")
+    page.get_by_role("button", name="Drain 2 nodes").click()
+    kept = page.locator(".kept .card")
+    expect(kept).to_contain_text("shop/web-0: 0/3 nodes are available")
+    page.get_by_role("button", name="Cancel").click()
+    expect(kept.locator(".tag")).to_have_text("Cancelled")
+    expect(kept.get_by_role("button")).to_have_count(0)
+    (plan,) = client.get(f"{CLUSTER}/plans").json()["items"]
+    assert plan["spec"]["goal"]["nodes"]["names"] == ["n1", "n2"]
+    client.delete(f"{CLUSTER}/plans/{plan['metadata']['name']}").raise_for_status()
+
+
 def test_after_a_lost_connection_nothing_is_missed(
     visit: Visit, client: httpx.Client, page: Page
 ) -> None:

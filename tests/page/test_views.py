@@ -254,7 +254,7 @@ def test_what_if_tells_where_pods_would_go_and_stores_nothing(
     before = get(client, SAMPLE, "")["revision"]
     page = visit.open("what-if", SAMPLE)
     page.get_by_role("button", name="Try it").click()
-    expect(page.locator("h2")).to_have_text("3 pods would be placed")
+    expect(page.get_by_role("heading", name="3 pods would be placed")).to_be_visible()
     nodes = [
         text.split("→")[1].strip() for text in page.locator(".outcomes button").all_inner_texts()
     ]
@@ -263,6 +263,73 @@ def test_what_if_tells_where_pods_would_go_and_stores_nothing(
     page.locator(".outcomes button").nth(1).click()
     expect(page.locator(".matrix .chosen")).to_contain_text(nodes[1])
     assert get(client, SAMPLE, "")["revision"] == before
+
+
+def plan(page: Page, op: str, *inputs: tuple[str, str]) -> None:
+    """Add one change to the plan on the page, with what its fields are to say."""
+    form = page.get_by_role("form", name="A change")
+    form.get_by_label("What if we").select_option(op)
+    for label, value in inputs:
+        own = form.locator(f'label:has(> span:text-is("{label}"))')
+        field = own.locator("select, input")
+        if field.evaluate("each => each.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+    form.get_by_role("button", name="Add the change").click()
+
+
+def test_what_if_shows_the_loss_of_a_zone_as_a_plan_says_it(
+    visit: Visit, client: httpx.Client
+) -> None:
+    before = get(client, SAMPLE, "")["revision"]
+    lost = {"op": "RemoveNodes", "topology": {"key": ZONE, "values": ["zone-a"]}}
+    goal = {"type": "Place", "displaced": True}
+    wanted = {"changes": [lost], "goal": goal, "explain": "Summary"}
+    told = client.post(f"/v1/clusters/{SAMPLE}/plans", json=wanted).json()
+    page = visit.open("what-if", SAMPLE)
+    plan(page, "RemoveNodes", ("nodes by", ZONE), ("value", "zone-a"))
+    page.get_by_role("button", name="Plan it").click()
+    expect(page.locator(".plan .verdict")).to_contain_text(
+        f"{told['unplacedTotal']} pods would have no node"
+    )
+    steps = page.locator(".waves .plain-list li")
+    expect(steps).to_have_count(told["stepsTotal"])
+    for step, line in zip(told["steps"], steps.all(), strict=True):
+        expect(line).to_contain_text(f"{step['name']}: {step['from']} → {step['to']}")
+    for pod, line in zip(told["unplaced"], page.locator(".unplaced li").all(), strict=True):
+        expect(line).to_contain_text(pod["message"])
+    totals = {name: (now, then) for name, now, then in table(page, ".totals")}
+    assert totals["Nodes"] == (str(told["before"]["nodes"]), str(told["after"]["nodes"]))
+    assert totals["Pods on nodes"] == (str(told["before"]["pods"]), str(told["after"]["pods"]))
+    assert told["stepsTotal"] > 0 < told["unplacedTotal"]
+    lines = str(told["stepsTotal"])
+    expect(page.locator(".planned-map .scroller")).to_have_attribute("data-lines", lines)
+    assert get(client, SAMPLE, "")["revision"] == before
+
+
+def test_what_if_takes_several_changes_and_pods_to_place_after_them(visit: Visit) -> None:
+    page = visit.open("what-if", SAMPLE)
+    plan(page, "CordonNodes", ("nodes by", ZONE), ("value", "zone-b"))
+    plan(page, "SetTaints", ("nodes by", ZONE), ("value", "zone-c"), ("taints", "no:NoSchedule"))
+    plan(page, "SetTaints", ("nodes by", ""), ("node", "node-a1"), ("taints", "no=body:NoExecute"))
+    plan(page, "SetLabels", ("nodes by", ""), ("node", "node-a2"), ("labels", "disk=fast"))
+    plan(page, "AddNodes", ("node", "node-a1"), ("count", "2"))
+    plan(page, "RemoveNodes", ("nodes by", ""), ("node", "node-a3"))
+    page.get_by_role("button", name="Leave out: lose node-a3").click()
+    page.get_by_text("and place pods after that").click()
+    pods = "kind: Pod\nmetadata: {name: p}\nspec: {nodeSelector: {disk: fast}, containers: [{name: c}]}"
+    page.locator(".planning textarea").fill(pods)
+    page.get_by_role("button", name="Plan it").click()
+    expect(page.locator(".waves .plain-list li")).to_contain_text("p: no node → node-a2")
+    expect(page.locator(".planned-map .scroller")).to_have_attribute("data-nodes", "14")
+
+
+def test_what_if_says_what_is_wrong_with_a_change(visit: Visit) -> None:
+    page = visit.open("what-if", SAMPLE)
+    plan(page, "SetTaints", ("nodes by", ""), ("node", "node-a1"), ("taints", "none"))
+    page.get_by_role("button", name="Plan it").click()
+    expect(page.get_by_role("alert")).to_contain_text("none is no taint")
 
 
 @pytest.mark.parametrize(
@@ -278,7 +345,7 @@ def test_what_if_tells_where_pods_would_go_and_stores_nothing(
 )
 def test_what_if_says_what_is_wrong(visit: Visit, text: str, problem: str) -> None:
     page = visit.open("what-if", SAMPLE)
-    page.get_by_role("textbox").fill(text)
+    page.locator("textarea").first.fill(text)
     page.get_by_role("button", name="Try it").click()
     expect(page.get_by_role("alert")).to_contain_text(problem)
 

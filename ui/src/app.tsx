@@ -152,7 +152,7 @@ function Content({ route, live }: { route: Route; live: Live }) {
     case 'waiting':
       return <WaitingView route={route} live={live} />;
     case 'what-if':
-      return <WhatIfView route={route} />;
+      return <WhatIfView route={route} live={live} />;
     case 'events':
       return <EventsView route={route} live={live} />;
     case 'health':

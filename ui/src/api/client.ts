@@ -63,9 +63,17 @@ export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await answer.json()) as T;
 }
 
-export async function post<T>(path: string, body: unknown): Promise<T> {
+export function post<T>(path: string, body: unknown): Promise<T> {
+  return write<T>('POST', path, body);
+}
+
+export function put<T>(path: string, body: unknown): Promise<T> {
+  return write<T>('PUT', path, body);
+}
+
+async function write<T>(method: string, path: string, body: unknown): Promise<T> {
   const answer = await send(path, {
-    method: 'POST',
+    method,
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(body),
   });

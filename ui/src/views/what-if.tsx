@@ -1,9 +1,11 @@
 import { useState } from 'preact/hooks';
 import { clusterPath, post, told, type Schemas } from '../api/client';
+import type { Live } from '../model/live';
 import { placementsOf } from '../model/manifests';
 import { counted } from '../model/quantity';
 import { Matrix } from '../parts/matrix';
 import { addressOf, type Route } from '../route';
+import { PlanView } from './plan';
 import { nodeLink } from './why';
 
 type Result = Schemas['PlacementResult'];
@@ -29,7 +31,7 @@ spec:
 `;
 
 /** Where pods would go: a dry run, which stores nothing. */
-export function WhatIfView({ route }: { route: Route }) {
+export function WhatIfView({ route, live }: { route: Route; live: Live }) {
   const [text, setText] = useState(sessionStorage.getItem(DRAFT) ?? EXAMPLE);
   const [results, setResults] = useState<readonly Result[] | null>(null);
   const [problem, setProblem] = useState('');
@@ -68,6 +70,7 @@ export function WhatIfView({ route }: { route: Route }) {
         {problem && <p class="problem" role="alert">{problem}</p>}
       </form>
       {results && <Results results={results} route={route} chosen={chosen} choose={setChosen} />}
+      {live.loaded && <PlanView key={route.cluster} route={route} live={live} />}
     </div>
   );
 }

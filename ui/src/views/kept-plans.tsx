@@ -1,0 +1,79 @@
+import { useState } from 'preact/hooks';
+import { clusterPath, post, put, read, told, type Schemas } from '../api/client';
+import { Share } from '../parts/common';
+import { useAnswer, useEvery } from '../parts/hooks';
+
+type Plan = Schemas['Plan'];
+
+const EVERY_MILLISECONDS = 1000;
+
+/** Has the server drain nodes, as a plan of this revision says it; returns what to say of it. */
+export async function keepDrain(cluster: string, nodes: readonly string[], revision: number): Promise<string> {
+  const [first = ''] = nodes;
+  try {
+    if (nodes.length === 1) await post(clusterPath(cluster, 'nodes', first, 'drain'), {});
+    else {
+      // The revision keeps this plan from taking the place of another one that begins with the same node.
+      const name = `drain-${first}-and-${nodes.length - 1}-more-${revision}`;
+      await put(clusterPath(cluster, 'plans', name), {
+        apiVersion: 'moorage.dev/v1alpha1', kind: 'Plan', metadata: { name }, spec: { goal: { type: 'Drain', nodes: { names: nodes } } },
+      });
+    }
+    return 'The plan is kept; below is how far it is.';
+  } catch (error) {
+    return told(error);
+  }
+}
+
+/** The plans that the server carries out, and how far they are. */
+export function KeptPlans({ cluster }: { cluster: string }) {
+  const [tick, setTick] = useState(0);
+  useEvery(EVERY_MILLISECONDS, () => setTick((count) => count + 1));
+  const path = clusterPath(cluster, 'plans');
+  const answer = useAnswer((signal) => read<Schemas['PlanList']>(path, signal), [path, tick]);
+  if (answer.state !== 'here' || answer.value.items.length === 0) return null;
+  return (
+    <section class="kept" aria-label="Drains">
+      <h3>Drains</h3>
+      {answer.value.items.map((each) => (
+        <KeptPlan key={each.metadata.name} plan={each} cluster={cluster} again={() => setTick((count) => count + 1)} />
+      ))}
+    </section>
+  );
+}
+
+function KeptPlan({ plan, cluster, again }: { plan: Plan; cluster: string; again: () => void }) {
+  const [problem, setProblem] = useState('');
+  const name = plan.metadata.name ?? '';
+  const { phase = 'Running', evicted = 0, leaving = 0, waiting = 0, staying = 0, waitingPods = [] } = plan.status ?? {};
+  const isOver = phase === 'Succeeded' || phase === 'Cancelled';
+  const gone = Math.max(0, evicted - leaving);
+  const all = evicted + waiting;
+  const act = (verb: string): void => {
+    setProblem('');
+    post(clusterPath(cluster, 'plans', name, verb), {}).then(again, (error: unknown) => setProblem(told(error)));
+  };
+  return (
+    <div class="card">
+      <div class="heading">
+        <h4>{name}</h4><span class="tag">{phase}</span>
+        {!isOver && (
+          <span class="actions">
+            {plan.spec.state === 'Paused'
+              ? <button aria-label={`Resume ${name}`} onClick={() => act('resume')}>Resume</button>
+              : <button aria-label={`Pause ${name}`} onClick={() => act('pause')}>Pause</button>}
+            <button aria-label={`Cancel ${name}`} onClick={() => act('cancel')}>Cancel</button>
+          </span>
+        )}
+      </div>
+      <Share share={all ? gone / all : isOver ? 1 : 0} />
+      <p class="small quiet">{`${evicted} evicted, ${leaving} of them still there, ${waiting} to go, ${staying} stay`}</p>
+      {waitingPods.length > 0 && (
+        <ul class="plain-list small">
+          {waitingPods.map((pod) => <li key={`${pod.namespace}/${pod.name}`}>{pod.namespace}/{pod.name}: {pod.message}</li>)}
+        </ul>
+      )}
+      {problem && <p class="problem" role="alert">{problem}</p>}
+    </div>
+  );
+}
