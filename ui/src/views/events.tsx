@@ -14,12 +14,12 @@ type Happened = Schemas['Event'];
 /** What happened to pods lately, the latest first, and what the cluster was like then. */
 export function EventsView({ route, live }: { route: Route; live: Live }) {
   const revision = revisionOf(route);
-  const readable = useReadable(live, revision);
+  const readable = useReadable(route.cluster, live.revision, revision);
   return (
     <div class="column wide">
       <h1>What happened</h1>
       <Revisions route={route} revision={revision} readable={readable} />
-      {revision !== null && <PastMap route={route} revision={revision} readable={readable} />}
+      {revision !== null && <PastMap route={route} revision={revision} />}
       <Timeline route={route} revision={revision} oldest={readable.state === 'here' ? readable.value.oldest : 0} />
     </div>
   );

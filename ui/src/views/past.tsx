@@ -1,7 +1,6 @@
 /** A slider through the revisions that can still be read, and the map of the cluster as it was at one of them. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { clusterPath, isRefusal, read, told, type Schemas } from '../api/client';
-import type { Live } from '../model/live';
 import { readPast, type Past } from '../model/past';
 import { Loading, Notice } from '../parts/common';
 import { useAnswer, type Answer } from '../parts/hooks';
@@ -19,13 +18,13 @@ export interface Readable {
   readonly newest: number;
 }
 
-/** The revisions at which all nodes and pods can be read; asked for anew when somebody comes back to the present. */
-export function useReadable(live: Live, revision: number | null): Answer<Readable> {
-  const path = clusterPath(live.cluster.name, 'revisions');
+/** The revisions at which all nodes and pods can be read, up to the latest one that was seen; asked for anew at the present. */
+export function useReadable(cluster: string, seen: number, revision: number | null): Answer<Readable> {
+  const path = clusterPath(cluster, 'revisions');
   const answer = useAnswer((signal) => read<Schemas['ReadableRevisions']>(path, signal), [path, revision === null]);
   if (answer.state !== 'here') return answer;
   const { revision: newest, oldestByKind: { Node = 0, Pod = 0 } } = answer.value;
-  return { state: 'here', value: { oldest: Math.max(Node, Pod), newest: Math.max(newest, live.revision) } };
+  return { state: 'here', value: { oldest: Math.max(Node, Pod), newest: Math.max(newest, seen) } };
 }
 
 /** Chooses a revision; the newest one is the present, which is followed again. */
@@ -34,7 +33,7 @@ export function Slider(props: { route: Route; revision: number | null; readable:
   const [moved, setMoved] = useState<number | null>(null);
   const timer = useRef(0);
   useEffect(() => () => clearTimeout(timer.current), []);
-  const at = Math.min(moved ?? revision ?? newest, newest);
+  const at = Math.max(oldest, Math.min(moved ?? revision ?? newest, newest));
   const isNow = moved === null ? revision === null : at === newest;
   const go = (to: number): void => {
     setMoved(to);
@@ -69,8 +68,8 @@ interface Unread {
 }
 
 /** The map as of a revision, under a banner that says so. */
-export function PastMap(props: { route: Route; revision: number; readable: Answer<Readable> }) {
-  const { route, revision, readable } = props;
+export function PastMap(props: { route: Route; revision: number }) {
+  const { route, revision } = props;
   const { cluster } = route;
   const answer = useAnswer<Past | Unread>(
     (signal) => readPast(cluster, revision, signal).catch((error: unknown) => ({ revision, error })),
@@ -83,7 +82,7 @@ export function PastMap(props: { route: Route; revision: number; readable: Answe
     <section class="past" aria-label="The cluster as it was">
       <AsOf revision={revision} past={past} back={() => present(route)} />
       {past && <MapView route={route} live={{ cluster: past.cluster, loaded: true }} />}
-      {unread && <Unreadable route={route} readable={readable} error={unread.error} />}
+      {unread && <Unreadable route={route} error={unread.error} />}
       {!past && !unread && <Loading what={`Reading revision ${revision}`} />}
     </section>
   );
@@ -120,8 +119,8 @@ function Latest({ latest }: { latest: number }) {
   );
 }
 
-function Unreadable(props: { route: Route; readable: Answer<Readable>; error: unknown }) {
-  const { route, readable, error } = props;
+function Unreadable({ route, error }: { route: Route; error: unknown }) {
+  const readable = useReadable(route.cluster, 0, null);
   if (!isRefusal(error, 410)) return <Notice tone="alarm" title={told(error)} />;
   const oldest = readable.state === 'here' ? readable.value.oldest : null;
   return (
