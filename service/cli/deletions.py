@@ -15,7 +15,7 @@ from service.cli.output import print_error
 from service.cli.resources import Target, complete_kind, read_targets
 from service.cli.rows import identity
 from service.cli.sources import read_objects
-from service.cli.workloads import Expansion, Origin, expand
+from service.cli.workload_pods import Expansion, Origin, expand
 
 LINES_PER_REQUEST = 1_000
 CLAIM = "PersistentVolumeClaim"

@@ -16,6 +16,8 @@ from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+PAST_CHANGES_MAX = 20
+"""So few that the beginning of the sample cluster can no longer be read."""
 OPTIONS = (
     "--headless",
     "--no-sandbox",
@@ -43,7 +45,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def server(module_database_url: str, browser: Browser) -> Iterator[str]:
     """The URL of a server with the sample cluster and a cut of a real one, which tests do not change."""
-    with live_server(module_database_url) as url:
+    with live_server(module_database_url, past_changes_max=str(PAST_CHANGES_MAX)) as url:
         with httpx.Client(base_url=url, **PLAIN_HTTP) as client:
             load_sample(client)
             load_real(client)

@@ -54,6 +54,8 @@ def take_all(browser: Browser, server: str) -> None:
     selected = {"select": "workload:shop/App/web", "colour": "owner"}
     take(browser, server, "page-workload", "map", SAMPLE, parameters=selected, ready=".spread")
     take(browser, server, "page-waiting", "waiting", REAL, ready="section.card")
+    past = {"revision": "26", "colour": "owner"}
+    take(browser, server, "page-past", "events", SAMPLE, parameters=past, ready=".past .legend")
     mine = {"select": "workload:shop/StatefulSet/web", "colour": "owner"}
     take(browser, server, "tutorial", "map", "tutorial", parameters=mine, ready=".spread")
     take(browser, server, "page-plan", "what-if", SAMPLE, ready=".planned-map", act=plan_a_loss)

@@ -357,6 +357,69 @@ def test_events_tell_what_happened(visit: Visit) -> None:
     expect(page.locator(".timeline li")).to_have_count(2)
 
 
+def test_the_slider_leads_to_the_cluster_as_it_was(visit: Visit, client: httpx.Client) -> None:
+    page = visit.page
+    asked = []
+    page.on("request", lambda each: asked.append(each.url) if "revision=" in each.url else None)
+    page.clock.install()
+    visit.open("events", SAMPLE)
+    slider = page.get_by_role("slider", name="Revision")
+    head = get(client, SAMPLE, "")["revision"]
+    expect(slider).to_have_value(str(head))
+    page.clock.pause_at(page.evaluate("Date.now() / 1000 + 10"))
+    for _ in range(8):
+        slider.press("ArrowLeft")
+    page.clock.resume()
+    then = head - 8
+    banner = page.locator(".as-of")
+    expect(banner).to_contain_text(f"As of revision {then}, last arrival or placement")
+    expect(page.locator(".state")).to_contain_text("Paused")
+    pods = get(client, SAMPLE, f"/pods?revision={then}")["items"]
+    expect(figure(page, "Pods")).to_have_text(str(len(pods)))
+    assert 0 < len(pods) < get(client, SAMPLE, "")["counts"]["pods"]
+    assert len(asked) == 2, "the nodes and the pods, once the slider rests"
+    assert f"revision={then}" in page.url
+    banner.get_by_role("button", name="Back to now").click()
+    expect(banner).to_have_count(0)
+    expect(slider).to_be_focused()
+    expect(page.locator(".state")).to_contain_text("Live")
+
+
+def test_a_placement_leads_to_its_map_and_its_explanation(
+    visit: Visit, client: httpx.Client
+) -> None:
+    pod = get(client, SAMPLE, "/namespaces/shop/pods/web-0")
+    revision, node = pod["metadata"]["resourceVersion"], pod["spec"]["nodeName"]
+    page = visit.open("events", SAMPLE)
+    line = page.locator(".timeline li", has_text="shop/web-0")
+    line.get_by_role("link", name=f"Map at revision {revision}").press("Enter")
+    expect(page.locator(".panel .title")).to_have_text("pod shop/web-0")
+    expect(page.get_by_role("slider")).to_have_value(revision)
+    expect(page.get_by_role("slider")).to_be_focused()
+    later = [int(text.split()[3]) for text in page.locator(".later .then").all_inner_texts()]
+    assert min(later) == int(revision) + 1
+    page.reload()
+    page.locator(".panel").get_by_role("link", name="Why there?").click()
+    path = f"/namespaces/shop/pods/web-0/explanation?revision={revision}"
+    told = get(client, SAMPLE, path)
+    expect(page.locator(".verdict")).to_contain_text(f"It was placed on {node}, the best of")
+    rows = [row for row in table(page, ".matrix") if len(row) > 1 and row[1] != NONE]
+    shown = {row[0].removesuffix("chosen").strip(): int(row[1]) for row in rows}
+    assert shown == told["total"] != get(client, SAMPLE, path.partition("?")[0])["total"]
+    page.get_by_role("link", name="Explain it now").click()
+    expect(page.locator(".verdict")).to_contain_text(f"It is on {node}")
+
+
+def test_a_revision_that_is_no_longer_known_is_told(visit: Visit, client: httpx.Client) -> None:
+    oldest = get(client, SAMPLE, "/revisions")["oldestByKind"]["Pod"]
+    page = visit.open("events", SAMPLE, revision=str(oldest - 1))
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("the log does not reach back so far")
+    alert.get_by_role("button", name=f"Go to revision {oldest}").click()
+    expect(page.locator(".as-of")).to_contain_text(f"As of revision {oldest}")
+    expect(figure(page, "Nodes")).to_be_visible()
+
+
 def test_health_tells_the_servers_own_figures(visit: Visit, page: Page) -> None:
     visit.open("health", SAMPLE)
     expect(page.locator(".tile", has_text="Pending pods").locator(".big")).not_to_have_text("0")

@@ -41,11 +41,13 @@ class Visit:
             self.foreign.append(request.url)
 
     def open(self, view: str, cluster: str = SAMPLE, *rest: str, **parameters: str) -> Page:
-        """Open a view and wait until it is live."""
+        """Open a view and wait until it is live, or shows an earlier revision."""
         query = "&".join(f"{name}={value}" for name, value in parameters.items())
         path = "/".join((view, cluster, *rest))
         self.page.goto(f"{self.server}/#/{path}?{query}")
-        expect(self.page.locator(".state")).to_contain_text("Live")
+        expect(self.page.locator(".state")).to_contain_text(
+            "Paused" if "revision" in parameters else "Live"
+        )
         return self.page
 
     def open_map(self, cluster: str = SAMPLE, **parameters: str) -> Page:

@@ -4,7 +4,7 @@ import type { Live } from './model/live';
 import { Loading, Notice } from './parts/common';
 import { useLive, useTitle } from './parts/hooks';
 import { Login } from './parts/login';
-import { addressOf, useRoute, type Route, type View } from './route';
+import { addressOf, revisionOf, useRoute, type Route, type View } from './route';
 import { EventsView } from './views/events';
 import { HealthView } from './views/health';
 import { MapView } from './views/map';
@@ -65,7 +65,7 @@ export function App() {
 
 function Inside(props: { caller: Schemas['Caller']; leave: () => void }) {
   const route = useRoute();
-  const live = useLive(route.cluster);
+  const live = useLive(route.cluster, revisionOf(route) !== null);
   const [clusters, setClusters] = useState<readonly string[]>([]);
   useEffect(() => {
     read<Schemas['ClusterList']>('/v1/clusters').then(
@@ -131,7 +131,7 @@ function Header(props: {
 }
 
 function State({ live }: { live: Live }) {
-  const texts = { loading: 'Loading', live: 'Live', lost: 'Reconnecting', refused: 'Refused' };
+  const texts = { loading: 'Loading', live: 'Live', held: 'Paused', lost: 'Reconnecting', refused: 'Refused' };
   return (
     <span class={`state ${live.connection}`} role="status" title={live.message || `Revision ${live.revision}`}>
       <span class="dot" aria-hidden="true" />
@@ -154,7 +154,7 @@ function Content({ route, live }: { route: Route; live: Live }) {
     case 'what-if':
       return <WhatIfView route={route} live={live} />;
     case 'events':
-      return <EventsView route={route} live={live} />;
+      return <EventsView key={route.cluster} route={route} live={live} />;
     case 'health':
       return <HealthView />;
   }

@@ -12,6 +12,27 @@ export interface Route {
   readonly params: URLSearchParams;
 }
 
+/** The views that can show an earlier revision. */
+const OF_PAST: readonly View[] = ['events', 'why'];
+
+/** The earlier revision that the address asks for; null is the present. */
+export function revisionOf(route: Route): number | null {
+  const text = route.params.get('revision') ?? '';
+  return OF_PAST.includes(route.view) && /^[0-9]{1,15}$/.test(text) ? Number(text) : null;
+}
+
+/** Where something is on the map, now or at an earlier revision. */
+export function mapAddress(cluster: string, select: string, revision: number | null): string {
+  if (revision === null) return addressOf('map', cluster, [], new URLSearchParams({ select }));
+  return addressOf('events', cluster, [], new URLSearchParams({ revision: String(revision), select }));
+}
+
+/** The explanation of a pod, now or as of an earlier revision. */
+export function whyAddress(cluster: string, namespace: string, name: string, revision: number | null): string {
+  const params = revision === null ? undefined : new URLSearchParams({ revision: String(revision) });
+  return addressOf('why', cluster, [namespace, name], params);
+}
+
 export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
   const [view, cluster, ...rest] = path.split('/').map(decoded);

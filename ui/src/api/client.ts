@@ -41,6 +41,18 @@ export function clusterPath(cluster: string, ...segments: string[]): string {
   return ['/v1/clusters', cluster, ...segments].map((each, at) => (at ? encodeURIComponent(each) : each)).join('/');
 }
 
+/** A pod, or what is said of it, now or at an earlier revision. */
+export function podPath(
+  cluster: string,
+  namespace: string,
+  name: string,
+  revision: number | null,
+  ...segments: string[]
+): string {
+  const path = clusterPath(cluster, 'namespaces', namespace, 'pods', name, ...segments);
+  return revision === null ? path : `${path}?revision=${revision}`;
+}
+
 /** Sends a request and returns its answer, which is a success; others are thrown as `Refusal`. */
 export async function send(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
@@ -85,10 +97,14 @@ const CONTINUE = /"continue":"([^"]+)"/;
 const ITEMS = '"items":[';
 
 /** The objects of a list, page by page; the next page is under way while one is worked on. */
-export async function* pages<T>(path: string, signal: AbortSignal): AsyncGenerator<{ items: T[]; revision: number }> {
+export async function* pages<T>(
+  path: string,
+  signal: AbortSignal,
+  params: Readonly<Record<string, string>> = {},
+): AsyncGenerator<{ items: T[]; revision: number }> {
   const ask = async (token: string): Promise<string> => {
-    const query = `?limit=5000${token && `&continue=${encodeURIComponent(token)}`}`;
-    return (await send(path + query, { signal })).text();
+    const query = new URLSearchParams({ limit: '5000', ...params, ...(token ? { continue: token } : {}) });
+    return (await send(`${path}?${query}`, { signal })).text();
   };
   let next: Promise<string> | null = ask('');
   while (next) {

@@ -3,7 +3,7 @@ import { clusterPath, isRefusal, pages, told, type Schemas } from '../api/client
 import { watch, type WatchedEvent } from '../api/watch';
 import { Cluster } from './cluster';
 
-export type Connection = 'loading' | 'live' | 'lost' | 'refused';
+export type Connection = 'loading' | 'live' | 'held' | 'lost' | 'refused';
 
 export interface Live {
   cluster: Cluster;
@@ -20,6 +20,9 @@ const TOLD_ALL_MILLISECONDS = 250;
 export class Follower {
   readonly live: Live;
   private readonly stopping = new AbortController();
+  /** It ends what is under way, when there is to be a pause. */
+  private holding = new AbortController();
+  private release: (() => void) | null = null;
   /** Whether everything has to be listed before the watch can go on. */
   private isStale = true;
   private failures = 0;
@@ -28,6 +31,7 @@ export class Follower {
 
   constructor(
     name: string,
+    private isHeld: boolean,
     private readonly changed: () => void,
   ) {
     this.live = { cluster: new Cluster(name), connection: 'loading', revision: 0, loaded: false, message: '' };
@@ -36,18 +40,32 @@ export class Follower {
 
   stop(): void {
     this.stopping.abort();
+    this.release?.();
     cancelAnimationFrame(this.frame);
   }
 
+  /** Follows nothing as long as it is held, and then goes on from where it was. */
+  hold(isHeld: boolean): void {
+    if (isHeld === this.isHeld) return;
+    this.isHeld = isHeld;
+    if (isHeld) this.holding.abort();
+    else this.release?.();
+  }
+
   private async run(): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
+    while (!this.stopping.signal.aborted) {
+      if (this.isHeld) {
+        await this.released();
+        continue;
+      }
+      this.holding = new AbortController();
+      const signal = AbortSignal.any([this.stopping.signal, this.holding.signal]);
       try {
         if (this.isStale) await this.load(signal);
         await this.follow(signal);
         this.become('lost', 'The stream of changes ended.');
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted) continue;
         if (isRefusal(error, 401, 403, 404)) {
           this.become('refused', error.message);
           return;
@@ -132,9 +150,16 @@ export class Follower {
     this.changed();
   }
 
+  private async released(): Promise<void> {
+    this.become('held', '');
+    await new Promise<void>((resolve) => (this.release = resolve));
+    this.release = null;
+  }
+
   private async pause(signal: AbortSignal): Promise<void> {
     const wait = RETRY_MILLISECONDS[Math.min(this.failures, RETRY_MILLISECONDS.length - 1)] ?? 0;
     this.failures += 1;
+    if (signal.aborted) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(done, wait);
       function done(): void {

@@ -1,7 +1,7 @@
 /** What is behind a refusal: the rule, the pods and the domain that it is about, and what is missing. */
 import { clusterPath, read, type Schemas } from '../api/client';
 import { counted } from '../model/quantity';
-import { addressOf } from '../route';
+import { mapAddress } from '../route';
 import { useAnswer } from './hooks';
 
 type Culprit = Schemas['Culprit'];
@@ -11,6 +11,8 @@ export interface OfRefusals {
   readonly cluster: string;
   readonly namespace: string;
   readonly name: string;
+  /** The earlier revision that is explained; null is the present. */
+  readonly revision: number | null;
   /** It is asked again when this changes. */
   readonly asked: number;
   readonly opened: string | null;
@@ -21,21 +23,21 @@ export function refusalId(node: string, plugin: string): string {
   return `${plugin}@${node}`;
 }
 
-function asking(cluster: string, namespace: string, name: string, node: string): string {
+function asking(cluster: string, namespace: string, name: string, node: string, revision: number | null): string {
   const path = clusterPath(cluster, 'namespaces', namespace, 'pods', name, 'explanation');
-  return `${path}?node=${encodeURIComponent(node)}`;
+  return `${path}?node=${encodeURIComponent(node)}${revision === null ? '' : `&revision=${revision}`}`;
 }
 
 /** What one plugin has against the pod on one node. */
 export function Refusal({ of, node, plugin }: { of: OfRefusals; node: string; plugin: string }) {
-  const path = asking(of.cluster, of.namespace, of.name, node);
+  const path = asking(of.cluster, of.namespace, of.name, node, of.revision);
   const answer = useAnswer((signal) => read<Schemas['Explanation']>(path, signal), [path, of.asked]);
   if (answer.state === 'waiting') return <p class="quiet" role="status">Asking what stands against it</p>;
   if (answer.state === 'failed') return <p class="problem" role="alert">{answer.message}</p>;
   const culprits = (answer.value.culprits ?? []).filter((each) => each.plugin === plugin);
   return (
     <div class="culprits" role="group" aria-label={`Why ${plugin} refuses ${node}`}>
-      {culprits.map((each, at) => <Told key={at} culprit={each} cluster={of.cluster} />)}
+      {culprits.map((each, at) => <Told key={at} culprit={each} cluster={of.cluster} revision={of.revision} />)}
       {culprits.length === 0 && <p class="quiet">It does not refuse this node any more.</p>}
     </div>
   );
@@ -49,7 +51,7 @@ export async function firstCulprit(cluster: string, namespace: string, name: str
   if (whole.feasible?.length) return 'There is a node for it now.';
   const node = leastRefused(whole);
   if (node === null) return whole.message || 'There are no nodes.';
-  const answer = await read<Schemas['Explanation']>(asking(cluster, namespace, name, node));
+  const answer = await read<Schemas['Explanation']>(asking(cluster, namespace, name, node, null));
   return answer.culprits?.[0] ?? 'There is a node for it now.';
 }
 
@@ -62,12 +64,12 @@ function leastRefused(explanation: Schemas['Explanation']): string | null {
   return first?.[0] ?? null;
 }
 
-export function Told({ culprit, cluster }: { culprit: Culprit; cluster: string }) {
+export function Told({ culprit, cluster, revision = null }: { culprit: Culprit; cluster: string; revision?: number | null }) {
   const { domain, missing, rule, pods = [], otherPods = 0 } = culprit;
   const lacks = Object.entries(missing ?? {});
   return (
     <div class="culprit">
-      <p><b>{culprit.plugin}</b> on <a href={onMap(cluster, `node:${culprit.node}`)}>{culprit.node}</a>: {culprit.reason}</p>
+      <p><b>{culprit.plugin}</b> on <a href={mapAddress(cluster, `node:${culprit.node}`, revision)}>{culprit.node}</a>: {culprit.reason}</p>
       {rule && <p class="small wrap">by its own rule <code>{rule}</code></p>}
       {domain && (
         <p class="small wrap">
@@ -80,7 +82,7 @@ export function Told({ culprit, cluster }: { culprit: Culprit; cluster: string }
         <ul class="plain-list">
           {pods.map((pod) => (
             <li key={`${pod.namespace}/${pod.name}`}>
-              <a href={onMap(cluster, `pod:${pod.namespace}/${pod.name}`)}>{pod.namespace}/{pod.name}</a>
+              <a href={mapAddress(cluster, `pod:${pod.namespace}/${pod.name}`, revision)}>{pod.namespace}/{pod.name}</a>
               {pod.rule && <span class="small quiet">by its rule <code>{pod.rule}</code></span>}
             </li>
           ))}
@@ -89,8 +91,4 @@ export function Told({ culprit, cluster }: { culprit: Culprit; cluster: string }
       {otherPods > 0 && <p class="small quiet">and {counted(otherPods, 'more pod')}</p>}
     </div>
   );
-}
-
-function onMap(cluster: string, select: string): string {
-  return addressOf('map', cluster, [], new URLSearchParams({ select }));
 }

@@ -2,13 +2,13 @@ import { useEffect, useReducer, useRef, useState } from 'preact/hooks';
 import { Follower, type Live } from '../model/live';
 import { told } from '../api/client';
 
-/** Follows a cluster as long as the component is shown; `null` is a cluster that is not known yet. */
-export function useLive(cluster: string | null): Live | null {
+/** Follows a cluster as long as the component is shown and is not held; `null` is a cluster that is not known yet. */
+export function useLive(cluster: string | null, isHeld: boolean): Live | null {
   const [, again] = useReducer((count: number) => count + 1, 0);
   const follower = useRef<Follower | null>(null);
   useEffect(() => {
     if (cluster === null) return undefined;
-    const made = new Follower(cluster, () => again(undefined as never));
+    const made = new Follower(cluster, isHeld, () => again(undefined as never));
     follower.current = made;
     again(undefined as never);
     return () => {
@@ -16,6 +16,7 @@ export function useLive(cluster: string | null): Live | null {
       follower.current = null;
     };
   }, [cluster]);
+  useEffect(() => follower.current?.hold(isHeld), [isHeld]);
   return follower.current?.live ?? null;
 }
 

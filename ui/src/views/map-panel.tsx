@@ -7,7 +7,7 @@ import { amount, counted } from '../model/quantity';
 import type { NodeRow, PodRow } from '../model/rows';
 import { spreadOf, type Links, type Rule, type Spread } from '../model/spread';
 import { Share, Swatch } from '../parts/common';
-import { addressOf, type Route } from '../route';
+import { whyAddress, type Route } from '../route';
 import { selection } from './map-selection';
 
 const PODS_SHOWN = 60;
@@ -18,6 +18,8 @@ const VIOLATIONS_SHOWN = 12;
 
 export interface PanelProps {
   readonly route: Route;
+  /** The earlier revision that is shown; null is the present. */
+  readonly revision: number | null;
   readonly cluster: Cluster;
   readonly topologyKey: string;
   readonly selected: string;
@@ -45,7 +47,7 @@ export function Panel(props: PanelProps) {
       {pod && <PodPanel {...props} pod={pod} />}
       {kind === 'workload' && <WorkloadPanel {...props} workload={what} />}
       {props.selected && !node && !pod && kind !== 'workload' && (
-        <p class="quiet">There is no {kind} {what} any more.</p>
+        <p class="quiet">{props.revision === null ? `There is no ${kind} ${what} any more.` : `There was no ${kind} ${what}.`}</p>
       )}
       {!props.selected && <ClusterPanel {...props} />}
     </aside>
@@ -60,9 +62,11 @@ function ClusterPanel(props: PanelProps) {
         <div><dt>Nodes</dt><dd>{cluster.nodes.size.toLocaleString('en')}</dd></div>
         <div><dt>Pods</dt><dd>{cluster.pods.size.toLocaleString('en')}</dd></div>
         <div><dt>Waiting</dt><dd>{cluster.pending.size.toLocaleString('en')}</dd></div>
-        <div class={props.violations.length ? 'alarm' : ''}>
-          <dt>Violations</dt><dd>{props.violations.length.toLocaleString('en')}</dd>
-        </div>
+        {props.revision === null && (
+          <div class={props.violations.length ? 'alarm' : ''}>
+            <dt>Violations</dt><dd>{props.violations.length.toLocaleString('en')}</dd>
+          </div>
+        )}
       </dl>
       {props.violations.length > 0 && <Violations {...props} />}
       <LegendList {...props} />
@@ -220,7 +224,7 @@ function PodPanel(props: PanelProps & { pod: PodRow }) {
           : 'waits for a node'}
         {pod.leaving && ', to be stopped'}
       </p>
-      <p><a class="primary" href={addressOf('why', route.cluster, [pod.namespace, pod.name])}>
+      <p><a class="primary" href={whyAddress(route.cluster, pod.namespace, pod.name, props.revision)}>
         {pod.node ? 'Why there?' : 'Why not?'}
       </a></p>
       {broken.map((each) => (

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { clusterPath, read, type Schemas } from '../api/client';
+import { clusterPath, podPath, read, type Schemas } from '../api/client';
 import { colouring, MODE_NAMES, MODES, type Colouring, type Mode, type Theme } from '../map/colours';
 import { ALL_NODES } from '../map/layout';
 import { compare, type Cluster } from '../model/cluster';
@@ -9,7 +9,7 @@ import type { PodRow } from '../model/rows';
 import { linksOf, rulesOf, type Links, type Rule } from '../model/spread';
 import { Choice, Loading, Notice } from '../parts/common';
 import { useAnswer } from '../parts/hooks';
-import { setParams, type Route } from '../route';
+import { revisionOf, setParams, type Route } from '../route';
 import { selection } from './map-selection';
 import { Panel } from './map-panel';
 import { Search, found } from './map-search';
@@ -21,35 +21,40 @@ const VIOLATIONS_MILLISECONDS = 1500;
 /** Of the time, at most one tenth is spent on asking for violations. */
 const PATIENCE = 10;
 
-export function MapView({ route, live }: { route: Route; live: Live }) {
+/** What a map shows: a cluster that is followed, or one as it was. */
+export type Shown = Pick<Live, 'cluster' | 'loaded'>;
+
+export function MapView({ route, live }: { route: Route; live: Shown }) {
   const { cluster } = live;
+  const revision = revisionOf(route);
+  const modes = revision === null ? MODES : MODES.filter((each) => each !== 'violation');
   const theme = useTheme();
   const keys = topologyKeys(cluster);
   const key = route.params.get('key') ?? firstKey(keys);
-  const mode = MODES.find((each) => each === route.params.get('colour')) ?? 'used';
+  const mode = modes.find((each) => each === route.params.get('colour')) ?? 'used';
   const resources = resourcesOf(cluster);
   const resource = route.params.get('resource') ?? resources[0] ?? 'cpu';
   const [zoom, setZoom] = useState(1);
-  const violations = useViolations(live);
+  const violations = useViolations(live, revision === null);
   const violating = useMemo(() => new Set(violations.map((each) => `${each.namespace}/${each.name}`)), [violations]);
   const colours = useColouring(mode, cluster, theme, resource, violating);
   const search = route.params.get('q') ?? '';
   const selected = route.params.get('select') ?? '';
   const hits = useMemo(() => (search ? found(cluster, search) : null), [search, cluster, cluster.version]);
   const pods = singledOut(cluster, selected) ?? hits?.pods ?? null;
-  const { rules, links } = useRules(cluster, selected, pods);
+  const { rules, links } = useRules(cluster, selected, pods, revision);
   const select = (what: string | null): void => setParams(route, { select: what });
 
   if (!live.loaded) return <Loading what="Loading the cluster" />;
-  if (cluster.nodes.size === 0) return <Empty cluster={cluster} />;
+  if (cluster.nodes.size === 0) return <Empty cluster={cluster} isPast={revision !== null} />;
   return (
     <>
-      <h1 class="hidden">Map of the cluster {cluster.name}</h1>
+      {revision === null && <h1 class="hidden">Map of the cluster {cluster.name}</h1>}
       <div class="tools" role="group" aria-label="What the map shows">
         <Choice label="Domains" value={key} choose={(value) => setParams(route, { key: value })}
           options={[...keys.map(([name, values]) => [name, `${name} (${values})`] as const), [ALL_NODES, 'none']]} />
         <Choice label="Colour" value={mode} choose={(value) => setParams(route, { colour: value })}
-          options={MODES.map((each) => [each, MODE_NAMES[each]])} />
+          options={modes.map((each) => [each, MODE_NAMES[each]])} />
         {mode === 'used' && (
           <Choice label="of" value={resource} choose={(value) => setParams(route, { resource: value })}
             options={resources.map((each) => [each, each])} />
@@ -64,7 +69,7 @@ export function MapView({ route, live }: { route: Route; live: Live }) {
         <Stage cluster={cluster} topologyKey={key} zoom={zoom} colouring={colours} theme={theme}
           violating={violating} pods={pods} nodes={selected ? null : (hits?.nodes ?? null)} selected={selected}
           links={links.links} select={select} />
-        <Panel route={route} cluster={cluster} topologyKey={key} selected={selected} select={select}
+        <Panel route={route} revision={revision} cluster={cluster} topologyKey={key} selected={selected} select={select}
           legend={colours.legend} mode={mode} resource={resource} resources={resources} violations={violations}
           rules={rules} links={links} />
       </div>
@@ -72,7 +77,8 @@ export function MapView({ route, live }: { route: Route; live: Live }) {
   );
 }
 
-function Empty({ cluster }: { cluster: Cluster }) {
+function Empty({ cluster, isPast }: { cluster: Cluster; isPast: boolean }) {
+  if (isPast) return <Notice title={`The cluster ${cluster.name} had no nodes yet.`} />;
   return (
     <Notice title={`The cluster ${cluster.name} has no nodes yet.`}>
       <p>As soon as nodes are stored, they appear here. With a file of manifests:</p>
@@ -99,9 +105,10 @@ function useRules(
   cluster: Cluster,
   selected: string,
   pods: ReadonlySet<PodRow> | null,
+  revision: number | null,
 ): { rules: readonly Rule[]; links: Links } {
   const first = selected.startsWith('workload:') ? pods?.values().next().value : undefined;
-  const path = first ? clusterPath(cluster.name, 'namespaces', first.namespace, 'pods', first.name) : '';
+  const path = first ? podPath(cluster.name, first.namespace, first.name, revision) : '';
   const answer = useAnswer((signal) => (path ? read<Schemas['Pod']>(path, signal) : Promise.resolve(null)), [path]);
   const spec = answer.state === 'here' ? answer.value?.spec : null;
   return useMemo(() => {
@@ -161,11 +168,11 @@ function useColouring(
 }
 
 /** The violations of the present state: asked for again after changes, but never so often that it would be a burden. */
-function useViolations(live: Live): Schemas['ViolationItem'][] {
+function useViolations(live: Shown, isPresent: boolean): Schemas['ViolationItem'][] {
   const [items, setItems] = useState<Schemas['ViolationItem'][]>([]);
   const { cluster, loaded } = live;
   useEffect(() => {
-    if (!loaded) return undefined;
+    if (!loaded || !isPresent) return undefined;
     const stop = new AbortController();
     let [timer, isDue, isBusy] = [0, false, false];
     const ask = async (): Promise<void> => {
@@ -194,6 +201,6 @@ function useViolations(live: Live): Schemas['ViolationItem'][] {
       clearTimeout(timer);
       ignore();
     };
-  }, [cluster, loaded]);
+  }, [cluster, loaded, isPresent]);
   return items;
 }

@@ -1,19 +1,21 @@
 import { useState } from 'preact/hooks';
-import { clusterPath, read, type Schemas } from '../api/client';
+import { isRefusal, podPath, read, type Schemas } from '../api/client';
 import { compare, type Cluster } from '../model/cluster';
 import type { Live } from '../model/live';
+import { readPastPod, type PastPod } from '../model/past';
 import type { PodRow } from '../model/rows';
 import { Loading, Notice } from '../parts/common';
 import { useAnswer } from '../parts/hooks';
 import { Matrix } from '../parts/matrix';
-import { addressOf, setParams, type Route } from '../route';
+import { addressOf, mapAddress, revisionOf, setParams, whyAddress, type Route } from '../route';
+import { COMPACTED } from './past';
 
 const SHOWN = 60;
 
 export function WhyView({ route, live }: { route: Route; live: Live }) {
   const [namespace, name] = route.rest;
   if (namespace === undefined || name === undefined) return <Picker route={route} live={live} />;
-  return <Explained key={`${route.cluster}/${namespace}/${name}`} route={route} live={live} namespace={namespace} name={name} />;
+  return <Explained key={`${route.cluster}/${namespace}/${name}@${revisionOf(route)}`} route={route} live={live} namespace={namespace} name={name} />;
 }
 
 function Picker({ route, live }: { route: Route; live: Live }) {
@@ -50,26 +52,36 @@ function podsFor(cluster: Cluster, text: string): PodRow[] {
 
 function Explained(props: { route: Route; live: Live; namespace: string; name: string }) {
   const { route, namespace, name } = props;
+  const { cluster } = route;
+  const revision = revisionOf(route);
   const [asked, setAsked] = useState(0);
-  const path = clusterPath(route.cluster, 'namespaces', namespace, 'pods', name, 'explanation');
-  const answer = useAnswer((signal) => read<Schemas['Explanation']>(path, signal), [path, asked]);
-  const node = props.live.cluster.pods.get(`${namespace}/${name}`)?.node ?? '';
-  const map = addressOf('map', route.cluster, [], new URLSearchParams({ select: `pod:${namespace}/${name}` }));
+  const path = podPath(cluster, namespace, name, revision, 'explanation');
+  const answer = useAnswer((signal) => explain(path, signal), [path, asked]);
+  const past = usePastPod(cluster, namespace, name, revision);
+  const node = (revision === null ? props.live.cluster.pods.get(`${namespace}/${name}`)?.node : past?.node) ?? '';
   return (
     <div class="column wide">
       <div class="heading">
         <h1><span class="quiet">{namespace}/</span>{name}</h1>
-        <a href={map}>On the map</a>
-        <button onClick={() => setAsked(asked + 1)}>Ask again</button>
-        <a class="end" href={addressOf('why', route.cluster)}>Another pod</a>
+        <a href={mapAddress(cluster, `pod:${namespace}/${name}`, revision)}>On the map</a>
+        {revision === null && <button onClick={() => setAsked(asked + 1)}>Ask again</button>}
+        <a class="end" href={addressOf('why', cluster)}>Another pod</a>
       </div>
+      {revision !== null && (
+        <div class="as-of">
+          <p><b>As of revision {revision.toLocaleString('en')}</b>, on the cluster as it was then</p>
+          <a href={whyAddress(cluster, namespace, name, null)}>Explain it now</a>
+        </div>
+      )}
       {answer.state === 'waiting' && <Loading what="Asking every plugin about every node" />}
       {answer.state === 'failed' && <Notice tone="alarm" title={answer.message} />}
       {answer.state === 'here' && (
         <>
-          <Verdict explanation={answer.value} node={node} />
-          <Matrix explanation={answer.value} chosen={node || null} nodeLink={nodeLink(route.cluster)} culprits={{
-            cluster: route.cluster, namespace, name, asked,
+          {(revision === null || past) && (
+            <Verdict explanation={answer.value} node={node} words={revision === null ? NOW : past?.isPlacement ? PLACEMENT : THEN} />
+          )}
+          <Matrix explanation={answer.value} chosen={node || null} nodeLink={nodeLink(cluster, revision)} culprits={{
+            cluster, namespace, name, revision, asked,
             opened: route.params.get('refusal'), open: (refusal) => setParams(route, { refusal }),
           }} />
           <Notes explanation={answer.value} />
@@ -79,26 +91,56 @@ function Explained(props: { route: Route; live: Live; namespace: string; name: s
   );
 }
 
-export function nodeLink(cluster: string): (node: string) => string {
-  return (node) => addressOf('map', cluster, [], new URLSearchParams({ select: `node:${node}` }));
+async function explain(path: string, signal: AbortSignal): Promise<Schemas['Explanation']> {
+  try {
+    return await read<Schemas['Explanation']>(path, signal);
+  } catch (error) {
+    throw isRefusal(error, 410) ? new Error(COMPACTED) : error;
+  }
 }
 
-function Verdict({ explanation, node }: { explanation: Schemas['Explanation']; node: string }) {
+/** Where the pod was at a revision; null as long as it is not known, and for the present. */
+function usePastPod(cluster: string, namespace: string, name: string, revision: number | null): PastPod | null {
+  const answer = useAnswer(
+    (signal) => (revision === null ? Promise.resolve(null) : readPastPod(cluster, namespace, name, revision, signal)),
+    [cluster, namespace, name, revision],
+  );
+  return answer.state === 'here' ? answer.value : null;
+}
+
+export function nodeLink(cluster: string, revision: number | null = null): (node: string) => string {
+  return (node) => mapAddress(cluster, `node:${node}`, revision);
+}
+
+/** The words of a verdict about the present, about an earlier state, and about the placement itself. */
+const NOW = {
+  on: 'It is on',
+  turn: 'It waits for its turn: there is a node for it now.',
+  nowhere: 'No node is feasible.',
+  others: 'Others would be better if it were placed now.',
+  refused: 'It would not be placed there now.',
+};
+const THEN: typeof NOW = {
+  on: 'It was on',
+  turn: 'It waited for its turn: there was a node for it.',
+  nowhere: 'No node was feasible.',
+  others: 'Others would have been better if it had been placed then.',
+  refused: 'It would not have been placed there then.',
+};
+const PLACEMENT: typeof NOW = { ...THEN, on: 'It was placed on', others: 'Others were better.', refused: 'Filters rejected it there.' };
+
+function Verdict({ explanation, node, words }: { explanation: Schemas['Explanation']; node: string; words: typeof NOW }) {
   const best = explanation.best ?? [];
   const feasible = explanation.feasible ?? [];
   if (explanation.prefilter) {
     return <p class="verdict">{explanation.prefilter.plugin} rejects every node: {explanation.prefilter.reasons.join('; ')}.</p>;
   }
-  if (!node) {
-    const text = explanation.message || (feasible.length ? 'It waits for its turn: there is a node for it now.' : 'No node is feasible.');
-    return <p class="verdict">{text}</p>;
-  }
+  if (!node) return <p class="verdict">{explanation.message || (feasible.length ? words.turn : words.nowhere)}</p>;
   if (best.includes(node)) {
     const equal = best.length > 1 ? `, as good as ${best.length - 1} others` : '';
-    return <p class="verdict">It is on <b>{node}</b>, the best of {feasible.length} feasible nodes{equal}.</p>;
+    return <p class="verdict">{words.on} <b>{node}</b>, the best of {feasible.length} feasible nodes{equal}.</p>;
   }
-  const now = feasible.includes(node) ? 'Others would be better if it were placed now.' : 'It would not be placed there now.';
-  return <p class="verdict">It is on <b>{node}</b>. {now}</p>;
+  return <p class="verdict">{words.on} <b>{node}</b>. {feasible.includes(node) ? words.others : words.refused}</p>;
 }
 
 function Notes({ explanation }: { explanation: Schemas['Explanation'] }) {

@@ -1,0 +1,68 @@
+/** Reads a cluster as it was at an earlier revision. */
+import { clusterPath, isRefusal, pages, podPath, read, type Schemas } from '../api/client';
+import { Cluster } from './cluster';
+
+export interface Past {
+  readonly cluster: Cluster;
+  readonly revision: number;
+  /** When its latest node or pod had arrived, or its latest pod had been placed; 0 if it was empty. */
+  readonly latest: number;
+}
+
+/** @throws Refusal with 410 if the log no longer tells what was then. */
+export async function readPast(name: string, revision: number, signal: AbortSignal): Promise<Past> {
+  const cluster = new Cluster(name);
+  const params = { revision: String(revision) };
+  let latest = 0;
+  const fill = async <T extends Schemas['Node'] | Schemas['Pod']>(kind: string, put: (item: T) => void): Promise<void> => {
+    for await (const page of pages<T>(clusterPath(name, kind), signal, params)) {
+      for (const item of page.items) {
+        put(item);
+        latest = Math.max(latest, moment(item.metadata.creationTimestamp));
+      }
+    }
+  };
+  await Promise.all([
+    fill<Schemas['Node']>('nodes', (node) => cluster.putNode(node)),
+    fill<Schemas['Pod']>('pods', (pod) => {
+      cluster.putPod(pod);
+      latest = Math.max(latest, placedAt(pod));
+    }),
+  ]);
+  cluster.tell();
+  return { cluster, revision, latest };
+}
+
+export interface PastPod {
+  /** Empty if the pod waited. */
+  readonly node: string;
+  /** Whether the change that made the revision gave the pod its node. */
+  readonly isPlacement: boolean;
+}
+
+export async function readPastPod(
+  cluster: string,
+  namespace: string,
+  name: string,
+  revision: number,
+  signal: AbortSignal,
+): Promise<PastPod> {
+  const at = (when: number): Promise<Schemas['Pod']> => read(podPath(cluster, namespace, name, when), signal);
+  const pod = await at(revision);
+  const node = pod.spec?.nodeName ?? '';
+  if (!node || pod.metadata.resourceVersion !== String(revision)) return { node, isPlacement: false };
+  try {
+    return { node, isPlacement: (await at(revision - 1)).spec?.nodeName !== node };
+  } catch (error) {
+    return { node, isPlacement: isRefusal(error, 404) };
+  }
+}
+
+function placedAt(pod: Schemas['Pod']): number {
+  const scheduled = pod.status?.conditions?.find((each) => each.type === 'PodScheduled');
+  return moment(scheduled?.lastTransitionTime);
+}
+
+function moment(text: string | null | undefined): number {
+  return Date.parse(text ?? '') || 0;
+}
