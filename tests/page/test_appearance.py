@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.page.visiting import SAMPLE, WAIT_MILLISECONDS, Visit, check
+from tests.seeds import EXPLORING
 
 VIEWS: dict[str, tuple[str, ...]] = {
     "map": (),
@@ -28,7 +29,8 @@ SIZES = {"desk": (1280, 800), "phone": (390, 844)}
 
 
 @pytest.fixture(
-    params=[("desk", "light"), ("desk", "dark"), ("phone", "light"), ("phone", "dark")],
+    params=[("desk", "light"), ("phone", "dark")]
+    + ([("desk", "dark"), ("phone", "light")] if EXPLORING else []),
     ids="-".join,
 )
 def context(request: pytest.FixtureRequest, browser: Browser) -> Iterator[BrowserContext]:

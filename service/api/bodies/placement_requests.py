@@ -82,16 +82,20 @@ async def _intent(
 ) -> PlacePods:
     pods: tuple[PodManifest, ...] = ()
     references: tuple[PodRef, ...] = ()
-    parse = NewNames(partial(parse_pod, templates=templates, to_place=True))
-    if subject == "pods":
-        pods = await parse_pods(member, "pods", templates, items_max, parse)
-    elif subject == "template":
-        pods = await parse_replicas(whole(member), options.replicas or 0, templates, parse)
-    else:
+    undrawn = False
+    if subject == "podRefs":
         references = _references(whole(member), items_max)
+    else:
+        named = partial(parse_pod, templates=templates, to_place=True)
+        read = partial(_pods, subject, member, options, templates, items_max)
+        try:
+            pods = await read(named)
+        except InvalidManifest:  # perhaps of a pod whose name is still to be drawn
+            naming = NewNames(named)
+            pods, undrawn = await read(naming), naming.are_undrawn
     return PlacePods(
         pods=pods,
-        undrawn=parse.are_undrawn,
+        undrawn=undrawn,
         pod_refs=references,
         path=subject,
         all_or_nothing=options.policy == "AllOrNothing",
@@ -101,6 +105,19 @@ async def _intent(
         preemption=options.preemption,
         preemption_scope=options.preemption_scope,
     )
+
+
+async def _pods(
+    subject: Subject,
+    member: Member,
+    options: PlacementRequest,
+    templates: TemplateCache,
+    items_max: int,
+    parse: Callable[[bytes], PodManifest],
+) -> tuple[PodManifest, ...]:
+    if subject == "pods":
+        return await parse_pods(member, "pods", templates, items_max, parse)
+    return await parse_replicas(whole(member), options.replicas or 0, templates, parse)
 
 
 async def parse_replicas(

@@ -99,7 +99,8 @@ _PLACE = Operation(
 async def place_pods(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Place pods, and store where they were placed."""
     media_type(request)
-    dry = note_dry_run(request, query(request))
+    parameters = query(request)
+    dry = bool(parameters) and note_dry_run(request, parameters)
     body = await services.bodies.read(request)
     caller = deciding_for(request)
     parsed = await parse_placement(
