@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Coroutine, Mapping, Sequence, Set as AbstractSet
 from contextlib import aclosing
 from datetime import UTC
 from typing import Any, TypeVar, cast, overload
@@ -39,7 +39,7 @@ from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.simulation import Simulation, simulating
 from service.scheduler.node_reports import NodeReporter
-from service.scheduler.planning import PastExplanation, Planners
+from service.scheduler.planning import PastExplanation, Planner, Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.intents import (
     A,
@@ -59,6 +59,7 @@ from service.scheduler.watching import Watching
 
 _log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 D = TypeVar("D", bound=Controllers[Any])
 
 
@@ -318,12 +319,9 @@ class Scheduler:
         """
         if intent.is_small(self._limits.plan_small_pods_max):
             return await self.submit(cluster, intent)
-        await self.submit(cluster, MakePlan())
-        loop = await self.loop_of(cluster)
-        task = asyncio.create_task(self._planners.of(loop.cluster_id).plan(loop, intent))
-        self._keep(task)
-        # A plan whose caller goes away is ended in order, else its replica would have to be dropped.
-        return await asyncio.shield(task)
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.plan(loop, intent)
+        )
 
     async def explain_past(
         self, cluster: str, intent: ExplainPod, revision: int
@@ -336,12 +334,24 @@ class Scheduler:
             InvalidManifest: too many objects have changed since.
             Overloaded: too many plans of this cluster are waiting.
         """
+
+        def explain(
+            planner: Planner, loop: ClusterLoop
+        ) -> Coroutine[None, None, ExplanationAnswer]:
+            past = PastExplanation(self._store, self._limits, loop.cluster_id, intent)
+            return planner.explain(loop, past, revision)
+
+        return await self._beside_placements(cluster, explain)
+
+    async def _beside_placements(
+        self, cluster: str, work: Callable[[Planner, ClusterLoop], Coroutine[None, None, T]]
+    ) -> T:
+        """Work on the second replica, after an empty plan that brings the cluster's to the head."""
         await self.submit(cluster, MakePlan())
         loop = await self.loop_of(cluster)
-        past = PastExplanation(self._store, self._limits, loop.cluster_id, intent)
-        planner = self._planners.of(loop.cluster_id)
-        task = asyncio.create_task(planner.explain(loop, past, revision))
+        task = asyncio.create_task(work(self._planners.of(loop.cluster_id), loop))
         self._keep(task)
+        # Work whose caller goes away is ended in order, else its replica would have to be dropped.
         return await asyncio.shield(task)
 
     async def store_events(self) -> None:

@@ -1,5 +1,6 @@
 """Reads what kube-scheduler asks an extender, and makes the answers of what Moorage decides."""
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
@@ -85,14 +86,15 @@ def binding_of(args: ExtenderBindingArgs) -> BindPod:
     )
 
 
-def filtered(args: ExtenderArgs, result: PlacementResult) -> ExtenderFilterResult:
-    """Which candidates are left, in the order sent, and the reasons against the others."""
-    names = candidates_in(args)
+def filtered(
+    args: ExtenderArgs, names: Sequence[str], result: PlacementResult
+) -> ExtenderFilterResult:
+    """Which of the candidates of these names are left, in the order sent, and the reasons against the others."""
     explanation = result.explanation
     told = _held_back(result)
     if told is not None or not isinstance(explanation, Explanation):
         refused = dict.fromkeys(names, told or result.message or result.outcome)
-        return _answer(args, set(), {}, refused)
+        return _answer(args, names, set(), {}, refused)
     left = set(explanation.feasible).intersection(names)
     lost = {name for each in explanation.unresolvable.values() for name in each}
     failed: dict[str, str] = {}
@@ -103,7 +105,7 @@ def filtered(args: ExtenderArgs, result: PlacementResult) -> ExtenderFilterResul
         reasons = _reasons(explanation, name)
         into = unresolvable if name in lost or not reasons else failed
         into[name] = ", ".join(reasons) or _without_reasons(explanation)
-    return _answer(args, left, failed, unresolvable)
+    return _answer(args, names, left, failed, unresolvable)
 
 
 def refused_with(error: str) -> ExtenderFilterResult:
@@ -132,13 +134,17 @@ def _without_reasons(explanation: Explanation) -> str:
 
 
 def _answer(
-    args: ExtenderArgs, left: set[str], failed: dict[str, str], unresolvable: dict[str, str]
+    args: ExtenderArgs,
+    names: Sequence[str],
+    left: set[str],
+    failed: dict[str, str],
+    unresolvable: dict[str, str],
 ) -> ExtenderFilterResult:
     nodes, node_names = None, None
     if args.node_names is not None:
-        node_names = [name for name in args.node_names if name in left]
+        node_names = [name for name in names if name in left]
     elif args.nodes is not None:
-        sent = zip(candidates_in(args), args.nodes.items or [], strict=True)
+        sent = zip(names, args.nodes.items or [], strict=True)
         nodes = ExtenderNodes(items=[node for name, node in sent if name in left])
     return ExtenderFilterResult(
         nodes=nodes,
@@ -148,13 +154,13 @@ def _answer(
     )
 
 
-def priorities(args: ExtenderArgs, result: PlacementResult) -> list[HostPriority]:
-    """The candidates' scores, stretched over 0 to 10: the best one has 10, the worst one 0.
+def priorities(names: Sequence[str], result: PlacementResult) -> list[HostPriority]:
+    """The scores of the candidates of these names, stretched over 0 to 10: the best one has 10, the worst one 0.
 
     Moorage's sums often differ little from node to node; parts of the greatest sum would be the same
     for nearly all. Candidates that are not feasible have 0.
     """
-    explanation, names = result.explanation, candidates_in(args)
+    explanation = result.explanation
     total = explanation.total if isinstance(explanation, Explanation) else {}
     known = [total[name] for name in names if name in total]
     least, most = min(known, default=0), max(known, default=0)

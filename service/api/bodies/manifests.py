@@ -1,17 +1,15 @@
 """Reads the many manifests of one request, and lets other requests be answered in between."""
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
+from service.api.pauses import Pause
 from service.api.problems import FIELD_PROBLEMS_MAX
 from service.model.errors import FieldError, InvalidManifest
 from service.model.incremental_json import LargeObject, Member
 from service.model.strict_json import decode_items, decode_members
 
-SLICE_SECONDS = 0.002
-"""About how long reading occupies the event loop before it pauses, which it does between items."""
 LARGE_BYTES = 1024 * 1024
 """Longer bodies are read in small steps. No single item may be longer, since it is read in one step."""
 
@@ -20,20 +18,6 @@ NAME_SHOWN_MAX = 200
 
 T = TypeVar("T")
 Item = TypeVar("Item")
-
-
-class Pause:
-    """Lets other requests proceed while one request has much to do."""
-
-    def __init__(self) -> None:
-        self._time = asyncio.get_running_loop().time
-        self._end = self._time() + SLICE_SECONDS
-
-    async def after_some(self) -> None:
-        """Pause if enough time has passed; it is called between many items."""
-        if self._time() >= self._end:
-            await asyncio.sleep(0)
-            self._end = self._time() + SLICE_SECONDS
 
 
 async def read_members(
@@ -63,9 +47,9 @@ async def parse_items(items: Sequence[Item], field: str, parse: Callable[[Item],
     """
     parsed: list[T] = []
     errors: list[FieldError] = []
-    pause = Pause()
+    pause = Pause() if len(items) > 1 else None
     for index, item in enumerate(items):
-        if index:
+        if pause is not None:
             await pause.after_some()
         try:
             parsed.append(parse(item))

@@ -95,6 +95,8 @@ class PlanRequest(NamedTuple):
 
     intent: MakePlan
     steps_max: int
+    expected: tuple[StepKey, ...] | None = None
+    """The steps that it has to have; None if any will do."""
 
 
 async def parse_plan(
@@ -112,7 +114,7 @@ async def parse_plan(
 
 async def parse_plan_commit(
     raw: bytes, templates: TemplateCache, limits: Limits, items_max: int
-) -> tuple[PlanRequest, tuple[StepKey, ...] | None]:
+) -> PlanRequest:
     """Read the plan that a body asks for, and the steps that it has to have.
 
     Raises:
@@ -123,7 +125,8 @@ async def parse_plan_commit(
     )
     sent = fields.get("steps")
     steps = None if sent is None else tuple(_step_key(each) for each in sent)
-    return await _plan(fields, templates, items_max), steps
+    plan = await _plan(fields, templates, items_max)
+    return plan._replace(expected=steps)
 
 
 def _checked(raw: bytes, rule: Rule) -> Json:

@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.deletion_lines import parse_deletion
 from service.api.bodies.dry_runs import dry_if_asked
-from service.api.bodies.manifests import Pause, items_in, parse_items, read_members
+from service.api.bodies.manifests import items_in, parse_items, read_members
 from service.api.bodies.new_names import NewNames
 from service.api.bodies.requests import (
     AnyRequest,
@@ -42,6 +42,7 @@ from service.api.openapi.operations import (
     described,
 )
 from service.api.openapi.resources import NAMESPACES, NODES, POD_EXAMPLE, RESOURCES
+from service.api.pauses import Pause
 from service.api.security.rights import deciding_for, refusal, require_pruning, require_writing
 from service.api.services import Services
 from service.model.errors import FieldError, InvalidManifest, MalformedJSON, MoorageError

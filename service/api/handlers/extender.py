@@ -75,12 +75,14 @@ async def extender_filter(
     request: AnyRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Filter candidates by Moorage's own pipeline."""
-    args = await _args(request, services)
+    args, names = await _asked(request, services)
     try:
         answer = await _judged(request, services, args)
     except _OF_THE_POD as error:
         return Response(msgspec.json.encode(refused_with(error.detail)), media_type=JSON)
-    return json_response(msgspec.json.encode(filtered(args, answer.results[0])), answer.revision)
+    return json_response(
+        msgspec.json.encode(filtered(args, names, answer.results[0])), answer.revision
+    )
 
 
 _PRIORITIZE = Operation(
@@ -112,9 +114,9 @@ async def extender_prioritize(
     request: AnyRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """Score candidates by Moorage's own pipeline; the protocol has no field for errors here."""
-    args = await _args(request, services)
+    args, names = await _asked(request, services)
     answer = await _judged(request, services, args)
-    return json_response(msgspec.json.encode(priorities(args, answer.results[0])), answer.revision)
+    return json_response(msgspec.json.encode(priorities(names, answer.results[0])), answer.revision)
 
 
 _BIND = Operation(
@@ -171,12 +173,12 @@ def _not_bound(error: str) -> Response[bytes]:
     return Response(msgspec.json.encode(ExtenderBindingResult(error=error)), media_type=JSON)
 
 
-async def _args(request: AnyRequest, services: Services) -> ExtenderArgs:
+async def _asked(request: AnyRequest, services: Services) -> tuple[ExtenderArgs, list[str]]:
+    """What is asked, and the names of the candidates."""
     media_type(request)
     query(request)
     args = parse_extender(await services.bodies.read(request), ExtenderArgs)
-    candidates_in(args)
-    return args
+    return args, candidates_in(args)
 
 
 async def _judged(request: AnyRequest, services: Services, args: ExtenderArgs) -> PlacementAnswer:

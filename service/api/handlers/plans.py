@@ -1,12 +1,14 @@
 """Plans: changes to a fork of a cluster, a goal, what would have to be done; and doing it at once."""
 
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeAlias
 
 import msgspec
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.plan_requests import parse_plan, parse_plan_commit
+from service.api.bodies.plan_requests import PlanRequest, parse_plan, parse_plan_commit
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
 from service.api.idempotency import IDEMPOTENCY_KEY, KEY_PROBLEMS, Rendered, submit_once
@@ -17,8 +19,12 @@ from service.api.openapi.operations import JSON, Body, Operation, described
 from service.api.security.rights import deciding_for, require_planning
 from service.api.security.visibility import Visibility, seen_plan, visibility_of
 from service.api.services import Services
+from service.model.templates import TemplateCache
 from service.scheduler.protocol.intents import CommitPlan
+from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.plans import PlanAnswer, Planned
+
+_Parse: TypeAlias = Callable[[bytes, TemplateCache, Limits, int], Awaitable[PlanRequest]]
 
 _TOTALS = {
     "nodes": 3,
@@ -97,18 +103,9 @@ _PLAN = Operation(
 @post(CLUSTER_PATH + "/plans", status_code=200, opt=described(_PLAN))
 async def make_plan(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Make a plan, of which nothing is stored."""
-    media_type(request)
-    query(request)
-    body = await services.bodies.read(request)
-    caller = deciding_for(request)
-    scheduler = services.scheduler
-    parsed = await parse_plan(
-        body, scheduler.templates, scheduler.limits, services.settings.request_items_max
-    )
-    require_planning(caller, parsed.intent)
-    intent = msgspec.structs.replace(parsed.intent, caller=caller)
-    planned = await scheduler.plan(request.path_params["cluster"], intent)
-    told = seen_plan(visibility_of(request), planned, parsed.steps_max)
+    asked, _ = await _asked(request, services, parse_plan)
+    planned = await services.scheduler.plan(request.path_params["cluster"], asked.intent)
+    told = seen_plan(visibility_of(request), planned, asked.steps_max)
     return json_response(msgspec.json.encode(told), planned.revision)
 
 
@@ -172,20 +169,26 @@ _COMMIT = Operation(
 @post(CLUSTER_PATH + "/plan-commits", status_code=200, opt=described(_COMMIT))
 async def commit_plan(request: AnyRequest, services: NamedDependency[Services]) -> Response[bytes]:
     """Make a plan, and carry it out if its goal is reached."""
+    asked, body = await _asked(request, services, parse_plan_commit)
+    intent = CommitPlan(plan=asked.intent, expected=asked.expected)
+    render = partial(_rendered, visibility_of(request), asked.steps_max)
+    return await submit_once(request, services, intent, body, render)
+
+
+async def _asked(
+    request: AnyRequest, services: Services, parse: _Parse
+) -> tuple[PlanRequest, bytes]:
+    """The plan that a caller who may make it asks for, and the request's body."""
     media_type(request)
     query(request)
     body = await services.bodies.read(request)
-    caller = deciding_for(request)
-    scheduler = services.scheduler
-    parsed, expected = await parse_plan_commit(
+    caller, scheduler = deciding_for(request), services.scheduler
+    parsed = await parse(
         body, scheduler.templates, scheduler.limits, services.settings.request_items_max
     )
     require_planning(caller, parsed.intent)
-    plan = msgspec.structs.replace(parsed.intent, caller=caller)
-    render = partial(_rendered, visibility_of(request), parsed.steps_max)
-    return await submit_once(
-        request, services, CommitPlan(plan=plan, expected=expected), body, render
-    )
+    intent = msgspec.structs.replace(parsed.intent, caller=caller)
+    return parsed._replace(intent=intent), body
 
 
 def _rendered(visibility: Visibility, steps_max: int, planned: Planned) -> Rendered:

@@ -8,7 +8,7 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked
-from service.api.bodies.manifests import Pause, items_in, read_members, unknown_fields
+from service.api.bodies.manifests import items_in, read_members, unknown_fields
 from service.api.bodies.preferences import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.status_reports import parse_report
@@ -27,6 +27,7 @@ from service.api.openapi.operations import (
     as_ndjson,
     described,
 )
+from service.api.pauses import Pause
 from service.api.security.rights import deciding_for, refusal
 from service.api.services import Services
 from service.model.errors import Forbidden, InvalidManifest

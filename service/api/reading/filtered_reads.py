@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from heapq import merge
 
+from service.api.pauses import Pause
 from service.api.reading.reads import ClusterReads, Wanted
 from service.model.log import PAGE_BYTES_MAX, ObjectPage, ObjectRow
 from service.model.object_filters import ObjectFilter
@@ -73,17 +74,15 @@ async def sorted_runs(
     candidates: Sequence[Stored], is_wanted: Callable[[Stored], bool]
 ) -> list[list[Stored]]:
     """Return the objects that are wanted, in lists each of which is sorted; others have turns meanwhile."""
-    runs, run, clock = list[list[Stored]](), list[Stored](), asyncio.get_running_loop().time
-    end = clock() + SLICE_SECONDS
+    runs, run, pause = list[list[Stored]](), list[Stored](), Pause(SLICE_SECONDS)
     for index, stored in enumerate(candidates):
         if is_wanted(stored):
             run.append(stored)
         if len(run) == _SORTED_AT_ONCE:
             runs.append(sorted(run, key=_key))
             run = []
-        if index % LOOKS_BETWEEN == 0 and clock() >= end:
-            await asyncio.sleep(0)
-            end = clock() + SLICE_SECONDS
+        if index % LOOKS_BETWEEN == 0:
+            await pause.after_some()
     return [*runs, sorted(run, key=_key)]
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
+from service.api.pauses import Pause
 from service.api.problems import MalformedRequest
 from service.api.reading.filtered_reads import SLICE_SECONDS
 from service.api.reading.reads import ClusterReads, Wanted
@@ -189,12 +190,9 @@ async def _passing(rows: list[ObjectRow], passes: Passes) -> list[ObjectRow]:
     """The rows that pass; others have turns meanwhile."""
     if passes is None:
         return rows
-    found, clock = list[ObjectRow](), asyncio.get_running_loop().time
-    end = clock() + SLICE_SECONDS
+    found, pause = list[ObjectRow](), Pause(SLICE_SECONDS)
     for row in rows:
         if passes(row.body):
             found.append(row)
-        if clock() >= end:
-            await asyncio.sleep(0)
-            end = clock() + SLICE_SECONDS
+        await pause.after_some()
     return found

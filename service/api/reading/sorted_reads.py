@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from service.api.pauses import Pause
 from service.api.reading.filtered_reads import LOOKS_BETWEEN, row_of
 from service.api.reading.reads import ClusterReads, Wanted
 from service.model.log import Head, ObjectPage, ObjectRow
@@ -112,17 +113,15 @@ class SortedReads:
         Only little more than these are ever held: many thousands of new objects at once would have
         the garbage collector look at the whole process.
         """
-        order, first, clock = self._order, First[Stored](self._order, limit), _clock()
+        order, first, pause = self._order, First[Stored](self._order, limit), _pause()
         everything = self._filter.asks_nothing and part.namespace is None
-        end = clock() + _SLICE_SECONDS
         for index, stored in enumerate(candidates):
             if everything or self._is_wanted(stored, part):
                 key = order.key_of(stored.manifest)
                 if after is None or order.follows(key, after):
                     first.add(key, stored)
-            if index % LOOKS_BETWEEN == 0 and clock() >= end:
-                await asyncio.sleep(_PAUSE_SECONDS)
-                end = clock() + _SLICE_SECONDS
+            if index % LOOKS_BETWEEN == 0:
+                await pause.after_some()
         return first.in_order()
 
     def _is_wanted(self, stored: Stored, part: Wanted) -> bool:
@@ -133,17 +132,14 @@ class SortedReads:
         self, pages: AsyncIterator[ObjectPage], after: OrderKey | None, limit: int
     ) -> tuple[Head, list[Placed]]:
         head: Head | None = None
-        order, first, clock = self._order, First[ObjectRow](self._order, limit), _clock()
-        end = clock() + _SLICE_SECONDS
+        order, first, pause = self._order, First[ObjectRow](self._order, limit), _pause()
         async for page in pages:
             head = head or page.head
             for row in page.rows:
                 key = order.value_in(row.body), row.namespace, row.name
                 if after is None or order.follows(key, after):
                     first.add(key, row)
-                if clock() >= end:
-                    await asyncio.sleep(_PAUSE_SECONDS)
-                    end = clock() + _SLICE_SECONDS
+                await pause.after_some()
         assert head is not None
         return head, first.in_order()
 
@@ -176,5 +172,5 @@ class First(Generic[T]):
         return found[: self._limit]
 
 
-def _clock() -> Callable[[], float]:
-    return asyncio.get_running_loop().time
+def _pause() -> Pause:
+    return Pause(_SLICE_SECONDS, _PAUSE_SECONDS)

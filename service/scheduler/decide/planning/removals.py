@@ -105,8 +105,7 @@ class Removals:
 
     def _chosen(self, options: Sequence[_Option]) -> Steps[Sequence[_Option]]:
         """Return the pods that go; on the fork they are gone."""
-        count = self._goal.count
-        if 0 < count <= len(options) and comb(len(options), count) <= CHOICES_MAX:
+        if _are_few(len(options), self._goal.count):
             found = yield from self._best_of_all(options)
         else:
             found = yield from self._one_by_one(options, careful=False)
@@ -251,6 +250,17 @@ class Removals:
 
     def _go(self, option: _Option) -> None:
         self._fork.replica.delete("Pod", option.pod.namespace, option.pod.name)
+
+
+def _are_few(options: int, count: int) -> bool:
+    """Whether all choices of so many options can be compared.
+
+    There are at least as many as 2 to the power of those that go, or of those that stay, so that
+    numbers with thousands of digits need not be computed.
+    """
+    if not 0 < count <= options or min(count, options - count) >= CHOICES_MAX.bit_length():
+        return False
+    return comb(options, count) <= CHOICES_MAX
 
 
 def _order(option: _Option) -> RemovalOrder:
