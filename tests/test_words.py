@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ def words(name):
     return [] if name.startswith("__") else [word for word in name.split("_") if word]
 
 
+@cache
 def used():
     sources = ((ROOT / path).read_text(encoding="utf-8") for path in modules())
     within = (path.relative_to(path.parts[0]) for path in modules())

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.clients
 
 def test_all_operations_keep_to_the_document(url: str, tmp_path: Path) -> None:
     document = contract.write_document(tmp_path, openapi_document())
-    verdict = contract.tried(url, document, "examples,fuzzing,stateful", examples=2)
+    verdict = contract.tried(url, document, "examples,fuzzing", examples=1)
     assert verdict.passed, verdict.report
     assert verdict.cases > 300, verdict.report
 

@@ -18,7 +18,7 @@ from tests.concurrency.simulation.shrinking import failed, shrink
 
 # A run is cut off at its end: what had been started for later never begins.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-SEEDS, CHUNK = 40, 20
+SEEDS, CHUNK = 20, 10
 
 
 @pytest.mark.parametrize("first", range(seeds.NUMBER, seeds.NUMBER + SEEDS, CHUNK))

@@ -9,9 +9,11 @@ from service.cli.client import Client
 from service.cli.conformance import check_case, check_stored_case, replay_trace
 from tests.api.live import live_server
 from tests.conformance import vectors
+from tests.seeds import EXPLORING
 
 PARTS = 4
-STORED_SHARE = 20
+SIMULATED_SHARE = 3
+STORED_SHARE = 40
 SEED = 20
 
 
@@ -22,8 +24,10 @@ def client(module_database_url: str) -> Iterator[Client]:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_case_is_answered_alike_through_simulations(client, part):
-    checks = [check_case(client, case) for case in vectors.cases()[part::PARTS]]
+def test_a_third_of_the_cases_is_answered_alike_through_simulations(client, part):
+    """The engine answers all of them without HTTP, and `make conformance` asks for all over HTTP."""
+    chosen = vectors.cases()[:: 1 if EXPLORING else SIMULATED_SHARE]
+    checks = [check_case(client, case) for case in chosen[part::PARTS]]
     assert checks
     assert [check.name for check in checks if check.differences] == []
 

@@ -22,6 +22,7 @@ from service.app import SystemClock, create_app
 from service.settings import Settings
 from tests.api.live import live_server
 from tests.processes import PLAIN_HTTP
+from tests.seeds import EXPLORING
 from tests.waiting import WAIT_SECONDS
 
 TOKEN = "an-administrators-token-of-32-characters"
@@ -201,6 +202,15 @@ def other_spellings(path: str) -> dict[str, str]:
     }
 
 
+def spellings_for(method: str) -> list[tuple[str, str]]:
+    """All spellings of all paths in exploration; in the gate, each is tried with one of the methods.
+
+    A spelling is refused before anybody looks at the method, so that each pair would say little new.
+    """
+    tried = [spelling for path, *_ in paths() for spelling in other_spellings(path).items()]
+    return tried if EXPLORING else tried[METHODS.index(method) :: len(METHODS)]
+
+
 @pytest.fixture(scope="module")
 def url(databases) -> Iterator[str]:
     name = databases.new_name()
@@ -267,12 +277,11 @@ def test_without_a_token_only_what_is_public_is_answered(connection, method: str
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("headers", [{}, RIGHT], ids=["nobody", "admin"])
 def test_a_path_that_is_spelt_otherwise_is_malformed(connection, method: str, headers) -> None:
-    for path, *_ in paths():
-        for name, target in other_spellings(path).items():
-            status, told, body = asked(connection, method, target, headers)
-            assert status == 400, f"{name}: {method} {target}"
-            assert "moorage-revision" not in told
-            assert method == "HEAD" or msgspec.json.decode(body)["code"] == "MalformedRequest"
+    for name, target in spellings_for(method):
+        status, told, body = asked(connection, method, target, headers)
+        assert status == 400, f"{name}: {method} {target}"
+        assert "moorage-revision" not in told
+        assert method == "HEAD" or msgspec.json.decode(body)["code"] == "MalformedRequest"
 
 
 @pytest.mark.parametrize("headers", [{}, RIGHT], ids=["nobody", "admin"])

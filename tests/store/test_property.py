@@ -187,7 +187,7 @@ def without_identity(data: object) -> object:
 
 @given(steps=st.lists(STEP, min_size=1, max_size=12))
 @settings(
-    max_examples=examples(60),
+    max_examples=examples(30),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

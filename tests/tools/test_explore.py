@@ -42,6 +42,7 @@ def test_a_seed_that_fails_is_repeated_by_the_command_that_is_told(project):
     assert "1 failed" in done.stdout
 
 
+@pytest.mark.exploration
 def test_what_does_not_fail_again_is_told_as_such(project):
     (project / "tests" / "test_it.py").write_text("def test_it():\n    pass\n")
 

@@ -261,7 +261,7 @@ class ViolationsAgainstReference(EngineAgainstReference):
 
 TestViolationsAgainstReference = ViolationsAgainstReference.TestCase
 TestViolationsAgainstReference.settings = settings(
-    max_examples=examples(60),
+    max_examples=examples(30),
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -142,7 +142,7 @@ def test_one_sweep_evicts_the_fewest_with_which_every_rule_holds(victim, terms):
     """M11."""
     config = CONFIG | {"antiAffinityVictim": victim, "requiredAffinityTerms": terms}
 
-    @settings(max_examples=examples(60), deadline=None)
+    @settings(max_examples=examples(30), deadline=None)
     @given(st.tuples(*(placed_pods(f"p{i}") for i in range(5))))
     def holds(pods):
         assert swept(pods, config) == fewest(pods, config)
@@ -154,7 +154,7 @@ def test_one_sweep_evicts_the_fewest_with_which_every_rule_holds(victim, terms):
 def test_who_checks_histories_finds_the_same_fewest(victim):
     config = CONFIG | {"antiAffinityVictim": victim}
 
-    @settings(max_examples=examples(60), deadline=None)
+    @settings(max_examples=examples(30), deadline=None)
     @given(st.tuples(*(placed_pods(f"p{i}") for i in range(8))))
     def holds(pods):
         view = reference({key_of(each): each for each in pods}, config)

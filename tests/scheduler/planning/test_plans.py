@@ -41,7 +41,7 @@ from tests.seeds import examples
 NODES = ("n1", "n2", "n3", "n4")
 FEATURES = (*strategies.POD_FEATURES, "resources", "taints", "ports", "node-affinity")
 SETTINGS = settings(
-    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 Manifest = dict[str, Any]
 T = TypeVar("T")
