@@ -9,7 +9,6 @@ import ast
 import inspect
 import json
 import sys
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import combinations
@@ -162,19 +161,22 @@ def _field_docstrings(cls: type) -> dict[str, str]:
     """The docstrings below the fields of a class and of the structs that it extends."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        if issubclass(base, msgspec.Struct) and base is not msgspec.Struct and _has_source(base):
+        if issubclass(base, msgspec.Struct) and base is not msgspec.Struct:
             found |= _docstrings_below(base)
     return found
 
 
-def _has_source(cls: type) -> bool:
-    """Whether a class was written and not made by `msgspec.defstruct`, whose fields have no docstrings."""
-    return hasattr(sys.modules[cls.__module__], cls.__name__)
+@cache
+def _classes_in(module: str) -> dict[str, ast.ClassDef]:
+    """The classes that were written in a module, so without those that `msgspec.defstruct` made."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {each.name: each for each in tree.body if isinstance(each, ast.ClassDef)}
 
 
 def _docstrings_below(cls: type) -> dict[str, str]:
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
-    assert isinstance(tree, ast.ClassDef)
+    tree = _classes_in(cls.__module__).get(cls.__name__)
+    if tree is None:
+        return {}
     return {
         statement.target.id: " ".join(below.value.value.split())
         for statement, below in zip(tree.body, tree.body[1:], strict=False)
