@@ -10,8 +10,8 @@ import typer
 from service.cli.durations import read_seconds
 from service.cli.errors import Refused, WrongUsage
 from service.cli.options import Session, connected
+from service.cli.whereabouts import NOT_FOUND
 
-NOT_FOUND = "NotFound"
 CHANGED_MEANWHILE = "PreconditionFailed"
 ATTEMPTS_MAX = 10
 

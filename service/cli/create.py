@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from service.cli.errors import Refused, WrongUsage
-from service.cli.get import NOT_FOUND
 from service.cli.options import DryRun, Session, connected
 from service.cli.resources import find_resource
 from service.cli.setting_arguments import read_setting
+from service.cli.whereabouts import NOT_FOUND
 
 
 @connected

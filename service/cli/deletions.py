@@ -8,13 +8,13 @@ import typer
 
 from service.cli.batches import in_batches
 from service.cli.errors import ExitCode, Refused, WrongUsage
-from service.cli.get import NOT_FOUND
 from service.cli.manifests import nodes_for_daemon
 from service.cli.options import DryRun, Session, connected
 from service.cli.output import print_error
 from service.cli.resources import Target, complete_kind, read_targets
 from service.cli.rows import identity
 from service.cli.sources import read_objects
+from service.cli.whereabouts import NOT_FOUND, telling_whereabouts
 from service.cli.workload_pods import Expansion, Origin, expand
 
 LINES_PER_REQUEST = 1_000
@@ -89,7 +89,8 @@ def _delete_named(session: Session, targets: Sequence[Target], *, ignore_not_fou
     errors = []
     for target in targets:
         try:
-            answer = session.client.delete(target.path(session.client))
+            with telling_whereabouts(session, target):
+                answer = session.client.delete(target.path(session.client))
         except Refused as error:
             if not (ignore_not_found and error.problem.get("code") == NOT_FOUND):
                 errors.append(error)

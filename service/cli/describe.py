@@ -30,6 +30,7 @@ from service.cli.rows import (
     taints_of,
 )
 from service.cli.top import Usage, usage_of_nodes
+from service.cli.whereabouts import telling_whereabouts
 
 LABEL_WIDTH = 20
 IN_HEADING = frozenset({"apiVersion", "kind", "metadata", "name"})
@@ -59,7 +60,8 @@ def describe(
     for target in read_targets(what, within):
         path = target.path(session.client)
         if target.name is not None:
-            found.append((target.resource, session.client.get(path)))
+            with telling_whereabouts(session, target):
+                found.append((target.resource, session.client.get(path)))
             continue
         if target.resource.of_server:
             pages: Iterable[list[Any]] = [session.client.get(path)["items"]]

@@ -26,9 +26,8 @@ from service.cli.resources import (
 )
 from service.cli.rows import Clock
 from service.cli.watch import Follower
+from service.cli.whereabouts import NOT_FOUND, telling_whereabouts
 from service.model.quantity import InvalidQuantity, parse_quantity
-
-NOT_FOUND = "NotFound"
 
 AllNamespaces = Annotated[
     bool,
@@ -220,7 +219,8 @@ class _Getting:
             named = {"fieldSelector": f"metadata.name={target.name}"}
             return client.pages(replace(target, name=None).path(client), named)
         try:
-            return [[client.get(target.path(client), {"revision": self._selection.revision})]]
+            with telling_whereabouts(self._session, target):
+                return [[client.get(target.path(client), {"revision": self._selection.revision})]]
         except Refused as error:
             if error.problem.get("code") != NOT_FOUND:
                 raise

@@ -6,8 +6,9 @@ import typer
 
 from service.cli.explanations import print_explanation
 from service.cli.options import Session, connected
-from service.cli.resources import pod_identity
+from service.cli.resources import PODS, Target, pod_identity
 from service.cli.rows import Item, identity
+from service.cli.whereabouts import telling_whereabouts
 
 Namespace = Annotated[str | None, typer.Option("--namespace", "-n", help="The pod's namespace.")]
 
@@ -26,7 +27,8 @@ def explain(
     """Say why a pod is where it is, or why it waits."""
     namespace, name = pod_identity(name, namespace or session.namespace)
     path = session.client.path("namespaces", namespace, "pods", name)
-    explanation = session.client.get(f"{path}/explanation", {"node": about})
+    with telling_whereabouts(session, Target(PODS, namespace, name)):
+        explanation = session.client.get(f"{path}/explanation", {"node": about})
     if not session.output.for_people:
         session.output.document(explanation)
         return

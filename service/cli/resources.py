@@ -1,6 +1,6 @@
 """The kinds of objects that the commands know, and how a command line names objects of them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from urllib.parse import quote
@@ -12,6 +12,9 @@ from service.cli.rows import Clock, Item
 from service.model.kept_kinds import KEPT_KINDS
 from service.model.kept_object import KeptKind
 from service.model.plans import PLAN
+
+OF_ALL = ("pods", "services", "replicationcontrollers", "replicasets", "statefulsets")
+"""What `all` stands for: the kinds that kubectl shows for it, as far as they are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +84,7 @@ def find_resource(name: str) -> Resource:
         raise WrongUsage(
             f"{name}: only their pods are kept. `apply -f` makes them, and `get pods` shows them."
         )
-    known = [resource.plural for resource in RESOURCES]
+    known = ["all", *(resource.plural for resource in RESOURCES)]
     near = get_close_matches(plain, known, n=1)
     meant = f" Did you mean {near[0]}?" if near else f" Known kinds: {', '.join(known)}."
     raise WrongUsage(f"No such kind: {name}.{meant}")
@@ -101,11 +104,19 @@ def read_targets(words: Sequence[str], namespace: str | None) -> list[Target]:
         raise WrongUsage("Name a kind, such as pods, or an object, such as pod/web-0.")
     if "/" in words[0]:
         return [_slashed(word, namespace) for word in words]
-    resources = [find_resource(each) for each in words[0].split(",") if each]
+    resources = list(_resources(words[0]))
     names = words[1:]
     if not names:
         return [_target(resource, namespace, None) for resource in resources]
     return [_target(resource, namespace, name) for resource in resources for name in names]
+
+
+def _resources(words: str) -> Iterator[Resource]:
+    for word in filter(None, words.split(",")):
+        if word.lower() == "all":
+            yield from (find_resource(kind) for kind in OF_ALL)
+        else:
+            yield find_resource(word)
 
 
 def _slashed(word: str, namespace: str | None) -> Target:

@@ -10,12 +10,13 @@ import typer
 
 from service.cli.durations import read_seconds
 from service.cli.errors import CliError, ExitCode, Refused, Unavailable, WrongUsage
-from service.cli.get import NOT_FOUND, AllNamespaces, Namespace, Selector
+from service.cli.get import AllNamespaces, Namespace, Selector
 from service.cli.jsonpath import read_path, shown
 from service.cli.options import Session, connected
 from service.cli.resources import EVENTS, Target, complete_kind, read_targets
 from service.cli.rows import Item
 from service.cli.watch import RECONNECT_SECONDS
+from service.cli.whereabouts import NOT_FOUND
 
 STREAM_SECONDS_MAX = 300
 
