@@ -109,6 +109,8 @@ _BOUND_AT = """
         AND (c.created OR position($5::bytea IN c.fields_before) > 0)
     ORDER BY c.revision DESC LIMIT 1
 """
+# LIMIT has each object looked up by its key. Before PostgreSQL has counted a table that was just
+# filled, it takes all objects of a kind for three, and would compare each of them with each key.
 _BODIES = """
     SELECT * FROM (
         SELECT w.namespace, w.name, w.revision, w.place,
@@ -118,8 +120,11 @@ _BODIES = """
                 - octet_length(coalesce(o.body, c.body)) AS bytes_before
         FROM unnest($3::text[], $4::text[], $5::bigint[]) WITH ORDINALITY
             AS w (namespace, name, revision, place)
-        LEFT JOIN object AS o ON o.cluster_id = $1 AND o.kind = $2 AND o.namespace = w.namespace
-            AND o.name = w.name AND o.revision = w.revision
+        LEFT JOIN LATERAL (
+            SELECT * FROM object
+            WHERE cluster_id = $1 AND kind = $2 AND namespace = w.namespace AND name = w.name
+                AND revision = w.revision
+            LIMIT 1) AS o ON true
         LEFT JOIN change AS c ON o.revision IS NULL AND c.cluster_id = $1 AND c.revision = w.revision
     ) AS found
     WHERE bytes_before < $6 OR body IS NULL
