@@ -1344,7 +1344,7 @@ class FieldProblem(TypedDict):
 
 
 class FieldWarning(TypedDict):
-    """A field of a manifest that is passed over."""
+    """A field of a manifest that is passed over, or a rule in it that has no effect."""
 
     field: str
     """Path of the field in the request, such as
@@ -1353,7 +1353,7 @@ class FieldWarning(TypedDict):
     code: str
     """What sort of field it is, in CamelCase; `/warnings/<code>` has more about it."""
     message: str
-    """What it means that the field is passed over."""
+    """What it means for the object."""
 
 
 class GCEPersistentDiskVolumeSource(TypedDict):

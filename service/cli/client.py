@@ -121,6 +121,12 @@ class Client:
         other.writing = dry(dry_run=True)
         return other
 
+    def heedless(self) -> "Client":
+        """Return a client that takes note of no warning, for a caller that reads them itself."""
+        other = copy(self)
+        other._warn = _ignore  # noqa: SLF001 - a copy of this client
+        return other
+
     def path(self, *parts: str) -> str:
         """Make a path in this client's cluster: `path("pods")` is `/v1/clusters/default/pods`."""
         return path_of(self.cluster, *parts)

@@ -84,7 +84,7 @@ def find_resource(name: str) -> Resource:
         raise WrongUsage(
             f"{name}: only their pods are kept. `apply -f` makes them, and `get pods` shows them."
         )
-    known = ["all", *(resource.plural for resource in RESOURCES)]
+    known = [*(resource.plural for resource in RESOURCES), "all"]
     near = get_close_matches(plain, known, n=1)
     meant = f" Did you mean {near[0]}?" if near else f" Known kinds: {', '.join(known)}."
     raise WrongUsage(f"No such kind: {name}.{meant}")

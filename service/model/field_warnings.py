@@ -1,4 +1,4 @@
-"""Warnings about fields that mean something to Kubernetes' scheduling, and nothing here.
+"""Warnings about fields: those that mean something to Kubernetes and nothing here, and rules without effect.
 
 A field of a manifest is honoured, refused with its path, or passed over with a warning; none is
 dropped in silence. `PASSED_OVER` declares the fields of the last sort. They are looked for once in
@@ -26,6 +26,10 @@ UNKNOWN_SCHEDULER = "UnknownScheduler"
 FEATURE_OFF = "FeatureOff"
 GROUP_FIELD = "GroupFieldIgnored"
 DEVICE_FIELD = "DeviceFieldIgnored"
+RULE_NEVER_HOLDS = "RuleNeverHolds"
+RULE_NEVER_MATTERS = "RuleNeverMatters"
+RULE_LEAVES_OUT_ITS_POD = "RuleLeavesOutItsPod"
+RULES_CONTRADICT = "RulesContradict"
 _MORE = "MoreWarnings"
 
 Json = Mapping[str, object]
@@ -123,6 +127,31 @@ WARNINGS: Mapping[str, WarningKind] = {
         "A PriorityClass is no object of its own here: it sets its entry of the cluster's setting "
         "`priorityClasses`, which has its name, `value`, `globalDefault` and `preemptionPolicy`.",
     ),
+    RULE_NEVER_HOLDS: WarningKind(
+        "can never hold, so that no node takes the pod",
+        "No node, or no pod, whatever its labels, can satisfy the rule: its requirements exclude each "
+        "other, such as two values for one label, or a node selector and a node affinity that have no "
+        "node in common. The pod is stored, and is placed nowhere. The warning follows from the manifest "
+        "alone, so it is told in every cluster.",
+    ),
+    RULE_NEVER_MATTERS: WarningKind(
+        "changes nothing",
+        "The rule can be left out without changing any decision: it selects nothing, it repeats another "
+        "one, or it prefers what is required anyway. Mostly this is a mistake in a selector.",
+    ),
+    RULES_CONTRADICT: WarningKind(
+        "contradicts another rule of the pod",
+        "A required affinity and a required anti-affinity select the same pods in the same domains. The "
+        "one asks for a domain with such a pod, the other for one without. Only a pod that its own "
+        "affinity selects can be placed, while no other such pod is there; all others wait for ever.",
+    ),
+    RULE_LEAVES_OUT_ITS_POD: WarningKind(
+        "does not select the pod itself",
+        "A spread constraint counts the pods that its selector selects. If the pod that has the "
+        "constraint is none of them, it keeps to the counts of others, but pods like it may all go to one "
+        "domain. Mostly the selector was meant to have the pod's own labels. Written pods that wait are "
+        "looked at for this, and not those that are placed in bulk.",
+    ),
     _MORE: WarningKind(
         "is about more fields than an answer lists",
         f"An answer lists at most {WARNINGS_MAX} warnings. The message says how many it leaves out. Send "
@@ -133,14 +162,14 @@ WARNINGS: Mapping[str, WarningKind] = {
 
 
 class FieldWarning(msgspec.Struct, frozen=True):
-    """A field of a manifest that is passed over."""
+    """A field of a manifest that is passed over, or a rule in it that has no effect."""
 
     field: str
     """Path of the field in the request, such as `pods[3].spec.volumes[0].persistentVolumeClaim`."""
     code: str
     """What sort of field it is, in CamelCase; `/warnings/<code>` has more about it."""
     message: str
-    """What it means that the field is passed over."""
+    """What it means for the object."""
 
     def under(self, prefix: str) -> "FieldWarning":
         """Return the warning with a longer path, for an object inside a request."""

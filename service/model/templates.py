@@ -28,6 +28,7 @@ from service.model.objects import ContainerImage, PodSpec, Quantities, Taint
 from service.model.pod_connections import with_connections
 from service.model.quantity import INT64_MAX
 from service.model.requests import pod_requests
+from service.model.rule_warnings import warnings_of_rules
 from service.model.scheduling_groups import GroupMembership, membership_of
 from service.model.strict_json import encode
 from service.model.validation.combinators import Limits, Problems, without_nulls
@@ -61,7 +62,7 @@ class PodTemplate(msgspec.Struct, frozen=True):
     `spec_json` is the whole spec as it is returned: as sent, with defaults and merges, but without
     `nodeName`; a JSON object. It is never empty, for a pod has at least one container.
     `label_keys` are the labels that decide what is merged into it at a pod's creation; `warnings` are
-    about its fields that are passed over. `claims` are the claims that its volumes name, in their
+    about its fields that are passed over, and its rules without effect. `claims` are the claims that its volumes name, in their
     order; `spec` does not name them. `group` is the group that it names, if any.
     """
 
@@ -446,7 +447,9 @@ def worked_out(spec: Json, spec_json: bytes) -> PodTemplate:
     decoded, claims = claims_apart(msgspec.convert(without_nulls(spec), PodSpec))
     decoded = with_connections(decoded)
     _refuse_uncountable(decoded)
-    warnings = warnings_in_part("spec", spec_json)
+    # Daemons differ in the node that they name, and share all else with the first of them.
+    rules = () if names_node(decoded) else warnings_of_rules(decoded)
+    warnings = (*warnings_in_part("spec", spec_json), *rules)
     return PodTemplate(decoded, spec_json, label_keys(spec), warnings, claims, membership_of(spec))
 
 

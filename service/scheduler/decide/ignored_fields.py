@@ -11,6 +11,7 @@ from service.model.field_warnings import (
     warning,
 )
 from service.model.manifest import Applicable, PodManifest
+from service.model.rule_warnings import warnings_of_own_labels
 from service.scheduler.decide.admission import has_runtime_classes, knows_scheduler
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.features import warnings_of_features
@@ -42,6 +43,8 @@ def warnings_of_written(context: DecisionContext, sent: Applicable) -> FieldWarn
         found = (*found, *warnings_of_features(context, sent))
     if not isinstance(sent, PodManifest) or sent.pod.node_name is not None:
         return found
+    if sent.pod.spec.topology_spread_constraints:
+        found = (*found, *warnings_of_own_labels(sent.pod.spec, sent.pod.labels))
     if knows_scheduler(context.replica.cluster, sent.pod):
         return found
     return (*found, warning("spec.schedulerName", UNKNOWN_SCHEDULER))

@@ -291,3 +291,49 @@ async def test_who_may_preempt_is_not_warned_where_pending_pods_do(harness: Harn
         await harness.configure(queuePreemption=setting)
         body = (await harness.put(f"{PODS}/web-0", eager)).json()
         assert [each["code"] for each in body.get("warnings", [])] == codes
+
+
+ZONE = "topology.kubernetes.io/zone"
+NOWHERE = {
+    "nodeSelector": {ZONE: "a"},
+    "affinity": {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["b"]}]}
+                ]
+            }
+        }
+    },
+}
+NEVER = (
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+)
+
+
+async def test_a_rule_that_can_never_hold_is_told_on_writes_and_placements(
+    harness: Harness,
+) -> None:
+    written = await harness.put("namespaces/shop/pods/web-0", pod("web-0", **NOWHERE))
+    placed = await harness.place(pod("web-1", **NOWHERE))
+
+    assert told(written.json()) == [(NEVER, "RuleNeverHolds")]
+    assert told(placed) == [(f"pods[0].{NEVER}", "RuleNeverHolds")]
+    assert placed["results"][0]["outcome"] != "Placed"
+
+
+async def test_a_spread_constraint_that_leaves_out_its_own_pod_is_told_on_writes(
+    harness: Harness,
+) -> None:
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "others"}},
+    }
+    manifest = pod("web-0", topologySpreadConstraints=[constraint])
+
+    written = await harness.put("namespaces/shop/pods/web-0", manifest)
+
+    field = "spec.topologySpreadConstraints[0].labelSelector"
+    assert told(written.json()) == [(field, "RuleLeavesOutItsPod")]
