@@ -1311,6 +1311,26 @@ class ExtenderNodes(TypedDict):
     """The nodes; only their names are read, since Moorage judges its own nodes."""
 
 
+class ExtenderPreemptionArgs(TypedDict):
+    """The pod for which kube-scheduler makes room, and the nodes where it could."""
+
+    Pod: dict[str, Any]
+    """The whole pod; its `status` is not read."""
+    NodeNameToVictims: NotRequired[dict[str, Victims | None] | None]
+    """The nodes with their victims, if the extender is configured without
+    `nodeCacheCapable`.
+    """
+    NodeNameToMetaVictims: NotRequired[dict[str, MetaVictims | None] | None]
+    """The nodes with their victims, if it is configured with `nodeCacheCapable`."""
+
+
+class ExtenderPreemptionResult(TypedDict):
+    """The nodes that are left, each with the pods that would have to leave it."""
+
+    NodeNameToMetaVictims: dict[str, MetaVictims]
+    """The victims by node; nodes where nothing is gained are left out."""
+
+
 class Features(TypedDict):
     """Which features are on."""
 
@@ -1664,6 +1684,24 @@ class MatchScope(TypedDict):
 
 class MergePatch(TypedDict):
     """The fields to change, in the object's own shape; null removes one (RFC 7396)."""
+
+
+class MetaPod(TypedDict):
+    """A pod, by its uid alone."""
+
+    UID: str
+    """The pod's `metadata.uid`."""
+
+
+class MetaVictims(TypedDict):
+    """The pods that would have to leave one node, by their uids."""
+
+    Pods: NotRequired[list[MetaPod] | None]
+    """The victims, the most important first."""
+    NumPDBViolations: NotRequired[int]
+    """How many of them leave although their disruption budgets allow no more of that.
+    Default: `0`.
+    """
 
 
 class Namespace(TypedDict):
@@ -3951,6 +3989,15 @@ Unplaced = TypedDict(
     },
 )
 """A pod for which the plan has no node, or that has to stay though too few others go."""
+
+
+class Victims(TypedDict):
+    """The pods that kube-scheduler would have leave one node, as it knows them."""
+
+    Pods: NotRequired[list[dict[str, Any]] | None]
+    """The pods; they are not read, since Moorage chooses among its own."""
+    NumPDBViolations: NotRequired[int]
+    """How many of them leave against their disruption budgets; not read. Default: `0`."""
 
 
 class ViolationItem(TypedDict):

@@ -40,6 +40,7 @@ from service.scheduler.protocol.placements import (
     PlacementAnswer,
     PodRef,
     Preemption,
+    VictimsAnswer,
 )
 from service.scheduler.protocol.plans import (
     Bounds,
@@ -247,6 +248,13 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     def place_of(self, index: int) -> str:
         """The path of a pod in the request: `pods[3]`, or `template` for all replicas of one."""
         return self.path if self.path in ("template", "pod") else f"{self.path}[{index}]"
+
+
+class FindVictims(Intent[VictimsAnswer], frozen=True, kw_only=True):
+    """Ask on which nodes room could be made for a pod, and who would have to leave each; changes nothing."""
+
+    asked: PlacePods
+    """The placement of that one pod."""
 
 
 class PlacePending(Intent[PendingAnswer], frozen=True, kw_only=True):
