@@ -23,7 +23,7 @@ from service.model.errors import FieldError, InvalidManifest
 from service.model.pod_manifest import parse_pod
 from service.model.strict_json import decode_strict
 from service.model.templates import TemplateCache
-from service.scheduler.protocol.intents import BindPod, FindVictims, PlacePods
+from service.scheduler.protocol.intents import NOTHING_SAID, BindPod, FindVictims, PlacePods
 from service.scheduler.protocol.placements import PlacementResult, VictimsAnswer
 
 T = TypeVar("T", ExtenderArgs, ExtenderBindingArgs, ExtenderPreemptionArgs)
@@ -77,7 +77,14 @@ def judging(args: ExtenderArgs | ExtenderPreemptionArgs, templates: TemplateCach
         pod = parse_pod(msgspec.json.encode(manifest), templates, to_place=True)
     except InvalidManifest as error:
         raise error.under("Pod") from None
-    return PlacePods(pods=(pod,), path="pod", dry_run=True, explain="Full", without_groups=True)
+    return PlacePods(
+        pods=(pod,),
+        path="pod",
+        dry_run=True,
+        explain="Full",
+        without_groups=True,
+        consulted=NOTHING_SAID,
+    )
 
 
 def victims_of(args: ExtenderPreemptionArgs, templates: TemplateCache) -> FindVictims:
