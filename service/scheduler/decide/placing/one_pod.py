@@ -180,7 +180,7 @@ def place_pod(
         return left_waiting(context, intent, candidate, GATED, explanation, reason=GATED_REASON)
     hint = context.hint(pod.namespace, pod.name) if context.hints else None
     found = place(cluster, pod, hint, within)
-    if context.replica.config.profiles and isinstance(found, Placement):
+    if cluster.config.profiles and isinstance(found, Placement):
         said, explanation = as_extenders_say(
             context, intent, candidate.manifest, found, explanation
         )
