@@ -1258,6 +1258,35 @@ class Explanation(TypedDict):
     """
 
 
+class Extender(TypedDict):
+    """A service that is asked over HTTP which nodes are left for a pod, and how good they
+    are.
+    """
+
+    urlPrefix: str
+    """The address to which `/` and a verb are added."""
+    filterVerb: NotRequired[str]
+    """The verb that filters; empty: it is not asked to filter. Default: `""`."""
+    prioritizeVerb: NotRequired[str]
+    """The verb that scores; empty: it is not asked to score. Default: `""`."""
+    weight: NotRequired[int]
+    """How much its scores count; needed with `prioritizeVerb`. Default: `0`."""
+    enableHTTPS: NotRequired[bool]
+    """Whether `urlPrefix` has to be an `https` address. Default: `false`."""
+    tlsConfig: NotRequired[ExtenderTLSConfig | None]
+    """How the extender is identified."""
+    httpTimeout: NotRequired[str]
+    """How long one call may take, such as `2s`; empty or zero: five seconds. Default: `""`."""
+    nodeCacheCapable: NotRequired[bool]
+    """Whether it knows the nodes, so that only their names are sent. Default: `false`."""
+    managedResources: NotRequired[list[ExtenderManagedResource]]
+    """It is asked only for pods that request or limit one of these; empty: for all. Default:
+    `[]`.
+    """
+    ignorable: NotRequired[bool]
+    """Whether pods are placed without it if it cannot be asked. Default: `false`."""
+
+
 class ExtenderArgs(TypedDict):
     """The pod that kube-scheduler places, and its candidates."""
 
@@ -1304,11 +1333,55 @@ class ExtenderFilterResult(TypedDict):
     """Why the pod cannot be judged; empty if it was. Default: `""`."""
 
 
+class ExtenderManagedResource(TypedDict):
+    """A resource that an extender manages."""
+
+    name: str
+    """Name of the resource."""
+    ignoredByScheduler: NotRequired[bool]
+    """May only be false: NodeResourcesFit judges every resource. Default: `false`."""
+
+
 class ExtenderNodes(TypedDict):
     """A NodeList: whole nodes, as kube-scheduler knows them."""
 
     items: NotRequired[list[dict[str, Any]] | None]
     """The nodes; only their names are read, since Moorage judges its own nodes."""
+
+
+class ExtenderPreemptionArgs(TypedDict):
+    """The pod for which kube-scheduler makes room, and the nodes where it could."""
+
+    Pod: dict[str, Any]
+    """The whole pod; its `status` is not read."""
+    NodeNameToVictims: NotRequired[dict[str, Victims | None] | None]
+    """The nodes with their victims, if the extender is configured without
+    `nodeCacheCapable`.
+    """
+    NodeNameToMetaVictims: NotRequired[dict[str, MetaVictims | None] | None]
+    """The nodes with their victims, if it is configured with `nodeCacheCapable`."""
+
+
+class ExtenderPreemptionResult(TypedDict):
+    """The nodes that are left, each with the pods that would have to leave it."""
+
+    NodeNameToMetaVictims: dict[str, MetaVictims]
+    """The victims by node; nodes where nothing is gained are left out."""
+
+
+class ExtenderTLSConfig(TypedDict):
+    """How an extender at an `https` address is identified."""
+
+    insecure: NotRequired[bool]
+    """Whether its certificate is not verified. Default: `false`."""
+    serverName: NotRequired[str]
+    """The name that its certificate has to have; empty: the host of `urlPrefix`. Default:
+    `""`.
+    """
+    caData: NotRequired[str]
+    """PEM certificates, in base64, that have to have signed its own; empty: those that the
+    server trusts. Default: `""`.
+    """
 
 
 class Features(TypedDict):
@@ -1664,6 +1737,24 @@ class MatchScope(TypedDict):
 
 class MergePatch(TypedDict):
     """The fields to change, in the object's own shape; null removes one (RFC 7396)."""
+
+
+class MetaPod(TypedDict):
+    """A pod, by its uid alone."""
+
+    UID: str
+    """The pod's `metadata.uid`."""
+
+
+class MetaVictims(TypedDict):
+    """The pods that would have to leave one node, by their uids."""
+
+    Pods: NotRequired[list[MetaPod] | None]
+    """The victims, the most important first."""
+    NumPDBViolations: NotRequired[int]
+    """How many of them leave although their disruption budgets allow no more of that.
+    Default: `0`.
+    """
 
 
 class Namespace(TypedDict):
@@ -3037,6 +3128,10 @@ class Profile(TypedDict):
     """Plugins switched on and off, and their weights."""
     pluginConfig: NotRequired[list[PluginConfig]]
     """Arguments of plugins. Default: `[]`."""
+    extenders: NotRequired[list[Extender]]
+    """Services that are asked, in this order, after the profile's own filters. Default:
+    `[]`.
+    """
 
 
 class Proposal(TypedDict):
@@ -3951,6 +4046,15 @@ Unplaced = TypedDict(
     },
 )
 """A pod for which the plan has no node, or that has to stay though too few others go."""
+
+
+class Victims(TypedDict):
+    """The pods that kube-scheduler would have leave one node, as it knows them."""
+
+    Pods: NotRequired[list[dict[str, Any]] | None]
+    """The pods; they are not read, since Moorage chooses among its own."""
+    NumPDBViolations: NotRequired[int]
+    """How many of them leave against their disruption budgets; not read. Default: `0`."""
 
 
 class ViolationItem(TypedDict):

@@ -50,6 +50,7 @@ from service.api.telemetry.database_reporter import DatabaseReporter
 from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans, exported_spans
+from service.extenders import Extenders
 from service.extensions.loading import load_plugins
 from service.model.generated_names import SUFFIXES, suffix_of
 from service.model.templates import TemplateCache
@@ -187,6 +188,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     limits = Limits(
         request_seconds_max=settings.request_timeout_seconds,
         apply_objects_max=settings.apply_objects_max,
+        extended_pods_max=settings.extender_pods_max,
         explained_pairs_max=settings.explained_pairs_max,
         plan_changes_max=settings.plan_changes_max,
         plan_nodes_max=settings.plan_nodes_max,
@@ -205,7 +207,6 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         audit_keep_seconds=settings.audit_keep_seconds,
         upkeep_seconds=settings.upkeep_seconds,
     )
-    templates = TemplateCache(settings.template_cache_bytes)
     metrics = Metrics(
         settings.metrics_dir,
         version=metadata.version("moorage"),
@@ -214,9 +215,12 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     budget = Budget(settings.bytes_in_flight_max)
     spans = exported_spans(settings.tracing, metadata.version("moorage"), clock)
     forwarding = _forwarding(settings, store, clock, limits, metrics, budget)
-    cluster_owners = forwarding.cluster_owners if forwarding else None
+    extenders = Extenders(settings, clock.monotonic)
     scheduler = Scheduler(
-        *(store, clock, RandomIds(), limits, templates, metrics, cluster_owners), tracer=spans
+        *(store, clock, RandomIds(), limits, TemplateCache(settings.template_cache_bytes)),
+        *(metrics, forwarding.cluster_owners if forwarding else None),
+        tracer=spans,
+        extenders=extenders,
     )
 
     proof = CommitProbe(store, clock.monotonic)
@@ -247,6 +251,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         if forwarding is not None:
             await forwarding.stop()
         await scheduler.stop()
+        await extenders.close()
         await refusals.close()
         await store.close()
         if spans is not None:

@@ -35,6 +35,13 @@ HostNames = Annotated[
     str, msgspec.Meta(pattern=r"^(?:(?:^|,) *(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]) *)*$")
 ]
 """Names or addresses as they stand in a URL, without ports, separated by commas."""
+ExtenderHosts = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^(?:(?:^|,) *(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})? *)*$"
+    ),
+]
+"""Names or addresses as they stand in a URL, with or without ports, separated by commas."""
 TokenTypes = Annotated[
     str, msgspec.Meta(pattern=r"^ *[A-Za-z0-9.+/_-]+ *(?:, *[A-Za-z0-9.+/_-]+ *)*$")
 ]
@@ -115,6 +122,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     oidc_scope: str = ""
     """The scopes that `scope` (or `scp`) of the provider's tokens must have, separated by
     spaces."""
+    extender_hosts: ExtenderHosts = ""
+    """The hosts, each with or without a port, at which extenders of profiles may be asked; none:
+    nowhere."""
+    extender_answer_bytes_max: Bytes = 16 * _MIB
+    """The largest answer of an extender."""
+    extender_failures_max: Count = 5
+    """After how many failures in a row an extender is left alone for a while."""
+    extender_pause_seconds: Seconds = 10
+    """How long it is left alone, before one call is tried."""
+    extender_pods_max: Count = 50
+    """For how many pods of one placement request extenders are asked at most."""
     allowed_hosts: HostNames = ""
     """Host names besides those of loopback by which a server without a token may be called."""
     trusted_proxies: str = ""

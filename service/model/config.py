@@ -7,8 +7,9 @@ import msgspec
 
 from service.model.admission_policies import AdmissionPolicy
 from service.model.errors import PluginMissing
+from service.model.extenders import Extender
 from service.model.features import Features
-from service.model.objects import Strict, TopologySpreadConstraint
+from service.model.objects import PodSpec, Strict, TopologySpreadConstraint
 from service.model.plugin_arguments import (
     RequestedToCapacityRatio,
     ResourceWeight,
@@ -259,6 +260,13 @@ class ClusterConfig(Strict, frozen=True, kw_only=True, omit_defaults=False):
         configured = {profile.scheduler_name: profile for profile in self.profiles}
         profiles = {DEFAULT_SCHEDULER: Profile()} | configured
         return {name: _resolved(profile) for name, profile in profiles.items()}
+
+    def extenders_for(self, spec: PodSpec) -> tuple[Extender, ...]:
+        """The extenders that are to be asked about a pod, in their order."""
+        for profile in self.profiles:
+            if profile.scheduler_name == spec.scheduler_name:
+                return tuple(each for each in profile.extenders if each.is_interested(spec))
+        return ()
 
     def _part(self, own: str | None, documented: str) -> bool:
         """Whether a part of the preset is on: by its own setting if there is one, else by the preset."""

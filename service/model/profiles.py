@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from service.model.extenders import Extender
 from service.model.objects import Strict
 from service.model.validation.plugins import ALL, KNOWN, Arguments, filtering, scoring
 
@@ -66,6 +67,8 @@ class Profile(Strict, frozen=True, kw_only=True):
     """Plugins switched on and off, and their weights."""
     plugin_config: tuple[PluginConfig, ...] = ()
     """Arguments of plugins."""
+    extenders: tuple[Extender, ...] = ()
+    """Services that are asked, in this order, after the profile's own filters."""
 
     def filters(self) -> frozenset[str]:
         """The filters that are on."""

@@ -30,6 +30,7 @@ from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
 from service.scheduler.commit.metrics import Meter, NoMeter, ProcessState, failed_attempts
 from service.scheduler.commit.tickets import Ticket, key_reused
 from service.scheduler.commit.tracer import Tracer
+from service.scheduler.consulting import Consulting
 from service.scheduler.controllers.cluster_owners import ClusterOwners, NoClusterOwners
 from service.scheduler.controllers.controller import Controllers, Observers
 from service.scheduler.controllers.evictions import AllEvictions
@@ -41,6 +42,7 @@ from service.scheduler.decide.simulation import Simulation, simulating
 from service.scheduler.node_reports import NodeReporter
 from service.scheduler.planning import PastExplanation, Planner, Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
+from service.scheduler.protocol.extenders import AsksExtenders, ExtendersToAsk
 from service.scheduler.protocol.intents import (
     A,
     DryRun,
@@ -48,6 +50,7 @@ from service.scheduler.protocol.intents import (
     Idempotency,
     Intent,
     MakePlan,
+    PlacePods,
     PutConfig,
 )
 from service.scheduler.protocol.limits import Limits
@@ -81,8 +84,10 @@ class Scheduler:
         cluster_owners: ClusterOwners | None = None,
         *,
         tracer: Tracer | None = None,
+        extenders: AsksExtenders | None = None,
     ) -> None:
         self._store = store
+        self._extenders = extenders
         self._tracer = tracer
         self._clock = clock
         self._ids = ids
@@ -98,6 +103,7 @@ class Scheduler:
         self._cluster_owners = cluster_owners or NoClusterOwners()
         self.pending = self._duties(AllPendingPods, holder)
         """The controllers that place pending pods."""
+        self.pending.place = self.submit
         self.evictions = self._duties(AllEvictions, holder)
         """The controllers that evict pods whose rules are required during execution."""
         self.nodes = self._duties(AllNodeLifecycles, holder)
@@ -205,12 +211,23 @@ class Scheduler:
             IdempotencyKeyReused: the first request with this key was a different one.
             MoorageError: the intent is refused, or cannot be served now (Unavailable).
         """
-        if idempotency is not None:
-            return await self._submit_keyed(cluster, intent, idempotency, caller)
-        within = intent.intent if isinstance(intent, DryRun) else intent
-        if isinstance(within, PutConfig):
-            return cast("A", await self._put_config(cluster, intent, within, caller))
-        return cast("A", await self._ask(cluster, intent, None, caller))
+        consulting: Consulting | None = None
+        while True:
+            try:
+                if idempotency is not None:
+                    return await self._submit_keyed(cluster, intent, idempotency, caller)
+                within = intent.intent if isinstance(intent, DryRun) else intent
+                if isinstance(within, PutConfig):
+                    return cast("A", await self._put_config(cluster, intent, within, caller))
+                return cast("A", await self._ask(cluster, intent, None, caller))
+            except ExtendersToAsk as asking:
+                if self._extenders is None or not isinstance(intent, PlacePods):
+                    raise
+                question = asking.question
+                if consulting is None:
+                    consulting = Consulting(self._extenders, self._clock, self._limits, intent)
+            # Nothing is decided, locked or held in the replica while extenders are asked.
+            intent = cast("Intent[A]", await consulting.ask(question))
 
     async def _submit_keyed(
         self, cluster: str, intent: Intent[A], idempotency: Idempotency[A], caller: AuditedCaller

@@ -13,6 +13,7 @@ from service.api.security.refusal_audit import Refusals
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
 from service.app import RandomIds, SystemClock, create_app
+from service.extenders import Extenders
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock
 from service.scheduler.service import Scheduler
@@ -91,7 +92,11 @@ async def _started(
     clock = clock or SystemClock()
     metrics = Metrics()
     limits = limits or Limits(request_seconds_max=WAIT_SECONDS)
-    scheduler = Scheduler(store, clock, RandomIds(), limits, meter=metrics, tracer=spans)
+    extenders = Extenders(settings, clock.monotonic)
+    stack.push_async_callback(extenders.close)
+    scheduler = Scheduler(
+        store, clock, RandomIds(), limits, meter=metrics, tracer=spans, extenders=extenders
+    )
     await scheduler.start()
     stack.push_async_callback(scheduler.stop)
     budget = Budget(settings.bytes_in_flight_max)

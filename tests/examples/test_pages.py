@@ -17,6 +17,7 @@ SHOWN = {
     "kubernetes.md": [r"node-a1", r"zone-c", r"6 placed"],
     "migrate.md": [],
     "kube-scheduler-extender.md": [],
+    "call-extenders.md": [],
     "batch.md": [r"20 deleted", r"group refused"],
     "edge.md": [r"3 placed", r"riga"],
     "tenants.md": [r"exceeded quota: compute", r"4 placed, 2 denied"],

@@ -59,7 +59,8 @@ MAY = {
         createCSIStorageCapacity putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity
         deleteNamespacedCSIStorageCapacities deleteCSIStorageCapacities""",
     Namespaced("place"): """
-        commitPlan makePlan placePods simulate extenderFilter extenderPrioritize""",
+        commitPlan makePlan placePods simulate extenderFilter extenderPrioritize
+        extenderPreempt""",
     Namespaced("edit", or_verb="observe"): """
         applyObjects createPod putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
     Namespaced("read"): """

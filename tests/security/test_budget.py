@@ -296,6 +296,7 @@ def test_each_operation_that_is_safe_by_its_method_says_that_it_only_reads() -> 
         "confirmBinding",
         "extenderFilter",
         "extenderPrioritize",
+        "extenderPreempt",
         "makePlan",
         "simulate",
     }

@@ -12,17 +12,21 @@ from service.api.openapi.extender_types import (
     ExtenderBindingArgs,
     ExtenderFilterResult,
     ExtenderNodes,
+    ExtenderPreemptionArgs,
+    ExtenderPreemptionResult,
     HostPriority,
+    MetaPod,
+    MetaVictims,
 )
 from service.engine.questions.explanation import Explanation
 from service.model.errors import FieldError, InvalidManifest
 from service.model.pod_manifest import parse_pod
 from service.model.strict_json import decode_strict
 from service.model.templates import TemplateCache
-from service.scheduler.protocol.intents import BindPod, PlacePods
-from service.scheduler.protocol.placements import PlacementResult
+from service.scheduler.protocol.intents import NOTHING_SAID, BindPod, FindVictims, PlacePods
+from service.scheduler.protocol.placements import PlacementResult, VictimsAnswer
 
-T = TypeVar("T", ExtenderArgs, ExtenderBindingArgs)
+T = TypeVar("T", ExtenderArgs, ExtenderBindingArgs, ExtenderPreemptionArgs)
 
 UNKNOWN_NODE = "the node is not known to Moorage"
 NOT_NAMED = "the node is none of those that the pod may be on"
@@ -60,7 +64,7 @@ def _name_of(node: dict[str, object], index: int) -> str:
     return name
 
 
-def judging(args: ExtenderArgs, templates: TemplateCache) -> PlacePods:
+def judging(args: ExtenderArgs | ExtenderPreemptionArgs, templates: TemplateCache) -> PlacePods:
     """The question what Moorage says of the pod on each node; it changes nothing.
 
     The pod's status is what the kubelet and kube-scheduler state of it, so it is left out.
@@ -73,7 +77,41 @@ def judging(args: ExtenderArgs, templates: TemplateCache) -> PlacePods:
         pod = parse_pod(msgspec.json.encode(manifest), templates, to_place=True)
     except InvalidManifest as error:
         raise error.under("Pod") from None
-    return PlacePods(pods=(pod,), path="pod", dry_run=True, explain="Full", without_groups=True)
+    return PlacePods(
+        pods=(pod,),
+        path="pod",
+        dry_run=True,
+        explain="Full",
+        without_groups=True,
+        consulted=NOTHING_SAID,
+    )
+
+
+def victims_of(args: ExtenderPreemptionArgs, templates: TemplateCache) -> FindVictims:
+    """The question where room could be made for the pod.
+
+    Raises:
+        InvalidManifest: the pod is not valid, or there are both maps of nodes, or neither.
+    """
+    if (args.node_name_to_victims is None) == (args.node_name_to_meta_victims is None):
+        message = "must have exactly one of NodeNameToVictims and NodeNameToMetaVictims"
+        raise InvalidManifest([FieldError("", message)])
+    return FindVictims(asked=judging(args, templates))
+
+
+def preempted(
+    args: ExtenderPreemptionArgs, answer: VictimsAnswer, visible: frozenset[str] | None
+) -> ExtenderPreemptionResult:
+    """The victims on each of kube-scheduler's nodes, but where the caller may not read all of them."""
+    asked = args.node_name_to_victims or args.node_name_to_meta_victims or {}
+    left = {
+        name: MetaVictims(
+            pods=[MetaPod(uid=uid) for uid in each.uids], num_pdb_violations=each.budget_violations
+        )
+        for name, each in answer.nodes.items()
+        if name in asked and (visible is None or each.namespaces <= visible)
+    }
+    return ExtenderPreemptionResult(node_name_to_meta_victims=left)
 
 
 def binding_of(args: ExtenderBindingArgs) -> BindPod:

@@ -18,7 +18,7 @@ from service.model.manifest import AnyManifest
 from service.model.pod_manifest import PodManifest, parse_pod
 from service.model.strict_json import decode_strict, too_many
 from service.model.templates import TemplateCache
-from service.scheduler.protocol.intents import PlacePods
+from service.scheduler.protocol.intents import NOTHING_SAID, PlacePods
 from service.scheduler.protocol.placements import PodRef
 
 Subject = Literal["pods", "podRefs", "template"]
@@ -105,6 +105,7 @@ async def _intent(
         explain=options.explain,
         preemption=options.preemption,
         preemption_scope=options.preemption_scope,
+        consulted=NOTHING_SAID,
     )
 
 

@@ -1,4 +1,4 @@
-"""Answers kube-scheduler as one of its extenders: filter, prioritize and bind."""
+"""Answers kube-scheduler as one of its extenders: filter, prioritize, preempt and bind."""
 
 import msgspec
 from litestar import Response, post
@@ -11,8 +11,10 @@ from service.api.bodies.extender_requests import (
     filtered,
     judging,
     parse_extender,
+    preempted,
     priorities,
     refused_with,
+    victims_of,
 )
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.responses import json_response
@@ -22,6 +24,8 @@ from service.api.openapi.extender_types import (
     ExtenderBindingArgs,
     ExtenderBindingResult,
     ExtenderFilterResult,
+    ExtenderPreemptionArgs,
+    ExtenderPreemptionResult,
     HostPriority,
 )
 from service.api.openapi.object_operations import CLUSTER_PATH
@@ -32,6 +36,7 @@ from service.api.security.rights import deciding_for, require_placing
 from service.api.security.visibility import seen_placement, seen_refusal, visibility_of
 from service.api.services import Services
 from service.model.errors import BindingRefused, Conflict, Denied, InvalidManifest, NotFound
+from service.scheduler.protocol.intents import FindVictims
 from service.scheduler.protocol.placements import PlacementAnswer
 
 _OF_THE_POD = (Conflict, Denied, InvalidManifest, NotFound)
@@ -119,6 +124,66 @@ async def extender_prioritize(
     return json_response(msgspec.json.encode(priorities(names, answer.results[0])), answer.revision)
 
 
+_PREEMPT = Operation(
+    id="extenderPreempt",
+    access=Namespaced("place"),
+    reads=True,
+    decided=True,
+    tag="extender",
+    summary="Whom Moorage would have leave kube-scheduler's candidates",
+    description="The preempt verb of a scheduler extender. Of the nodes that are sent those are left where room can be "
+    "made by Moorage's rules, each with Moorage's own choice of victims. The pod need not be stored, and nobody is "
+    "evicted. A node is left out, too, if one of its victims is in a namespace that the caller may not read.",
+    request=Body(
+        types={JSON: ExtenderPreemptionArgs},
+        description="The pod, and the nodes on which room could be made for it.",
+        example={
+            "Pod": POD_EXAMPLE,
+            "NodeNameToMetaVictims": {
+                "node-7": {
+                    "Pods": [{"UID": "5b1c7c9e-93a1-4f3c-8a55-3a8d0a1b2c3d"}],
+                    "NumPDBViolations": 0,
+                }
+            },
+        },
+    ),
+    limit="simulations",
+    answers={
+        200: Body(
+            types={JSON: ExtenderPreemptionResult},
+            description="The nodes that are left, with their victims.",
+            example={
+                "NodeNameToMetaVictims": {
+                    "node-7": {
+                        "Pods": [{"UID": "5b1c7c9e-93a1-4f3c-8a55-3a8d0a1b2c3d"}],
+                        "NumPDBViolations": 0,
+                    }
+                }
+            },
+        )
+    },
+    problems=("InvalidManifest", "PodDiffers"),
+)
+
+
+@post(_EXTENDER + "/preempt", status_code=200, opt=described(_PREEMPT))
+async def extender_preempt(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """Choose victims by Moorage's own rules; the protocol has no field for errors here."""
+    media_type(request)
+    query(request)
+    args = parse_extender(await services.bodies.read(request), ExtenderPreemptionArgs)
+    intent = victims_of(args, services.scheduler.templates)
+    caller = deciding_for(request)
+    require_placing(caller, intent.asked)
+    holding_of(request.scope).changes_nothing = True
+    asked = msgspec.structs.replace(intent.asked, caller=caller)
+    answer = await services.scheduler.submit(caller.cluster, FindVictims(asked=asked))
+    result = preempted(args, answer, visibility_of(request))
+    return json_response(msgspec.json.encode(result), answer.revision)
+
+
 _BIND = Operation(
     id="extenderBind",
     access=Namespaced("bind"),
@@ -191,4 +256,4 @@ async def _judged(request: AnyRequest, services: Services, args: ExtenderArgs) -
     return seen_placement(visibility_of(request), answer)
 
 
-EXTENDER_HANDLERS = (extender_filter, extender_prioritize, extender_bind)
+EXTENDER_HANDLERS = (extender_filter, extender_prioritize, extender_preempt, extender_bind)

@@ -9,7 +9,11 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from service.api.openapi.extender_types import ExtenderArgs, ExtenderBindingArgs
+from service.api.openapi.extender_types import (
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderPreemptionArgs,
+)
 from service.model import manifest_types, objects
 from service.model.audit import AuditRow
 from service.model.config import ClusterConfig, MatchScope, PreemptionScope
@@ -1010,6 +1014,7 @@ class Readiness(Value, frozen=True, kw_only=True):
 MANIFESTS: tuple[type[msgspec.Struct], ...] = (
     ExtenderArgs,
     ExtenderBindingArgs,
+    ExtenderPreemptionArgs,
     NodeList,
     NamespaceList,
     PodList,

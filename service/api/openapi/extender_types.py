@@ -76,3 +76,46 @@ class ExtenderBindingResult(ExtenderValue, frozen=True, kw_only=True):
 
     error: str = ""
     """Why the pod is not bound; empty if it is."""
+
+
+class Victims(ExtenderValue, frozen=True, kw_only=True):
+    """The pods that kube-scheduler would have leave one node, as it knows them."""
+
+    pods: list[dict[str, Any]] | None = None
+    """The pods; they are not read, since Moorage chooses among its own."""
+    num_pdb_violations: int = msgspec.field(name="NumPDBViolations", default=0)
+    """How many of them leave against their disruption budgets; not read."""
+
+
+class MetaPod(ExtenderValue, frozen=True, kw_only=True):
+    """A pod, by its uid alone."""
+
+    uid: str = msgspec.field(name="UID")
+    """The pod's `metadata.uid`."""
+
+
+class MetaVictims(ExtenderValue, frozen=True, kw_only=True):
+    """The pods that would have to leave one node, by their uids."""
+
+    pods: list[MetaPod] | None = None
+    """The victims, the most important first."""
+    num_pdb_violations: int = msgspec.field(name="NumPDBViolations", default=0)
+    """How many of them leave although their disruption budgets allow no more of that."""
+
+
+class ExtenderPreemptionArgs(ExtenderValue, frozen=True, kw_only=True):
+    """The pod for which kube-scheduler makes room, and the nodes where it could."""
+
+    pod: dict[str, Any]
+    """The whole pod; its `status` is not read."""
+    node_name_to_victims: dict[str, Victims | None] | None = None
+    """The nodes with their victims, if the extender is configured without `nodeCacheCapable`."""
+    node_name_to_meta_victims: dict[str, MetaVictims | None] | None = None
+    """The nodes with their victims, if it is configured with `nodeCacheCapable`."""
+
+
+class ExtenderPreemptionResult(ExtenderValue, frozen=True, kw_only=True):
+    """The nodes that are left, each with the pods that would have to leave it."""
+
+    node_name_to_meta_victims: dict[str, MetaVictims]
+    """The victims by node; nodes where nothing is gained are left out."""

@@ -31,6 +31,7 @@ from service.model.validation.combinators import (
     whole_number,
 )
 from service.model.validation.declarations import declared
+from service.model.validation.extenders import EXTENDERS
 from service.model.validation.plugins import ALL, KNOWN, arguments_rule, filtering, scoring
 from service.model.validation.scoring import (
     HARD_AFFINITY_WEIGHT,
@@ -155,6 +156,7 @@ _PROFILE = record(
             ),
             "name",
         ),
+        "extenders": EXTENDERS,
     },
     required=("schedulerName",),
     also=(_weights_add_up,),

@@ -36,6 +36,8 @@ class HeldLease:
         self._clock = clock
         self.cluster_id = cluster_id
         """The cluster that the lease is for."""
+        self.cluster = cluster
+        """The cluster's name."""
         self._name = name
         self._holder = holder
         self._seconds = seconds

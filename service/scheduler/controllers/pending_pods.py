@@ -2,23 +2,30 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from typing_extensions import override
 
 from service.model.config import stored_config
+from service.model.errors import MoorageError, NotFound
+from service.model.objects import ObjectName
 from service.scheduler.controllers.controller import PAUSE_SECONDS, Controller, Controllers, Spawn
 from service.scheduler.controllers.leases import HeldLease
 from service.scheduler.pending.queue import PendingQueue
+from service.scheduler.pending.queueing_hints import NO_NODES
 from service.scheduler.protocol.answers import Answer, PendingAnswer
-from service.scheduler.protocol.intents import PlacePending
+from service.scheduler.protocol.intents import NOTHING_SAID, PlacePending, PlacePods
 from service.scheduler.protocol.limits import Limits
-from service.scheduler.protocol.pending_attempts import Attempts
+from service.scheduler.protocol.pending_attempts import Attempts, Refused
+from service.scheduler.protocol.placements import PlacementAnswer, PodRef
 from service.scheduler.protocol.ports import Clock
 from service.scheduler.replica.replica import Entry, Replica
 
 SWEEP_SECONDS = 10.0
 """How often to look for pods that were not tried for very long."""
+
+Place = Callable[[str, PlacePods], Awaitable[PlacementAnswer]]
+"""Places pods of the cluster of this name, and asks extenders for that."""
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +42,8 @@ class PendingPods(Controller):
     def __init__(self, *, lease: HeldLease, clock: Clock, limits: Limits, spawn: Spawn) -> None:
         super().__init__(lease=lease, clock=clock, limits=limits, spawn=spawn)
         self.queue = PendingQueue(limits)
+        self.place: Place | None = None
+        """Places a stored pod, asking extenders."""
         self._attempts: Attempts | None = None
         """The attempts that the loop is deciding now."""
         self._not_before = self._swept = clock.monotonic()
@@ -104,17 +113,52 @@ class PendingPods(Controller):
         if error is None:
             answer = future.result()
             assert isinstance(answer, PendingAnswer)
+            if answer.asking and self.place is not None:
+                self._attempts = attempts
+                self._spawn(self._ask_extenders(attempts, answer, self.place))
+                return
             self.queue.conclude(attempts, answer.refused, now)
         else:
             self.queue.give_back(attempts, now)
             self._not_before = now + PAUSE_SECONDS
         self._advance()
 
+    async def _ask_extenders(self, attempts: Attempts, answer: PendingAnswer, place: Place) -> None:
+        """Have pods placed of which extenders must be asked; no others are tried until that is done."""
+        refused = dict(answer.refused)
+        try:
+            asking = [self._place_asking(key, answer.revision, place) for key in answer.asking]
+            found = await asyncio.gather(*asking)
+            refused |= {key: each for key, each in zip(answer.asking, found, strict=True) if each}
+        finally:
+            self._attempts = None
+            self.queue.conclude(attempts, refused, self._clock.monotonic())
+        self._advance()
+
+    async def _place_asking(self, key: ObjectName, revision: int, place: Place) -> Refused | None:
+        """Place one pod as extenders say; return why it waits on, or None if it does not."""
+        ref = PodRef(namespace=key[0], name=key[1])
+        intent = PlacePods(pod_refs=(ref,), path="podRefs", queue=True, consulted=NOTHING_SAID)
+        try:
+            (result,) = (await place(self.lease.cluster, intent)).results
+        except NotFound:
+            return None
+        except MoorageError as error:
+            told = error.detail
+        else:
+            if result.node_name is not None:
+                return None
+            told = result.message or ""
+        again_after = self._limits.extended_retry_seconds
+        return Refused(revision, {NO_NODES: ()}, told, again_after=again_after)
+
 
 class AllPendingPods(Controllers[PendingPods]):
     """The pending pods of all clusters that this process has in memory."""
 
     _name = "pending"
+    place: Place | None = None
+    """Places stored pods, asking extenders; None: nobody asks them, and such pods wait."""
 
     def counts(self, cluster_id: int) -> dict[str, int] | None:
         """Count a cluster's pods by what they wait for; None if this process does not place them."""
@@ -128,7 +172,9 @@ class AllPendingPods(Controllers[PendingPods]):
 
     @override
     def _controller(self, lease: HeldLease) -> PendingPods:
-        return PendingPods(lease=lease, clock=self._clock, limits=self._limits, spawn=self._spawn)
+        made = PendingPods(lease=lease, clock=self._clock, limits=self._limits, spawn=self._spawn)
+        made.place = self.place
+        return made
 
     @override
     async def _neglected_at_start(self) -> list[str]:

@@ -17,6 +17,7 @@ from service.scheduler.decide.node_lifecycle.sweep import sweep_nodes
 from service.scheduler.decide.object_writes import delete_object, put_object
 from service.scheduler.decide.placing.pending import place_pending
 from service.scheduler.decide.placing.placements import place_pods
+from service.scheduler.decide.placing.victims import find_victims
 from service.scheduler.decide.planning.advancing import advance_plans
 from service.scheduler.decide.planning.commits import commit_plan
 from service.scheduler.decide.planning.kept_plans import cordon_node, drain_node, set_plan_state
@@ -51,6 +52,7 @@ from service.scheduler.protocol.intents import (
     EvictPod,
     EvictViolating,
     ExplainPod,
+    FindVictims,
     Intent,
     MakePlan,
     PatchConfig,
@@ -100,6 +102,7 @@ DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any
     PutConfig: at_once(put_config),
     PatchConfig: at_once(patch_config),
     PlacePods: place_pods,
+    FindVictims: at_once(find_victims),
     DryRun: _dry_run,
     PlacePending: place_pending,
     MakePlan: plan_among_placements,
@@ -134,4 +137,6 @@ def is_advisory(intent: Intent[Any]) -> bool:
     """Whether an intent changes nothing, so that it is answered even if the storage is unavailable."""
     if isinstance(intent, PlacePods):
         return intent.dry_run
-    return isinstance(intent, DryRun | ExplainPod | MakePlan | ReadTopology | ReadViolations)
+    return isinstance(
+        intent, DryRun | ExplainPod | FindVictims | MakePlan | ReadTopology | ReadViolations
+    )

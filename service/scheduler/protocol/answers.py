@@ -246,11 +246,13 @@ class ConfirmationAnswer(Answer, frozen=True, kw_only=True):
 
 
 class PendingAnswer(Answer, frozen=True, kw_only=True):
-    """What became of pending pods; a pod in neither field is gone, or was not tried."""
+    """What became of pending pods; a pod in no field is gone, or was not tried."""
 
     refused: dict[tuple[str, str], Refused]
     """Why pods were refused, by namespace and name."""
     placed: tuple[tuple[str, str], ...] = ()
+    asking: tuple[tuple[str, str], ...] = ()
+    """The pods that fit somewhere and whose extenders have to be asked before they are placed."""
 
 
 class EvictionsAnswer(Answer, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ Whether an intent can be carried out depends on the cluster's state, and is deci
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ from service.model.config import PreemptionScope
 from service.model.errors import Forbidden, InvalidManifest
 from service.model.manifest import AnyManifest, Applicable, PodManifest
 from service.model.object_filters import ObjectFilter
+from service.model.objects import ObjectName
 from service.model.patches import PatchType
 from service.model.plans import PlanState, WhenUnschedulable
 from service.scheduler.protocol.answers import (
@@ -33,6 +35,7 @@ from service.scheduler.protocol.answers import (
     ViolationsAnswer,
 )
 from service.scheduler.protocol.callers import ANYBODY, Caller
+from service.scheduler.protocol.extenders import ExtenderVerdict
 from service.scheduler.protocol.pending_attempts import Attempts
 from service.scheduler.protocol.placements import (
     Explain,
@@ -40,6 +43,7 @@ from service.scheduler.protocol.placements import (
     PlacementAnswer,
     PodRef,
     Preemption,
+    VictimsAnswer,
 )
 from service.scheduler.protocol.plans import (
     Bounds,
@@ -219,6 +223,10 @@ class PatchConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
     if_match: tuple[str, ...] | None = None
 
 
+NOTHING_SAID: Mapping[ObjectName, ExtenderVerdict] = MappingProxyType({})
+"""Extenders are asked where that is needed, and have said nothing yet."""
+
+
 class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     """Place pods: `pods` are new or stored ones, `pod_refs` stored ones; one of the two is empty."""
 
@@ -242,11 +250,21 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     """Whether disruption budgets allow what their `status` says, instead of what the pods make of them."""
     without_groups: bool = False
     """Whether PodGroups are ignored, so that their members are pods like all others."""
+    consulted: Mapping[ObjectName, ExtenderVerdict] | None = None
+    """What the extenders of profiles say of pods. None: nobody asks them, so that pods of whose profile
+    there are any get no node."""
     caller: Caller = ANYBODY
 
     def place_of(self, index: int) -> str:
         """The path of a pod in the request: `pods[3]`, or `template` for all replicas of one."""
         return self.path if self.path in ("template", "pod") else f"{self.path}[{index}]"
+
+
+class FindVictims(Intent[VictimsAnswer], frozen=True, kw_only=True):
+    """Ask on which nodes room could be made for a pod, and who would have to leave each; changes nothing."""
+
+    asked: PlacePods
+    """The placement of that one pod."""
 
 
 class PlacePending(Intent[PendingAnswer], frozen=True, kw_only=True):

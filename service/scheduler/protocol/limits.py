@@ -118,6 +118,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How often to look which nodes have stopped reporting."""
     pending_attempts_max: int = 200
     """How many pending pods one request tries at most."""
+    extended_pods_max: int = 50
+    """For how many pods of one request extenders are asked at most."""
+    extended_retries_max: int = 3
+    """How often they are asked again about a pod whose node others have taken meanwhile."""
+    extended_retry_seconds: float = 10.0
+    """After how long a pending pod that extenders refused is tried again even if nothing changes."""
     pending_slice_seconds: float = 0.01
     """How long one request may try pending pods before other requests are decided."""
     pending_backoff_seconds: float = 1.0

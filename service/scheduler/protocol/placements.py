@@ -100,3 +100,18 @@ class ExplanationAnswer(Answer, frozen=True, kw_only=True):
     """A full explanation at `revision`; of a placed pod, with the pod itself taken out."""
 
     explanation: Any
+
+
+class NodeVictims(msgspec.Struct, frozen=True, kw_only=True):
+    """Who would have to leave one node, the most important first."""
+
+    uids: tuple[str, ...]
+    namespaces: frozenset[str]
+    """The namespaces in which they are."""
+    budget_violations: int
+
+
+class VictimsAnswer(Answer, frozen=True, kw_only=True):
+    """The nodes on which room could be made for a pod; none if it may not be placed at all."""
+
+    nodes: dict[str, NodeVictims]

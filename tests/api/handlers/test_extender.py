@@ -40,6 +40,25 @@ class Priority(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     Score: int
 
 
+class MetaPod(msgspec.Struct, forbid_unknown_fields=True):
+    """MetaPod of extender/v1."""
+
+    UID: str
+
+
+class MetaVictims(msgspec.Struct, forbid_unknown_fields=True):
+    """MetaVictims of extender/v1."""
+
+    Pods: list[MetaPod]
+    NumPDBViolations: int
+
+
+class PreemptionResult(msgspec.Struct, forbid_unknown_fields=True):
+    """ExtenderPreemptionResult of extender/v1."""
+
+    NodeNameToMetaVictims: dict[str, MetaVictims]
+
+
 class BindingResult(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """ExtenderBindingResult of extender/v1."""
 
@@ -184,3 +203,53 @@ async def test_a_message_of_another_form_is_refused(harness: Harness) -> None:
     for body in (both, {"Pod": pod("web-0")}, {"NodeNames": []}):
         answer = await harness.client.post(path, json=body)
         assert problem(answer, 422) == "InvalidManifest"
+
+
+async def test_preempt_chooses_its_own_victims_and_drops_nodes_that_do_not_help(
+    harness: Harness,
+) -> None:
+    await harness.configure(placePendingPods=False, priorityClasses={"high": 100})
+    uids = {}
+    for name in ("n1", "n2", "n3"):
+        await harness.put_node(name, **{"kubernetes.io/hostname": name})
+    for name, on, cpu in (("a", "n1", "1"), ("b", "n1", "3"), ("c", "n2", "4")):
+        sized = pod(name, nodeSelector={"kubernetes.io/hostname": on})
+        sized["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+        uids[name] = (await harness.place(sized))["results"][0]["uid"]
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "keep", "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 0},
+    }
+    await harness.put("namespaces/shop/poddisruptionbudgets/keep", budget)
+    asked = pod("urgent", priorityClassName="high")
+    asked["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}}
+    guessed = {"Pods": [{"UID": uids["a"]}], "NumPDBViolations": 0}
+    meta = {
+        "Pod": {**asked, "status": {"phase": "Pending"}},
+        "NodeNameToVictims": None,
+        "NodeNameToMetaVictims": {"n1": guessed, "n3": guessed, "n9": guessed},
+    }
+    whole = {
+        "Pod": asked,
+        "NodeNameToVictims": {"n2": {"Pods": [pod("c")], "NumPDBViolations": 0}},
+        "NodeNameToMetaVictims": None,
+    }
+    path = f"{CLUSTER}/extender/preempt"
+    found = {}
+    for body in (meta, whole):
+        answer = await harness.client.post(path, json=body)
+        assert answer.status_code == 200, answer.text
+        result = msgspec.json.decode(answer.content, type=PreemptionResult)
+        found.update(result.NodeNameToMetaVictims)
+    # n3 has room for the pod, so nobody has to leave it; n9 is unknown.
+    assert {name: [each.UID for each in found[name].Pods] for name in found} == {
+        "n1": [uids["b"]],
+        "n2": [uids["c"]],
+    }
+    assert {each.NumPDBViolations for each in found.values()} == {1}
+    both = {**whole, "NodeNameToMetaVictims": {}}
+    assert problem(await harness.client.post(path, json=both), 422) == "InvalidManifest"
+    answer = await harness.client.get(f"{CLUSTER}/namespaces/shop/pods/b")
+    assert "deletionTimestamp" not in answer.json()["metadata"]

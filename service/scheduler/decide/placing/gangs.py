@@ -18,6 +18,7 @@ from service.model.objects import ObjectName, Pod
 from service.scheduler.decide.conditions import GATED, GATED_REASON
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.group_membership import Members, shortage
+from service.scheduler.decide.placing.asking import not_asked
 from service.scheduler.decide.placing.one_pod import Candidate, bind, refusal_of
 from service.scheduler.decide.redactable_references import reference
 from service.scheduler.decide.shared_domain import shared_domain
@@ -214,6 +215,8 @@ def denials(context: DecisionContext, candidates: Sequence[Candidate]) -> dict[O
     ledger, reserved, answer = context.replica.ledger, list[Pod](), dict[ObjectName, Denied]()
     for candidate in candidates:
         denied = refusal_of(context, candidate)
+        if denied is None and context.replica.config.profiles:
+            denied = not_asked(context, candidate.pod)
         if denied is None and candidate.pod.spec.scheduling_gates:
             answer[candidate.key] = Denied(GATED_REASON, GATED)
         elif denied is not None:

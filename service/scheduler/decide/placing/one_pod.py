@@ -28,6 +28,7 @@ from service.scheduler.decide.events import tell_failed, tell_scheduled
 from service.scheduler.decide.features import warnings_of_features, without_features_off
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.observer_rights import authorize_status
+from service.scheduler.decide.placing.asking import as_extenders_say
 from service.scheduler.decide.placing.proposals import with_proposal
 from service.scheduler.decide.placing.room import find_room, make_room
 from service.scheduler.decide.volume_bindings import bind_volumes
@@ -179,6 +180,13 @@ def place_pod(
         return left_waiting(context, intent, candidate, GATED, explanation, reason=GATED_REASON)
     hint = context.hint(pod.namespace, pod.name) if context.hints else None
     found = place(cluster, pod, hint, within)
+    if cluster.config.profiles and isinstance(found, Placement):
+        said, explanation = as_extenders_say(
+            context, intent, candidate.manifest, found, explanation
+        )
+        if isinstance(said, Denied):
+            return denied(context, candidate, said, _saying(explanation, said.detail))
+        found = said
     if isinstance(found, Refusal) and within is not None:
         return left_waiting(context, intent, candidate, found.message, explanation)
     if isinstance(found, Refusal):

@@ -15,6 +15,7 @@ from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.events import tell_failed
 from service.scheduler.decide.eviction_rate import seconds_until_allowed, spend
 from service.scheduler.decide.group_membership import members_of, waits_with
+from service.scheduler.decide.placing.asking import extenders_for
 from service.scheduler.decide.placing.gangs import Gang
 from service.scheduler.decide.placing.one_pod import UNKNOWN_SCHEDULER, Candidate, bind, refusal_of
 from service.scheduler.decide.placing.room import find_room_for_queue, make_room, to_be_evicted
@@ -26,6 +27,8 @@ from service.scheduler.replica.pod_groups import GroupRef
 
 _STEP_PODS = 8
 """How many pods are tried, or their conditions written, in one step, before other tasks may run."""
+_ASKING_MAX = 16
+"""Of how many pods the extenders are asked after one request; others are tried again after that."""
 _STEPS_CHEAP_MAX = 1_000
 """A search for a group's nodes with more steps (about 50 ms) is costly, and is repeated rarely."""
 
@@ -49,7 +52,10 @@ def place_pending(context: DecisionContext, intent: PlacePending) -> Decision[Pe
         if index % _STEP_PODS == _STEP_PODS - 1:
             yield
     return PendingAnswer(
-        revision=context.replica.revision, refused=attempts.refused, placed=tuple(attempts.placed)
+        revision=context.replica.revision,
+        refused=attempts.refused,
+        placed=tuple(attempts.placed),
+        asking=tuple(attempts.asking),
     )
 
 
@@ -65,6 +71,7 @@ class _Attempts:
         """The refusals since the last placement, which hold for all pods that are equal."""
         self.refused: dict[ObjectName, Refused] = {}
         self.placed: list[ObjectName] = []
+        self.asking: list[ObjectName] = []
 
     def try_pod(self, key: ObjectName, *, behind: bool) -> Steps[None]:
         """Place one pod, or note why it cannot be placed."""
@@ -87,6 +94,10 @@ class _Attempts:
             return
         if isinstance(found, Refused):
             self._refuse(key, *self._preempt(manifest, found, behind=behind))
+            return
+        if self._context.replica.config.profiles and extenders_for(self._context, manifest.pod):
+            if len(self.asking) < _ASKING_MAX:
+                self.asking.append(key)
             return
         bind(self._context, Candidate(manifest, manifest), found)
         self.placed.append(key)

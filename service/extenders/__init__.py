@@ -1,0 +1,5 @@
+"""Asks services that speak kube-scheduler's extender protocol, over HTTP, for placements that need them."""
+
+from service.extenders.consulting import Extenders
+
+__all__ = ["Extenders"]

@@ -1,0 +1,143 @@
+"""One extender over HTTP: within its timeout, with a bounded answer, only at an allowed host."""
+
+import asyncio
+import ssl
+from base64 import b64decode
+from collections.abc import Callable
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from service.extenders.breaker import Breaker
+from service.model.extenders import Extender
+from service.settings import Settings
+
+T = TypeVar("T")
+
+_CONNECTIONS_MAX = 32
+"""How many calls to one extender are made at once; others wait, within their timeouts."""
+
+
+_FAILURES = (httpx.HTTPError, httpx.InvalidURL, msgspec.MsgspecError, ValueError, OSError)
+
+
+class ExtenderFailed(Exception):  # noqa: N818 - a sentence about an extender, no bug
+    """An extender could not be asked, or what it answered is no answer; the text says why."""
+
+
+class Calls:
+    """Calls one extender, as it is configured."""
+
+    def __init__(
+        self,
+        extender: Extender,
+        settings: Settings,
+        monotonic: Callable[[], float],
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._extender = extender
+        self._bytes_max = settings.extender_answer_bytes_max
+        self._breaker = Breaker(
+            settings.extender_failures_max, settings.extender_pause_seconds, monotonic
+        )
+        self._pause_seconds = settings.extender_pause_seconds
+        self._transport = transport
+        self._client: httpx.AsyncClient | None = None
+
+    async def call(self, verb: str, body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+        """Send a message, and return the answer.
+
+        Raises:
+            ExtenderFailed: there is none in time, or it is too long or of another form.
+        """
+        if not self._breaker.admits():
+            raise ExtenderFailed(
+                f"it failed too often and is left alone for {self._pause_seconds:g} s"
+            )
+        try:
+            raw = await self._answer(verb, body)
+            answer = decoder.decode(raw)
+        except asyncio.CancelledError:
+            self._breaker.ended()
+            raise
+        except TimeoutError:
+            self._breaker.failed()
+            told = f"no answer to {verb} within {self._extender.timeout_seconds:g} s"
+            raise ExtenderFailed(told) from None
+        except _FAILURES as error:
+            self._breaker.failed()
+            raise ExtenderFailed(f"{verb} failed ({type(error).__name__})") from error
+        except ExtenderFailed:
+            self._breaker.failed()
+            raise
+        self._breaker.succeeded()
+        return answer
+
+    async def close(self) -> None:
+        """Close its connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _answer(self, verb: str, body: bytes) -> bytes:
+        url = f"{self._extender.url_prefix.rstrip('/')}/{verb}"
+        if self._client is None:
+            self._client = self._connected()
+        async with asyncio.timeout(self._extender.timeout_seconds):
+            tls = self._extender.tls_config
+            named = {"sni_hostname": tls.server_name} if tls is not None and tls.server_name else {}
+            request = self._client.stream("POST", url, content=body, extensions=named)
+            async with request as response:
+                if response.status_code != httpx.codes.OK:
+                    raise ExtenderFailed(f"{verb} was answered with status {response.status_code}")
+                answer = bytearray()
+                async for part in response.aiter_raw():
+                    answer += part
+                    if len(answer) > self._bytes_max:
+                        raise ExtenderFailed(
+                            f"the answer to {verb} is over {self._bytes_max} bytes"
+                        )
+                return bytes(answer)
+
+    def _connected(self) -> httpx.AsyncClient:
+        """A client that follows no redirects and no proxy of the environment, so that it calls no other host."""
+        headers = {"content-type": "application/json", "accept-encoding": "identity"}
+        return httpx.AsyncClient(
+            verify=_context_of(self._extender),
+            headers=headers,
+            timeout=None,  # noqa: S113 - the whole call has one
+            follow_redirects=False,
+            trust_env=False,
+            limits=httpx.Limits(max_connections=_CONNECTIONS_MAX),
+            transport=self._transport,
+        )
+
+
+def _context_of(extender: Extender) -> ssl.SSLContext | bool:
+    if not extender.url_prefix.startswith("https://"):
+        return False
+    tls = extender.tls_config
+    pem = b64decode(tls.ca_data).decode("ascii") if tls is not None and tls.ca_data else None
+    context = ssl.create_default_context(cadata=pem)
+    if tls is not None and tls.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+class Hosts:
+    """The hosts that extenders may be at: a name, or a name and a port."""
+
+    def __init__(self, allowed: str) -> None:
+        self._allowed = {each.strip().lower() for each in allowed.split(",") if each.strip()}
+
+    def refuses(self, extender: Extender) -> str | None:
+        """Say why an extender is not called; None if it may be."""
+        parts = urlsplit(extender.url_prefix)
+        host = (parts.hostname or "").lower()
+        host = f"[{host}]" if ":" in host else host
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        if {host, f"{host}:{port}"} & self._allowed:
+            return None
+        return f"{host}:{port} is not in MOORAGE_EXTENDER_HOSTS of this server"
