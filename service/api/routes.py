@@ -26,6 +26,7 @@ from service.api.handlers.page import PAGE_HANDLERS
 from service.api.handlers.placements import PLACEMENT_HANDLERS
 from service.api.handlers.plans import PLAN_HANDLERS
 from service.api.handlers.principals import PRINCIPAL_HANDLERS
+from service.api.handlers.repairs import REPAIR_HANDLERS
 from service.api.handlers.revisions import REVISION_HANDLERS
 from service.api.handlers.server import SERVER_HANDLERS
 from service.api.handlers.simulations import SIMULATION_HANDLERS
@@ -53,6 +54,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *OVERVIEW_HANDLERS,
     *VIOLATION_HANDLERS,
     *PLAN_HANDLERS,
+    *REPAIR_HANDLERS,
     *SIMULATION_HANDLERS,
     *WATCH_HANDLERS,
     *BINDING_HANDLERS,

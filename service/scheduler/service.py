@@ -45,6 +45,7 @@ from service.scheduler.protocol.intents import (
     A,
     DryRun,
     ExplainPod,
+    FindRepairs,
     Idempotency,
     Intent,
     MakePlan,
@@ -55,6 +56,7 @@ from service.scheduler.protocol.log_context import context_of
 from service.scheduler.protocol.placements import ExplanationAnswer, PlacementAnswer
 from service.scheduler.protocol.plans import Planned
 from service.scheduler.protocol.ports import Clock, Ids, Store
+from service.scheduler.protocol.repairs import RepairsAnswer
 from service.scheduler.watching import Watching
 
 _log = logging.getLogger(__name__)
@@ -321,6 +323,18 @@ class Scheduler:
             return await self.submit(cluster, intent)
         return await self._beside_placements(
             cluster, lambda planner, loop: planner.plan(loop, intent)
+        )
+
+    async def repairs(self, cluster: str, intent: FindRepairs) -> RepairsAnswer:
+        """Find the least changes after which a stored pod fits, on a second replica, beside placements.
+
+        Raises:
+            NotFound: there is no such cluster, or no such pod.
+            Denied: the pod's `schedulerName` is no profile.
+            Overloaded: too many plans of this cluster are waiting.
+        """
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.repairs(loop, intent)
         )
 
     async def explain_past(

@@ -34,6 +34,7 @@ METHODS = {
     "evictPod": "evict",
     "explainPod": "explain",
     "exportCluster": "export",
+    "findRepairs": "repairs",
     "getCaller": "whoami",
     "getCluster": "get_cluster",
     "getNodeLease": "node_lease",

@@ -66,7 +66,7 @@ MAY = {
         listViolations
         listNodes getNode listNamespaces getNamespace
         listPods listNamespacedPods getPod listResourceQuotas listNamespacedResourceQuotas getResourceQuota
-        listPodGroups listNamespacedPodGroups getPodGroup explainPod confirmBinding listEvents listNamespacedEvents
+        listPodGroups listNamespacedPodGroups getPodGroup explainPod findRepairs confirmBinding listEvents listNamespacedEvents
         listServices listNamespacedServices getService
         listReplicationControllers listNamespacedReplicationControllers getReplicationController
         listReplicaSets listNamespacedReplicaSets getReplicaSet

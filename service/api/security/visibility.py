@@ -37,6 +37,7 @@ from service.scheduler.protocol.placements import (
     ProposedVictims,
 )
 from service.scheduler.protocol.plans import Counted, PlanAnswer, Planned, PlanTotals, Unplaced
+from service.scheduler.protocol.repairs import RepairsAnswer
 
 CONSTRAINTS_SHOWN_MAX = 100
 """How many topology spread constraints the totals of a plan have at most."""
@@ -285,6 +286,16 @@ def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
         violations=msgspec.UNSET if counted.violations is None else total(counted.violations),
         skew=msgspec.UNSET if counted.skew is None else skew[:CONSTRAINTS_SHOWN_MAX],
     )
+
+
+def seen_repairs(visibility: Visibility, answer: RepairsAnswer) -> RepairsAnswer:
+    """The repairs of a pod; why it does not fit is told without names of pods that are not shown.
+
+    Pods that go are only of namespaces that are shown: no others were sought.
+    """
+    if visibility is None or answer.message is None:
+        return answer
+    return replace(answer, message=_seen_words(visibility, answer.message))
 
 
 def seen_explanation(visibility: Visibility, explanation: Any) -> Any:

@@ -51,6 +51,7 @@ from service.scheduler.protocol.plans import (
     RemovePods,
     StepKey,
 )
+from service.scheduler.protocol.repairs import RepairsAnswer
 
 A = TypeVar("A", bound=Answer)
 
@@ -310,6 +311,19 @@ class MakePlan(Intent[Planned], frozen=True, kw_only=True):
                 return False
             named += len(change.pods) if isinstance(change, PutPods) else change.pods.named
         return named <= pods_max
+
+
+class FindRepairs(Intent[RepairsAnswer], frozen=True, kw_only=True):
+    """Find the least changes after which a stored pod fits that no node takes."""
+
+    namespace: str
+    name: str
+    changes_max: int
+    """How many changes a repair may have, of the pod and of nodes."""
+    repairs_max: int
+    """How many repairs are told."""
+    removable: frozenset[str] | None = None
+    """The namespaces whose pods may be told to go; None: all."""
 
 
 class CommitPlan(Intent[Planned], frozen=True, kw_only=True):
