@@ -73,7 +73,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many changes are tried out in one search."""
     repair_removals_max: int = 8
     """After how many different changes it is sought which pods would have to leave besides."""
-    repair_nodes_max: int = 8
+    repair_nodes_max: int = 4
     """On how many nodes it is sought then."""
     plan_small_pods_max: int = 16
     """Plans for at most so many pods, without other changes, are decided among placements."""
