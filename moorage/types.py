@@ -444,6 +444,38 @@ class Caller(TypedDict):
     """Groups that the identity provider says it is in."""
 
 
+class CapacityAnswer(TypedDict):
+    """How many more pods like one fit, as everything is now."""
+
+    revision: int
+    """The cluster's revision that the answer belongs to."""
+    fits: int
+    """So many pods got nodes, one after the other."""
+    limited: bool
+    """Whether the next one was refused; if not, the search ended before, and more may fit."""
+    reason: str | None
+    """Why the next one was refused: Unschedulable, or the rule that denies it a node, in
+    CamelCase; null if it was not refused.
+    """
+    message: str | None
+    """The same for people."""
+    domains: NotRequired[dict[str, int]]
+    """Of each domain of `topologyKey` that got any, how many; absent if no key was given."""
+    withoutKey: NotRequired[int]
+    """How many are on nodes without the key; absent if no key was given."""
+
+
+class CapacityRequest(TypedDict):
+    """Pods of which it is asked how many fit."""
+
+    template: PodTemplate
+    """What the pods have in common."""
+    limit: NotRequired[int | None]
+    """After how many pods to stop; 1000 if it is not given."""
+    topologyKey: NotRequired[str | None]
+    """The label of nodes by whose values the pods are counted, too."""
+
+
 class CinderVolumeSource(TypedDict):
     """A disk of OpenStack."""
 

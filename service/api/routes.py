@@ -12,6 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from service.api.handlers.apply import APPLY_HANDLERS
 from service.api.handlers.audits import AUDIT_HANDLERS
 from service.api.handlers.bindings import BINDING_HANDLERS
+from service.api.handlers.capacity import CAPACITY_HANDLERS
 from service.api.handlers.clusters import CLUSTER_HANDLERS
 from service.api.handlers.creations import CREATION_HANDLERS
 from service.api.handlers.deletions import DELETION_HANDLERS
@@ -55,6 +56,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *VIOLATION_HANDLERS,
     *PLAN_HANDLERS,
     *REPAIR_HANDLERS,
+    *CAPACITY_HANDLERS,
     *SIMULATION_HANDLERS,
     *WATCH_HANDLERS,
     *BINDING_HANDLERS,

@@ -41,10 +41,12 @@ from service.scheduler.decide.simulation import Simulation, simulating
 from service.scheduler.node_reports import NodeReporter
 from service.scheduler.planning import PastExplanation, Planner, Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
+from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.intents import (
     A,
     DryRun,
     ExplainPod,
+    FindCapacity,
     FindRepairs,
     Idempotency,
     Intent,
@@ -335,6 +337,18 @@ class Scheduler:
         """
         return await self._beside_placements(
             cluster, lambda planner, loop: planner.repairs(loop, intent)
+        )
+
+    async def capacity(self, cluster: str, intent: FindCapacity) -> CapacityAnswer:
+        """Count how many pods fit, on a second replica, beside placements.
+
+        Raises:
+            NotFound: there is no such cluster.
+            InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
+            Overloaded: too many plans of this cluster are waiting.
+        """
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.capacity(loop, intent)
         )
 
     async def explain_past(

@@ -58,7 +58,7 @@ MAY = {
         createCSIStorageCapacity putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity
         deleteNamespacedCSIStorageCapacities deleteCSIStorageCapacities""",
     Namespaced("place"): """
-        commitPlan makePlan placePods simulate extenderFilter extenderPrioritize""",
+        commitPlan findCapacity makePlan placePods simulate extenderFilter extenderPrioritize""",
     Namespaced("edit", or_verb="observe"): """
         applyObjects createPod putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
     Namespaced("read"): """

@@ -515,7 +515,7 @@ WHERE = {
 }
 EXAMPLES = {"cluster": "there", "namespace": "shop", "name": "web-0"}
 ASKED = {
-    "place": "placePods simulate makePlan commitPlan extenderFilter extenderPrioritize",
+    "place": "placePods simulate findCapacity makePlan commitPlan extenderFilter extenderPrioritize",
     "edit": """
         createLimitRange putLimitRange patchLimitRange deleteLimitRange createWorkload putWorkload patchWorkload deleteWorkload
         createDataSet putDataSet patchDataSet deleteDataSet

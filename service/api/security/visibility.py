@@ -29,6 +29,7 @@ from service.model.log import CLUSTER_KIND, ObjectPage, ObjectRow
 from service.model.principals import Principal
 from service.scheduler.decide.redactable_references import without_references
 from service.scheduler.protocol.answers import ViolationItem, ViolationsAnswer
+from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.placements import (
     GroupFailure,
     PlacementAnswer,
@@ -293,6 +294,13 @@ def seen_repairs(visibility: Visibility, answer: RepairsAnswer) -> RepairsAnswer
 
     Pods that go are only of namespaces that are shown: no others were sought.
     """
+    if visibility is None or answer.message is None:
+        return answer
+    return replace(answer, message=_seen_words(visibility, answer.message))
+
+
+def seen_capacity(visibility: Visibility, answer: CapacityAnswer) -> CapacityAnswer:
+    """How many pods fit; what ends it is told without names of pods that are not shown."""
     if visibility is None or answer.message is None:
         return answer
     return replace(answer, message=_seen_words(visibility, answer.message))

@@ -33,6 +33,7 @@ from service.scheduler.protocol.answers import (
     ViolationsAnswer,
 )
 from service.scheduler.protocol.callers import ANYBODY, Caller
+from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.pending_attempts import Attempts
 from service.scheduler.protocol.placements import (
     Explain,
@@ -324,6 +325,15 @@ class FindRepairs(Intent[RepairsAnswer], frozen=True, kw_only=True):
     """How many repairs are told."""
     removable: frozenset[str] | None = None
     """The namespaces whose pods may be told to go; None: all."""
+
+
+class FindCapacity(Intent[CapacityAnswer], frozen=True, kw_only=True):
+    """Count how many of these pods, which are all alike, get nodes before one is refused."""
+
+    pods: tuple[PodManifest, ...]
+    topology_key: str | None = None
+    """The label of nodes by whose values they are counted, too."""
+    caller: Caller = ANYBODY
 
 
 class CommitPlan(Intent[Planned], frozen=True, kw_only=True):
