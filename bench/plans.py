@@ -147,7 +147,7 @@ def measure_drains(replica: Replica, templates: TemplateCache) -> None:
     replica.put(parse_any(json.dumps(kept).encode(), templates))
     replica.settle_all()
     steps = [_step_millis(replica, templates) for _ in range(20)]
-    print(f"CPU of a step of a kept plan that drains 50 nodes: {_spread(steps)}")
+    print(f"CPU of a step of a kept plan that drains 50 nodes: {spread(steps)}")
 
 
 def _step_millis(replica: Replica, templates: TemplateCache) -> float:
@@ -174,7 +174,7 @@ def _print_decisions(
 ) -> None:
     for name, (intent, runs) in plans.items():
         print(
-            f"CPU of {name}: {_spread([_cpu_millis(replica, templates, intent) for _ in range(runs)])}"
+            f"CPU of {name}: {spread([_cpu_millis(replica, templates, intent) for _ in range(runs)])}"
         )
 
 
@@ -260,7 +260,7 @@ async def measure_plans(server: Server, runs: int) -> None:
     async with Connection(server.host, server.port) as connection:
         one = {"goal": {"type": "Place", "pods": [shaped("asked", 1)]}}
         small = [(await timed(connection, "plans", one))[0] * 1e3 for _ in range(500)]
-        print(f"one pod: {_spread(small[1:])}")
+        print(f"one pod: {spread(small[1:])}")
         rss = server.megabytes()
         seconds, _ = await timed(connection, "plans", {"changes": [LOST]})
         print(
@@ -268,9 +268,9 @@ async def measure_plans(server: Server, runs: int) -> None:
         )
         cordon = {"changes": [{"op": "CordonNodes", "names": ["node-1"]}], **one}
         found = [(await timed(connection, "plans", cordon))[0] * 1e3 for _ in range(500)]
-        print(f"one pod beside a cordoned node, on the second replica: {_spread(found)}")
+        print(f"one pod beside a cordoned node, on the second replica: {spread(found)}")
         drained = [(await timed(connection, "plans", DRAIN))[0] * 1e3 for _ in range(20)]
-        print(f"drain of 50 nodes: {_spread(drained)}")
+        print(f"drain of 50 nodes: {spread(drained)}")
         lost = [await timed(connection, "plans", ZONE_LOST) for _ in range(runs)]
         told = json.loads(lost[0][1])
         print(
@@ -290,8 +290,8 @@ async def measure_placements(server: Server, count: int, rate: float) -> None:
         planning.cancel()
         with suppress(asyncio.CancelledError):
             await planning
-    print(f"placements, {rate:.0f} a second: {_spread(alone)}")
-    print(f"the same while plans run without pause: {_spread(beside)}")
+    print(f"placements, {rate:.0f} a second: {spread(alone)}")
+    print(f"the same while plans run without pause: {spread(beside)}")
 
 
 async def _plan_without_pause(server: Server) -> None:
@@ -314,7 +314,7 @@ async def _latencies(server: Server, prefix: str, count: int, rate: float) -> li
     return found
 
 
-def _spread(millis: Sequence[float]) -> str:
+def spread(millis: Sequence[float]) -> str:
     ordered = sorted(millis)
     return f"p50 {statistics.median(ordered):.1f} ms, p99 {quantile(ordered, 0.99):.1f} ms"
 

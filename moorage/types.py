@@ -18,6 +18,15 @@ class AWSElasticBlockStoreVolumeSource(TypedDict):
     """Whether it is only read, so that pods on one node may share it. Default: `false`."""
 
 
+class AddToleration(TypedDict):
+    """The pod tolerates a taint."""
+
+    op: Literal["AddToleration"]
+    """Tells which of the types it is."""
+    toleration: Toleration
+    """What is to be added to `spec.tolerations`."""
+
+
 class AdmissionPolicy(TypedDict):
     """An expression that has to be true of pods, else they are denied."""
 
@@ -433,6 +442,38 @@ class Caller(TypedDict):
     """What it may do, and where."""
     groups: list[str]
     """Groups that the identity provider says it is in."""
+
+
+class CapacityAnswer(TypedDict):
+    """How many more pods like one fit, as everything is now."""
+
+    revision: int
+    """The cluster's revision that the answer belongs to."""
+    fits: int
+    """So many pods got nodes, one after the other."""
+    limited: bool
+    """Whether the next one was refused; if not, the search ended before, and more may fit."""
+    reason: str | None
+    """Why the next one was refused: Unschedulable, or the rule that denies it a node, in
+    CamelCase; null if it was not refused.
+    """
+    message: str | None
+    """The same for people."""
+    domains: NotRequired[dict[str, int]]
+    """Of each domain of `topologyKey` that got any, how many; absent if no key was given."""
+    withoutKey: NotRequired[int]
+    """How many are on nodes without the key; absent if no key was given."""
+
+
+class CapacityRequest(TypedDict):
+    """Pods of which it is asked how many fit."""
+
+    template: PodTemplate
+    """What the pods have in common."""
+    limit: NotRequired[int | None]
+    """After how many pods to stop; 1000 if it is not given."""
+    topologyKey: NotRequired[str | None]
+    """The label of nodes by whose values the pods are counted, too."""
 
 
 class CinderVolumeSource(TypedDict):
@@ -1100,6 +1141,17 @@ class DrainedNodes(TypedDict):
     """Names of nodes; one that is not there is taken for empty."""
 
 
+class DropRule(TypedDict):
+    """The pod gives up one of its required rules."""
+
+    op: Literal["DropRule"]
+    """Tells which of the types it is."""
+    path: str
+    """Where the pod's manifest has the rule. A constraint on topology spread need not go: it
+    is enough that it becomes `ScheduleAnyway`.
+    """
+
+
 class EphemeralVolumeSource(TypedDict):
     """A volume whose claim is made for the pod and named after it."""
 
@@ -1722,6 +1774,18 @@ ListMeta = TypedDict(
     },
 )
 """Which state a list shows, and where it goes on."""
+
+
+LowerRequest = TypedDict(
+    "LowerRequest",
+    {
+        "op": "Literal['LowerRequest']",
+        "resource": "str",
+        "from": "str",
+        "to": "str",
+    },
+)
+"""The pod requests less of a resource, in all its containers together."""
 
 
 class MatchScope(TypedDict):
@@ -3204,6 +3268,55 @@ class Readiness(TypedDict):
     """Always `ok`; a process that cannot serve answers 503 instead."""
 
 
+class RemovePods(TypedDict):
+    """Placed pods go."""
+
+    op: Literal["RemovePods"]
+    """Tells which of the types it is."""
+    namespace: str
+    """The namespace of these pods."""
+    names: list[str]
+    """The pods."""
+
+
+class Repair(TypedDict):
+    """Changes after which the pod fits, and of which none can be left out."""
+
+    changes: list[
+        DropRule | AddToleration | LowerRequest | UncordonNodes | SetLabels | SetTaints | RemovePods
+    ]
+    """The changes, those of the pod first."""
+    places: str
+    """The node that the pod then gets."""
+    why: str
+    """Why these changes help, for people."""
+
+
+class RepairsAnswer(TypedDict):
+    """The repairs of a pod, the least ones first."""
+
+    revision: int
+    """The cluster's revision that the answer belongs to."""
+    namespace: str
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    fits: bool
+    """Whether the pod fits as everything is now; then there are no repairs."""
+    message: str | None
+    """Why the pod fits nowhere; null if it does."""
+    repairs: list[Repair]
+    """The repairs, by the number of their changes, in which each pod that goes counts as
+    one.
+    """
+    complete: bool
+    """Whether the search came to its end; if not, there may be other repairs, and smaller
+    ones.
+    """
+    unfinished: str | None
+    """What ended the search early; null if nothing did."""
+
+
 class ReplicaSet(TypedDict):
     """A Kubernetes ReplicaSet. Fields that scheduling does not read are kept and returned as
     they are.
@@ -3687,6 +3800,28 @@ class ServiceWatchEvent(TypedDict):
     """The object as of this revision; of a deleted one the last state."""
 
 
+class SetLabels(TypedDict):
+    """Nodes get labels beside those that they have."""
+
+    op: Literal["SetLabels"]
+    """Tells which of the types it is."""
+    names: list[str]
+    """The nodes."""
+    labels: dict[str, str]
+    """The labels."""
+
+
+class SetTaints(TypedDict):
+    """Nodes get these taints in place of those that they have."""
+
+    op: Literal["SetTaints"]
+    """Tells which of the types it is."""
+    names: list[str]
+    """The nodes."""
+    taints: list[Taint]
+    """All taints that the nodes have then."""
+
+
 class ShapePoint(TypedDict):
     """A point of a piecewise linear function: utilization 0 to 100, score 0 to 10."""
 
@@ -4032,6 +4167,15 @@ class TopologySpreadConstraint(TypedDict):
     """Selects namespaces by their labels: the pods in these count, and no others; `{}` means
     all, absent the pod's own alone. Kubernetes has no such field.
     """
+
+
+class UncordonNodes(TypedDict):
+    """Nodes take new pods again."""
+
+    op: Literal["UncordonNodes"]
+    """Tells which of the types it is."""
+    names: list[str]
+    """The nodes."""
 
 
 Unplaced = TypedDict(

@@ -194,6 +194,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         plan_nodes_max=settings.plan_nodes_max,
         plan_pods_max=settings.plan_pods_max,
         plan_seconds_max=settings.plan_seconds_max,
+        repair_seconds_max=settings.repair_seconds_max,
+        repair_trials_max=settings.repair_trials_max,
         plans_waiting_max=settings.plans_waiting_max,
         past_changes_max=settings.past_changes_max,
         past_states_max=settings.past_states_max,

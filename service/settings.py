@@ -210,6 +210,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many pods one plan may place, displaced ones included."""
     plan_seconds_max: Seconds = 30
     """How long one plan may take; pods that are not tried by then are told as such."""
+    repair_seconds_max: Seconds = 1
+    """How long the search for the repairs of one pod may take; what it has found by then is told."""
+    repair_trials_max: Count = 1_000
+    """How many changes one search for repairs tries out."""
     plans_waiting_max: Count = 20
     """How many plans of one cluster a process makes or keeps waiting; more are refused."""
     bytes_in_flight_max: Bytes = 256 * _MIB

@@ -123,6 +123,27 @@ class PodCalls(Calls):
         request = reading(self._pod(namespace, name, "explanation"), params)
         return cast("types.Explanation", self._asked(request))
 
+    def repairs(
+        self,
+        name: str,
+        *,
+        namespace: str = NAMESPACE_DEFAULT,
+        changes_max: int | None = None,
+        limit: int | None = None,
+    ) -> types.RepairsAnswer:
+        """Tell the least changes after which a pod fits that no node takes; none is made."""
+        params = {"changesMax": changes_max, "limit": limit}
+        request = reading(self._pod(namespace, name, "repairs"), params)
+        return cast("types.RepairsAnswer", self._asked(request))
+
+    def capacity(
+        self, template: Manifest, *, limit: int | None = None, topology_key: str | None = None
+    ) -> types.CapacityAnswer:
+        """Tell how many more pods of a template fit now, and what ends it; nothing is stored."""
+        body = {"template": template, "limit": limit, "topologyKey": topology_key}
+        given = {name: value for name, value in body.items() if value is not None}
+        return cast("types.CapacityAnswer", self._asked(asking(self.path("capacity"), given)))
+
     def violations(self) -> types.ViolationsAnswer:
         """List the placed pods that break a required rule now."""
         return cast("types.ViolationsAnswer", self._asked(reading(self.path("violations"))))

@@ -12,6 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 from service.api.handlers.apply import APPLY_HANDLERS
 from service.api.handlers.audits import AUDIT_HANDLERS
 from service.api.handlers.bindings import BINDING_HANDLERS
+from service.api.handlers.capacity import CAPACITY_HANDLERS
 from service.api.handlers.clusters import CLUSTER_HANDLERS
 from service.api.handlers.creations import CREATION_HANDLERS
 from service.api.handlers.deletions import DELETION_HANDLERS
@@ -26,6 +27,7 @@ from service.api.handlers.page import PAGE_HANDLERS
 from service.api.handlers.placements import PLACEMENT_HANDLERS
 from service.api.handlers.plans import PLAN_HANDLERS
 from service.api.handlers.principals import PRINCIPAL_HANDLERS
+from service.api.handlers.repairs import REPAIR_HANDLERS
 from service.api.handlers.revisions import REVISION_HANDLERS
 from service.api.handlers.server import SERVER_HANDLERS
 from service.api.handlers.simulations import SIMULATION_HANDLERS
@@ -53,6 +55,8 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *OVERVIEW_HANDLERS,
     *VIOLATION_HANDLERS,
     *PLAN_HANDLERS,
+    *REPAIR_HANDLERS,
+    *CAPACITY_HANDLERS,
     *SIMULATION_HANDLERS,
     *WATCH_HANDLERS,
     *BINDING_HANDLERS,

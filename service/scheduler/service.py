@@ -42,11 +42,14 @@ from service.scheduler.decide.simulation import Simulation, simulating
 from service.scheduler.node_reports import NodeReporter
 from service.scheduler.planning import PastExplanation, Planner, Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
+from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.extenders import AsksExtenders, ExtendersToAsk
 from service.scheduler.protocol.intents import (
     A,
     DryRun,
     ExplainPod,
+    FindCapacity,
+    FindRepairs,
     Idempotency,
     Intent,
     MakePlan,
@@ -58,6 +61,7 @@ from service.scheduler.protocol.log_context import context_of
 from service.scheduler.protocol.placements import ExplanationAnswer, PlacementAnswer
 from service.scheduler.protocol.plans import Planned
 from service.scheduler.protocol.ports import Clock, Ids, Store
+from service.scheduler.protocol.repairs import RepairsAnswer
 from service.scheduler.watching import Watching
 
 _log = logging.getLogger(__name__)
@@ -338,6 +342,30 @@ class Scheduler:
             return await self.submit(cluster, intent)
         return await self._beside_placements(
             cluster, lambda planner, loop: planner.plan(loop, intent)
+        )
+
+    async def repairs(self, cluster: str, intent: FindRepairs) -> RepairsAnswer:
+        """Find the least changes after which a stored pod fits, on a second replica, beside placements.
+
+        Raises:
+            NotFound: there is no such cluster, or no such pod.
+            Denied: the pod's `schedulerName` is no profile.
+            Overloaded: too many plans of this cluster are waiting.
+        """
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.repairs(loop, intent)
+        )
+
+    async def capacity(self, cluster: str, intent: FindCapacity) -> CapacityAnswer:
+        """Count how many pods fit, on a second replica, beside placements.
+
+        Raises:
+            NotFound: there is no such cluster.
+            InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
+            Overloaded: too many plans of this cluster are waiting.
+        """
+        return await self._beside_placements(
+            cluster, lambda planner, loop: planner.capacity(loop, intent)
         )
 
     async def explain_past(

@@ -34,6 +34,8 @@ METHODS = {
     "evictPod": "evict",
     "explainPod": "explain",
     "exportCluster": "export",
+    "findCapacity": "capacity",
+    "findRepairs": "repairs",
     "getCaller": "whoami",
     "getCluster": "get_cluster",
     "getNodeLease": "node_lease",

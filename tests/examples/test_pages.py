@@ -22,6 +22,11 @@ SHOWN = {
     "edge.md": [r"3 placed", r"riga"],
     "tenants.md": [r"exceeded quota: compute", r"4 placed, 2 denied"],
     "scale-in.md": [r"web-\d would go", r"web-\d goes from"],
+    "repair.md": [
+        r"1\. request 1 cpu instead of 2: then it gets small",
+        r"3\. leave large no taints: then it gets large",
+        r'"op":"SetTaints"',
+    ],
     "drain.md": [r'"status":"Planned"', r"cordoned", r"web-0 is being evicted", r"web-0 is gone"],
 }
 """What somebody who follows a page sees at least."""

@@ -59,7 +59,7 @@ MAY = {
         createCSIStorageCapacity putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity
         deleteNamespacedCSIStorageCapacities deleteCSIStorageCapacities""",
     Namespaced("place"): """
-        commitPlan makePlan placePods simulate extenderFilter extenderPrioritize
+        commitPlan findCapacity makePlan placePods simulate extenderFilter extenderPrioritize
         extenderPreempt""",
     Namespaced("edit", or_verb="observe"): """
         applyObjects createPod putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",
@@ -68,7 +68,7 @@ MAY = {
         listViolations
         listNodes getNode listNamespaces getNamespace
         listPods listNamespacedPods getPod listResourceQuotas listNamespacedResourceQuotas getResourceQuota
-        listPodGroups listNamespacedPodGroups getPodGroup explainPod confirmBinding listEvents listNamespacedEvents
+        listPodGroups listNamespacedPodGroups getPodGroup explainPod findRepairs confirmBinding listEvents listNamespacedEvents
         listServices listNamespacedServices getService
         listReplicationControllers listNamespacedReplicationControllers getReplicationController
         listReplicaSets listNamespacedReplicaSets getReplicaSet

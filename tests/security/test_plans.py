@@ -98,3 +98,16 @@ async def test_pods_are_placed_only_where_the_caller_may_place(tenants: Harness)
         answer = await asked(tenants, {"goal": {"type": "Place", **goal}})
         assert problem(answer, 403) == "Forbidden"
         assert field in answer.json()["detail"]
+
+
+async def test_a_pod_of_another_tenant_is_never_told_to_go(tenants: Harness) -> None:
+    await tenants.client.delete(f"{CLUSTER}/nodes/a-1")
+    await tenants.put("namespaces/shop/pods/web-2", pod("web-2", "shop").label(app="web"))
+    path = f"{CLUSTER}/namespaces/shop/pods/web-2/repairs"
+    everything = (await tenants.client.get(path)).json()
+    vault = {"op": "RemovePods", "namespace": "bank", "names": ["vault"]}
+    assert [each["changes"] for each in everything["repairs"]] == [[vault]]
+    seen = await tenants.client.get(path, headers=SHOP)
+    assert "vault" not in seen.text
+    assert seen.json()["repairs"] == []
+    assert MAY_BE in seen.json()["message"]

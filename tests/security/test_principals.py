@@ -515,7 +515,9 @@ WHERE = {
 }
 EXAMPLES = {"cluster": "there", "namespace": "shop", "name": "web-0"}
 ASKED = {
-    "place": "placePods simulate makePlan commitPlan extenderFilter extenderPrioritize extenderPreempt",
+    "place": """
+        placePods simulate findCapacity makePlan commitPlan
+        extenderFilter extenderPrioritize extenderPreempt""",
     "edit": """
         createLimitRange putLimitRange patchLimitRange deleteLimitRange createWorkload putWorkload patchWorkload deleteWorkload
         createDataSet putDataSet patchDataSet deleteDataSet

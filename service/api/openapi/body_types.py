@@ -821,6 +821,17 @@ class PlacementRequest(Strict, frozen=True, kw_only=True):
     nodes because of which a rule of anti-affinity or a hard spread constraint refuses the node."""
 
 
+class CapacityRequest(Strict, frozen=True, kw_only=True):
+    """Pods of which it is asked how many fit."""
+
+    template: PodTemplate
+    """What the pods have in common."""
+    limit: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """After how many pods to stop; 1000 if it is not given."""
+    topology_key: str | None = None
+    """The label of nodes by whose values the pods are counted, too."""
+
+
 class SimulationRequest(Strict, frozen=True, kw_only=True):
     """A cluster written out, and the pods to place in it: exactly one of `pod` and `place`."""
 

@@ -144,6 +144,9 @@ def _described(cls: type[msgspec.Struct], schema: Document, *, is_manifest: bool
         if text and "description" not in described:
             described["description"] = text
         _tell_default(described)
+    tag = cls.__struct_config__.tag_field
+    if tag is not None:
+        schema["properties"][tag].setdefault("description", "Tells which of the types it is.")
     return schema | _RULES.get(cls.__name__, {})
 
 

@@ -29,6 +29,7 @@ from service.model.log import CLUSTER_KIND, ObjectPage, ObjectRow
 from service.model.principals import Principal
 from service.scheduler.decide.redactable_references import without_references
 from service.scheduler.protocol.answers import ViolationItem, ViolationsAnswer
+from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.placements import (
     GroupFailure,
     PlacementAnswer,
@@ -37,6 +38,7 @@ from service.scheduler.protocol.placements import (
     ProposedVictims,
 )
 from service.scheduler.protocol.plans import Counted, PlanAnswer, Planned, PlanTotals, Unplaced
+from service.scheduler.protocol.repairs import RepairsAnswer
 
 CONSTRAINTS_SHOWN_MAX = 100
 """How many topology spread constraints the totals of a plan have at most."""
@@ -285,6 +287,23 @@ def _seen_totals(visibility: Visibility, counted: Counted) -> PlanTotals:
         violations=msgspec.UNSET if counted.violations is None else total(counted.violations),
         skew=msgspec.UNSET if counted.skew is None else skew[:CONSTRAINTS_SHOWN_MAX],
     )
+
+
+def seen_repairs(visibility: Visibility, answer: RepairsAnswer) -> RepairsAnswer:
+    """The repairs of a pod; why it does not fit is told without names of pods that are not shown.
+
+    Pods that go are only of namespaces that are shown: no others were sought.
+    """
+    if visibility is None or answer.message is None:
+        return answer
+    return replace(answer, message=_seen_words(visibility, answer.message))
+
+
+def seen_capacity(visibility: Visibility, answer: CapacityAnswer) -> CapacityAnswer:
+    """How many pods fit; what ends it is told without names of pods that are not shown."""
+    if visibility is None or answer.message is None:
+        return answer
+    return replace(answer, message=_seen_words(visibility, answer.message))
 
 
 def seen_explanation(visibility: Visibility, explanation: Any) -> Any:

@@ -14,17 +14,21 @@ from service.model.errors import Overloaded
 from service.model.manifest import TemplateCache
 from service.scheduler.commit.loop import ClusterLoop
 from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.planning.capacity import find_capacity
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.planning import make_plan
+from service.scheduler.decide.planning.repairs import find_repairs
 from service.scheduler.decide.reading.explain_past import explain_then, go_back
 from service.scheduler.planning.garbage_collection import no_collections
 from service.scheduler.planning.past_explanations import PastExplanation
 from service.scheduler.planning.planning_replica import PlanningReplica
-from service.scheduler.protocol.intents import MakePlan
+from service.scheduler.protocol.capacity import CapacityAnswer
+from service.scheduler.protocol.intents import FindCapacity, FindRepairs, MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import ExplanationAnswer
 from service.scheduler.protocol.plans import Bounds, Planned
 from service.scheduler.protocol.ports import Clock, Ids
+from service.scheduler.protocol.repairs import RepairsAnswer
 from service.scheduler.replica.replica import Replica
 
 T = TypeVar("T")
@@ -63,6 +67,27 @@ class Planner:
         """
         async with self._in_turn(loop) as replica:
             return await self._run(loop, make_plan(self._context(replica, intent.bounds), intent))
+
+    async def repairs(self, loop: ClusterLoop, intent: FindRepairs) -> RepairsAnswer:
+        """Find the repairs of a pod on the state that is settled in a cluster's loop.
+
+        Raises:
+            Overloaded: too many plans are waiting, or the cluster was dropped from memory.
+            NotFound, Denied: there is no such pod, or no profile for it.
+        """
+        async with self._in_turn(loop) as replica:
+            context = self._context(replica, Bounds(seconds=self._limits.repair_seconds_max))
+            return await self._run(loop, find_repairs(context, intent))
+
+    async def capacity(self, loop: ClusterLoop, intent: FindCapacity) -> CapacityAnswer:
+        """Count how many pods fit, on the state that is settled in a cluster's loop.
+
+        Raises:
+            Overloaded: too many plans are waiting, or the cluster was dropped from memory.
+            InvalidManifest, PodDiffers: the pods cannot be placed as they were sent.
+        """
+        async with self._in_turn(loop) as replica:
+            return await self._run(loop, find_capacity(self._context(replica, Bounds()), intent))
 
     async def explain(
         self, loop: ClusterLoop, past: PastExplanation, revision: int

@@ -35,6 +35,7 @@ from service.scheduler.protocol.answers import (
     ViolationsAnswer,
 )
 from service.scheduler.protocol.callers import ANYBODY, Caller
+from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.extenders import ExtenderVerdict
 from service.scheduler.protocol.pending_attempts import Attempts
 from service.scheduler.protocol.placements import (
@@ -55,6 +56,7 @@ from service.scheduler.protocol.plans import (
     RemovePods,
     StepKey,
 )
+from service.scheduler.protocol.repairs import RepairsAnswer
 
 A = TypeVar("A", bound=Answer)
 
@@ -328,6 +330,28 @@ class MakePlan(Intent[Planned], frozen=True, kw_only=True):
                 return False
             named += len(change.pods) if isinstance(change, PutPods) else change.pods.named
         return named <= pods_max
+
+
+class FindRepairs(Intent[RepairsAnswer], frozen=True, kw_only=True):
+    """Find the least changes after which a stored pod fits that no node takes."""
+
+    namespace: str
+    name: str
+    changes_max: int
+    """How many changes a repair may have, of the pod and of nodes."""
+    repairs_max: int
+    """How many repairs are told."""
+    removable: frozenset[str] | None = None
+    """The namespaces whose pods may be told to go; None: all."""
+
+
+class FindCapacity(Intent[CapacityAnswer], frozen=True, kw_only=True):
+    """Count how many of these pods, which are all alike, get nodes before one is refused."""
+
+    pods: tuple[PodManifest, ...]
+    topology_key: str | None = None
+    """The label of nodes by whose values they are counted, too."""
+    caller: Caller = ANYBODY
 
 
 class CommitPlan(Intent[Planned], frozen=True, kw_only=True):

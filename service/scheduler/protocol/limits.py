@@ -67,6 +67,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How long after a step that evicted nobody the next one comes, if something has changed meanwhile."""
     plan_kept_seconds: float = 3600.0
     """How long a plan that has ended is kept."""
+    repair_seconds_max: float = 1.0
+    """How long the search for the repairs of one pod may take."""
+    repair_trials_max: int = 1_000
+    """How many changes are tried out in one search."""
+    repair_removals_max: int = 8
+    """After how many different changes it is sought which pods would have to leave besides."""
+    repair_nodes_max: int = 4
+    """On how many nodes it is sought then."""
     plan_small_pods_max: int = 16
     """Plans for at most so many pods, without other changes, are decided among placements."""
     past_changes_max: int = 100_000

@@ -1,0 +1,36 @@
+"""What would have to change so that a pod fits that no node takes."""
+
+import msgspec
+
+from service.model.repair_changes import AnyRepairChange
+from service.scheduler.protocol.answers import Answer
+
+
+class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Changes after which the pod fits, and of which none can be left out."""
+
+    changes: list[AnyRepairChange]
+    """The changes, those of the pod first."""
+    places: str
+    """The node that the pod then gets."""
+    why: str
+    """Why these changes help, for people."""
+
+
+class RepairsAnswer(Answer, frozen=True, kw_only=True):
+    """The repairs of a pod, the least ones first."""
+
+    namespace: str
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    fits: bool
+    """Whether the pod fits as everything is now; then there are no repairs."""
+    message: str | None
+    """Why the pod fits nowhere; null if it does."""
+    repairs: list[Repair]
+    """The repairs, by the number of their changes, in which each pod that goes counts as one."""
+    complete: bool
+    """Whether the search came to its end; if not, there may be other repairs, and smaller ones."""
+    unfinished: str | None
+    """What ended the search early; null if nothing did."""
