@@ -410,6 +410,24 @@ def test_a_placement_leads_to_its_map_and_its_explanation(
     expect(page.locator(".verdict")).to_contain_text(f"It is on {node}")
 
 
+def test_events_lead_to_earlier_revisions_once_the_slider_is_there(visit: Visit) -> None:
+    page = visit.page
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(re.compile("/revisions$"), hold)
+    visit.open("events", SAMPLE)
+    line = page.locator(".timeline li", has_text="shop/web-0")
+    expect(line).to_be_visible()
+    expect(page.get_by_role("link", name="Map at revision")).to_have_count(0)
+    held[0].continue_()
+    line.get_by_role("link", name="Map at revision").press("Enter")
+    expect(page.locator(".as-of")).to_be_visible()
+    expect(page.get_by_role("slider")).to_be_focused()
+
+
 def test_a_revision_that_is_no_longer_known_is_told(visit: Visit, client: httpx.Client) -> None:
     oldest = get(client, SAMPLE, "/revisions")["oldestByKind"]["Pod"]
     page = visit.open("events", SAMPLE, revision=str(oldest - 1))
