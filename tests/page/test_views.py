@@ -266,6 +266,30 @@ def test_what_if_tells_where_pods_would_go_and_stores_nothing(
     assert get(client, SAMPLE, "")["revision"] == before
 
 
+def test_a_pod_that_is_tried_can_be_dropped_on_the_map(visit: Visit, client: httpx.Client) -> None:
+    before = get(client, SAMPLE, "")["revision"]
+    page = visit.open("what-if", SAMPLE)
+    pod = (
+        "kind: Pod\nmetadata: {name: p}\nspec: {nodeSelector: {disk: ssd}, containers: [{name: c}]}"
+    )
+    page.locator("textarea").first.fill(pod)
+    page.get_by_role("button", name="Try it").click()
+    stage = page.locator(".dropping .scroller")
+    stage.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    told = page.locator(".dropped")
+    expect(told).to_contain_text("node-a1")
+    by_key = told.inner_text()
+    page.keyboard.press("Escape")
+    expect(told).to_have_text("")
+    page.locator(".dropping .tag").drag_to(stage, target_position={"x": 30, "y": 45})
+    expect(told).to_have_text(by_key)
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    assert get(client, SAMPLE, "")["revision"] == before
+
+
 def plan(page: Page, op: str, *inputs: tuple[str, str]) -> None:
     """Add one change to the plan on the page, with what its fields are to say."""
     form = page.get_by_role("form", name="A change")
