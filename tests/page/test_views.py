@@ -245,6 +245,9 @@ def test_waiting_pods_stand_by_reason(visit: Visit, client: httpx.Client) -> Non
     expect(page.locator("section.card", has_text="Insufficient example.com/gpu")).to_contain_text(
         "lab/training-3"
     )
+    expect(page.locator("section.card", has_text="Insufficient")).to_contain_text(
+        "Tried again when a pod leaves, or a node gets room"
+    )
     page.get_by_role("link", name="data/db-3").click()
     expect(page.locator("h1")).to_have_text("data/db-3")
 
