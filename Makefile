@@ -22,7 +22,7 @@ SHIPPED := dist/requirements.txt
 NODE := $(UV) run --isolated --locked --quiet --only-group page
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs browser conformance bench simulate-protocol race inject-faults mutants recovery dist sbom audit clean
+.PHONY: help setup run test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs looks browser conformance bench simulate-protocol race inject-faults mutants recovery dist sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,9 @@ SITE := service/api/site/index.html
 $(SITE): $(shell find docs -type f) README.md CHANGELOG.md SECURITY.md bench/RESULTS.md examples/README.md \
   tools/docs_site.py tools/api_pages.py tools/site_links.py openapi/openapi.json uv.lock | $(UV)
 	@$(DOCS)
+
+looks: setup ## take the pictures anew with which the tests compare the page; look at them (git diff) before you keep them
+	@.venv/bin/python -m tests.page.looking
 
 browser: ## install Chromium for the tests of the page, where Debian's packages can be installed
 	@if command -v chromium chromium-browser >/dev/null; then :; \

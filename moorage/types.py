@@ -3259,6 +3259,10 @@ class ReadableRevisions(TypedDict):
     """The oldest revision at which all objects of a kind can be read. Later revisions can be
     read as well.
     """
+    at: NotRequired[str | None]
+    """When the revision that was asked about was committed; absent if the log does not, or
+    no longer, tell.
+    """
 
 
 class Readiness(TypedDict):

@@ -273,9 +273,9 @@ class AsyncClient(AsyncPodCalls):
         """Return the cluster's configuration, revision and counts."""
         return cast("types.Cluster", await self._asked(reading(self.path())))
 
-    async def readable_revisions(self) -> types.ReadableRevisions:
-        """Tell which earlier revisions can be read."""
-        answer = await self._asked(reading(self.path("revisions")))
+    async def readable_revisions(self, revision: int | None = None) -> types.ReadableRevisions:
+        """Tell which earlier revisions can be read, and when one of them was committed."""
+        answer = await self._asked(reading(self.path("revisions"), {"revision": revision}))
         return cast("types.ReadableRevisions", answer)
 
     async def put_cluster(

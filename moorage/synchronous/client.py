@@ -257,9 +257,9 @@ class Client(PodCalls):
         """Return the cluster's configuration, revision and counts."""
         return cast("types.Cluster", self._asked(reading(self.path())))
 
-    def readable_revisions(self) -> types.ReadableRevisions:
-        """Tell which earlier revisions can be read."""
-        answer = self._asked(reading(self.path("revisions")))
+    def readable_revisions(self, revision: int | None = None) -> types.ReadableRevisions:
+        """Tell which earlier revisions can be read, and when one of them was committed."""
+        answer = self._asked(reading(self.path("revisions"), {"revision": revision}))
         return cast("types.ReadableRevisions", answer)
 
     def put_cluster(

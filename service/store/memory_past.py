@@ -1,6 +1,7 @@
 """Reads earlier revisions of the store in memory, as `service.store.past.Past` reads them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 
 from service.model.log import Change, ObjectKey, ObjectRow, first_rows
 from service.model.object_fields import WAS_PENDING
@@ -97,6 +98,11 @@ class MemoryPast:
                 if change.verb == "Put" and change.node_name is not None and was_pending:
                     return change.revision
         return None
+
+    async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:
+        """When a revision was committed; None if its commit is not, or no longer, in the log."""
+        commits = self._past_of(cluster_id).commits
+        return next((each.at for each in commits if each.first <= revision <= each.last), None)
 
     async def readable(self, cluster_id: int, scope: PastScope, *, changes_max: int) -> Readable:
         """From which revisions on the objects of a scope are known, by the last `changes_max` changes."""

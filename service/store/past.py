@@ -6,6 +6,7 @@ exactly those revisions, or they are gone.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import asyncpg
 
@@ -108,6 +109,13 @@ _BOUND_AT = """
         AND c.verb = 'Put' AND c.node_name IS NOT NULL
         AND (c.created OR position($5::bytea IN c.fields_before) > 0)
     ORDER BY c.revision DESC LIMIT 1
+"""
+_COMMITTED_AT = """
+    SELECT at FROM commit
+    WHERE cluster_id = $1 AND first_revision <= $2 AND last_revision >= first_revision
+        AND last_revision = (
+            SELECT min(last_revision) FROM commit
+            WHERE cluster_id = $1 AND last_revision >= $2 AND last_revision >= first_revision)
 """
 # LIMIT has each object looked up by its key. Before PostgreSQL has counted a table that was just
 # filled, it takes all objects of a kind for three, and would compare each of them with each key.
@@ -244,6 +252,13 @@ class Past:
                     _BOUND_AT, cluster_id, revision, namespace, name, WAS_PENDING
                 )
         return found
+
+    async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:
+        """When a revision was committed; None if its commit is not, or no longer, in the log."""
+        with unavailable_on_failure():
+            async with self._past.driver() as connection:
+                at: datetime | None = await connection.fetchval(_COMMITTED_AT, cluster_id, revision)
+        return at
 
     async def readable(self, cluster_id: int, scope: PastScope, *, changes_max: int) -> Readable:
         """From which revisions on the objects of a scope are known, by the last `changes_max` changes."""

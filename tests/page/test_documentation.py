@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -22,6 +23,14 @@ def server(module_database_url: str) -> Iterator[str]:
 def built() -> None:
     if not (FOLDER / START).exists():
         pytest.skip("documentation: `make docs` has not built it")
+    concepts = FOLDER / "concepts.html"
+    if not concepts.exists() or "from moorage import Client" not in _text(concepts):
+        pytest.fail("The documentation that is built is not that of docs/: make docs")
+
+
+def _text(page: Path) -> str:
+    """What a page says, without its markup: each word of code has an element of its own."""
+    return re.sub("<[^>]+>", "", page.read_text())
 
 
 def test_docs_leads_to_the_first_page_and_on(visit: Visit) -> None:

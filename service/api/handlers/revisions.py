@@ -1,21 +1,32 @@
 """Tells which earlier revisions of a cluster can be read."""
 
+from datetime import UTC, datetime
+
 import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.requests import AnyRequest, query
+from service.api.bodies.requests import AnyRequest, number, query
 from service.api.bodies.responses import encoded_response
 from service.api.openapi.access import Namespaced
 from service.api.openapi.object_operations import CLUSTER_PATH
-from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.operations import (
+    JSON,
+    Body,
+    Operation,
+    Parameter,
+    WholeNumber,
+    described,
+)
 from service.api.openapi.resources import RESOURCES
 from service.api.services import Services
 from service.model.log import CLUSTER_KIND
 from service.model.past import PastScope
 
 
-class ReadableRevisions(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ReadableRevisions(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
+):
     """Which revisions of a cluster can be read."""
 
     revision: int
@@ -24,6 +35,8 @@ class ReadableRevisions(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     """The oldest revision at which the configuration and objects of every kind can be read."""
     oldest_by_kind: dict[str, int]
     """The oldest revision at which all objects of a kind can be read. Later revisions can be read as well."""
+    at: str | None = None
+    """When the revision that was asked about was committed; absent if the log does not, or no longer, tell."""
 
 
 _OPERATION = Operation(
@@ -32,6 +45,14 @@ _OPERATION = Operation(
     reads=True,
     tag="clusters",
     summary="Which earlier revisions can be read",
+    parameters=(
+        Parameter(
+            name="revision",
+            type=WholeNumber,
+            description="Tell also, as `at`, when this revision was committed.",
+            example=1042,
+        ),
+    ),
     description="An object is known at a revision if it has not changed since, or if the log has the "
     "change that made it what it was then. So a kind can be read from the revision on after which no "
     "object was changed whose state before is no longer in the log. These revisions only ever rise.",
@@ -55,15 +76,22 @@ async def get_readable_revisions(
     request: AnyRequest, services: NamedDependency[Services]
 ) -> Response[bytes]:
     """The oldest readable revisions of all kinds."""
-    query(request)
-    told = await services.past.readable(request.path_params["cluster"], PastScope(kind=None))
+    cluster = request.path_params["cluster"]
+    revision = number(query(request), "revision")
+    at = None if revision is None else await services.past.committed_at(cluster, revision)
+    told = await services.past.readable(cluster, PastScope(kind=None))
     oldest = {each.kind: told.oldest_of(each.kind) for each in RESOURCES}
     answer = ReadableRevisions(
         revision=told.head.revision,
         oldest_revision=max(told.oldest_of(CLUSTER_KIND), *oldest.values()),
         oldest_by_kind=oldest,
+        at=None if at is None else _time(at),
     )
     return encoded_response(answer, told.head.revision)
+
+
+def _time(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 REVISION_HANDLERS = (get_readable_revisions,)

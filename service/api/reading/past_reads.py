@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from functools import partial
 
 from service.api.pauses import Pause
@@ -48,6 +49,16 @@ class PastReads:
             return await self._reads.store.readable(
                 cluster_id, scope, changes_max=self._changes_max
             )
+
+    async def committed_at(self, cluster: str, revision: int) -> datetime | None:
+        """When a revision was committed; None if the log does not, or no longer, tell.
+
+        Raises:
+            MalformedRequest: the cluster has not reached that revision.
+        """
+        cluster_id, head = await self._reads.position(cluster)
+        _refuse_future(revision, head)
+        return await self._reads.store.committed_at(cluster_id, revision)
 
     async def head_from(self, cluster: str, revision: int) -> int:
         """The revision of the head, which is not before a revision.

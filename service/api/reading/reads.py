@@ -161,6 +161,10 @@ class Reads(Source, Protocol):
         """From which revisions on the objects of a scope are known."""
         ...
 
+    async def committed_at(self, cluster_id: int, revision: int) -> datetime | None:
+        """When a revision was committed; None if the log does not tell."""
+        ...
+
     async def node_lease(self, cluster_id: int, name: str) -> datetime | None:
         """When a node last reported; None if it never did, or nobody remembers it."""
         ...

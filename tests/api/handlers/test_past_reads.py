@@ -119,6 +119,18 @@ async def test_a_revision_beyond_the_head_is_refused(over_each_store: Harness):
         assert "newer than the cluster's head" in answer.json()["detail"]
 
 
+async def test_the_time_of_a_revision_is_that_of_its_commit(over_each_store: Harness):
+    seen = await story(over_each_store)
+    head, path = max(seen), f"{CLUSTER}/revisions"
+    times = [(await read(over_each_store, at(path, each)))["at"] for each in sorted(seen)]
+    assert times == sorted(times)
+    assert "at" not in await read(over_each_store, path)
+    floor = await compact(over_each_store, head - 2)
+    assert "at" not in await read(over_each_store, at(path, floor))
+    assert (await read(over_each_store, at(path, head)))["at"] == times[-1]
+    assert problem(await over_each_store.client.get(at(path, head + 1)), 400) == "MalformedRequest"
+
+
 async def test_the_oldest_readable_revision_is_exact_at_every_floor(over_each_store: Harness):
     seen = await story(over_each_store)
     head = max(seen)

@@ -2,13 +2,14 @@
 import type { Cluster } from '../model/cluster';
 import type { NodeRow, PodRow } from '../model/rows';
 
-export const MODES = ['used', 'priority', 'owner', 'violation'] as const;
+export const MODES = ['used', 'priority', 'owner', 'rule', 'violation'] as const;
 export type Mode = (typeof MODES)[number];
 
 export const MODE_NAMES: Record<Mode, string> = {
   used: 'used share',
   priority: 'priority',
   owner: 'owner',
+  rule: 'rule',
   violation: 'violation',
 };
 
@@ -52,6 +53,8 @@ export function themeOf(element: Element): Theme {
 }
 
 export interface Legend {
+  /** What has to be known to read the colours. */
+  readonly note?: string;
   readonly entries: readonly { readonly colour: string; readonly text: string; readonly workload?: string }[];
 }
 
@@ -80,6 +83,8 @@ export function colouring(
       return byPriority(cluster, theme);
     case 'owner':
       return byOwner(cluster, theme);
+    case 'rule':
+      return byRule(cluster, theme);
     case 'violation':
       return byViolation(theme, violating);
   }
@@ -125,6 +130,30 @@ function byOwner(cluster: Cluster, theme: Theme): Colouring {
       entries: [
         ...largest.map(([workload]) => ({ text: workload, colour: colours.get(workload) ?? '', workload })),
         ...(others > 0 ? [{ text: `${others} others`, colour: theme.pod }] : []),
+      ],
+    },
+  };
+}
+
+/** The kinds of rules that bind most pods have colours of their own; pods without a rule step back. */
+function byRule(cluster: Cluster, theme: Theme): Colouring {
+  const counts = new Map<string, number>();
+  for (const { rules } of cluster.pods.values()) counts.set(rules, (counts.get(rules) ?? 0) + 1);
+  const free = counts.get('') ?? 0;
+  counts.delete('');
+  const largest = [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, theme.kinds.length);
+  const colours = new Map(largest.map(([rules], at) => [rules, theme.kinds[at] ?? '']));
+  const others = counts.size - colours.size;
+  return {
+    node: () => theme.cell,
+    pod: (pod) => colours.get(pod.rules) ?? theme.pod,
+    meaning: ['rule', cluster, theme, others > 0, free > 0, ...colours.keys()],
+    legend: {
+      note: 'By the rules that each pod carries and that have to hold.',
+      entries: [
+        ...largest.map(([rules]) => ({ text: rules, colour: colours.get(rules) ?? '' })),
+        ...(others > 0 ? [{ text: `${others} other combinations`, colour: theme.pod }] : []),
+        ...(free > 0 ? [{ text: 'no rule', colour: theme.pod }] : []),
       ],
     },
   };

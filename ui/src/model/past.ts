@@ -5,32 +5,26 @@ import { Cluster } from './cluster';
 export interface Past {
   readonly cluster: Cluster;
   readonly revision: number;
-  /** When its latest node or pod had arrived, or its latest pod had been placed; 0 if it was empty. */
-  readonly latest: number;
+  /** When the revision was committed; empty if the log does not, or no longer, tell. */
+  readonly at: string;
 }
 
 /** @throws Refusal with 410 if the log no longer tells what was then. */
 export async function readPast(name: string, revision: number, signal: AbortSignal): Promise<Past> {
   const cluster = new Cluster(name);
   const params = { revision: String(revision) };
-  let latest = 0;
   const fill = async <T extends Schemas['Node'] | Schemas['Pod']>(kind: string, put: (item: T) => void): Promise<void> => {
     for await (const page of pages<T>(clusterPath(name, kind), signal, params)) {
-      for (const item of page.items) {
-        put(item);
-        latest = Math.max(latest, moment(item.metadata.creationTimestamp));
-      }
+      page.items.forEach(put);
     }
   };
-  await Promise.all([
+  const [told] = await Promise.all([
+    read<Schemas['ReadableRevisions']>(`${clusterPath(name, 'revisions')}?${new URLSearchParams(params)}`, signal),
     fill<Schemas['Node']>('nodes', (node) => cluster.putNode(node)),
-    fill<Schemas['Pod']>('pods', (pod) => {
-      cluster.putPod(pod);
-      latest = Math.max(latest, placedAt(pod));
-    }),
+    fill<Schemas['Pod']>('pods', (pod) => cluster.putPod(pod)),
   ]);
   cluster.tell();
-  return { cluster, revision, latest };
+  return { cluster, revision, at: told.at ?? '' };
 }
 
 export interface PastPod {
@@ -56,13 +50,4 @@ export async function readPastPod(
   } catch (error) {
     return { node, isPlacement: isRefusal(error, 404) };
   }
-}
-
-function placedAt(pod: Schemas['Pod']): number {
-  const scheduled = pod.status?.conditions?.find((each) => each.type === 'PodScheduled');
-  return moment(scheduled?.lastTransitionTime);
-}
-
-function moment(text: string | null | undefined): number {
-  return Date.parse(text ?? '') || 0;
 }

@@ -152,6 +152,7 @@ export function plannedCluster(live: Cluster, drafts: readonly Draft[], answer: 
 const NEW_POD: PodRow = {
   key: '', namespace: '', name: '', node: '', version: 0, labels: {}, requests: {}, priority: 0, workload: 'planned',
   created: 0, leaving: false, over: false, gated: false, message: '', group: '',
+    rules: '',
 };
 
 function addNodes(cluster: Cluster, drafts: readonly Draft[], template: Schemas['Node'] | null): void {

@@ -30,6 +30,8 @@ export interface PodRow {
   readonly gated: boolean;
   readonly message: string;
   readonly group: string;
+  /** The kinds of rules that the pod carries about its place, such as `anti-affinity + spread`; empty if it has none. */
+  readonly rules: string;
 }
 
 type Pod = Schemas['Pod'];
@@ -74,6 +76,7 @@ export function podRow(pod: Pod): PodRow {
     gated: (spec?.schedulingGates?.length ?? 0) > 0,
     message: spec?.nodeName ? '' : (scheduled?.message ?? ''),
     group: groupOf(spec, labels),
+    rules: rulesOf(spec),
   };
 }
 
@@ -146,4 +149,23 @@ function groupOf(spec: Pod['spec'], labels: Readonly<Record<string, string>>): s
   return (
     labels['scheduling.x-k8s.io/pod-group'] ?? spec?.schedulingGroup?.podGroupName ?? spec?.workloadRef?.podGroup ?? ''
   );
+}
+
+export const ONLY_PREFERENCES = 'only preferences';
+
+/** Required rules about where a pod may be, by kind. Those that are only preferred are named if there are no others. */
+function rulesOf(spec: Pod['spec']): string {
+  const { affinity, topologySpreadConstraints: spreads = [], nodeSelector } = spec ?? {};
+  const { nodeAffinity: node, podAffinity: near, podAntiAffinity: far } = affinity ?? {};
+  const selects = Object.keys(nodeSelector ?? {}).length > 0 || Boolean(node?.requiredDuringSchedulingIgnoredDuringExecution);
+  const isSpread = (spreads ?? []).some((each) => each.whenUnsatisfiable !== 'ScheduleAnyway');
+  const kinds = [
+    selects && 'node affinity',
+    near?.requiredDuringSchedulingIgnoredDuringExecution?.length && 'affinity',
+    far?.requiredDuringSchedulingIgnoredDuringExecution?.length && 'anti-affinity',
+    isSpread && 'spread',
+  ].filter(Boolean);
+  if (kinds.length > 0) return kinds.join(' + ');
+  const prefers = [node, near, far].some((each) => each?.preferredDuringSchedulingIgnoredDuringExecution?.length);
+  return prefers || (spreads ?? []).length > 0 ? ONLY_PREFERENCES : '';
 }

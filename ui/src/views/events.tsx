@@ -20,7 +20,7 @@ export function EventsView({ route, live }: { route: Route; live: Live }) {
       <h1>What happened</h1>
       <Revisions route={route} revision={revision} readable={readable} />
       {revision !== null && <PastMap route={route} revision={revision} />}
-      <Timeline route={route} revision={revision} oldest={readable.state === 'here' ? readable.value.oldest : 0} />
+      <Timeline route={route} revision={revision} oldest={readable.state === 'here' ? readable.value.oldest : null} />
     </div>
   );
 }
@@ -41,7 +41,8 @@ function Revisions(props: { route: Route; revision: number | null; readable: Ans
   );
 }
 
-function Timeline({ route, revision, oldest }: { route: Route; revision: number | null; oldest: number }) {
+/** Links to earlier revisions appear once it is known which ones can be read, and with that the slider they lead to. */
+function Timeline({ route, revision, oldest }: { route: Route; revision: number | null; oldest: number | null }) {
   const [tick, setTick] = useState(0);
   const [reason, setReason] = useState('');
   useEvery(3000, () => revision === null && setTick((count) => count + 1));
@@ -64,7 +65,8 @@ function Timeline({ route, revision, oldest }: { route: Route; revision: number 
       )}
       <ol class="timeline">
         {shown.slice(0, SHOWN).map((each) => (
-          <Line key={each.metadata.name} event={each} route={route} revision={revision} isReadable={made(each) >= oldest} />
+          <Line key={each.metadata.name} event={each} route={route} revision={revision}
+            isReadable={oldest !== null && made(each) >= oldest} />
         ))}
       </ol>
       {shown.length > SHOWN && <p class="small quiet">and {(shown.length - SHOWN).toLocaleString('en')} earlier ones</p>}

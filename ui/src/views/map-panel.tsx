@@ -110,6 +110,7 @@ function LegendList({ legend, mode, resource, select }: PanelProps) {
           </li>
         ))}
       </ul>
+      {legend.note && <p class="small quiet">{legend.note}</p>}
     </section>
   );
 }

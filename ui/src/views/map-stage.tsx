@@ -19,6 +19,8 @@ export interface StageProps {
   readonly links: readonly Link[];
   readonly selected: string;
   readonly select: (what: string | null) => void;
+  /** Takes what is dropped on a node; absent if nothing can be. */
+  readonly drop?: (node: string) => void;
 }
 
 interface Under {
@@ -76,6 +78,17 @@ export function Stage(props: StageProps) {
     if (node === null) return null;
     return { node, pod: podAt(cluster, layout, node, x, y + scroller.current.scrollTop), x, y };
   };
+  const over = (event: DragEvent): void => {
+    const at = look(event);
+    setUnder(at && { ...at, pod: null });
+    if (at) event.preventDefault();
+  };
+  const drop = (event: DragEvent): void => {
+    event.preventDefault();
+    const at = look(event);
+    setUnder(null);
+    if (at) props.drop?.(at.node);
+  };
   const open = (event: MouseEvent): void => {
     const at = look(event);
     props.select(at === null ? null : at.pod ? `pod:${at.pod.key}` : `node:${at.node}`);
@@ -96,7 +109,7 @@ export function Stage(props: StageProps) {
         aria-label="Map of the nodes: the arrow keys go from node to node, Enter shows one, Escape goes back"
         aria-describedby="focused-node" onKeyDown={press} onBlur={() => setFocused(null)}
         onScroll={() => painter.current?.soon()} onClick={open} onMouseMove={(event) => setUnder(look(event))}
-        onMouseLeave={() => setUnder(null)} data-nodes={layout.places.size} data-lines={props.links.length}>
+        onMouseLeave={() => setUnder(null)} onDragOver={props.drop && over} onDrop={props.drop && drop} data-nodes={layout.places.size} data-lines={props.links.length}>
         <canvas ref={canvas} aria-hidden="true" />
         <div class="tall" style={{ height: `${layout.height}px` }} />
       </div>

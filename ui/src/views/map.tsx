@@ -154,7 +154,7 @@ function useColouring(
   resource: string,
   violating: ReadonlySet<string>,
 ): Colouring {
-  const dependsOnPods = mode === 'owner' || mode === 'priority';
+  const dependsOnPods = mode === 'owner' || mode === 'priority' || mode === 'rule';
   const made = useMemo(
     () => colouring(mode, cluster, theme, resource, violating),
     [mode, cluster, theme, resource, violating, dependsOnPods ? cluster.version : 0],

@@ -101,7 +101,7 @@ function AsOf(props: { revision: number; past: Past | null; back: () => void }) 
     <div class="as-of">
       <p role="status">
         <b>As of revision {revision.toLocaleString('en')}</b>
-        {isRead && <Latest latest={past.latest} />}
+        {isRead && past.at && <Moment at={past.at} />}
         {past && !isRead && <span class="quiet"> Reading it; the map still shows revision {past.revision.toLocaleString('en')}.</span>}
       </p>
       <button onClick={props.back}>Back to now</button>
@@ -109,14 +109,9 @@ function AsOf(props: { revision: number; past: Past | null; back: () => void }) 
   );
 }
 
-function Latest({ latest }: { latest: number }) {
-  if (!latest) return null;
-  const time = new Date(latest);
-  return (
-    <span>
-      , last arrival or placement <time dateTime={time.toISOString()}>{time.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })}</time>
-    </span>
-  );
+function Moment({ at }: { at: string }) {
+  const text = new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+  return <span>, committed <time dateTime={at}>{text}</time></span>;
 }
 
 function Unreadable({ route, error }: { route: Route; error: unknown }) {

@@ -3,6 +3,7 @@ import { clusterPath, read, told, type Schemas } from '../api/client';
 import type { Live } from '../model/live';
 import { ago, counted } from '../model/quantity';
 import type { PodRow } from '../model/rows';
+import { wakesOf } from '../model/wakes';
 import { Loading, Notice, Share } from '../parts/common';
 import { firstCulprit, Told } from '../parts/culprits';
 import { useAnswer, useEvery } from '../parts/hooks';
@@ -23,7 +24,7 @@ export function WaitingView({ route, live }: { route: Route; live: Live }) {
       {groups.map(([reason, pods]) => (
         <section class="card" key={reason}>
           <h2>{reason}</h2>
-          <p class="quiet">{counted(pods.length, 'pod')}</p>
+          <p class="quiet">{counted(pods.length, 'pod')}. {wakesOf(reason)}</p>
           <Pods pods={pods} route={route} now={now} />
         </section>
       ))}

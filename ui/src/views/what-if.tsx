@@ -5,6 +5,7 @@ import { placementsOf } from '../model/manifests';
 import { counted } from '../model/quantity';
 import { Matrix } from '../parts/matrix';
 import { addressOf, type Route } from '../route';
+import { DropMap } from './drop-map';
 import { PlanView } from './plan';
 import { nodeLink } from './why';
 
@@ -69,7 +70,7 @@ export function WhatIfView({ route, live }: { route: Route; live: Live }) {
         </div>
         {problem && <p class="problem" role="alert">{problem}</p>}
       </form>
-      {results && <Results results={results} route={route} chosen={chosen} choose={setChosen} />}
+      {results && <Results results={results} route={route} live={live} chosen={chosen} choose={setChosen} />}
       {live.loaded && <PlanView key={route.cluster} route={route} live={live} />}
     </div>
   );
@@ -85,8 +86,8 @@ async function tried(cluster: string, text: string): Promise<Result[]> {
   return results;
 }
 
-function Results(props: { results: readonly Result[]; route: Route; chosen: number; choose: (at: number) => void }) {
-  const { results, route } = props;
+function Results(props: { results: readonly Result[]; route: Route; live: Live; chosen: number; choose: (at: number) => void }) {
+  const { results, route, live } = props;
   const placed = results.filter((each) => each.nodeName).length;
   const shown = results[props.chosen];
   const explanation = shown?.explanation;
@@ -113,7 +114,12 @@ function Results(props: { results: readonly Result[]; route: Route; chosen: numb
         </a></p>
       )}
       {explanation && 'filters' in explanation && (
-        <Matrix key={props.chosen} explanation={explanation} chosen={shown?.nodeName ?? null} nodeLink={nodeLink(route.cluster)} />
+        <>
+          <Matrix key={props.chosen} explanation={explanation} chosen={shown?.nodeName ?? null} nodeLink={nodeLink(route.cluster)} />
+          {live.loaded && live.cluster.nodes.size > 0 && (
+            <DropMap key={`map ${props.chosen}`} cluster={live.cluster} pod={`${shown?.namespace}/${shown?.name}`} explanation={explanation} />
+          )}
+        </>
       )}
     </section>
   );
