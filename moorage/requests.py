@@ -48,6 +48,11 @@ def dry(*, dry_run: bool) -> Params:
     return {"dryRun": dry_run or None}
 
 
+def listed(names: Iterable[str] | None) -> str | None:
+    """Make the value of a parameter that is a list."""
+    return None if names is None else ",".join(names)
+
+
 def reading(path: str, params: Params | None = None) -> Request:
     """Make a GET."""
     return Request(method="GET", path=path, params=_given(params), repeatable=True)

@@ -182,6 +182,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many objects a cluster may have; beyond that requests that add more are refused."""
     request_items_max: Count = 10_000
     """How many items any other list in a request may have, and how many replicas it may ask for."""
+    fields_max: Count = 50
+    """How many fields a read may choose."""
     explained_pairs_max: Count = 2_000_000
     """How many pairs of a pod and a node full explanations of one request may have."""
     plan_changes_max: Count = 100

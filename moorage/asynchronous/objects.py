@@ -19,6 +19,7 @@ from moorage.requests import (
     deleting,
     deleting_once,
     dry,
+    listed,
     patching,
     path_of,
     posting_once,
@@ -48,11 +49,20 @@ class AsyncObjects(Generic[T]):
         self._cluster = cluster
 
     async def get(
-        self, name: str, *, namespace: str | None = None, revision: int | None = None
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        revision: int | None = None,
+        fields: Sequence[str] | None = None,
     ) -> T:
-        """Return one object, as of the present revision or an earlier one (ExpiredError: too old)."""
-        path = self._path(namespace, name)
-        return cast("T", await self._asked(reading(path, {"revision": revision})))
+        """Return one object, as of the present revision or an earlier one (ExpiredError: too old).
+
+        With `fields`, such as `["spec.nodeName"]`, it has only those, `apiVersion`, `kind`, name
+        and namespace.
+        """
+        params = {"revision": revision, "fields": listed(fields)}
+        return cast("T", await self._asked(reading(self._path(namespace, name), params)))
 
     async def put(
         self,
@@ -154,11 +164,17 @@ class AsyncObjects(Generic[T]):
         page_size: int = PAGE_SIZE,
         revision: int | None = None,
         sort: str | None = None,
+        fields: Sequence[str] | None = None,
         **filters: Unpack[Filters],
     ) -> AsyncGenerator[T]:
         """Yield objects, page after page as they are needed; see `pages`."""
         pages = self.pages(
-            namespace=namespace, page_size=page_size, revision=revision, sort=sort, **filters
+            namespace=namespace,
+            page_size=page_size,
+            revision=revision,
+            sort=sort,
+            fields=fields,
+            **filters,
         )
         async for page in pages:
             for item in page.items:
@@ -171,14 +187,17 @@ class AsyncObjects(Generic[T]):
         page_size: int = PAGE_SIZE,
         revision: int | None = None,
         sort: str | None = None,
+        fields: Sequence[str] | None = None,
         **filters: Unpack[Filters],
     ) -> AsyncGenerator[Page[T]]:
         """Yield the pages of a list. Who watches from the revision of the first misses nothing.
 
         Objects come by namespace and name, or as `sort` says, such as `-spec.priority`. With a
         `revision` all pages are as of that one (ExpiredError if the log no longer tells it).
+        With `fields`, such as `["spec.nodeName"]`, each has only those and its identity.
         """
         chosen = {**camel_cased(filters), "limit": page_size, "revision": revision, "sort": sort}
+        chosen["fields"] = listed(fields)
         token: str | None = None
         while True:
             answer = await self._asked(

@@ -17,6 +17,7 @@ from moorage.requests import (
     deleting,
     deleting_once,
     dry,
+    listed,
     patching,
     path_of,
     posting_once,
@@ -47,10 +48,21 @@ class Objects(Generic[T]):
         self._connection = connection
         self._cluster = cluster
 
-    def get(self, name: str, *, namespace: str | None = None, revision: int | None = None) -> T:
-        """Return one object, as of the present revision or an earlier one (ExpiredError: too old)."""
-        path = self._path(namespace, name)
-        return cast("T", self._asked(reading(path, {"revision": revision})))
+    def get(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        revision: int | None = None,
+        fields: Sequence[str] | None = None,
+    ) -> T:
+        """Return one object, as of the present revision or an earlier one (ExpiredError: too old).
+
+        With `fields`, such as `["spec.nodeName"]`, it has only those, `apiVersion`, `kind`, name
+        and namespace.
+        """
+        params = {"revision": revision, "fields": listed(fields)}
+        return cast("T", self._asked(reading(self._path(namespace, name), params)))
 
     def put(
         self,
@@ -152,11 +164,17 @@ class Objects(Generic[T]):
         page_size: int = PAGE_SIZE,
         revision: int | None = None,
         sort: str | None = None,
+        fields: Sequence[str] | None = None,
         **filters: Unpack[Filters],
     ) -> Generator[T]:
         """Yield objects, page after page as they are needed; see `pages`."""
         pages = self.pages(
-            namespace=namespace, page_size=page_size, revision=revision, sort=sort, **filters
+            namespace=namespace,
+            page_size=page_size,
+            revision=revision,
+            sort=sort,
+            fields=fields,
+            **filters,
         )
         for page in pages:
             for item in page.items:
@@ -169,14 +187,17 @@ class Objects(Generic[T]):
         page_size: int = PAGE_SIZE,
         revision: int | None = None,
         sort: str | None = None,
+        fields: Sequence[str] | None = None,
         **filters: Unpack[Filters],
     ) -> Generator[Page[T]]:
         """Yield the pages of a list. Who watches from the revision of the first misses nothing.
 
         Objects come by namespace and name, or as `sort` says, such as `-spec.priority`. With a
         `revision` all pages are as of that one (ExpiredError if the log no longer tells it).
+        With `fields`, such as `["spec.nodeName"]`, each has only those and its identity.
         """
         chosen = {**camel_cased(filters), "limit": page_size, "revision": revision, "sort": sort}
+        chosen["fields"] = listed(fields)
         token: str | None = None
         while True:
             answer = self._asked(reading(self._path(namespace), {**chosen, "continue": token}))

@@ -10,6 +10,7 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.budget import holding_of
+from service.api.bodies.chosen_fields import ChosenFields, parse_fields, tag_with
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.api.bodies.paging import Continue, parse_continue, past_revision
@@ -142,6 +143,7 @@ async def get_object(
     parameters, cluster = query(request), request.path_params["cluster"]
     at_least = number(parameters, "minRevision") or 0
     past = number(parameters, "revision")
+    chosen = parse_fields(request, parameters, services.settings.fields_max)
     if past is None:
         read = await services.reads_of(resource.kind).get_object(
             cluster, resource.kind, namespace, name, at_least=at_least
@@ -153,12 +155,15 @@ async def get_object(
     if read.row is None:
         when = "" if past is None else f" at revision {past}"
         raise NotFound(f"There is no {resource.kind} {_named(namespace, name)}{when}.")
-    revision, tag = read.head.revision, tag_of(read.row.revision)
+    revision, tag = read.head.revision, tag_with(tag_of(read.row.revision), chosen)
     computed = resource.computed and past is None
     unchanged = None if computed else not_modified(request, tag, revision)
     if unchanged:
         return unchanged
     body = seen_body(visibility_of(request), resource.kind, read.row.body)
+    if chosen is not None:
+        whole = with_resource_version(body, read.row.revision)
+        return json_response(chosen.of(whole), revision, etag=tag)
     return object_response(body, read.row.revision, revision)
 
 
@@ -178,8 +183,12 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     own = named_with_order(_list_named(request, kind), parameters)
     start = parse_continue(parameters["continue"], own) if "continue" in parameters else None
     past = past_revision(parameters, start)
-    if past is None and (unchanged := await _unchanged_list(request, services, kind)) is not None:
-        return unchanged
+    chosen = parse_fields(request, parameters, services.settings.fields_max)
+    tagged = partial(_list_tag, request, chosen)
+    if past is None:
+        unchanged = await _unchanged_list(request, services, kind, tagged)
+        if unchanged is not None:
+            return unchanged
     wanted_objects = parse_filters(kind, parameters)
     lists, passes = _lists(services, kind, wanted_objects, past)
     order, limit = parse_order(kind, parameters), number(parameters, "limit") or None
@@ -196,7 +205,7 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     )
     if order is not None and limit is not None:
         asked = SortedList(kind, order, wanted_objects, wanted, lists, start, own, past, limit)
-        return await sorted_list(request, services, asked, partial(_list_tag, request))
+        return await sorted_list(request, services, asked, tagged, chosen)
     pages = seen_batches(
         lists, request.path_params["cluster"], kind, wanted, visibility_of(request)
     )
@@ -204,11 +213,11 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     head = await found.start()
     revision = past if past is not None else start.revision if start else head
     answer = _Answer(f"{kind}List", own, revision, head, is_past=past is not None)
-    tag = _list_tag(request, head if past is None else past)
+    tag = tagged(head if past is None else past)
     if limit is not None:
-        return await _page(answer, found, min(limit, LIST_LIMIT_MAX), tag)
+        return await _page(answer, found, min(limit, LIST_LIMIT_MAX), tag, chosen)
     holding_of(request.scope).keeps_room = True
-    streamed = _streamed(list_head(answer.kind, revision, None), found)
+    streamed = _streamed(list_head(answer.kind, revision, None), found, chosen)
     return Streamed(streamed, headers=revision_headers(head, tag), media_type=JSON)
 
 
@@ -235,19 +244,21 @@ class _Answer(NamedTuple):
     is_past: bool
 
 
-async def _page(answer: _Answer, found: "_Found", limit: int, tag: str) -> Response[bytes]:
+async def _page(
+    answer: _Answer, found: "_Found", limit: int, tag: str, chosen: ChosenFields | None
+) -> Response[bytes]:
     """One page, with the token for the next."""
     taken, more = await found.take(limit)
     token = None
     if more:
         last = (taken[-1].namespace, taken[-1].name)
         token = Continue(answer.own, answer.revision, *last, answer.is_past).token()
-    body = list_head(answer.kind, answer.revision, token) + items(taken) + b"]}"
+    body = list_head(answer.kind, answer.revision, token) + items(taken, chosen) + b"]}"
     return json_response(body, answer.head, etag=tag)
 
 
 async def _unchanged_list(
-    request: AnyRequest, services: Services, kind: str
+    request: AnyRequest, services: Services, kind: str, tagged: Callable[[int], str]
 ) -> Response[bytes] | None:
     """A 304 if nothing of the cluster has changed since the list that the client has.
 
@@ -256,16 +267,16 @@ async def _unchanged_list(
     if kind == EVENT_KIND or services.is_computed(kind) or header(request, "if-none-match") is None:
         return None
     head = await services.reads.head(request.path_params["cluster"])
-    return not_modified(request, _list_tag(request, head.revision), head.revision)
+    return not_modified(request, tagged(head.revision), head.revision)
 
 
-def _list_tag(request: AnyRequest, revision: int) -> str:
-    """The entity tag of a list: it is another one for callers who see other namespaces."""
+def _list_tag(request: AnyRequest, chosen: ChosenFields | None, revision: int) -> str:
+    """The entity tag of a list: it is another one for callers who see other namespaces, or ask for other fields."""
     seen = visibility_of(request)
     if seen is None:
-        return f'W/"{revision}"'
+        return tag_with(f'W/"{revision}"', chosen)
     names = ",".join(sorted(seen)).encode()
-    return f'W/"{revision}-{sha256(names).hexdigest()[:16]}"'
+    return tag_with(f'W/"{revision}-{sha256(names).hexdigest()[:16]}"', chosen)
 
 
 async def put_object(
@@ -436,12 +447,12 @@ class _Found:
         return [row for row in page.rows if self._passes(row.body)]
 
 
-async def _streamed(head: bytes, found: _Found) -> Pieces:
+async def _streamed(head: bytes, found: _Found, chosen: ChosenFields | None) -> Pieces:
     """The list in pieces; its head is sent with the first objects, as these may find no room and be refused."""
     before = head
     async for batch in found.batches():
         if batch:
-            yield before + items(batch)
+            yield before + items(batch, chosen)
             before = b","
     yield head + b"]}" if before is head else b"]}"
 

@@ -119,6 +119,12 @@ REVISION = Parameter(
     "how far. A `status` that is computed for each answer is left out.",
     example=1042,
 )
+FIELDS = Parameter(
+    name="fields",
+    description="Only these fields of each object, and what tells it from others: paths with dots, separated by "
+    "commas. In a list a path goes on in each item; `\\.` is a dot of a name's own.",
+    example="spec.nodeName,status.phase",
+)
 IF_MATCH = Parameter(
     name="If-Match",
     place="header",
@@ -227,6 +233,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
         "pages are as of that revision.",
         parameters=(
             *_LIST_PARAMETERS,
+            FIELDS,
             *resource.list_parameters,
             *((_SORT,) if resource.indexed else ()),
             *(() if resource.computed else (_IF_NONE_MATCH,)),
@@ -257,7 +264,7 @@ def get_operation(resource: Resource) -> Operation:
         decided=resource.computed,
         tag=resource.tag,
         summary=f"Read a {resource.kind}",
-        parameters=(MIN_REVISION, REVISION, _IF_NONE_MATCH),
+        parameters=(MIN_REVISION, REVISION, FIELDS, _IF_NONE_MATCH),
         answers={200: _one(resource, "The object."), 304: Body(types={}, description="Unchanged.")},
         problems=_READ_PROBLEMS,
     )
