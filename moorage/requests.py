@@ -14,6 +14,7 @@ EVENT_STREAM = "text/event-stream"
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+json"
 
 Params = Mapping[str, str | int | bool | None]
 Manifest = Mapping[str, Any]

@@ -188,6 +188,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         request_seconds_max=settings.request_timeout_seconds,
         apply_objects_max=settings.apply_objects_max,
         explained_pairs_max=settings.explained_pairs_max,
+        field_managers_max=settings.field_managers_max,
+        managed_fields_max=settings.managed_fields_max,
         plan_changes_max=settings.plan_changes_max,
         plan_nodes_max=settings.plan_nodes_max,
         plan_pods_max=settings.plan_pods_max,

@@ -14,6 +14,7 @@ from moorage.kinds import NAMESPACE_DEFAULT, Kind, path_parts
 from moorage.options import PATCH_TYPES, Filters, PatchType, camel_cased
 from moorage.pages import Page
 from moorage.requests import (
+    APPLY_PATCH,
     Manifest,
     Request,
     deleting,
@@ -119,6 +120,28 @@ class AsyncObjects(Generic[T]):
         params, headers = dry(dry_run=dry_run), {"If-Match": if_match}
         request = patching(path, patch, PATCH_TYPES[patch_type], headers, params)
         return cast("T", await self._asked(request))
+
+    async def apply(
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> T:
+        """Merge what a manager wants into an object, or create it (server-side apply); return it as it is stored.
+
+        Args:
+            manifest: All that the manager wants of the object. What it applied before, and now leaves
+                out, is removed unless others want it, too.
+            field_manager: The name of the manager, the same in each of its calls.
+            force: Whether to take over fields that others manage; else ConflictError names them.
+            dry_run: Whether to answer as usual, but change nothing.
+        """
+        metadata = manifest["metadata"]
+        path = self._path(metadata.get("namespace"), metadata["name"])
+        params = {"fieldManager": field_manager, "force": force or None, **dry(dry_run=dry_run)}
+        return cast("T", await self._asked(patching(path, manifest, APPLY_PATCH, params=params)))
 
     async def delete(
         self,

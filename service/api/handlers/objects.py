@@ -9,6 +9,7 @@ from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
+from service.api.bodies.applied_objects import decode_applied, manager_of, named_manager
 from service.api.bodies.budget import holding_of
 from service.api.bodies.chosen_fields import ChosenFields, parse_fields, tag_with
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
@@ -18,12 +19,14 @@ from service.api.bodies.preferences import as_applied, minimal_object, prefers_m
 from service.api.bodies.requests import (
     AnyRequest,
     converted,
+    flag,
     header,
     if_match,
     if_none_match,
     media_type,
     number,
     query,
+    wrong_parameter,
 )
 from service.api.bodies.responses import (
     dry_response,
@@ -56,6 +59,8 @@ from service.api.openapi.object_operations import (
     put_operation,
 )
 from service.api.openapi.operations import (
+    APPLY_JSON,
+    APPLY_YAML,
     JSON,
     JSON_PATCH,
     MERGE_PATCH,
@@ -85,6 +90,7 @@ from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import (
+    ApplyPatch,
     DeleteObject,
     Intent,
     PatchObject,
@@ -101,6 +107,8 @@ _PATCH_TYPES: Mapping[str, PatchType] = {
     JSON_PATCH: "json",
     STRATEGIC_MERGE_PATCH: "strategic",
 }
+
+_APPLY_TYPES = (APPLY_YAML, APPLY_JSON)
 
 Act = Callable[[AnyRequest, Services, Resource], Awaitable[Response[Any]]]
 
@@ -290,6 +298,7 @@ async def put_object(
     manifest = parse_as(resource.kind, body, services.scheduler.templates, namespace, name)
     intent = PutObject(
         manifest=manifest,
+        manager=manager_of(request, parameters),
         preconditions=Preconditions(
             resource_version=manifest.resource_version or None,
             if_match=if_match(request),
@@ -304,8 +313,12 @@ async def patch_object(
     request: AnyRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
     """Change single fields of an object."""
+    if media_type(request) in _APPLY_TYPES:
+        return await _apply_object(request, services, resource)
     patch_type = patch_type_of(request)
     parameters = query(request)
+    if "force" in parameters:
+        raise wrong_parameter("force", "is for server-side apply only", parameters["force"])
     namespace, name = _place(request)
     intent = PatchObject(
         kind=resource.kind,
@@ -313,6 +326,28 @@ async def patch_object(
         name=name,
         patch_type=patch_type,
         patch=decode_strict(await services.bodies.read(request)),
+        manager=manager_of(request, parameters),
+        preconditions=Preconditions(if_match=if_match(request)),
+        caller=deciding_for(request),
+    )
+    return await _submit(request, services, resource, parameters, intent)
+
+
+async def _apply_object(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[bytes]:
+    """Merge what a manager wants into an object, or create it."""
+    parameters = query(request)
+    manager, force = named_manager(request, parameters), flag(parameters, "force")
+    namespace, name = _place(request)
+    body = await services.bodies.read(request)
+    intent = ApplyPatch(
+        kind=resource.kind,
+        namespace=namespace,
+        name=name,
+        applied=await decode_applied(body, services.settings.apply_yaml_bytes_max),
+        manager=manager,
+        force=force,
         preconditions=Preconditions(if_match=if_match(request)),
         caller=deciding_for(request),
     )
