@@ -124,6 +124,8 @@ def test_patches_of_all_kinds_are_declared() -> None:
             "application/merge-patch+json",
             "application/strategic-merge-patch+json",
             "application/json-patch+json",
+            "application/apply-patch+json",
+            "application/apply-patch+yaml",
         }
         step = content["application/json-patch+json"]["schema"]["items"]
         assert step == {"$ref": "#/components/schemas/JsonPatchOperation"}
