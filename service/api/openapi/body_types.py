@@ -1027,6 +1027,7 @@ MANIFESTS: tuple[type[msgspec.Struct], ...] = (
     PodTemplate,
     MergePatch,
     StrategicMergePatch,
+    AppliedObject,
     JsonPatchOperation,
     DeleteOptions,
     PodIdentity,
