@@ -14,6 +14,7 @@ EVENT_STREAM = "text/event-stream"
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+json"
 
 Params = Mapping[str, str | int | bool | None]
 Manifest = Mapping[str, Any]
@@ -46,6 +47,11 @@ def new_key() -> str:
 def dry(*, dry_run: bool) -> Params:
     """Make the parameter of a write that is to be decided as usual and to change nothing."""
     return {"dryRun": dry_run or None}
+
+
+def listed(names: Iterable[str] | None) -> str | None:
+    """Make the value of a parameter that is a list."""
+    return None if names is None else ",".join(names)
 
 
 def reading(path: str, params: Params | None = None) -> Request:

@@ -64,6 +64,10 @@ class AllocationResult(TypedDict):
     """The nodes that reach all the devices; absent: all do."""
 
 
+class AppliedObject(TypedDict):
+    """All that a manager wants of an object, in the form of its kind."""
+
+
 class ApplyAnswer(TypedDict):
     """What a `List` changed."""
 

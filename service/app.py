@@ -190,6 +190,8 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         apply_objects_max=settings.apply_objects_max,
         extended_pods_max=settings.extender_pods_max,
         explained_pairs_max=settings.explained_pairs_max,
+        field_managers_max=settings.field_managers_max,
+        managed_fields_max=settings.managed_fields_max,
         plan_changes_max=settings.plan_changes_max,
         plan_nodes_max=settings.plan_nodes_max,
         plan_pods_max=settings.plan_pods_max,

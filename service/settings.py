@@ -200,6 +200,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many objects a cluster may have; beyond that requests that add more are refused."""
     request_items_max: Count = 10_000
     """How many items any other list in a request may have, and how many replicas it may ask for."""
+    fields_max: Count = 50
+    """How many fields a read may choose."""
+    field_managers_max: Count = 50
+    """How many managers of its fields one object may have."""
+    managed_fields_max: Count = 20_000
+    """How many fields the managers of one object may have together."""
     explained_pairs_max: Count = 2_000_000
     """How many pairs of a pod and a node full explanations of one request may have."""
     plan_changes_max: Count = 100
@@ -222,6 +228,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Shorter answers are sent as they are, also to clients that take compressed ones."""
     apply_lines_per_commit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
     """How many lines of NDJSON `apply` puts into one commit at most."""
+    apply_yaml_bytes_max: Bytes = 256 * _KIB
+    """The longest YAML of a server-side apply; JSON is bounded like other bodies."""
     url_bytes_max: Bytes = 8 * _KIB
     """The longest path and query of a request."""
     header_bytes_max: Bytes = 32 * _KIB

@@ -14,11 +14,13 @@ from moorage.kinds import NAMESPACE_DEFAULT, Kind, path_parts
 from moorage.options import PATCH_TYPES, Filters, PatchType, camel_cased
 from moorage.pages import Page
 from moorage.requests import (
+    APPLY_PATCH,
     Manifest,
     Request,
     deleting,
     deleting_once,
     dry,
+    listed,
     patching,
     path_of,
     posting_once,
@@ -48,11 +50,20 @@ class AsyncObjects(Generic[T]):
         self._cluster = cluster
 
     async def get(
-        self, name: str, *, namespace: str | None = None, revision: int | None = None
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        revision: int | None = None,
+        fields: Sequence[str] | None = None,
     ) -> T:
-        """Return one object, as of the present revision or an earlier one (ExpiredError: too old)."""
-        path = self._path(namespace, name)
-        return cast("T", await self._asked(reading(path, {"revision": revision})))
+        """Return one object, as of the present revision or an earlier one (ExpiredError: too old).
+
+        With `fields`, such as `["spec.nodeName"]`, it has only those, `apiVersion`, `kind`, name
+        and namespace.
+        """
+        params = {"revision": revision, "fields": listed(fields)}
+        return cast("T", await self._asked(reading(self._path(namespace, name), params)))
 
     async def put(
         self,
@@ -110,6 +121,28 @@ class AsyncObjects(Generic[T]):
         request = patching(path, patch, PATCH_TYPES[patch_type], headers, params)
         return cast("T", await self._asked(request))
 
+    async def apply(
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> T:
+        """Merge what a manager wants into an object, or create it (server-side apply); return it as it is stored.
+
+        Args:
+            manifest: All that the manager wants of the object. What it applied before, and now leaves
+                out, is removed unless others want it, too.
+            field_manager: The name of the manager, the same in each of its calls.
+            force: Whether to take over fields that others manage; else ConflictError names them.
+            dry_run: Whether to answer as usual, but change nothing.
+        """
+        metadata = manifest["metadata"]
+        path = self._path(metadata.get("namespace"), metadata["name"])
+        params = {"fieldManager": field_manager, "force": force or None, **dry(dry_run=dry_run)}
+        return cast("T", await self._asked(patching(path, manifest, APPLY_PATCH, params=params)))
+
     async def delete(
         self,
         name: str,
@@ -154,11 +187,17 @@ class AsyncObjects(Generic[T]):
         page_size: int = PAGE_SIZE,
         revision: int | None = None,
         sort: str | None = None,
+        fields: Sequence[str] | None = None,
         **filters: Unpack[Filters],
     ) -> AsyncGenerator[T]:
         """Yield objects, page after page as they are needed; see `pages`."""
         pages = self.pages(
-            namespace=namespace, page_size=page_size, revision=revision, sort=sort, **filters
+            namespace=namespace,
+            page_size=page_size,
+            revision=revision,
+            sort=sort,
+            fields=fields,
+            **filters,
         )
         async for page in pages:
             for item in page.items:
@@ -171,14 +210,17 @@ class AsyncObjects(Generic[T]):
         page_size: int = PAGE_SIZE,
         revision: int | None = None,
         sort: str | None = None,
+        fields: Sequence[str] | None = None,
         **filters: Unpack[Filters],
     ) -> AsyncGenerator[Page[T]]:
         """Yield the pages of a list. Who watches from the revision of the first misses nothing.
 
         Objects come by namespace and name, or as `sort` says, such as `-spec.priority`. With a
         `revision` all pages are as of that one (ExpiredError if the log no longer tells it).
+        With `fields`, such as `["spec.nodeName"]`, each has only those and its identity.
         """
         chosen = {**camel_cased(filters), "limit": page_size, "revision": revision, "sort": sort}
+        chosen["fields"] = listed(fields)
         token: str | None = None
         while True:
             answer = await self._asked(

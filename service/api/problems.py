@@ -20,6 +20,7 @@ from service.model.errors import (
     BindingViolated,
     Denied,
     FieldError,
+    FieldManagerConflict,
     InvalidManifest,
     MoorageError,
     Unavailable,
@@ -295,6 +296,13 @@ PROBLEMS: Mapping[str, ProblemKind] = {
         "names each of these rules by its path in the manifest, and says what is wrong. Nothing was written: "
         "whether the pod is started, evicted or asked for again is the caller's decision.",
     ),
+    "FieldManagerConflict": ProblemKind(
+        409,
+        "Others manage fields that would change",
+        "`errors` names each field that a server-side apply would change and another manages, with the "
+        "manager. Leave these fields out, give them the value that they have, or send `force=true` to "
+        "manage them alone. Nothing was written.",
+    ),
     "NoAdminLeft": ProblemKind(
         409,
         "No token of an admin would be left",
@@ -565,7 +573,7 @@ def _family(error: MoorageError) -> list[str]:
 
 
 def _field_problems(error: MoorageError) -> list[FieldProblem] | None:
-    told = (InvalidManifest, MalformedRequest, BindingViolated)
+    told = (InvalidManifest, MalformedRequest, BindingViolated, FieldManagerConflict)
     if not isinstance(error, told) or not error.errors:
         return None
     listed = error.errors[:FIELD_PROBLEMS_MAX]

@@ -19,6 +19,7 @@ import msgspec
 from moorage.errors import NoAnswerError, ProblemError
 from moorage.events import ServerSentEvent
 from moorage.requests import (
+    APPLY_PATCH,
     JSON,
     Params,
     Request,
@@ -147,6 +148,10 @@ class Client:
     def patch(self, path: str, body: object) -> Any:
         """Send a merge patch (RFC 7396), and return the decoded answer."""
         return self._written(patching(path, body, params=self.writing))
+
+    def apply(self, path: str, body: object, params: Params) -> Any:
+        """Merge what a manager wants into an object, or create it; return the decoded answer."""
+        return self._written(patching(path, body, APPLY_PATCH, params={**params, **self.writing}))
 
     def delete(self, path: str) -> Any:
         """Send a DELETE, and return the decoded answer: the object as it last was."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
+from moorage.requests import Params
 from service.cli.batches import in_batches
 from service.cli.errors import ExitCode, WrongUsage
 from service.cli.explanations import (
@@ -19,7 +20,7 @@ from service.cli.explanations import (
 )
 from service.cli.manifests import read_manifests, told_by_manifest
 from service.cli.options import DryRun, Session, connected
-from service.cli.resources import pod_identity
+from service.cli.resources import RESOURCES, pod_identity
 from service.cli.rows import identity
 from service.cli.setting_arguments import read_setting
 from service.cli.sources import read_objects
@@ -66,11 +67,36 @@ def apply(
     no_pods: Annotated[
         bool, typer.Option("--no-pods", help="Make no pods of StatefulSets and ReplicaSets.")
     ] = False,
+    server_side: Annotated[
+        bool,
+        typer.Option(
+            "--server-side",
+            help="Share objects with other managers: merge the fields in the files into each object.",
+        ),
+    ] = False,
+    field_manager: Annotated[
+        str, typer.Option("--field-manager", help="Who applies, with --server-side.")
+    ] = "moorage",
+    force_conflicts: Annotated[
+        bool,
+        typer.Option(
+            "--force-conflicts",
+            help="Take over fields that others manage, with --server-side.",
+        ),
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Create or change objects, such as nodes, pods and quotas; a Deployment becomes its pods."""
     session = session.trying(dry_run)
+    if force_conflicts and not server_side:
+        raise WrongUsage("--force-conflicts needs --server-side.")
+    if server_side and (prune or stream):
+        raise WrongUsage("--server-side goes with neither --prune nor --stream.")
     expansion = read_manifests(session, file, as_they_are=no_pods)
+    if server_side:
+        params = {"fieldManager": field_manager, "force": force_conflicts or None}
+        _apply_each(session, expansion, params)
+        return
     if stream or len(expansion.objects) > LIST_OBJECTS_MAX:
         if prune:
             raise WrongUsage(
@@ -204,6 +230,22 @@ def config(
         session.output.table(("setting", "value"), rows)
     else:
         session.output.document(answer["config"])
+
+
+def _apply_each(session: Session, expansion: Expansion, params: Params) -> None:
+    """Apply objects one by one, server-side; the first that is refused ends it."""
+    for each in expansion.objects:
+        kind, metadata = each.get("kind"), each.get("metadata") or {}
+        resource = next((known for known in RESOURCES if known.kind == kind), None)
+        if resource is None or not metadata.get("name"):
+            raise WrongUsage(
+                f"--server-side needs objects with a name, of a kind with objects, not {kind}."
+            )
+        namespace = metadata.get("namespace") or session.namespace
+        path = resource.path(session.client, namespace, metadata["name"])
+        answer = session.client.apply(path, each, params)
+        told = f"{kind} {identity(answer['metadata'])} applied"
+        _done(session, answer, told)
 
 
 def _apply_at_once(session: Session, expansion: Expansion, prune: str | None) -> dict[str, Any]:

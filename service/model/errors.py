@@ -135,6 +135,14 @@ class BindingViolated(Conflict):
         self.errors = list(errors)
 
 
+class FieldManagerConflict(Conflict):
+    """Others manage fields that would change; `errors` names each of them and its manager."""
+
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        super().__init__(f"Others manage fields that would change: {_summary(errors)}")
+        self.errors = list(errors)
+
+
 class NoAdminLeft(Conflict):
     """After this change nobody could grant rights any more."""
 

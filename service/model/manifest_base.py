@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from typing import Self, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from service.model.errors import FieldError, InvalidManifest
 from service.model.field_warnings import FieldWarnings, warnings_in_members
 from service.model.kept_object import KeptObject
-from service.model.metadata import Json, Metadata, read_metadata
+from service.model.managed_fields import MANAGED_FIELDS, Manager, read_managers, written
+from service.model.metadata import Json, Metadata, fields_of, following, read_metadata
 from service.model.objects import Namespace, Node, Partial, Pod
 from service.model.pod_group import PodGroup
 from service.model.quota import ResourceQuota
@@ -21,6 +23,7 @@ ENVELOPE = frozenset({"apiVersion", "kind", "metadata"})
 WARNINGS = "warnings"
 """The field that an answer to a write adds to the object; it is no part of it and never stored."""
 _METADATA = b'"metadata":{'
+_MANAGED = f'"{MANAGED_FIELDS}":'.encode()
 
 
 def head_of(kind: str) -> bytes:
@@ -86,6 +89,21 @@ class ObjectManifest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """The warnings about fields that are passed over, whatever the cluster."""
         return warnings_in_members(self.kind, self.rest)
 
+    @property
+    def managers(self) -> tuple[Manager, ...]:
+        """Who manages its fields; nobody until it is applied for the first time."""
+        if _MANAGED not in self.metadata:
+            return ()
+        return read_managers(fields_of(self.metadata).get(MANAGED_FIELDS))
+
+    def managed_by(self, managers: tuple[Manager, ...]) -> Self:
+        """Return the object with its fields managed by these."""
+        fields = fields_of(self.metadata) if self.metadata else {}
+        fields.pop(MANAGED_FIELDS, None)
+        if managers:
+            fields[MANAGED_FIELDS] = written(managers)
+        return replace(self, metadata=following(fields))
+
     def named(self, name: str) -> Self:
         """Return the object under another name."""
         raise NotImplementedError
@@ -116,7 +134,10 @@ class Draft(msgspec.Struct):
     def read_metadata(self) -> Metadata:
         """The metadata, which has to be valid by now."""
         namespace = DEFAULT_NAMESPACE if self.rules.namespaced else ""
-        return read_metadata(cast("Json", self.fields["metadata"]), namespace)
+        sent = cast("Json", self.fields["metadata"])
+        if MANAGED_FIELDS in sent:  # whoever writes does not say who has written
+            sent = {name: value for name, value in sent.items() if name != MANAGED_FIELDS}
+        return read_metadata(sent, namespace)
 
     def other_fields(self) -> Json:
         """The fields beside kind, version and metadata."""

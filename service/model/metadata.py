@@ -2,7 +2,7 @@
 
 Metadata is kept as encoded members (the inside of the JSON object) without what Moorage itself
 keeps: `name`, `uid` and `creationTimestamp` are put in when a manifest is rendered,
-`resourceVersion` when it is answered; `managedFields` and `generation` are dropped. What is left is
+`resourceVersion` when it is answered; `generation` is dropped, and `managedFields` where they are sent. What is left is
 the same for all pods of one owner, and in memory once.
 """
 
@@ -19,9 +19,7 @@ from service.model.validation.combinators import entries_of, items_of, without_n
 
 Json = dict[str, object]
 
-_NOT_KEPT = frozenset(
-    {"uid", "creationTimestamp", "resourceVersion", "managedFields", "generation"}
-)
+_NOT_KEPT = frozenset({"uid", "creationTimestamp", "resourceVersion", "generation"})
 FINISHED = frozenset({"Succeeded", "Failed"})
 REQUIRED_NODE = "moorage.dev/required-node-name"
 """Annotation of a stored pending pod that is to be placed on this node only."""

@@ -27,6 +27,7 @@ SHOWN = {
         r"3\. leave large no taints: then it gets large",
         r'"op":"SetTaints"',
     ],
+    "share-objects.md": [r"Node shared-1 applied", r"metadata\.labels\.zone.*is managed by zones"],
     "drain.md": [r'"status":"Planned"', r"cordoned", r"web-0 is being evicted", r"web-0 is gone"],
 }
 """What somebody who follows a page sees at least."""

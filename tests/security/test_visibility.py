@@ -609,3 +609,13 @@ async def test_a_watch_goes_on_when_grants_change_nothing_that_it_shows(
         await put_pod(settled, shops("new").on("n2"))
         await watch.until(2)
     assert changes(watch.events) == [("ADDED", "new")]
+
+
+async def test_chosen_fields_are_those_that_are_shown(settled: Harness) -> None:
+    path = f"{CLUSTER}/pods?fields=metadata.name,status,spec"
+    mine = await settled.client.get(path, headers=SHOP)
+    every = await settled.client.get(path, headers=ADMIN)
+    assert {each["metadata"]["namespace"] for each in mine.json()["items"]} == {"shop"}
+    assert SECRET not in mine.text
+    assert len(every.json()["items"]) > len(mine.json()["items"])
+    assert mine.headers["etag"] != every.headers["etag"]

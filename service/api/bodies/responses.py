@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from litestar import Response
 
+from service.api.bodies.chosen_fields import ChosenFields
 from service.api.bodies.requests import AnyRequest, entity_tags, header
 from service.api.openapi.operations import JSON
 from service.model.field_warnings import FieldWarning
@@ -112,9 +113,10 @@ def not_modified(request: AnyRequest, etag: str, revision: int) -> Response[byte
     return Response(b"", status_code=304, headers=revision_headers(revision, etag))
 
 
-def items(rows: Iterable[ObjectRow]) -> bytes:
-    """The objects of a JSON array, without its brackets."""
-    return b",".join(with_resource_version(row.body, row.revision) for row in rows)
+def items(rows: Iterable[ObjectRow], chosen: ChosenFields | None = None) -> bytes:
+    """The objects of a JSON array, without its brackets; of each the fields that were chosen."""
+    whole = (with_resource_version(row.body, row.revision) for row in rows)
+    return b",".join(whole if chosen is None else map(chosen.of, whole))
 
 
 def list_head(kind: str, revision: int, continue_: str | None) -> bytes:

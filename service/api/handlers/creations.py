@@ -7,6 +7,7 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
+from service.api.bodies.applied_objects import manager_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.new_names import NewNames
 from service.api.bodies.preferences import prefers_minimal
@@ -46,7 +47,12 @@ async def _create(request: AnyRequest, services: Services, resource: Resource) -
             namespace=request.path_params.get("namespace"),
         )
     )
-    intent = PutObject(manifest=parse(body), create=True, caller=deciding_for(request))
+    intent = PutObject(
+        manifest=parse(body),
+        manager=manager_of(request, parameters),
+        create=True,
+        caller=deciding_for(request),
+    )
     render = partial(
         rendered_object,
         visibility_of(request),

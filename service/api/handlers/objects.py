@@ -9,7 +9,9 @@ from litestar import Response, delete, get, patch, put
 from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
+from service.api.bodies.applied_objects import decode_applied, manager_of, named_manager
 from service.api.bodies.budget import holding_of
+from service.api.bodies.chosen_fields import ChosenFields, parse_fields, tag_with
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.api.bodies.paging import Continue, parse_continue, past_revision
@@ -17,12 +19,14 @@ from service.api.bodies.preferences import as_applied, minimal_object, prefers_m
 from service.api.bodies.requests import (
     AnyRequest,
     converted,
+    flag,
     header,
     if_match,
     if_none_match,
     media_type,
     number,
     query,
+    wrong_parameter,
 )
 from service.api.bodies.responses import (
     dry_response,
@@ -55,6 +59,8 @@ from service.api.openapi.object_operations import (
     put_operation,
 )
 from service.api.openapi.operations import (
+    APPLY_JSON,
+    APPLY_YAML,
     JSON,
     JSON_PATCH,
     MERGE_PATCH,
@@ -84,6 +90,7 @@ from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import (
+    ApplyPatch,
     DeleteObject,
     Intent,
     PatchObject,
@@ -100,6 +107,8 @@ _PATCH_TYPES: Mapping[str, PatchType] = {
     JSON_PATCH: "json",
     STRATEGIC_MERGE_PATCH: "strategic",
 }
+
+_APPLY_TYPES = (APPLY_YAML, APPLY_JSON)
 
 Act = Callable[[AnyRequest, Services, Resource], Awaitable[Response[Any]]]
 
@@ -142,6 +151,7 @@ async def get_object(
     parameters, cluster = query(request), request.path_params["cluster"]
     at_least = number(parameters, "minRevision") or 0
     past = number(parameters, "revision")
+    chosen = parse_fields(request, parameters, services.settings.fields_max)
     if past is None:
         read = await services.reads_of(resource.kind).get_object(
             cluster, resource.kind, namespace, name, at_least=at_least
@@ -153,12 +163,15 @@ async def get_object(
     if read.row is None:
         when = "" if past is None else f" at revision {past}"
         raise NotFound(f"There is no {resource.kind} {_named(namespace, name)}{when}.")
-    revision, tag = read.head.revision, tag_of(read.row.revision)
+    revision, tag = read.head.revision, tag_with(tag_of(read.row.revision), chosen)
     computed = resource.computed and past is None
     unchanged = None if computed else not_modified(request, tag, revision)
     if unchanged:
         return unchanged
     body = seen_body(visibility_of(request), resource.kind, read.row.body)
+    if chosen is not None:
+        whole = with_resource_version(body, read.row.revision)
+        return json_response(chosen.of(whole), revision, etag=tag)
     return object_response(body, read.row.revision, revision)
 
 
@@ -178,8 +191,12 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     own = named_with_order(_list_named(request, kind), parameters)
     start = parse_continue(parameters["continue"], own) if "continue" in parameters else None
     past = past_revision(parameters, start)
-    if past is None and (unchanged := await _unchanged_list(request, services, kind)) is not None:
-        return unchanged
+    chosen = parse_fields(request, parameters, services.settings.fields_max)
+    tagged = partial(_list_tag, request, chosen)
+    if past is None:
+        unchanged = await _unchanged_list(request, services, kind, tagged)
+        if unchanged is not None:
+            return unchanged
     wanted_objects = parse_filters(kind, parameters)
     lists, passes = _lists(services, kind, wanted_objects, past)
     order, limit = parse_order(kind, parameters), number(parameters, "limit") or None
@@ -196,7 +213,7 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     )
     if order is not None and limit is not None:
         asked = SortedList(kind, order, wanted_objects, wanted, lists, start, own, past, limit)
-        return await sorted_list(request, services, asked, partial(_list_tag, request))
+        return await sorted_list(request, services, asked, tagged, chosen)
     pages = seen_batches(
         lists, request.path_params["cluster"], kind, wanted, visibility_of(request)
     )
@@ -204,11 +221,11 @@ async def list_of(request: AnyRequest, services: Services, kind: str) -> Respons
     head = await found.start()
     revision = past if past is not None else start.revision if start else head
     answer = _Answer(f"{kind}List", own, revision, head, is_past=past is not None)
-    tag = _list_tag(request, head if past is None else past)
+    tag = tagged(head if past is None else past)
     if limit is not None:
-        return await _page(answer, found, min(limit, LIST_LIMIT_MAX), tag)
+        return await _page(answer, found, min(limit, LIST_LIMIT_MAX), tag, chosen)
     holding_of(request.scope).keeps_room = True
-    streamed = _streamed(list_head(answer.kind, revision, None), found)
+    streamed = _streamed(list_head(answer.kind, revision, None), found, chosen)
     return Streamed(streamed, headers=revision_headers(head, tag), media_type=JSON)
 
 
@@ -235,19 +252,21 @@ class _Answer(NamedTuple):
     is_past: bool
 
 
-async def _page(answer: _Answer, found: "_Found", limit: int, tag: str) -> Response[bytes]:
+async def _page(
+    answer: _Answer, found: "_Found", limit: int, tag: str, chosen: ChosenFields | None
+) -> Response[bytes]:
     """One page, with the token for the next."""
     taken, more = await found.take(limit)
     token = None
     if more:
         last = (taken[-1].namespace, taken[-1].name)
         token = Continue(answer.own, answer.revision, *last, answer.is_past).token()
-    body = list_head(answer.kind, answer.revision, token) + items(taken) + b"]}"
+    body = list_head(answer.kind, answer.revision, token) + items(taken, chosen) + b"]}"
     return json_response(body, answer.head, etag=tag)
 
 
 async def _unchanged_list(
-    request: AnyRequest, services: Services, kind: str
+    request: AnyRequest, services: Services, kind: str, tagged: Callable[[int], str]
 ) -> Response[bytes] | None:
     """A 304 if nothing of the cluster has changed since the list that the client has.
 
@@ -256,16 +275,16 @@ async def _unchanged_list(
     if kind == EVENT_KIND or services.is_computed(kind) or header(request, "if-none-match") is None:
         return None
     head = await services.reads.head(request.path_params["cluster"])
-    return not_modified(request, _list_tag(request, head.revision), head.revision)
+    return not_modified(request, tagged(head.revision), head.revision)
 
 
-def _list_tag(request: AnyRequest, revision: int) -> str:
-    """The entity tag of a list: it is another one for callers who see other namespaces."""
+def _list_tag(request: AnyRequest, chosen: ChosenFields | None, revision: int) -> str:
+    """The entity tag of a list: it is another one for callers who see other namespaces, or ask for other fields."""
     seen = visibility_of(request)
     if seen is None:
-        return f'W/"{revision}"'
+        return tag_with(f'W/"{revision}"', chosen)
     names = ",".join(sorted(seen)).encode()
-    return f'W/"{revision}-{sha256(names).hexdigest()[:16]}"'
+    return tag_with(f'W/"{revision}-{sha256(names).hexdigest()[:16]}"', chosen)
 
 
 async def put_object(
@@ -279,6 +298,7 @@ async def put_object(
     manifest = parse_as(resource.kind, body, services.scheduler.templates, namespace, name)
     intent = PutObject(
         manifest=manifest,
+        manager=manager_of(request, parameters),
         preconditions=Preconditions(
             resource_version=manifest.resource_version or None,
             if_match=if_match(request),
@@ -293,8 +313,12 @@ async def patch_object(
     request: AnyRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
     """Change single fields of an object."""
+    if media_type(request) in _APPLY_TYPES:
+        return await _apply_object(request, services, resource)
     patch_type = patch_type_of(request)
     parameters = query(request)
+    if "force" in parameters:
+        raise wrong_parameter("force", "is for server-side apply only", parameters["force"])
     namespace, name = _place(request)
     intent = PatchObject(
         kind=resource.kind,
@@ -302,6 +326,28 @@ async def patch_object(
         name=name,
         patch_type=patch_type,
         patch=decode_strict(await services.bodies.read(request)),
+        manager=manager_of(request, parameters),
+        preconditions=Preconditions(if_match=if_match(request)),
+        caller=deciding_for(request),
+    )
+    return await _submit(request, services, resource, parameters, intent)
+
+
+async def _apply_object(
+    request: AnyRequest, services: Services, resource: Resource
+) -> Response[bytes]:
+    """Merge what a manager wants into an object, or create it."""
+    parameters = query(request)
+    manager, force = named_manager(request, parameters), flag(parameters, "force")
+    namespace, name = _place(request)
+    body = await services.bodies.read(request)
+    intent = ApplyPatch(
+        kind=resource.kind,
+        namespace=namespace,
+        name=name,
+        applied=await decode_applied(body, services.settings.apply_yaml_bytes_max),
+        manager=manager,
+        force=force,
         preconditions=Preconditions(if_match=if_match(request)),
         caller=deciding_for(request),
     )
@@ -436,12 +482,12 @@ class _Found:
         return [row for row in page.rows if self._passes(row.body)]
 
 
-async def _streamed(head: bytes, found: _Found) -> Pieces:
+async def _streamed(head: bytes, found: _Found, chosen: ChosenFields | None) -> Pieces:
     """The list in pieces; its head is sent with the first objects, as these may find no room and be refused."""
     before = head
     async for batch in found.batches():
         if batch:
-            yield before + items(batch)
+            yield before + items(batch, chosen)
             before = b","
     yield head + b"]}" if before is head else b"]}"
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from litestar import Response
 
+from service.api.bodies.chosen_fields import ChosenFields
 from service.api.bodies.paging import Continue
 from service.api.bodies.requests import AnyRequest, wrong_parameter
 from service.api.bodies.responses import items, json_response, list_head
@@ -59,7 +60,11 @@ def named_with_order(own: str, parameters: Mapping[str, str]) -> str:
 
 
 async def sorted_list(
-    request: AnyRequest, services: Services, asked: SortedList, tag_of: Callable[[int], str]
+    request: AnyRequest,
+    services: Services,
+    asked: SortedList,
+    tag_of: Callable[[int], str],
+    chosen: ChosenFields | None,
 ) -> Response[Any]:
     """One page of a list that is sorted."""
     cluster, visibility = request.path_params["cluster"], visibility_of(request)
@@ -85,7 +90,7 @@ async def sorted_list(
             asked.own, revision, namespace, name, is_past=asked.past is not None, value=value
         ).token()
     rows = seen_rows(visibility, [row for _, row in placed])
-    body = list_head(f"{asked.kind}List", revision, token) + items(rows) + b"]}"
+    body = list_head(f"{asked.kind}List", revision, token) + items(rows, chosen) + b"]}"
     return json_response(body, head, etag=tag_of(head if asked.past is None else asked.past))
 
 

@@ -607,6 +607,10 @@ class StrategicMergePatch(Value, frozen=True, kw_only=True):
     """A merge patch that merges lists by the key that Kubernetes gives them."""
 
 
+class AppliedObject(Value, frozen=True, kw_only=True):
+    """All that a manager wants of an object, in the form of its kind."""
+
+
 class JsonPatchOperation(Value, frozen=True, kw_only=True):
     """One step of a JSON patch (RFC 6902)."""
 
@@ -1039,6 +1043,7 @@ MANIFESTS: tuple[type[msgspec.Struct], ...] = (
     PodTemplate,
     MergePatch,
     StrategicMergePatch,
+    AppliedObject,
     JsonPatchOperation,
     DeleteOptions,
     PodIdentity,

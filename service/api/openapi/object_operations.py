@@ -8,6 +8,8 @@ import msgspec
 from service.api.openapi import body_types
 from service.api.openapi.access import Access, Cluster, Namespaced
 from service.api.openapi.operations import (
+    APPLY_JSON,
+    APPLY_YAML,
     DRY_RUN,
     JSON,
     JSON_PATCH,
@@ -119,6 +121,23 @@ REVISION = Parameter(
     "how far. A `status` that is computed for each answer is left out.",
     example=1042,
 )
+FIELDS = Parameter(
+    name="fields",
+    description="Only these fields of each object, and what tells it from others: paths with dots, separated by "
+    "commas. In a list a path goes on in each item; `\\.` is a dot of a name's own.",
+    example="spec.nodeName,status.phase",
+)
+FIELD_MANAGER = Parameter(
+    name="fieldManager",
+    description="Who manages the fields that this write changes; required for server-side apply. Without it, the "
+    "first word of `User-Agent`. It is recorded once the object was applied.",
+    example="autoscaler",
+)
+_FORCE = Parameter(
+    name="force",
+    type=bool,
+    description="For server-side apply: whether to take over fields that others manage.",
+)
 IF_MATCH = Parameter(
     name="If-Match",
     place="header",
@@ -227,6 +246,7 @@ def list_operation(resource: Resource, *, everywhere: bool = False) -> Operation
         "pages are as of that revision.",
         parameters=(
             *_LIST_PARAMETERS,
+            FIELDS,
             *resource.list_parameters,
             *((_SORT,) if resource.indexed else ()),
             *(() if resource.computed else (_IF_NONE_MATCH,)),
@@ -257,7 +277,7 @@ def get_operation(resource: Resource) -> Operation:
         decided=resource.computed,
         tag=resource.tag,
         summary=f"Read a {resource.kind}",
-        parameters=(MIN_REVISION, REVISION, _IF_NONE_MATCH),
+        parameters=(MIN_REVISION, REVISION, FIELDS, _IF_NONE_MATCH),
         answers={200: _one(resource, "The object."), 304: Body(types={}, description="Unchanged.")},
         problems=_READ_PROBLEMS,
     )
@@ -289,7 +309,7 @@ def create_operation(resource: Resource, key: Parameter, key_problems: Sequence[
             "If there is one of that name, it stays, and the answer is 409. Without a name, `metadata.generateName` "
             "begins it, and five random characters follow that no other object of the kind has there.",
         ),
-        parameters=(DRY_RUN, key),
+        parameters=(DRY_RUN, FIELD_MANAGER, key),
         request=Body(
             types={JSON: resource.wire_type},
             description="The manifest.",
@@ -321,7 +341,7 @@ def put_operation(resource: Resource) -> Operation:
             "`metadata.resourceVersion`, where given, has to be the stored object's. Name and namespace may be "
             "left to the path.",
         ),
-        parameters=(IF_MATCH, IF_NONE_MATCH, DRY_RUN),
+        parameters=(IF_MATCH, IF_NONE_MATCH, FIELD_MANAGER, DRY_RUN),
         request=_one(resource, "The manifest."),
         answers={200: _one(resource, "Replaced."), 201: _one(resource, "Created.")},
         problems=(*_WRITE_PROBLEMS, "PodDiffers") if resource.kind == "Pod" else _WRITE_PROBLEMS,
@@ -335,6 +355,8 @@ def patch_operation(resource: Resource) -> Operation:
         JSON: body_types.MergePatch,
         MERGE_PATCH: body_types.MergePatch,
         JSON_PATCH: list[body_types.JsonPatchOperation],
+        APPLY_JSON: body_types.AppliedObject,
+        APPLY_YAML: body_types.AppliedObject,
     }
     return Operation(
         id=f"patch{resource.kind}",
@@ -346,9 +368,12 @@ def patch_operation(resource: Resource) -> Operation:
         summary=f"Change fields of a {resource.kind}",
         description=_with_facts(
             resource,
-            "The Content-Type says which kind of patch it is; `application/json` is a merge patch.",
+            "The Content-Type says which kind of patch it is; `application/json` is a merge patch. "
+            "`application/apply-patch+yaml`, of YAML or JSON, is Kubernetes' server-side apply: it says all that "
+            "`fieldManager` wants of the object, creates it if need be, removes what this manager alone wanted "
+            "before, and is refused where others manage fields that would change, unless `force` is true.",
         ),
-        parameters=(IF_MATCH, DRY_RUN),
+        parameters=(IF_MATCH, FIELD_MANAGER, _FORCE, DRY_RUN),
         request=Body(
             types=types,
             description="The patch.",
@@ -357,8 +382,11 @@ def patch_operation(resource: Resource) -> Operation:
                 JSON_PATCH: [{"op": "add", "path": "/metadata/labels/tier", "value": "front"}]
             },
         ),
-        answers={200: _one(resource, "The object as changed.")},
-        problems=_WRITE_PROBLEMS,
+        answers={
+            200: _one(resource, "The object as changed."),
+            201: _one(resource, "Created by a server-side apply."),
+        },
+        problems=(*_WRITE_PROBLEMS, "FieldManagerConflict"),
     )
 
 

@@ -16,6 +16,8 @@ NDJSON = "application/x-ndjson"
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_YAML = "application/apply-patch+yaml"
+APPLY_JSON = "application/apply-patch+json"
 
 WholeNumber = Annotated[int, msgspec.Meta(ge=0, lt=10**18)]
 """What a number in a query or a header has to be."""

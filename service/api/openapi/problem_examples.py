@@ -27,6 +27,13 @@ _ERRORS: Mapping[str, Sequence[FieldProblem]] = {
             message=f"{_UNFIT} (in conflict with shop/db-0)",
         )
     ],
+    "FieldManagerConflict": [
+        FieldProblem(
+            field="spec.containers[name=app].image",
+            message="is managed by autoscaler (Apply)",
+            value="autoscaler",
+        )
+    ],
 }
 """The fields that are wrong, for problems that name fields."""
 

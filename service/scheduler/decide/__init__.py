@@ -28,7 +28,7 @@ from service.scheduler.decide.writing.applying import apply_lines, apply_objects
 from service.scheduler.decide.writing.binding import bind_pod, evict_pod
 from service.scheduler.decide.writing.config import patch_config, put_config
 from service.scheduler.decide.writing.deletions import delete_objects
-from service.scheduler.decide.writing.patching import patch_object
+from service.scheduler.decide.writing.patching import apply_object, patch_object
 from service.scheduler.decide.writing.status_reports import report_statuses
 from service.scheduler.protocol.answers import (
     Answer,
@@ -41,6 +41,7 @@ from service.scheduler.protocol.intents import (
     AdvancePlans,
     ApplyLines,
     ApplyObjects,
+    ApplyPatch,
     BindPod,
     CommitPlan,
     ConfirmBinding,
@@ -94,6 +95,7 @@ def _without_later(result: LineResult | DeletionResult, head: int) -> LineResult
 DECISIONS: dict[type[Intent[Any]], Callable[[DecisionContext, Any], Decision[Any]]] = {
     PutObject: at_once(put_object),
     PatchObject: at_once(patch_object),
+    ApplyPatch: at_once(apply_object),
     DeleteObject: at_once(delete_object),
     DeleteObjects: delete_objects,
     ReportStatus: report_statuses,

@@ -40,6 +40,7 @@ from service.scheduler.decide.device_claims import (
     release_devices,
 )
 from service.scheduler.decide.features import check_scopes, without_features_off
+from service.scheduler.decide.field_ownership import is_managed, recorded
 from service.scheduler.decide.ignored_fields import warnings_of_written
 from service.scheduler.decide.new_names import with_name
 from service.scheduler.decide.node_lifecycle.node_updates import as_remembered, note_deletion
@@ -54,7 +55,12 @@ from service.scheduler.decide.volume_bindings import (
 from service.scheduler.decide.waiting_groups import leave_waiting
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.callers import Caller
-from service.scheduler.protocol.intents import DeleteObject, Preconditions, PutObject
+from service.scheduler.protocol.intents import (
+    UNKNOWN_MANAGER,
+    DeleteObject,
+    Preconditions,
+    PutObject,
+)
 from service.scheduler.replica.kinds import StoredManifest
 from service.scheduler.replica.replica import Stored
 
@@ -89,7 +95,7 @@ def put_object(context: DecisionContext, intent: PutObject) -> ObjectAnswer:
     if intent.create and stored is not None:
         raise Conflict(f"There is a {sent.kind} {_named(sent)} already.")
     check_preconditions(intent.preconditions, stored)
-    return replace_object(context, sent, stored, intent.caller)
+    return replace_object(context, sent, stored, intent.caller, manager=intent.manager)
 
 
 def replace_object(
@@ -99,12 +105,13 @@ def replace_object(
     caller: Caller,
     *,
     patched: bool = False,
+    manager: str = UNKNOWN_MANAGER,
 ) -> ObjectAnswer:
     """Put an object, if the resourceVersion and uid in its manifest are those of the stored one."""
     own = Preconditions(resource_version=sent.resource_version or None, uid=sent.uid or None)
     if stored is not None or own.resource_version:
         check_preconditions(own, stored)
-    written = upsert(context, sent, caller, patched=patched)
+    written = upsert(context, sent, caller, patched=patched, manager=manager)
     context.warn(warnings_of_written(context, sent))
     return answer_with(context, written.stored, created=written.effect == "Created")
 
@@ -192,12 +199,13 @@ def upsert(
     *,
     replaces_uid: bool = False,
     patched: bool = False,
+    manager: str = UNKNOWN_MANAGER,
 ) -> Written:
     """Create an object, or change the stored one to what was sent, if it is not so already.
 
     With `replaces_uid`, a different uid means a new object of the same name: the old one is deleted
     and the new one created. If a pod is `patched`, its node is not an observation: the patch has
-    only left it as it was.
+    only left it as it was. `manager` manages the fields that it changes, if they are managed.
 
     Raises:
         InvalidManifest, Denied, Forbidden: for the same reasons as `put_object`.
@@ -214,6 +222,8 @@ def upsert(
     known = not patched and _was_admitted(sent, caller)
     updated = _updated(context, sent, stored, was_admitted=known)
     old = stored.manifest
+    if is_managed(old):
+        updated = recorded(context, updated, old, manager)
     if same_object(updated, old):
         return Written("Unchanged", stored)
     if isinstance(updated, PodManifest) and isinstance(old, PodManifest):

@@ -88,12 +88,15 @@ class Preconditions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NO_PRECONDITIONS = Preconditions()
+UNKNOWN_MANAGER = "unknown"
+"""Manages the fields that somebody without a name has changed."""
 
 
 class PutObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
     """Create an object, or replace the one of the same key; with `create` there must be none."""
 
     manifest: AnyManifest
+    manager: str = UNKNOWN_MANAGER
     create: bool = False
     preconditions: Preconditions = NO_PRECONDITIONS
     caller: Caller = ANYBODY
@@ -107,6 +110,21 @@ class PatchObject(Intent[ObjectAnswer], frozen=True, kw_only=True):
     name: str
     patch_type: PatchType
     patch: Any
+    manager: str = UNKNOWN_MANAGER
+    preconditions: Preconditions = NO_PRECONDITIONS
+    caller: Caller = ANYBODY
+
+
+class ApplyPatch(Intent[ObjectAnswer], frozen=True, kw_only=True):
+    """Merge what a manager wants into an object, or create it: server-side apply."""
+
+    kind: str
+    namespace: str = ""
+    name: str
+    applied: Any
+    """The decoded body, an object."""
+    manager: str
+    force: bool = False
     preconditions: Preconditions = NO_PRECONDITIONS
     caller: Caller = ANYBODY
 

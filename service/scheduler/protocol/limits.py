@@ -87,6 +87,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """After how long without plans a fork is dropped from memory."""
     plan_fork_behind_max: int = 100_000
     """How many changes of the cluster a fork that is not used may be behind before it is dropped."""
+    field_managers_max: int = 50
+    """How many managers one object may have."""
+    managed_fields_max: int = 20_000
+    """How many fields the managers of one object may have together."""
     watchers_max: int = 1_000
     """How many watches this process may have; more are refused as Overloaded."""
     watchers_of_one_max: int = 250

@@ -2,12 +2,13 @@
 
 import msgspec
 
-from service.model.manifest import parse_as, with_resource_version
+from service.model.manifest import ObjectManifest, parse_as, with_resource_version
 from service.model.patches import apply_patch
 from service.scheduler.decide.context import DecisionContext
+from service.scheduler.decide.field_ownership import applied
 from service.scheduler.decide.object_writes import check_preconditions, missing, replace_object
 from service.scheduler.protocol.answers import ObjectAnswer
-from service.scheduler.protocol.intents import PatchObject
+from service.scheduler.protocol.intents import ApplyPatch, PatchObject
 
 
 def patch_object(context: DecisionContext, intent: PatchObject) -> ObjectAnswer:
@@ -25,4 +26,24 @@ def patch_object(context: DecisionContext, intent: PatchObject) -> ObjectAnswer:
     shown = with_resource_version(stored.manifest.render(), stored.revision)
     patched = apply_patch(intent.patch_type, msgspec.json.decode(shown), intent.patch)
     parsed = parse_as(intent.kind, patched, context.templates, intent.namespace, intent.name)
-    return replace_object(context, parsed, stored, intent.caller, patched=True)
+    return replace_object(
+        context, parsed, stored, intent.caller, patched=True, manager=intent.manager
+    )
+
+
+def apply_object(context: DecisionContext, intent: ApplyPatch) -> ObjectAnswer:
+    """Merge what a manager wants into an object, or create it.
+
+    Raises:
+        FieldManagerConflict: others manage fields that would change, and it is not forced.
+        InvalidManifest: the result is not valid.
+        RevisionConflict, PreconditionFailed, Denied, Forbidden: as for a put.
+    """
+    stored = context.replica.get(intent.kind, intent.namespace, intent.name)
+    check_preconditions(intent.preconditions, stored)
+    old = None
+    if stored is not None:
+        assert isinstance(stored.manifest, ObjectManifest)
+        old = stored.manifest
+    sent = applied(context, intent, old)
+    return replace_object(context, sent, stored, intent.caller, patched=old is not None)
