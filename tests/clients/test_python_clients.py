@@ -11,7 +11,7 @@ pytestmark = pytest.mark.clients
 
 
 def test_openapi_python_client(folder: Path, url: str) -> None:
-    """It complains of JSON patches alone, which it would make code of that cannot run."""
+    """It complains of JSON patches and of YAML alone, which it would make code of that cannot run."""
     config = tools.HERE / "openapi-python-client.json"
     command = [tools.PYTHON, "-m", "openapi_python_client", "generate", "--meta", "none"]
     options = ["--path", "openapi.json", "--config", config, "--output-path", "moorage_client"]
