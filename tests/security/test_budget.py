@@ -297,6 +297,7 @@ def test_each_operation_that_is_safe_by_its_method_says_that_it_only_reads() -> 
         "extenderFilter",
         "extenderPrioritize",
         "extenderPreempt",
+        "findCapacity",
         "makePlan",
         "simulate",
     }
