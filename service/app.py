@@ -238,12 +238,13 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
             await forwarding.start(CountBytes(app, budget), spans)
         on_stop_signal(scheduler.watching.close)
         database = DatabaseReporter(store, proof, metrics)
-        pace = Pace(settings.scrub_seconds, settings.scrub_percent)
         always = (
             _warm_up(),
             database.run(),
             _deliveries(settings, store, clock, metrics).run(),
-            Scrubber(scheduler, clock, metrics, pace).run(),
+            Scrubber(
+                scheduler, clock, metrics, Pace(settings.scrub_seconds, settings.scrub_percent)
+            ).run(),
         )
         background = [asyncio.create_task(each) for each in always]
         if settings.debug:

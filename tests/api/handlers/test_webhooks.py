@@ -16,7 +16,8 @@ from service.app import RandomIds
 from service.settings import Settings
 from service.store.postgres import PostgresStore
 from tests.api.harness import CLUSTER, Harness, HurriedClock, pod, problem
-from tests.waiting import WAIT_SECONDS
+
+WAIT_SECONDS = 6
 
 HOOK = f"{CLUSTER}/webhooks/orchestrator"
 OPEN: dict[str, Any] = {
@@ -113,11 +114,11 @@ async def test_records_come_signed_and_in_order_and_failed_messages_again(
     await harness.put_node("n1")
     hook = await made(harness, receiver.url, namespace="shop")
     receiver.answers = [503, 204]
-    async with delivering(store, clock, webhook_pause_seconds_max=0.01):
-        async with delivering(store, clock, webhook_pause_seconds_max=0.01):
-            await harness.place(*(pod(f"p{each}") for each in range(5)), pod("x", "other"))
-            messages = await receiver.messages(4)
-            status = await until(harness, lambda told: told["behind"] == 0)
+    quick = {"webhook_pause_seconds_max": 0.01}
+    async with delivering(store, clock, **quick), delivering(store, clock, **quick):
+        await harness.place(*(pod(f"p{each}") for each in range(5)), pod("x", "other"))
+        messages = await receiver.messages(4)
+        status = await until(harness, lambda told: told["behind"] == 0)
     assert status["failures"] == 0
     assert "lastError" not in status
     assert messages[0] == messages[1]
