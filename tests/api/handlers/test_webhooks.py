@@ -16,7 +16,6 @@ from service.app import RandomIds
 from service.settings import Settings
 from service.store.postgres import PostgresStore
 from tests.api.harness import CLUSTER, Harness, HurriedClock, pod, problem
-
 from tests.waiting import WAIT_SECONDS
 
 HOOK = f"{CLUSTER}/webhooks/orchestrator"
