@@ -16,7 +16,7 @@ from service.app import RandomIds
 from service.settings import Settings
 from service.store.postgres import PostgresStore
 from tests.api.harness import CLUSTER, Harness, HurriedClock, pod, problem
-from tests.waiting import WAIT_SECONDS
+from tests.waiting import WAIT_SECONDS, once
 
 HOOK = f"{CLUSTER}/webhooks/orchestrator"
 OPEN: dict[str, Any] = {
@@ -94,11 +94,12 @@ async def made(harness: Harness, url: str, **settings: Any) -> dict[str, Any]:
 
 async def until(harness: Harness, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """The webhook's status as soon as something holds of it."""
-    async with asyncio.timeout(WAIT_SECONDS):
-        while True:
-            status = (await harness.client.get(HOOK)).json()["status"]
-            if holds(status):
-                return status
+
+    async def looked() -> dict[str, Any]:
+        status: dict[str, Any] = (await harness.client.get(HOOK)).json()["status"]
+        return status if holds(status) else {}
+
+    return await once(looked)
 
 
 def names(messages: list[dict[str, Any]]) -> list[str]:
@@ -117,8 +118,8 @@ async def test_records_come_signed_and_in_order_and_failed_messages_again(
     quick = {"webhook_pause_seconds_max": 0.01}
     async with delivering(store, clock, **quick), delivering(store, clock, **quick):
         await harness.place(*(pod(f"p{each}") for each in range(5)), pod("x", "other"))
-        messages = await receiver.messages(4)
         status = await until(harness, lambda told: told["behind"] == 0)
+    messages = await receiver.messages(4)
     assert status["failures"] == 0
     assert "lastError" not in status
     assert messages[0] == messages[1]
