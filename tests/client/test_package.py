@@ -19,7 +19,8 @@ SERVERS_OWN = {
 OF_OTHERS = {
     "getLiveness", "getReadiness", "getMetrics", "listAudit", "listGroups", "getGroup", "putGroup",
     "deleteGroup", "listPrincipals", "getPrincipal", "putPrincipal", "deletePrincipal", "createToken",
-    "deleteToken", "extenderFilter", "extenderPrioritize", "extenderBind",
+    "deleteToken", "extenderFilter", "extenderPrioritize", "extenderBind", "listWebhooks", "getWebhook",
+    "putWebhook", "deleteWebhook", "rotateWebhookSecret", "pingWebhook",
 }  # fmt: skip
 """Operations of operators, for whom there is the command and `Client.request`, and of kube-scheduler."""
 METHODS = {

@@ -159,6 +159,30 @@ async def test_a_webhook_stops_after_failures_until_it_is_replaced(
         assert status["failures"] == 1
 
 
+async def test_a_receiver_is_told_that_the_log_was_compacted_and_gets_what_follows(
+    database_url: str, make_harness: Any, receiver: Receiver
+):
+    store = PostgresStore(database_url)
+    harness = await make_harness(store=store, **OPEN)
+    await harness.put_node("n1")
+    await made(harness, receiver.url)
+    since = (await harness.store.head(1)).revision
+    await harness.place(pod("p0"))
+    lost = (await harness.store.head(1)).revision
+    await harness.store.compact(1, keep_changes=0, keep_seconds=0)
+    async with delivering(harness.store, HurriedClock()):
+        await receiver.messages(1)
+        await harness.place(pod("p1"))
+        await until(harness, lambda told: told["behind"] == 0)
+    compacted, changed = await receiver.messages(2)
+    assert (compacted["type"], changed["type"]) == ("bindings.compacted", "bindings.changed")
+    assert "records" not in compacted["data"]
+    assert compacted["data"]["afterRevision"] == since
+    assert compacted["data"]["revision"] == changed["data"]["afterRevision"] == lost
+    assert names([changed]) == ["p1"]
+    await store.close()
+
+
 async def test_a_secret_is_told_once_and_the_earlier_one_signs_for_a_while(
     make_harness: Any, receiver: Receiver
 ):
