@@ -21,6 +21,7 @@ SHOWN = {
     "edge.md": [r"3 placed", r"riga"],
     "tenants.md": [r"exceeded quota: compute", r"4 placed, 2 denied"],
     "scale-in.md": [r"web-\d would go", r"web-\d goes from"],
+    "webhooks.md": [r'"secret":"whsec_', r"Placed web-0 on node-7", r"answered 204 and 401"],
     "drain.md": [r'"status":"Planned"', r"cordoned", r"web-0 is being evicted", r"web-0 is gone"],
 }
 """What somebody who follows a page sees at least."""
