@@ -160,6 +160,8 @@ class Metrics:
             ("result",),
             registry=registry,
         )
+        for result in ("acknowledged", "failed"):
+            self._webhook_messages.labels(result)
         self._webhook_lag = Histogram(
             "moorage_webhook_lag_seconds",
             "Time from a commit until the receiver acknowledged the message that ends with it.",
