@@ -4391,6 +4391,89 @@ class WatchMessage(TypedDict):
     """A WatchEvent as JSON; of an ERROR event a Problem."""
 
 
+class Webhook(TypedDict):
+    """A webhook, without its secret."""
+
+    name: str
+    """Name of the webhook."""
+    url: str
+    """Where messages are sent."""
+    events: Literal["Bindings"]
+    """What is delivered."""
+    namespace: NotRequired[str | None]
+    """Only pods in this namespace; absent: all."""
+    disabled: bool
+    """Whether nothing is delivered for now."""
+    createdAt: str
+    """When it was made, RFC 3339 in UTC."""
+    previousSecretUntil: NotRequired[str | None]
+    """Until when messages are signed with the earlier secret as well, RFC 3339 in UTC."""
+    status: WebhookStatus
+    """How far deliveries are."""
+    secret: NotRequired[str | None]
+    """The key with which messages are signed, `whsec_…`; only told when it is made."""
+
+
+class WebhookList(TypedDict):
+    """All webhooks of a cluster, by name."""
+
+    items: list[Webhook]
+    """The webhooks."""
+    kind: NotRequired[str]
+    """What this is. Default: `"WebhookList"`."""
+
+
+class WebhookPing(TypedDict):
+    """What came of a test message."""
+
+    acknowledged: bool
+    """Whether the receiver answered with a status from 200 to 299."""
+    status: NotRequired[int | None]
+    """The status that the receiver answered; absent: there was no answer."""
+    error: NotRequired[str | None]
+    """Why the message was not acknowledged; absent: it was."""
+
+
+class WebhookSettings(TypedDict):
+    """What PUT of a webhook takes."""
+
+    url: str
+    """Where messages are sent by POST; it begins with `https://`."""
+    events: Literal["Bindings"]
+    """What is delivered: Bindings are the records of `watchBindings`."""
+    namespace: NotRequired[str | None]
+    """Only pods in this namespace; absent: all."""
+    disabled: NotRequired[bool]
+    """Whether nothing is delivered for now; it is delivered later, as far as the log reaches
+    back. Default: `false`.
+    """
+    afterRevision: NotRequired[int | None]
+    """The first record is the first one after this revision; absent: the present revision
+    for a new webhook, and where it was for another.
+    """
+
+
+class WebhookStatus(TypedDict):
+    """How far deliveries are."""
+
+    revision: int
+    """The receiver has acknowledged everything up to this revision."""
+    behind: int
+    """By how many revisions the cluster is further."""
+    failures: int
+    """How many attempts have failed one after the other."""
+    stopped: bool
+    """Whether nothing is sent any more after too many failures, or since the receiver
+    answered 410; replacing the webhook ends that.
+    """
+    lastDeliveredAt: NotRequired[str | None]
+    """When the receiver last acknowledged a message, RFC 3339 in UTC; absent: never."""
+    lastError: NotRequired[str | None]
+    """Why the last attempt failed; absent: it did not."""
+    nextAttemptAt: NotRequired[str | None]
+    """Before this time nothing is sent, RFC 3339 in UTC; absent: no attempt has failed."""
+
+
 class WeightedPodAffinityTerm(TypedDict):
     """A pod affinity term and how much it counts."""
 

@@ -50,6 +50,8 @@ from service.api.telemetry.database_reporter import DatabaseReporter
 from service.api.telemetry.heartbeat import Heartbeat
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans, exported_spans
+from service.api.webhooks.delivery import Deliveries, WebhookStore
+from service.api.webhooks.sending import Sender
 from service.extenders import Extenders
 from service.extensions.loading import load_plugins
 from service.model.generated_names import SUFFIXES, suffix_of
@@ -82,7 +84,7 @@ Handler = Callable[[int, FrameType | None], object] | int | None
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
 
-class ApiStore(Reads, PrincipalStore, CommitStore, Protocol):
+class ApiStore(Reads, PrincipalStore, CommitStore, WebhookStore, Protocol):
     """The part of the store that the API uses without the scheduler."""
 
 
@@ -113,6 +115,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     identities = IdentityProvider(settings, clock) if settings.oidc_issuer else None
     authentication = Authentication(store, settings, clock, identities)
     reads = ClusterReads(store, settings.revision_wait_seconds)
+    sender = Sender(settings, clock.now)
     services = Services(
         settings=settings,
         authentication=authentication,
@@ -122,6 +125,9 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         bodies=BodyReader(settings, clock.monotonic),
         metrics=metrics or Metrics(),
         proof=proof or CommitProbe(store, clock.monotonic),
+        webhooks=store,
+        sender=sender,
+        new_id=RandomIds().uid,
     )
     budget = budget or Budget(settings.bytes_in_flight_max)
     browsers, rates = BrowserCheck(settings.allowed_hosts), Rates(settings, clock.monotonic)
@@ -137,7 +143,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         exception_handlers={Exception: answer_error},
         lifespan=[lifespan] if lifespan else [],
         on_startup=[authentication.start],
-        on_shutdown=[authentication.close],
+        on_shutdown=[authentication.close, sender.close],
         middleware=[
             enter,
             *middleware,
@@ -240,9 +246,15 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
             await forwarding.start(CountBytes(app, budget), spans)
         on_stop_signal(scheduler.watching.close)
         database = DatabaseReporter(store, proof, metrics)
-        background = [asyncio.create_task(each) for each in (_warm_up(), database.run())]
-        pace = Pace(settings.scrub_seconds, settings.scrub_percent)
-        background.append(asyncio.create_task(Scrubber(scheduler, clock, metrics, pace).run()))
+        always = (
+            _warm_up(),
+            database.run(),
+            _deliveries(settings, store, clock, metrics).run(),
+            Scrubber(
+                scheduler, clock, metrics, Pace(settings.scrub_seconds, settings.scrub_percent)
+            ).run(),
+        )
+        background = [asyncio.create_task(each) for each in always]
         if settings.debug:
             background.append(asyncio.create_task(reporter.run()))
         if settings.health_socket is not None:
@@ -252,6 +264,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         _log.info("The worker stops.")
         for task in background:
             task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
         if forwarding is not None:
             await forwarding.stop()
         await scheduler.stop()
@@ -274,6 +287,20 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         spans=spans,
         lifespan=running,
         middleware=[forwarding.middleware] if forwarding else [],
+    )
+
+
+def _deliveries(
+    settings: Settings, store: PostgresStore, clock: Clock, metrics: Metrics
+) -> Deliveries:
+    """Make what delivers records to webhooks."""
+    return Deliveries(
+        store=store,
+        sender=Sender(settings, clock.now),
+        settings=settings,
+        clock=clock,
+        meter=metrics,
+        holder=f"{socket.gethostname()}/{os.getpid()}/{RandomIds().uid()}",
     )
 
 

@@ -277,6 +277,30 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How long the answer to an idempotency key is given again."""
     upkeep_seconds: Seconds = 10
     """How often logs are compacted and old answers removed."""
+    webhook_http: bool = False
+    """Whether webhooks may have URLs without TLS, which begin with `http://`."""
+    webhook_networks: str = ""
+    """The networks besides public ones to which webhooks may send, separated by commas, such as
+    `10.0.0.0/8`; other private addresses, and those of this machine, are refused."""
+    webhook_timeout_seconds: Annotated[float, msgspec.Meta(gt=0, le=300)] = 10
+    """How long a receiver may take to answer a message."""
+    webhook_records_max: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 500
+    """How many records one message has at most."""
+    webhook_bytes_max: Bytes = 1 * _MIB
+    """How many bytes these records may have, unless a single one has more."""
+    webhook_failures_max: Count = 150
+    """After so many failures one after the other, nothing more is sent to a webhook until it is
+    replaced; with the longest pauses these take about a day."""
+    webhook_pause_seconds_max: Seconds = 900
+    """The longest pause after a failure; pauses double until then."""
+    webhook_secret_seconds: Annotated[float, msgspec.Meta(ge=0, le=30 * 24 * 3600)] = 24 * 3600
+    """How long messages are signed with a webhook's earlier secret as well, after it got another."""
+    webhook_poll_seconds: Seconds = 1
+    """How often each process looks for webhooks that are behind."""
+    webhook_deliveries_max: Count = 8
+    """To how many webhooks each process sends at once."""
+    webhooks_max: Count = 20
+    """How many webhooks a cluster may have."""
     scrub_seconds: Annotated[float, msgspec.Meta(ge=0)] = 30
     """How often a worker begins to recount what its replicas keep, while nobody asks for anything;
     0: never. Replicas that have not changed are left out."""
@@ -334,6 +358,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         raise InvalidSettings(_in_words_of_the_environment(str(error), from_files)) from None
     _refuse_unsafe_identity_provider(settings)
     proxy_networks(settings)
+    webhook_networks(settings)
     return settings
 
 
@@ -345,6 +370,19 @@ def proxy_networks(settings: Settings) -> tuple[IPNetwork, ...]:
     """
     named = [each.strip() for each in settings.trusted_proxies.split(",")]
     return tuple(_proxy_network(each) for each in named if each)
+
+
+def webhook_networks(settings: Settings) -> tuple[IPNetwork, ...]:
+    """Return the networks besides public ones to which webhooks may send.
+
+    Raises:
+        InvalidSettings: one of them is no network.
+    """
+    named = [each.strip() for each in settings.webhook_networks.split(",")]
+    try:
+        return tuple(ip_network(each) for each in named if each)
+    except ValueError as error:
+        raise InvalidSettings(f"{PREFIX}WEBHOOK_NETWORKS: {error}.") from None
 
 
 def _proxy_network(text: str) -> IPNetwork:

@@ -145,6 +145,9 @@ def _use(client: Client) -> None:
         client.patch(client.path("nodes", name), {"metadata": {"labels": {"zone": "c"}}})
     with contextlib.suppress(Refused):  # older versions take no reports of nodes
         client.put(client.path("node-leases"), {"nodes": ["node-c"]})
+    with contextlib.suppress(Refused):  # older versions know no webhooks
+        webhook = {"url": "https://orchestrator.example/", "events": "Bindings", "disabled": True}
+        client.put(client.path("webhooks", "orchestrator"), webhook)
     with contextlib.suppress(Refused):  # older versions know no principals
         client.put("/v1/principals/root", {"grants": [{"role": "admin"}]})
         client.post("/v1/principals/root/tokens", {})  # from now on, requests need a token

@@ -34,6 +34,7 @@ from service.api.handlers.simulations import SIMULATION_HANDLERS
 from service.api.handlers.status_reports import STATUS_HANDLERS
 from service.api.handlers.violations import VIOLATION_HANDLERS
 from service.api.handlers.watch import WATCH_HANDLERS
+from service.api.handlers.webhooks import WEBHOOK_HANDLERS
 from service.api.openapi.access import Access, access_of, declared
 from service.api.openapi.document import build_document
 from service.api.openapi.html_pages import docs_page
@@ -60,6 +61,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *SIMULATION_HANDLERS,
     *WATCH_HANDLERS,
     *BINDING_HANDLERS,
+    *WEBHOOK_HANDLERS,
     *EVENT_HANDLERS,
     *PRINCIPAL_HANDLERS,
     *AUDIT_HANDLERS,

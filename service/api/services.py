@@ -1,6 +1,7 @@
 """The services that every handler works with; `service.app` puts them together."""
 
 import asyncio
+from collections.abc import Callable
 
 import msgspec
 
@@ -12,6 +13,8 @@ from service.api.reading.reads import ClusterReads
 from service.api.security.authentication import Authentication
 from service.api.telemetry.commit_probe import CommitProbe
 from service.api.telemetry.metrics import Metrics
+from service.api.webhooks.delivery import WebhookStore
+from service.api.webhooks.sending import Sender
 from service.model.kept_kinds import KEPT_KINDS
 from service.model.manifest import PodGroupManifest, QuotaManifest
 from service.scheduler.service import Scheduler
@@ -38,6 +41,11 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     bodies: BodyReader
     metrics: Metrics
     proof: CommitProbe
+    webhooks: WebhookStore
+    sender: Sender
+    """Sends test messages to webhooks."""
+    new_id: Callable[[], str]
+    """Makes identifiers that nobody has had."""
 
     turns: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
     """Held by the one list with filters that looks through objects at the moment."""

@@ -62,9 +62,10 @@ from service.store.memory_audit import AuditLog
 from service.store.memory_cluster import ROOT, ClusterState
 from service.store.memory_past import MemoryPast
 from service.store.memory_principals import MemoryPrincipals
+from service.store.memory_webhooks import MemoryWebhooks
 
 
-class MemoryStore(MemoryPast, MemoryPrincipals):
+class MemoryStore(MemoryPast, MemoryPrincipals, MemoryWebhooks):
     """A store in memory that keeps the contract of `service.store.postgres.PostgresStore` call by call.
 
     `clock` is the database's clock, `new_id` makes the ids that PostgreSQL would make. The
@@ -87,6 +88,7 @@ class MemoryStore(MemoryPast, MemoryPrincipals):
         """Whether the audit is kept, as far as this process knows."""
         MemoryPast.__init__(self, self.state_of)
         MemoryPrincipals.__init__(self, clock, self._record, self.keeping)
+        MemoryWebhooks.__init__(self, clock, self.state_of, lambda: self.clusters, self._record)
         self._clock = clock
         self.audit = AuditLog()
         """The chains of the audit."""

@@ -26,6 +26,7 @@ from service.store.past import Past
 from service.store.principals import Principals
 from service.store.reads import Reads
 from service.store.upkeep import Upkeep
+from service.store.webhooks import Webhooks
 
 
 class Pools(NamedTuple):
@@ -35,7 +36,9 @@ class Pools(NamedTuple):
     reads: Connections
 
 
-class PostgresStore(Audit, Clusters, Commits, Events, NodeLeases, Past, Principals, Reads, Upkeep):
+class PostgresStore(
+    Audit, Clusters, Commits, Events, NodeLeases, Past, Principals, Reads, Upkeep, Webhooks
+):
     """All clusters of one database.
 
     `url` is `postgresql://…` (or `postgresql+asyncpg://…`). Connections are opened when they
@@ -75,6 +78,7 @@ class PostgresStore(Audit, Clusters, Commits, Events, NodeLeases, Past, Principa
         Principals.__init__(self, commits, reads, keeping)
         Reads.__init__(self, reads)
         Upkeep.__init__(self, commits)
+        Webhooks.__init__(self, commits, reads, keeping)
 
     @property
     def epoch(self) -> int:

@@ -257,6 +257,35 @@ node_lease = Table(
     postgresql_with={"fillfactor": 50},
 )
 
+webhook = Table(
+    "webhook",
+    metadata,
+    _number("cluster_id"),
+    _key("name"),
+    _text("uid"),
+    _number("version"),
+    _text("url"),
+    _text("events"),
+    Column("namespace", Text(collation="C")),
+    Column("disabled", Boolean, nullable=False),
+    _text("secret"),
+    Column("previous_secret", Text),
+    Column("previous_until", DateTime(timezone=True)),
+    _time("created_at"),
+    _number("revision"),
+    Column("batch_end", BigInteger),
+    Column("delivered_at", DateTime(timezone=True)),
+    _time("attempt_at"),
+    _number("failures"),
+    Column("last_error", Text),
+    Column("stopped", Boolean, nullable=False),
+    Column("holder", Text),
+    Column("held_until", DateTime(timezone=True)),
+    PrimaryKeyConstraint("cluster_id", "name", name="webhook_pkey"),
+    _of_cluster("webhook"),
+    postgresql_with={"fillfactor": 50},
+)
+
 principal = Table(
     "principal",
     metadata,

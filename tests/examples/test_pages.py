@@ -28,6 +28,7 @@ SHOWN = {
         r'"op":"SetTaints"',
     ],
     "share-objects.md": [r"Node shared-1 applied", r"metadata\.labels\.zone.*is managed by zones"],
+    "webhooks.md": [r'"secret":"whsec_', r"Placed web-0 on node-7", r"answered 204 and 401"],
     "drain.md": [r'"status":"Planned"', r"cordoned", r"web-0 is being evicted", r"web-0 is gone"],
 }
 """What somebody who follows a page sees at least."""

@@ -42,7 +42,8 @@ MAY = {
     Admin(): """
         putCluster deleteCluster listPrincipals getPrincipal putPrincipal deletePrincipal
         listGroups getGroup putGroup deleteGroup createToken deleteToken listAudit""",
-    Cluster("configure"): "patchCluster",
+    Cluster("configure"): """
+        patchCluster listWebhooks getWebhook putWebhook deleteWebhook rotateWebhookSecret pingWebhook""",
     Cluster("read"): "listClusters getCaller",
     Cluster("observe"): """
         createNode putNode patchNode deleteNode createNamespace putNamespace patchNamespace deleteNamespace

@@ -558,7 +558,8 @@ ASKED = {
     "evict": """
         evictPod drainNode putPlan patchPlan deletePlan deletePlans pausePlan resumePlan
         cancelPlan""",
-    "configure": "patchCluster",
+    "configure": """
+        patchCluster listWebhooks getWebhook putWebhook deleteWebhook rotateWebhookSecret pingWebhook""",
     "admin": """
         putCluster deleteCluster listPrincipals getPrincipal putPrincipal deletePrincipal
         listGroups getGroup putGroup deleteGroup createToken deleteToken listAudit""",

@@ -54,6 +54,7 @@ _TAGS = {
     "placements": "Deciding where pods go, and why.",
     "extender": "What kube-scheduler asks of Moorage as its extender.",
     "plans": "What would happen, and what to do then.",
+    "webhooks": "What is sent to those who cannot keep a stream open.",
     "events": "What happened to pods.",
     "bulk": "Many objects at once, in and out.",
     "access": "Who may make requests, and which.",

@@ -154,6 +154,29 @@ class Metrics:
             registry=registry,
         )
 
+        self._webhook_messages = Counter(
+            "moorage_webhook_messages_total",
+            "Messages of records that were sent to webhooks, by what came of them.",
+            ("result",),
+            registry=registry,
+        )
+        for result in ("acknowledged", "failed"):
+            self._webhook_messages.labels(result)
+        self._webhook_lag = Histogram(
+            "moorage_webhook_lag_seconds",
+            "Time from a commit until the receiver acknowledged the message that ends with it.",
+            buckets=_PLACEMENT_SECONDS,
+            registry=registry,
+        )
+
+    def webhook_sent(self, result: Literal["acknowledged", "failed"]) -> None:
+        """Count a message of records that was sent to a webhook."""
+        self._webhook_messages.labels(result).inc()
+
+    def webhook_lag(self, seconds: float) -> None:
+        """Note how old the last record of a message was when the receiver acknowledged it."""
+        self._webhook_lag.observe(seconds)
+
     def _committing(self, registry: CollectorRegistry) -> None:
         self._commits = Counter(
             "moorage_commits_total", "Commits, by what they were for.", ("kind",), registry=registry

@@ -200,6 +200,7 @@ async def test_a_token_stays_that_is_revoked_in_a_dry_run(over_each_store: Harne
 WITHOUT = {
     "commitPlan": "the same plan that is only made tells what would be done",
     "extenderBind": "kube-scheduler's protocol knows none",
+    "pingWebhook": "a test message changes nothing here",
     "renewNodeLease": "a report is no change of the cluster",
     "reportNodes": "a report is no change of the cluster",
 }

@@ -1,0 +1,88 @@
+"""To which addresses messages of webhooks may go, so that nobody reaches what only this server can reach."""
+
+import asyncio
+import socket
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from urllib.parse import SplitResult, urlsplit
+
+from service.settings import IPAddress, IPNetwork
+
+URL_CHARACTERS_MAX = 2_048
+_NAT64 = IPv6Network("64:ff9b::/96")
+_NAT64_LOCAL = IPv6Network("64:ff9b:1::/48")
+_COMPATIBLE = IPv6Network("::/96")
+_NOT_IN_A_URL = frozenset(map(chr, (*range(0x21), 0x7F)))
+
+
+class AddressRefused(Exception):  # noqa: N818 - a sentence for people, shown as it is
+    """The URL's host has no address to which messages may go."""
+
+
+def wrong_url(url: str, *, allow_http: bool, networks: Iterable[IPNetwork]) -> str | None:
+    """Say what is wrong with the URL of a webhook, as far as it shows without asking for addresses."""
+    if len(url) > URL_CHARACTERS_MAX or not url.isascii() or _NOT_IN_A_URL & set(url):
+        return f"has to be a URL of at most {URL_CHARACTERS_MAX} ASCII characters, without spaces"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "is no URL"
+    if parts.scheme not in (("https", "http") if allow_http else ("https",)):
+        return "has to begin with https://"
+    if not parts.hostname or port == 0:
+        return "has to name a host"
+    if parts.username is not None or parts.password is not None or parts.fragment:
+        return "must have neither a user, nor a password, nor a fragment"
+    return _wrong_literal(parts, networks)
+
+
+def _wrong_literal(parts: SplitResult, networks: Iterable[IPNetwork]) -> str | None:
+    try:
+        address = ip_address(parts.hostname or "")
+    except ValueError:
+        return None
+    if is_allowed(address, networks):
+        return None
+    return "names an address that is not public, and MOORAGE_WEBHOOK_NETWORKS does not allow it"
+
+
+async def checked_address(url: str, networks: Iterable[IPNetwork]) -> str:
+    """Look up the address of a URL's host, to which the message has to go then.
+
+    Raises:
+        AddressRefused: the host has no address, or has one that is not allowed.
+    """
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise AddressRefused("The host has no address.") from None
+    texts = [str(each[4][0]).partition("%")[0] for each in found]
+    if not texts or not all(is_allowed(ip_address(each), networks) for each in texts):
+        raise AddressRefused(
+            "The host has an address that is not public, and MOORAGE_WEBHOOK_NETWORKS does not allow it."
+        )
+    return texts[0]
+
+
+def is_allowed(address: IPAddress, networks: Iterable[IPNetwork]) -> bool:
+    """Whether an address is public or in one of these networks; an address in another counts as that one."""
+    meant = _meant(address)
+    if any(meant in network for network in networks):
+        return True
+    return meant.is_global and not meant.is_multicast and not meant.is_reserved
+
+
+def _meant(address: IPAddress) -> IPAddress:
+    """The IPv4 address that an IPv6 address stands for, if it does."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _NAT64_LOCAL:
+        return IPv6Address("::1")
+    inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+    if inner is None and (address in _NAT64 or (address in _COMPATIBLE and int(address) > 1)):
+        inner = IPv4Address(int(address) & 0xFFFFFFFF)
+    return inner or address

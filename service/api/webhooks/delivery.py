@@ -1,0 +1,198 @@
+"""Delivers records to the webhooks of all clusters, at nobody's request.
+
+All processes look for webhooks that are behind. One takes a webhook for a while, sends the next
+message, and notes what came of it. What it notes counts only while it holds the webhook, so if it
+dies or is late, another sends the same message again.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import Protocol
+from uuid import UUID
+
+from tenacity import RetryCallState, Retrying, wait_random_exponential
+
+from service.api.webhooks.messages import Batch, next_batch
+from service.api.webhooks.sending import Reply, Sender, WebhookMeter
+from service.model.audit import AuditedCaller
+from service.model.errors import MoorageError, NotFound
+from service.model.log import ClusterRow, Diverged, LogPage
+from service.model.webhooks import (
+    Change,
+    WebhookGone,
+    WebhookRow,
+    begun,
+    delivered,
+    failed,
+    released,
+)
+from service.scheduler.protocol.ports import Clock
+from service.settings import Settings
+
+LOG_CHANGES = 1_000
+"""How many changes of the log are looked at for one message."""
+LEASE_MARGIN_SECONDS = 30
+"""How much longer a webhook is taken than a message may take."""
+
+_log = logging.getLogger(__name__)
+
+
+class WebhookStore(Protocol):
+    """What deliveries need of the store; every call may raise StorageUnavailable."""
+
+    async def list_clusters(self) -> list[ClusterRow]:
+        """All clusters, by name."""
+        ...
+
+    async def read_log(
+        self, cluster_id: int, after: int, tip: UUID | None, limit: int
+    ) -> LogPage | Diverged:
+        """Whole commits after a revision."""
+        ...
+
+    async def list_webhooks(self, cluster_id: int) -> list[WebhookRow]:
+        """All webhooks of a cluster, by name."""
+        ...
+
+    async def change_webhook(
+        self,
+        cluster_id: int,
+        name: str,
+        change: Change,
+        *,
+        caller: AuditedCaller | None = None,
+        dry_run: bool = False,
+    ) -> WebhookRow | None:
+        """Make of a webhook what `change` says; raises what it raises, and NotFound."""
+        ...
+
+    async def claim_webhooks(self, holder: str, seconds: float, limit: int) -> list[WebhookRow]:
+        """Take webhooks that are behind their clusters and due."""
+        ...
+
+
+class Deliveries:
+    """The deliveries of one process."""
+
+    def __init__(
+        self,
+        *,
+        store: WebhookStore,
+        sender: Sender,
+        settings: Settings,
+        clock: Clock,
+        meter: WebhookMeter,
+        holder: str,
+    ) -> None:
+        """`holder` names this process, and no other."""
+        self._store = store
+        self._sender = sender
+        self._settings = settings
+        self._clock = clock
+        self._meter = meter
+        self._holder = holder
+        self._lease_seconds = settings.webhook_timeout_seconds + LEASE_MARGIN_SECONDS
+        self._running = set[asyncio.Task[None]]()
+        self._again = asyncio.Event()
+        """Set when a webhook may have more to deliver at once."""
+
+    async def run(self) -> None:
+        """Deliver for ever; when this is cancelled, other processes can go on at once."""
+        try:
+            while True:
+                self._again.clear()
+                try:
+                    await self._begin()
+                except MoorageError:
+                    _log.debug("Webhooks could not be looked for.", exc_info=True)
+                except Exception:  # noqa: BLE001 - a bug here must not end all deliveries
+                    _log.exception("Looking for webhooks failed; it will be tried again.")
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._settings.webhook_poll_seconds):
+                        await self._again.wait()
+        finally:
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+            await self._sender.close()
+
+    async def _begin(self) -> None:
+        """Take webhooks that are due, as many as this process may deliver to at once."""
+        free = self._settings.webhook_deliveries_max - len(self._running)
+        if free <= 0:
+            return
+        asked = self._clock.monotonic()
+        for claim in await self._store.claim_webhooks(self._holder, self._lease_seconds, free):
+            task = asyncio.create_task(self._attend(claim, asked))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    async def _attend(self, claim: WebhookRow, asked: float) -> None:
+        """Deliver one message, and raise nothing but that this is cancelled."""
+        told = {"webhook": claim.name, "cluster_id": claim.cluster_id}
+        try:
+            if await self._deliver(claim, asked):
+                self._again.set()
+        except asyncio.CancelledError:
+            with suppress(MoorageError, WebhookGone):
+                await self._note(claim, released(claim))
+            raise
+        except WebhookGone:
+            _log.debug("The webhook is another one now.", extra=told)
+        except MoorageError:
+            _log.debug("A delivery was broken off.", extra=told, exc_info=True)
+        except Exception:  # noqa: BLE001 - of one webhook, and the others go on
+            _log.exception("A delivery failed; it will be tried again.", extra=told)
+
+    async def _deliver(self, claim: WebhookRow, asked: float) -> bool:
+        """Deliver the next message, and return whether another one may follow at once."""
+        page = await self._store.read_log(claim.cluster_id, claim.revision, None, LOG_CHANGES)
+        batch = next_batch(
+            claim,
+            page,
+            records_max=self._settings.webhook_records_max,
+            bytes_max=self._settings.webhook_bytes_max,
+        )
+        if not batch.is_sent:
+            await self._note(claim, delivered(claim, batch.end, is_sent=False))
+            return True
+        if claim.batch_end != batch.end:
+            await self._note(claim, begun(claim, batch.end))
+        body = batch.message(claim, await self._cluster(claim.cluster_id))
+        if self._clock.monotonic() - asked > LEASE_MARGIN_SECONDS / 2:
+            raise WebhookGone  # Another process might have taken it before this message arrives.
+        reply = await self._sender.send(claim, batch.identifier(claim), body)
+        await self._settle(claim, batch, reply)
+        return reply.error is None
+
+    async def _settle(self, claim: WebhookRow, batch: Batch, reply: Reply) -> None:
+        if reply.error is None:
+            self._meter.webhook_sent("acknowledged")
+            self._meter.webhook_lag(max(0.0, (self._clock.now() - batch.at).total_seconds()))
+            await self._note(claim, delivered(claim, batch.end, is_sent=True))
+            return
+        self._meter.webhook_sent("failed")
+        limit = 0 if reply.is_gone else self._settings.webhook_failures_max
+        seconds = pause_seconds(claim.failures + 1, self._settings.webhook_pause_seconds_max)
+        _log.info(
+            "A message was not delivered.",
+            extra={"webhook": claim.name, "failures": claim.failures + 1, "error": reply.error},
+        )
+        await self._note(claim, failed(claim, reply.error, seconds=seconds, failures_max=limit))
+
+    async def _note(self, claim: WebhookRow, change: Change) -> None:
+        await self._store.change_webhook(claim.cluster_id, claim.name, change)
+
+    async def _cluster(self, cluster_id: int) -> str:
+        for row in await self._store.list_clusters():
+            if row.cluster_id == cluster_id:
+                return row.name
+        raise NotFound(f"There is no cluster {cluster_id}.")
+
+
+def pause_seconds(failures: int, seconds_max: float) -> float:
+    """How long to wait after so many failures: by chance, up to a bound that doubles, and at least a second."""
+    state = RetryCallState(Retrying(), None, (), {})
+    state.attempt_number = min(failures, 60)
+    return wait_random_exponential(multiplier=2, max=seconds_max, min=min(1.0, seconds_max))(state)

@@ -1,0 +1,131 @@
+"""What a message to a webhook says: records of a stretch of the log, or that there are none any more."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from service.model.errors import Compacted
+from service.model.log import Change, Diverged, LogPage
+from service.model.webhooks import WebhookRow
+from service.scheduler.watching import BindingChange, BindingSelection
+
+MessageType = Literal["bindings.changed", "bindings.compacted", "ping"]
+
+
+class MessageData(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What happened."""
+
+    cluster: str
+    """Name of the cluster."""
+    webhook: str
+    """Name of the webhook."""
+    after_revision: int
+    """The message is about what followed this revision."""
+    revision: int
+    """The revision up to which it tells everything, and after which the next message goes on."""
+    records: list[BindingChange] = []
+    """The records, in the order of their revisions; there are none if the log was compacted."""
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of a request to a receiver, as Standard Webhooks recommends it."""
+
+    type: MessageType
+    """`bindings.changed` has records; `bindings.compacted` says that records up to its revision are
+    lost: list the pods; `ping` is a test."""
+    timestamp: str
+    """When the last of it happened; of a ping, when it was sent. RFC 3339 in UTC."""
+    data: MessageData
+    """What happened."""
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """What is delivered next."""
+
+    end: int
+    """The revision with which it ends."""
+    records: list[BindingChange]
+    is_compacted: bool = False
+    """Whether records up to the end are lost."""
+    at: datetime
+    """When the last of it happened."""
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the receiver hears of it."""
+        return self.is_compacted or bool(self.records)
+
+    def identifier(self, row: WebhookRow) -> str:
+        """The `webhook-id`, which is another one for each other message."""
+        kind = "c" if self.is_compacted else "b"
+        return f"msg_{row.uid}_{row.version}_{kind}{row.revision}-{self.end}"
+
+    def message(self, row: WebhookRow, cluster: str) -> bytes:
+        """The body of the request."""
+        kind: MessageType = "bindings.compacted" if self.is_compacted else "bindings.changed"
+        data = MessageData(
+            cluster=cluster,
+            webhook=row.name,
+            after_revision=row.revision,
+            revision=self.end,
+            records=self.records,
+        )
+        return msgspec.json.encode(Message(type=kind, timestamp=told(self.at), data=data))
+
+
+def ping(row: WebhookRow, cluster: str, now: datetime) -> bytes:
+    """The body of a test message."""
+    data = MessageData(
+        cluster=cluster, webhook=row.name, after_revision=row.revision, revision=row.revision
+    )
+    return msgspec.json.encode(Message(type="ping", timestamp=told(now), data=data))
+
+
+def told(at: datetime) -> str:
+    """A time as messages tell it."""
+    return at.isoformat().replace("+00:00", "Z")
+
+
+def next_batch(
+    row: WebhookRow, page: LogPage | Diverged, *, records_max: int, bytes_max: int
+) -> Batch:
+    """What follows the revision up to which a webhook has everything.
+
+    A message that was begun ends where it ended at first, so that its repetition says the same.
+    """
+    if isinstance(page, Diverged):
+        is_behind = row.revision < page.floor
+        end = page.floor if is_behind else page.head.revision
+        return Batch(end=end, records=[], is_compacted=True, at=page.head.at)
+    last = page.revision if row.batch_end is None else min(row.batch_end, page.revision)
+    selection = BindingSelection(namespace=row.namespace)
+    records, size, end = list[BindingChange](), 0, row.revision
+    for change in page.changes:
+        if change.revision > last:
+            break
+        try:
+            record = selection.record(change)
+        except Compacted:
+            if not records and end == row.revision:
+                return _lost(change, page)
+            break
+        if record is not None:
+            size += len(msgspec.json.encode(record)) + 1
+            if records and (len(records) == records_max or size > bytes_max):
+                break
+            records.append(record)
+        end = change.revision
+    else:
+        end = last
+    return Batch(end=end, records=records, at=_at(page, end))
+
+
+def _lost(change: Change, page: LogPage) -> Batch:
+    at = _at(page, change.revision)
+    return Batch(end=change.revision, records=[], is_compacted=True, at=at)
+
+
+def _at(page: LogPage, revision: int) -> datetime:
+    """When a revision was committed."""
+    return next((each.at for each in page.commits if each.last >= revision), page.head.at)

@@ -1,0 +1,149 @@
+"""Webhooks: where records of a cluster are sent, how far they were, and what failures lead to.
+
+All here is decided from a row and the database's time alone; the store keeps what comes of it.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Literal
+
+import msgspec
+
+WebhookEvents = Literal["Bindings"]
+"""What a webhook delivers: Bindings are the records of `watchBindings`."""
+
+
+class WebhookRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One webhook as it is stored."""
+
+    cluster_id: int
+    name: str
+    uid: str
+    """Another one for each webhook of that name."""
+    version: int
+    """It rises with each change of the settings, not with deliveries."""
+    url: str
+    events: WebhookEvents
+    namespace: str | None
+    """The namespace of the pods; None means all."""
+    disabled: bool
+    secret: str
+    """The key with which messages are signed, as `whsec_…`."""
+    previous_secret: str | None
+    """The key before, with which messages are signed as well until `previous_until`."""
+    previous_until: datetime | None
+    created_at: datetime
+    revision: int
+    """All records up to this revision were acknowledged by the receiver."""
+    batch_end: int | None
+    """Where the message that is under way ends: a repetition has to say the same."""
+    delivered_at: datetime | None
+    """When the receiver last acknowledged a message."""
+    attempt_at: datetime
+    """Not before this time is another delivery tried."""
+    failures: int
+    """How many attempts have failed one after the other."""
+    last_error: str | None
+    stopped: bool
+    """Whether failures, or the receiver's 410, have ended deliveries until the webhook is enabled again."""
+    holder: str | None
+    """The process that delivers now."""
+    held_until: datetime | None
+
+    def secrets(self, now: datetime) -> tuple[str, ...]:
+        """The keys with which a message is signed now, the present one first."""
+        if self.previous_secret is None or self.previous_until is None:
+            return (self.secret,)
+        return (self.secret, self.previous_secret)[: 1 + (now < self.previous_until)]
+
+    def is_held(self, holder: str, now: datetime) -> bool:
+        """Whether this process may still note what came of its delivery."""
+        return self.holder == holder and self.held_until is not None and now < self.held_until
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """A webhook with what is true of its cluster at the instant in which it is read or changed."""
+
+    row: WebhookRow | None
+    now: datetime
+    head: int
+    """The last revision of the cluster."""
+    others: int
+    """How many other webhooks the cluster has."""
+
+
+Change = Callable[[Settled], WebhookRow | None]
+"""What becomes of a webhook; None deletes it. It may raise, and nothing is changed then."""
+
+
+class WebhookGone(Exception):  # noqa: N818 - as errors are called here
+    """The webhook was changed, deleted, or taken by another process: what came of it is not noted."""
+
+
+def renewed_secret(row: WebhookRow, secret: str, now: datetime, seconds: float) -> WebhookRow:
+    """Give a webhook another secret; the present one stays valid for some seconds."""
+    until = now + timedelta(seconds=seconds)
+    return msgspec.structs.replace(
+        row, secret=secret, previous_secret=row.secret, previous_until=until
+    )
+
+
+def begun(claim: WebhookRow, end: int) -> Change:
+    """Note where the message ends that is about to be sent."""
+    return _of(claim, lambda row, _: msgspec.structs.replace(row, batch_end=end))
+
+
+def delivered(claim: WebhookRow, revision: int, *, is_sent: bool) -> Change:
+    """Go on after a revision, as everything up to it was acknowledged or is of no interest."""
+
+    def change(row: WebhookRow, now: datetime) -> WebhookRow:
+        left = msgspec.structs.replace(
+            row, revision=revision, batch_end=None, holder=None, held_until=None
+        )
+        if not is_sent:
+            return left
+        return msgspec.structs.replace(
+            left, delivered_at=now, attempt_at=now, failures=0, last_error=None
+        )
+
+    return _of(claim, change)
+
+
+def failed(claim: WebhookRow, error: str, *, seconds: float, failures_max: int) -> Change:
+    """Try again after some seconds, or no more."""
+
+    def change(row: WebhookRow, now: datetime) -> WebhookRow:
+        return msgspec.structs.replace(
+            row,
+            failures=row.failures + 1,
+            last_error=error,
+            attempt_at=now + timedelta(seconds=seconds),
+            stopped=row.failures + 1 >= failures_max,
+            holder=None,
+            held_until=None,
+        )
+
+    return _of(claim, change)
+
+
+def released(claim: WebhookRow) -> Change:
+    """Let other processes take the webhook, as this one stops."""
+    return _of(claim, lambda row, _: msgspec.structs.replace(row, holder=None, held_until=None))
+
+
+def _of(claim: WebhookRow, change: Callable[[WebhookRow, datetime], WebhookRow]) -> Change:
+    """Make a change if the webhook is still the one that was claimed.
+
+    Raises (from the change):
+        WebhookGone: it is not.
+    """
+
+    def checked(found: Settled) -> WebhookRow:
+        row = found.row
+        if row is None or claim.holder is None or row.uid != claim.uid:
+            raise WebhookGone
+        if row.version != claim.version or not row.is_held(claim.holder, found.now):
+            raise WebhookGone
+        return change(row, found.now)
+
+    return checked

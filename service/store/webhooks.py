@@ -1,0 +1,117 @@
+"""Keeps webhooks, in a table of its own: deliveries are no changes of the cluster."""
+
+from datetime import timedelta
+
+import asyncpg
+import msgspec
+
+from service.model.audit import AuditedCaller, AuditEntry
+from service.model.errors import NotFound
+from service.model.log import LEASE_SECONDS_MAX
+from service.model.webhooks import Change, Settled, WebhookRow
+from service.store.audit import add_rows
+from service.store.audit_switch import Keeping
+from service.store.connections import Connections, Driver
+from service.store.failures import unavailable_on_failure
+
+_COLUMNS = WebhookRow.__struct_fields__
+_NAMED = ", ".join(_COLUMNS)
+_VALUES = ", ".join(f"${place}" for place in range(1, len(_COLUMNS) + 1))
+_UPDATES = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])
+
+_LIST = f"SELECT {_NAMED} FROM webhook WHERE cluster_id = $1 ORDER BY name"  # noqa: S608 - of columns
+_READ = f"SELECT {_NAMED} FROM webhook WHERE cluster_id = $1 AND name = $2 FOR UPDATE"  # noqa: S608
+# All changes of the cluster's webhooks queue up at the cluster's row, which commits do not touch.
+_LOCK = "SELECT FROM cluster WHERE cluster_id = $1 FOR NO KEY UPDATE"
+_AROUND = """
+    SELECT h.revision AS head, clock_timestamp() AS now,
+        (SELECT count(*) FROM webhook WHERE cluster_id = $1 AND name <> $2) AS others
+    FROM head AS h WHERE h.cluster_id = $1
+"""
+_WRITE = f"""
+    INSERT INTO webhook ({_NAMED}) VALUES ({_VALUES})
+    ON CONFLICT (cluster_id, name) DO UPDATE SET {_UPDATES}
+"""  # noqa: S608 - of columns
+_DELETE = "DELETE FROM webhook WHERE cluster_id = $1 AND name = $2"
+# A lease that ends later than any can was taken before the database's clock was set back.
+_CLAIM = f"""
+    UPDATE webhook AS w
+    SET holder = $1, held_until = clock_timestamp() + $2::interval
+    FROM (
+        SELECT d.cluster_id, d.name FROM webhook AS d JOIN head AS h ON h.cluster_id = d.cluster_id
+        WHERE NOT d.disabled AND NOT d.stopped AND d.revision <> h.revision
+            AND d.attempt_at <= clock_timestamp()
+            AND (
+                d.held_until IS NULL
+                OR d.held_until NOT BETWEEN clock_timestamp()
+                    AND clock_timestamp() + '{LEASE_SECONDS_MAX} s'
+            )
+        ORDER BY d.attempt_at LIMIT $3
+        FOR NO KEY UPDATE OF d SKIP LOCKED
+    ) AS due
+    WHERE w.cluster_id = due.cluster_id AND w.name = due.name
+    RETURNING {", ".join(f"w.{name}" for name in _COLUMNS)}
+"""  # noqa: S608 - of columns
+
+
+class Webhooks:
+    """The part of the store that keeps webhooks. Every call may raise StorageUnavailable."""
+
+    def __init__(self, writer: Connections, reader: Connections, keeping: Keeping) -> None:
+        self._of_webhooks = (writer, reader)
+        self._audits_webhooks = keeping
+
+    async def list_webhooks(self, cluster_id: int) -> list[WebhookRow]:
+        """All webhooks of a cluster, by name."""
+        with unavailable_on_failure():
+            async with self._of_webhooks[1].driver() as connection:
+                rows = await connection.fetch(_LIST, cluster_id)
+        return [_row(row) for row in rows]
+
+    async def change_webhook(
+        self,
+        cluster_id: int,
+        name: str,
+        change: Change,
+        *,
+        caller: AuditedCaller | None = None,
+        dry_run: bool = False,
+    ) -> WebhookRow | None:
+        """Make of a webhook what `change` says, and return that; who the caller is, is in the audit.
+
+        Raises what `change` raises, NotFound if there is no such cluster, and OutcomeUnknown if the
+        database fails at its COMMIT.
+        """
+        async with self._of_webhooks[0].transaction() as connection:
+            await connection.execute(_LOCK, cluster_id)
+            around = await connection.fetchrow(_AROUND, cluster_id, name)
+            if around is None:
+                raise NotFound(f"There is no cluster {cluster_id}.")
+            before = await connection.fetchrow(_READ, cluster_id, name)
+            after = change(Settled(row=_row(before) if before else None, **dict(around)))
+            if not dry_run:
+                await _write(connection, cluster_id, name, after)
+                if caller is not None and self._audits_webhooks.of([caller]):
+                    cluster = await connection.fetchval(
+                        "SELECT name FROM cluster WHERE cluster_id = $1", cluster_id
+                    )
+                    await add_rows(connection, [AuditEntry(caller=caller, cluster=cluster)])
+        return after
+
+    async def claim_webhooks(self, holder: str, seconds: float, limit: int) -> list[WebhookRow]:
+        """Take webhooks that are behind their clusters and due, so that no other process delivers to them."""
+        with unavailable_on_failure():
+            async with self._of_webhooks[0].driver() as connection:
+                rows = await connection.fetch(_CLAIM, holder, timedelta(seconds=seconds), limit)
+        return [_row(row) for row in rows]
+
+
+async def _write(connection: Driver, cluster_id: int, name: str, row: WebhookRow | None) -> None:
+    if row is None:
+        await connection.execute(_DELETE, cluster_id, name)
+    else:
+        await connection.execute(_WRITE, *msgspec.structs.astuple(row))
+
+
+def _row(row: asyncpg.Record) -> WebhookRow:
+    return WebhookRow(**dict(row))
