@@ -1,19 +1,23 @@
 """A17: whatever is asked of one cluster, of another nothing is shown, and nothing is touched."""
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
 from msgspec.structs import replace
 
 from service.model.log import ObjectKey
+from service.model.webhooks import WebhookRow
 from service.store.connections import data_source_name
 from service.store.postgres import PostgresStore
 from tests.store.history import AnyStore, answer, commit_on, committed, create, rows, whole_log
 from tests.store.test_events import event
 
 RECORD = answer("k")
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 async def filled(store: AnyStore, cluster_id: int, mark: str) -> None:
@@ -26,6 +30,33 @@ async def filled(store: AnyStore, cluster_id: int, mark: str) -> None:
     await store.acquire_lease(cluster_id, "work", mark, 600)
     await committed(store, cluster_id, create("n", kind="Node", namespace="", body=body))
     await store.renew_node_leases(cluster_id, ["n"])
+    await store.change_webhook(cluster_id, "w", lambda _: webhook(cluster_id, mark))
+
+
+def webhook(cluster_id: int, mark: str) -> WebhookRow:
+    return WebhookRow(
+        cluster_id=cluster_id,
+        name="w",
+        uid=str(UUID(int=cluster_id)),
+        version=1,
+        url=f"https://{mark}.example/",
+        events="Bindings",
+        namespace=None,
+        disabled=False,
+        secret=mark,
+        previous_secret=None,
+        previous_until=None,
+        created_at=LONG_AGO,
+        revision=0,
+        batch_end=None,
+        delivered_at=None,
+        attempt_at=LONG_AGO,
+        failures=0,
+        last_error=None,
+        stopped=False,
+        holder=None,
+        held_until=None,
+    )
 
 
 async def everything(store: AnyStore, cluster_id: int) -> list[Any]:
@@ -43,6 +74,7 @@ async def everything(store: AnyStore, cluster_id: int) -> list[Any]:
         await store.counts(cluster_id),
         (await store.claim_lease(cluster_id, "work", "somebody", 60)),
         await store.node_lease(cluster_id, "n"),
+        await store.list_webhooks(cluster_id),
     ]
 
 
