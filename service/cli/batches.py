@@ -1,11 +1,18 @@
 """Cutting long work into batches, with a bar that shows how far it is."""
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import msgspec
+
+from service.cli.client import Client
 from service.cli.output import Output
 
 T = TypeVar("T")
+
+LINES_PER_REQUEST = 1_000
+REFUSED = frozenset({"Invalid", "Denied", "Forbidden"})
+"""The results of lines that are not carried out."""
 
 
 def in_batches(output: Output, label: str, items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
@@ -16,3 +23,16 @@ def in_batches(output: Output, label: str, items: Sequence[T], size: int) -> Ite
             batch = items[start : start + size]
             yield batch
             progress.advance(task, len(batch))
+
+
+def apply_lines(
+    client: Client, output: Output, label: str, lines: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Send lines to `apply`, in several requests if they are many; `line` of a result counts all of them."""
+    path = client.path("apply")
+    results: list[dict[str, Any]] = []
+    for batch in in_batches(output, label, lines, LINES_PER_REQUEST):
+        before = len(results)
+        answers = client.post_lines(path, [msgspec.json.encode(line) for line in batch])
+        results += [{**answer, "line": before + answer["line"]} for answer in answers]
+    return results

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-import msgspec
 import typer
 
-from service.cli.batches import in_batches
+from service.cli.batches import apply_lines
 from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.manifests import nodes_for_daemon
 from service.cli.options import DryRun, Session, connected
@@ -17,7 +16,6 @@ from service.cli.sources import read_objects
 from service.cli.whereabouts import NOT_FOUND, telling_whereabouts
 from service.cli.workload_pods import Expansion, Origin, expand
 
-LINES_PER_REQUEST = 1_000
 CLAIM = "PersistentVolumeClaim"
 
 Answers = list[dict[str, Any]]
@@ -139,7 +137,8 @@ def _delete_objects(session: Session, expansion: Expansion, *, ignore_not_found:
         for item, origin in zip(expansion.objects, expansion.origins, strict=True)
         if origin is None or item["kind"] != CLAIM
     ]
-    results = _delete_lines(session, [_line(item) for item, _ in parts])
+    lines = [_line(item) for item, _ in parts]
+    results = apply_lines(session.client, session.output, "deleting", lines)
     results = _by_workload(results, [origin for _, origin in parts])
     if ignore_not_found:
         results = [each for each in results if each["result"] != NOT_FOUND]
@@ -161,16 +160,6 @@ def _by_workload(results: Answers, origins: Sequence[Origin | None]) -> Answers:
         told = {"kind": kind, "namespace": namespace, "name": name, "result": NOT_FOUND}
         kept.append(told | {"errors": [{"field": "", "message": "none of its pods is there"}]})
     return kept
-
-
-def _delete_lines(session: Session, lines: Sequence[dict[str, Any]]) -> Answers:
-    path = session.client.path("apply")
-    results: Answers = []
-    for batch in in_batches(session.output, "deleting", lines, LINES_PER_REQUEST):
-        before = len(results)
-        answers = session.client.post_lines(path, [msgspec.json.encode(line) for line in batch])
-        results += [{**answer, "line": before + answer["line"]} for answer in answers]
-    return results
 
 
 def _tell(session: Session, results: Answers, why_not: Callable[[dict[str, Any]], str]) -> None:

@@ -3,21 +3,17 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
 import typer
 
-from service.cli.batches import in_batches
+from service.cli.batches import REFUSED, apply_lines
 from service.cli.errors import ExitCode
 from service.cli.manifests import read_manifests
 from service.cli.options import Session, connected
 from service.cli.rows import identity
 from service.cli.workload_pods import Origin
-from service.cli.write import LINES_PER_REQUEST, Files
+from service.cli.write import Files
 
 Finding = dict[str, str]
-
-REFUSED = frozenset({"Invalid", "Denied", "Forbidden"})
-"""The results of objects that would not be stored."""
 
 
 @connected
@@ -29,14 +25,9 @@ def lint(session: Session, *, file: Files) -> None:
     expansion = read_manifests(session, file)
     client = session.client.trying().heedless()
     findings = list[Finding]()
-    for numbers in in_batches(
-        session.output, "checking", range(len(expansion.objects)), LINES_PER_REQUEST
-    ):
-        part = expansion.part(numbers[0], numbers[-1] + 1)
-        lines = [msgspec.json.encode(item) for item in part.objects]
-        for result in client.post_lines(client.path("apply"), lines):
-            index = result["line"] - 1
-            findings += _findings(result, part.objects[index], part.origins[index])
+    for result in apply_lines(client, session.output, "checking", expansion.objects):
+        index = result["line"] - 1
+        findings += _findings(result, expansion.objects[index], expansion.origins[index])
     findings = _once_each(findings)
     if session.output.for_people:
         for each in findings:

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from moorage.requests import Params
-from service.cli.batches import in_batches
+from service.cli.batches import REFUSED, apply_lines, in_batches
 from service.cli.errors import ExitCode, WrongUsage
 from service.cli.explanations import (
     PLACED,
@@ -29,7 +29,6 @@ from service.cli.workload_pods import Expansion, Origin, pod_of
 LIST_OBJECTS_MAX = 10_000
 """By default, the server takes at most so many objects in one commit (`apply_objects_max`)."""
 
-LINES_PER_REQUEST = 1_000
 RESULTS_SHOWN = 50
 """If there are more results, only counts and reasons are printed (with -o json all results)."""
 
@@ -276,13 +275,8 @@ def _place_files(
 
 
 def _apply_lines(session: Session, expansion: Expansion) -> None:
-    path = session.client.path("apply")
-    results: list[dict[str, Any]] = []
-    for batch in in_batches(session.output, "applying", expansion.objects, LINES_PER_REQUEST):
-        before = len(results)
-        answers = session.client.post_lines(path, [msgspec.json.encode(item) for item in batch])
-        results += [{**answer, "line": before + answer["line"]} for answer in answers]
-    bad = [result for result in results if result["result"] in {"Invalid", "Denied", "Forbidden"}]
+    results = apply_lines(session.client, session.output, "applying", expansion.objects)
+    bad = [result for result in results if result["result"] in REFUSED]
     if session.output.for_people:
         for result in bad:
             session.output.prose(_bad_line(result, expansion.origins[result["line"] - 1]))
