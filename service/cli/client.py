@@ -21,6 +21,7 @@ from moorage.events import ServerSentEvent
 from moorage.requests import (
     APPLY_PATCH,
     JSON,
+    MERGE_PATCH,
     Params,
     Request,
     asking,
@@ -145,9 +146,15 @@ class Client:
         """Send a PUT, and return the decoded answer."""
         return self._written(replace(putting(path, body, headers, self.writing), repeatable=True))
 
-    def patch(self, path: str, body: object) -> Any:
-        """Send a merge patch (RFC 7396), and return the decoded answer."""
-        return self._written(patching(path, body, params=self.writing))
+    def patch(
+        self,
+        path: str,
+        body: object,
+        content_type: str = MERGE_PATCH,
+        headers: Mapping[str, str | None] | None = None,
+    ) -> Any:
+        """Send a patch, by default a merge patch (RFC 7396), and return the decoded answer."""
+        return self._written(patching(path, body, content_type, headers, self.writing))
 
     def apply(self, path: str, body: object, params: Params) -> Any:
         """Merge what a manager wants into an object, or create it; return the decoded answer."""

@@ -14,11 +14,13 @@ _RUNS_NONE = "Moorage decides where pods run, and runs none."
 _APPLY = "Change the manifest, and `moorage apply -f` it."
 INSTEAD = {
     **dict.fromkeys(("attach", "cp", "debug", "exec", "logs", "port-forward"), _RUNS_NONE),
-    **dict.fromkeys(("annotate", "edit", "label", "patch", "replace", "set", "taint"), _APPLY),
+    **dict.fromkeys(("edit", "replace", "set"), _APPLY),
     **dict.fromkeys(("autoscale", "rollout", "scale"), f"Moorage runs no controllers. {_APPLY}"),
     "api-resources": "`moorage get --help` names the kinds.",
+    "auth": "`moorage grant list` shows who may do what.",
     "cluster-info": "`moorage status` asks the server, and `moorage get clusters` lists clusters.",
     "completion": "`moorage --install-completion` installs it.",
+    "diff": "`moorage apply --dry-run -f` says how much would change.",
     "events": "`moorage get events` shows them.",
     "help": "`moorage --help` lists the commands, and `moorage COMMAND --help` tells of one.",
     "run": f"{_RUNS_NONE} `moorage place -f` finds a node for a pod.",
@@ -39,6 +41,8 @@ class Commands(TyperGroup):
         """
         if args and self.get_command(ctx, args[0]) is None and args[0] in INSTEAD:
             raise WrongUsage(f"There is no command {args[0]}. {INSTEAD[args[0]]}")
+        if args[:1] == ["create"] and not {"-f", "--filename", "--file"}.isdisjoint(args):
+            raise WrongUsage("`create` takes no files; `moorage apply -f` makes what is in them.")
         return super().resolve_command(ctx, args)
 
     @override

@@ -7,7 +7,7 @@ import typer
 
 from service.cli.batches import apply_lines
 from service.cli.errors import ExitCode, Refused, WrongUsage
-from service.cli.manifests import nodes_for_daemon
+from service.cli.manifests import kept_objects, nodes_for_daemon
 from service.cli.options import DryRun, Session, connected
 from service.cli.output import print_error
 from service.cli.resources import Target, complete_kind, read_targets
@@ -66,7 +66,8 @@ def delete(
     if file:
         if what or everything or any(filters.values()):
             raise WrongUsage("With -f, the files say what to delete.")
-        expansion = expand(read_objects(file), lambda pod: nodes_for_daemon(session, pod))
+        objects = kept_objects(session, read_objects(file))
+        expansion = expand(objects, lambda pod: nodes_for_daemon(session, pod))
         _delete_objects(session, expansion, ignore_not_found=ignore_not_found)
         return
     targets = read_targets(what or [], namespace or session.namespace)
@@ -137,6 +138,8 @@ def _delete_objects(session: Session, expansion: Expansion, *, ignore_not_found:
         for item, origin in zip(expansion.objects, expansion.origins, strict=True)
         if origin is None or item["kind"] != CLAIM
     ]
+    # What is in a namespace goes before it, so that all is told of what was there.
+    parts.sort(key=lambda part: part[0].get("kind") == "Namespace")
     lines = [_line(item) for item, _ in parts]
     results = apply_lines(session.client, session.output, "deleting", lines)
     results = _by_workload(results, [origin for _, origin in parts])

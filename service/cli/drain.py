@@ -96,6 +96,7 @@ class _Progress:
     def __init__(self, output: Output) -> None:
         self._output = output
         self._told: set[tuple[str, str, str]] = set()
+        self._leaving = 0
 
     def __call__(self, item: Item | None) -> str | None:
         """Return what is to be said of a plan that has succeeded; None if it has not.
@@ -107,11 +108,18 @@ class _Progress:
         if status.get("phase") == "Cancelled":
             name = (item or {})["metadata"]["name"]
             raise Refused({"code": "Cancelled", "detail": f"plan/{name} was cancelled."})
+        self._tell_leaving(status.get("leaving", 0))
         for each in status.get("waitingPods") or ():
             self._tell(each)
         if status.get("phase") != "Succeeded":
             return None
         return f"has succeeded: {status.get('evicted', 0)} pods evicted"
+
+    def _tell_leaving(self, count: int) -> None:
+        if count not in {0, self._leaving}:
+            pods = "1 pod is" if count == 1 else f"{count} pods are"
+            self._output.note(f"{pods} leaving, until an agent reports that it has ended.")
+        self._leaving = count
 
     def _tell(self, pod: dict[str, Any]) -> None:
         told = str(pod.get("namespace")), str(pod.get("name")), str(pod.get("reason"))

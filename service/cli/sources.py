@@ -63,6 +63,30 @@ def read_document(source: str) -> dict[str, Any]:
     return documents[0]
 
 
+def read_value(source: str) -> object:
+    """Read the one value that a file or standard input holds, in JSON or YAML.
+
+    Raises:
+        WrongUsage: the file cannot be read, or is neither.
+    """
+    return parse_value(source, _read(source))
+
+
+def parse_value(named: str, text: bytes) -> object:
+    """Return the value that a text in JSON or YAML stands for.
+
+    Raises:
+        WrongUsage: it is neither, or not one; the message begins with what the text is named.
+    """
+    try:
+        values = _yaml_documents(text)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise WrongUsage(f"{named}: {error}") from None
+    if len(values) != 1:
+        raise WrongUsage(f"{named}: expected one value.")
+    return values[0]
+
+
 def _objects_in(source: str) -> Iterator[dict[str, Any]]:
     for file in _files(source):
         for document in _documents(file, _read(file)):

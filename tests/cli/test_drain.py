@@ -65,7 +65,7 @@ def test_drain_takes_the_options_that_kubectl_wants_and_node_slash_name(moorage,
 
 
 def test_drain_waits_for_the_end_and_tells_who_waits_for_what(moorage, drained):
-    running = plan(phase="Running", evicted=2, waitingPods=[WAITS])
+    running = plan(phase="Running", evicted=2, leaving=1, waitingPods=[WAITS])
     ended = plan(phase="Succeeded", evicted=3)
     drained.on("GET", f"{CLUSTER}/watch", events(running, running, ended))
 
@@ -76,7 +76,10 @@ def test_drain_waits_for_the_end_and_tells_who_waits_for_what(moorage, drained):
         "node/node-1 cordoned, plan/drain-node-1 drains it\n"
         "plan/drain-node-1 has succeeded: 3 pods evicted\n"
     )
-    assert told.err == f"shop/web-0 waits: {WAITS['message']}\n"
+    assert told.err == (
+        "1 pod is leaving, until an agent reports that it has ended.\n"
+        f"shop/web-0 waits: {WAITS['message']}\n"
+    )
     assert drained.sent(0) == {"whenUnschedulable": "Wait"}
     assert drained.requests[-1].url.params["kind"] == "Plan"
 

@@ -322,3 +322,27 @@ def test_a_dry_run_is_asked_for_and_told(moorage, stub, pod_file, arguments, met
     assert ended.code == 0
     assert "(dry run)" in ended.out
     assert [each.url.params["dryRun"] for each in stub.requests] == ["true"]
+
+
+SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}}
+
+
+def test_what_no_placement_depends_on_is_left_out_and_named(moorage, stub, pod_file):
+    counts = {"revision": 3, "created": 1, "changed": 0, "unchanged": 0, "deleted": 0}
+    stub.on("POST", f"{CLUSTER}/apply", counts)
+
+    ended = moorage("apply", "-f", pod_file(SETTINGS, POD))
+
+    assert ended.code == 0
+    assert "Left out, as no placement depends on them: ConfigMap shop/a." in ended.err
+    assert stub.sent()["items"] == [POD]
+
+
+def test_a_kind_that_nobody_knows_is_left_to_the_server(moorage, stub, pod_file):
+    counts = {"revision": 3, "created": 1, "changed": 0, "unchanged": 0, "deleted": 0}
+    stub.on("POST", f"{CLUSTER}/apply", counts)
+    own = {"apiVersion": "example.com/v1", "kind": "Secret", "metadata": {"name": "a"}}
+
+    moorage("apply", "-f", pod_file(own, {"kind": "Pood"}))
+
+    assert stub.sent()["items"] == [own, {"kind": "Pood"}]
