@@ -31,8 +31,6 @@ from service.settings import Settings
 
 LOG_CHANGES = 1_000
 """How many changes of the log are looked at for one message."""
-LEASE_MARGIN_SECONDS = 30
-"""How much longer a webhook is taken than a message may take."""
 
 _log = logging.getLogger(__name__)
 
@@ -81,7 +79,7 @@ class Deliveries:
         self._clock = clock
         self._meter = meter
         self._holder = holder
-        self._lease_seconds = settings.webhook_timeout_seconds + LEASE_MARGIN_SECONDS
+        self._lease_seconds = settings.webhook_timeout_seconds + settings.webhook_margin_seconds
         self._running = set[asyncio.Task[None]]()
         self._again = asyncio.Event()
         """Set when a webhook may have more to deliver at once."""
@@ -149,7 +147,7 @@ class Deliveries:
         if claim.batch_end != batch.end:
             await self._note(claim, begun(claim, batch.end))
         body = batch.message(claim, await self._cluster(claim.cluster_id))
-        if self._clock.monotonic() - asked > LEASE_MARGIN_SECONDS / 2:
+        if self._clock.monotonic() - asked > self._settings.webhook_margin_seconds / 2:
             raise WebhookGone  # Another process might have taken it before this message arrives.
         reply = await self._sender.send(claim, batch.identifier(claim), body)
         await self._settle(claim, batch, reply)
