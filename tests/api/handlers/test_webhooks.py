@@ -13,6 +13,7 @@ from service.api.telemetry.metrics import Metrics
 from service.api.webhooks.delivery import Deliveries, pause_seconds
 from service.api.webhooks.sending import Sender
 from service.app import RandomIds
+from service.model.webhooks import WebhookGone, delivered, released
 from service.settings import Settings
 from service.store.postgres import PostgresStore
 from tests.api.harness import CLUSTER, Harness, HurriedClock, pod, problem
@@ -349,6 +350,32 @@ async def test_a_name_with_a_private_address_is_refused_when_it_is_sent_to(harne
     answer = (await harness.client.post(f"{HOOK}/ping")).json()
     assert not answer["acknowledged"]
     assert "MOORAGE_WEBHOOK_NETWORKS" in answer["error"]
+
+
+async def test_a_redirect_is_not_followed(make_harness: Any, receiver: Receiver):
+    harness = await make_harness(**OPEN)
+    await made(harness, receiver.url)
+    receiver.answers = [302]
+    answer = (await harness.client.post(f"{HOOK}/ping")).json()
+    assert answer["error"] == "The receiver answered 302. Redirects are not followed."
+
+
+async def test_what_a_process_notes_counts_only_until_another_takes_the_webhook(
+    over_each_store: Harness,
+):
+    """Even if it is the same process that takes it again."""
+    store = over_each_store.store
+    await made(over_each_store, "https://a.example/")
+    await over_each_store.put_node("n1")
+    (late,) = await store.claim_webhooks("a", 0.001, 10)
+    (present,) = await once(lambda: store.claim_webhooks("a", 60, 10))
+    with pytest.raises(WebhookGone):
+        await store.change_webhook(1, late.name, delivered(late, 1, is_sent=True))
+    with pytest.raises(WebhookGone):
+        await store.change_webhook(1, late.name, released(late))
+    assert await store.claim_webhooks("b", 60, 10) == []
+    noted = await store.change_webhook(1, late.name, delivered(present, 1, is_sent=True))
+    assert (noted.revision, noted.holder) == (1, None)
 
 
 def test_pauses_grow_up_to_their_bound():
