@@ -122,7 +122,9 @@ async def test_no_record_is_lost_or_overtaken_while_who_delivers_is_killed(datab
     async with server, contextlib.AsyncExitStack() as rest:
         stack = rest.enter_context(ExitStack())
         folder = stack.enter_context(temporary_folder())
-        servers = [LocalServer(folder / f"d{i}", environment=environment) for i in range(3)]
+        servers = [
+            LocalServer(folder / f"d{i}", environment=environment, quiet=True) for i in range(3)
+        ]
         await start_all(servers, stack)
         clients = [await rest.enter_async_context(AsyncClient(each.url)) for each in servers]
         database = await connect(database_url)
