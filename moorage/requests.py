@@ -121,6 +121,11 @@ def asking(path: str, body: object, params: Params | None = None) -> Request:
     )
 
 
+def posting(path: str, params: Params | None = None) -> Request:
+    """Make a POST without a body, which is sent once: the second would do it again."""
+    return Request(method="POST", path=path, params=_given(params))
+
+
 def posting_once(
     path: str, body: object, params: Params | None = None, key: str | None = None
 ) -> Request:

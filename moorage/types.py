@@ -4423,6 +4423,21 @@ class WebhookList(TypedDict):
     """What this is. Default: `"WebhookList"`."""
 
 
+class WebhookPatch(TypedDict):
+    """What PATCH of a webhook takes: the settings to change; null gives one its default."""
+
+    url: NotRequired[str]
+    """Where messages are sent by POST; it begins with `https://`."""
+    events: NotRequired[Literal["Bindings"]]
+    """What is delivered: Bindings are the records of `watchBindings`."""
+    namespace: NotRequired[str | None]
+    """Only pods in this namespace; null: all."""
+    disabled: NotRequired[bool | None]
+    """Whether nothing is delivered for now."""
+    afterRevision: NotRequired[int | None]
+    """The next record is the first one after this revision; absent: it goes on where it was."""
+
+
 class WebhookPing(TypedDict):
     """What came of a test message."""
 
@@ -4464,7 +4479,7 @@ class WebhookStatus(TypedDict):
     """How many attempts have failed one after the other."""
     stopped: bool
     """Whether nothing is sent any more after too many failures, or since the receiver
-    answered 410; replacing the webhook ends that.
+    answered 410; changing the webhook ends that.
     """
     lastDeliveredAt: NotRequired[str | None]
     """When the receiver last acknowledged a message, RFC 3339 in UTC; absent: never."""

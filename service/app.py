@@ -35,7 +35,7 @@ from service.api.handlers.server import check_ready
 from service.api.openapi.access import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads
-from service.api.reading.reads import ClusterReads, Reads
+from service.api.reading.reads import ClusterReads
 from service.api.routes import HANDLERS, Documents, openapi_document
 from service.api.security.anonymous_concurrency import Turns
 from service.api.security.authentication import Authentication, PrincipalStore
@@ -84,7 +84,7 @@ Handler = Callable[[int, FrameType | None], object] | int | None
 Lifespan = Callable[[Litestar], AbstractAsyncContextManager[None]]
 
 
-class ApiStore(Reads, PrincipalStore, CommitStore, WebhookStore, Protocol):
+class ApiStore(PrincipalStore, CommitStore, WebhookStore, Protocol):
     """The part of the store that the API uses without the scheduler."""
 
 
@@ -98,6 +98,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     proof: CommitProbe | None = None,
     budget: Budget | None = None,
     refusals: Refusals | None = None,
+    sender: Sender | None = None,
     spans: Spans | None = None,
     lifespan: Lifespan | None = None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]] = (),
@@ -106,7 +107,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
 
     `metrics` is the meter of that scheduler, and `spans` are its tracer. `proof` proves that
     commits work, `budget` bounds the bytes that the process holds, and `refusals` keeps for the
-    audit which requests were refused. `lifespan` surrounds the time in which requests are served,
+    audit which requests were refused. `sender` sends the messages to webhooks. `lifespan` surrounds the time in which requests are served,
     and `middleware` each request that was routed and is allowed.
 
     Raises:
@@ -115,7 +116,7 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     identities = IdentityProvider(settings, clock) if settings.oidc_issuer else None
     authentication = Authentication(store, settings, clock, identities)
     reads = ClusterReads(store, settings.revision_wait_seconds)
-    sender = Sender(settings, clock.now)
+    sender = sender or Sender(settings, clock.now)
     services = Services(
         settings=settings,
         authentication=authentication,
@@ -234,9 +235,12 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
     )
 
     proof = CommitProbe(store, clock.monotonic)
-    is_ready = partial(check_ready, proof, scheduler, settings.ready_lag_seconds_max)
-    heartbeat = Heartbeat(settings.health_socket or "", is_ready)
+    heartbeat = Heartbeat(
+        settings.health_socket or "",
+        partial(check_ready, proof, scheduler, settings.ready_lag_seconds_max),
+    )
     refusals = Refusals(store, clock)
+    sender = Sender(settings, clock.now)
     reporter = Reporter(store, scheduler, clock, f"{socket.gethostname()}/{os.getpid()}")
 
     @asynccontextmanager
@@ -249,7 +253,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         always = (
             _warm_up(),
             database.run(),
-            _deliveries(settings, store, clock, metrics).run(),
+            _deliveries(settings, store, sender, clock, metrics).run(),
             Scrubber(
                 scheduler, clock, metrics, Pace(settings.scrub_seconds, settings.scrub_percent)
             ).run(),
@@ -284,6 +288,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         proof=proof,
         budget=budget,
         refusals=refusals,
+        sender=sender,
         spans=spans,
         lifespan=running,
         middleware=[forwarding.middleware] if forwarding else [],
@@ -291,12 +296,12 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
 
 
 def _deliveries(
-    settings: Settings, store: PostgresStore, clock: Clock, metrics: Metrics
+    settings: Settings, store: PostgresStore, sender: Sender, clock: Clock, metrics: Metrics
 ) -> Deliveries:
     """Make what delivers records to webhooks."""
     return Deliveries(
         store=store,
-        sender=Sender(settings, clock.now),
+        sender=sender,
         settings=settings,
         clock=clock,
         meter=metrics,

@@ -284,13 +284,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     `10.0.0.0/8`; other private addresses, and those of this machine, are refused."""
     webhook_timeout_seconds: Annotated[float, msgspec.Meta(gt=0, le=300)] = 10
     """How long a receiver may take to answer a message."""
+    webhook_margin_seconds: Annotated[float, msgspec.Meta(gt=0, le=200)] = 30
+    """How much longer a process keeps a webhook to itself than a message may take; if the process
+    is killed, other processes deliver no sooner."""
     webhook_records_max: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 500
     """How many records one message has at most."""
     webhook_bytes_max: Bytes = 1 * _MIB
     """How many bytes these records may have, unless a single one has more."""
     webhook_failures_max: Count = 150
     """After so many failures one after the other, nothing more is sent to a webhook until it is
-    replaced; with the longest pauses these take about a day."""
+    changed; with the longest pauses these take about a day."""
     webhook_pause_seconds_max: Seconds = 900
     """The longest pause after a failure; pauses double until then."""
     webhook_secret_seconds: Annotated[float, msgspec.Meta(ge=0, le=30 * 24 * 3600)] = 24 * 3600

@@ -30,6 +30,7 @@ from moorage.requests import (
     dry,
     patching,
     path_of,
+    posting,
     posting_lines,
     posting_once,
     putting,
@@ -171,6 +172,10 @@ class Client:
     def post(self, path: str, body: object, params: Params | None = None) -> Any:
         """Send a POST that is harmless to repeat; return the decoded answer, if it has one."""
         return self._written(asking(path, body, params))
+
+    def post_again(self, path: str) -> Any:
+        """Send a POST without a body that does something each time; return the decoded answer."""
+        return self._written(posting(path, self.writing))
 
     def post_once(
         self, path: str, body: object, params: Params | None = None, *, key: str | None = None

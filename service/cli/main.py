@@ -33,6 +33,7 @@ from service.cli import (
     verify,
     wait,
     watch,
+    webhooks,
     write,
 )
 from service.cli.commands import Commands
@@ -96,6 +97,7 @@ app.add_typer(contexts.context_commands, name="context")
 app.add_typer(access.token_commands, name="token")
 app.add_typer(access.grant_commands, name="grant")
 app.add_typer(audit.audit, name="audit")
+app.add_typer(webhooks.webhook_commands, name="webhooks")
 app.command(context_settings=bench.PASSED_ON)(bench.bench)
 
 

@@ -6,10 +6,12 @@ and refusals) are in the chain `SERVER_CHAIN`. `Verifier` finds rows that were a
 
 import json
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 
 import msgspec
+
+from service.model.times import rfc3339
 
 SERVER_CHAIN = 0
 
@@ -19,7 +21,7 @@ COMMITTED = 200
 
 def told_at(at: datetime) -> str:
     """Write a time as the audit has it."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return rfc3339(at, "microseconds")
 
 
 class AuditedCaller(msgspec.Struct, frozen=True):

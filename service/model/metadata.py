@@ -7,7 +7,7 @@ the same for all pods of one owner, and in memory once.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Protocol, cast
 
@@ -15,6 +15,7 @@ import msgspec
 
 from service.model.objects import OwnerReference, PodResize, Value
 from service.model.strict_json import encode
+from service.model.times import rfc3339
 from service.model.validation.combinators import entries_of, items_of, without_nulls
 
 Json = dict[str, object]
@@ -124,7 +125,7 @@ def in_utc(time: str) -> str:
     if not time or time.endswith("Z"):
         return time
     try:
-        return datetime.fromisoformat(time).astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return rfc3339(datetime.fromisoformat(time))
     except (ValueError, OverflowError):
         return time
 

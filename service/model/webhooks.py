@@ -56,9 +56,10 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True):
             return (self.secret,)
         return (self.secret, self.previous_secret)[: 1 + (now < self.previous_until)]
 
-    def is_held(self, holder: str, now: datetime) -> bool:
-        """Whether this process may still note what came of its delivery."""
-        return self.holder == holder and self.held_until is not None and now < self.held_until
+    def is_held_by(self, claim: "WebhookRow") -> bool:
+        """Whether nobody has taken the webhook since that claim of it."""
+        is_same = self.uid == claim.uid and self.held_until == claim.held_until
+        return is_same and claim.holder is not None and self.holder == claim.holder
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,8 +128,18 @@ def failed(claim: WebhookRow, error: str, *, seconds: float, failures_max: int) 
 
 
 def released(claim: WebhookRow) -> Change:
-    """Let other processes take the webhook, as this one stops."""
-    return _of(claim, lambda row, _: msgspec.structs.replace(row, holder=None, held_until=None))
+    """Let processes take the webhook again, as nothing is sent for this claim any more.
+
+    Raises (from the change):
+        WebhookGone: the webhook is not held for this claim.
+    """
+
+    def change(found: Settled) -> WebhookRow:
+        if found.row is None or not found.row.is_held_by(claim):
+            raise WebhookGone
+        return msgspec.structs.replace(found.row, holder=None, held_until=None)
+
+    return change
 
 
 def _of(claim: WebhookRow, change: Callable[[WebhookRow, datetime], WebhookRow]) -> Change:
@@ -139,10 +150,10 @@ def _of(claim: WebhookRow, change: Callable[[WebhookRow, datetime], WebhookRow])
     """
 
     def checked(found: Settled) -> WebhookRow:
-        row = found.row
-        if row is None or claim.holder is None or row.uid != claim.uid:
+        row, until = found.row, claim.held_until
+        if row is None or row.version != claim.version or not row.is_held_by(claim):
             raise WebhookGone
-        if row.version != claim.version or not row.is_held(claim.holder, found.now):
+        if until is None or found.now >= until:
             raise WebhookGone
         return change(row, found.now)
 

@@ -5,7 +5,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence, Set as AbstractSet
 from contextlib import aclosing
-from datetime import UTC
 from typing import Any, TypeVar, cast, overload
 
 import msgspec
@@ -24,6 +23,7 @@ from service.model.errors import (
 )
 from service.model.log import IdempotencyKey, NodeReports, ReplicaState
 from service.model.manifest import TemplateCache
+from service.model.times import rfc3339
 from service.scheduler.commit.event_recorder import EventRecorder
 from service.scheduler.commit.loop import ClusterGone, ClusterLoop
 from service.scheduler.commit.loops import AWAKE_SECONDS, Loops
@@ -298,7 +298,7 @@ class Scheduler:
         """
         steps = simulating(
             simulation,
-            now=self._clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            now=rfc3339(self._clock.now(), "seconds"),
             ids=self._ids,
             limits=self._limits,
             templates=self.templates,

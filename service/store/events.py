@@ -1,13 +1,14 @@
 """Keeps events on PostgreSQL: adds them in bulk, lists them by key, sweeps old ones and excess."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import asyncpg
 
 from service.model.errors import NotFound
 from service.model.events import Event, EventRow, rows_of
 from service.model.log import EventPage, Head
+from service.model.times import rfc3339
 from service.store import arrays
 from service.store.connections import Connections
 from service.store.failures import unavailable_on_failure
@@ -132,4 +133,4 @@ def _row(row: asyncpg.Record) -> EventRow:
 
 
 def _told(at: datetime) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return rfc3339(at, "seconds")

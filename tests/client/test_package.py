@@ -20,7 +20,7 @@ OF_OTHERS = {
     "getLiveness", "getReadiness", "getMetrics", "listAudit", "listGroups", "getGroup", "putGroup",
     "deleteGroup", "listPrincipals", "getPrincipal", "putPrincipal", "deletePrincipal", "createToken",
     "deleteToken", "extenderFilter", "extenderPrioritize", "extenderPreempt", "extenderBind",
-    "listWebhooks", "getWebhook", "putWebhook", "deleteWebhook", "rotateWebhookSecret", "pingWebhook",
+    "listWebhooks", "getWebhook", "putWebhook", "patchWebhook", "deleteWebhook", "rotateWebhookSecret", "pingWebhook",
 }  # fmt: skip
 """Operations of operators, for whom there is the command and `Client.request`, and of kube-scheduler."""
 METHODS = {

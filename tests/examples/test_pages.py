@@ -28,7 +28,10 @@ SHOWN = {
         r'"op":"SetTaints"',
     ],
     "share-objects.md": [r"Node shared-1 applied", r"metadata\.labels\.zone.*is managed by zones"],
-    "webhooks.md": [r'"secret":"whsec_', r"Placed web-0 on node-7", r"answered 204 and 401"],
+    "webhooks.md": [
+        *(r'"secret":"whsec_', r'(?<!")whsec_', r"Placed web-0 on node-7", r"answered 204 and 401"),
+        *(r"(?m)^orchestrator +active", r"is paused", r'/v2","events":"Bindings","disabled":false'),
+    ],
     "drain.md": [r'"status":"Planned"', r"cordoned", r"web-0 is being evicted", r"web-0 is gone"],
 }
 """What somebody who follows a page sees at least."""

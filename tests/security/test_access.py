@@ -43,7 +43,7 @@ MAY = {
         putCluster deleteCluster listPrincipals getPrincipal putPrincipal deletePrincipal
         listGroups getGroup putGroup deleteGroup createToken deleteToken listAudit""",
     Cluster("configure"): """
-        patchCluster listWebhooks getWebhook putWebhook deleteWebhook rotateWebhookSecret pingWebhook""",
+        patchCluster listWebhooks getWebhook putWebhook patchWebhook deleteWebhook rotateWebhookSecret pingWebhook""",
     Cluster("read"): "listClusters getCaller",
     Cluster("observe"): """
         createNode putNode patchNode deleteNode createNamespace putNamespace patchNamespace deleteNamespace

@@ -559,7 +559,7 @@ ASKED = {
         evictPod drainNode putPlan patchPlan deletePlan deletePlans pausePlan resumePlan
         cancelPlan""",
     "configure": """
-        patchCluster listWebhooks getWebhook putWebhook deleteWebhook rotateWebhookSecret pingWebhook""",
+        patchCluster listWebhooks getWebhook putWebhook patchWebhook deleteWebhook rotateWebhookSecret pingWebhook""",
     "admin": """
         putCluster deleteCluster listPrincipals getPrincipal putPrincipal deletePrincipal
         listGroups getGroup putGroup deleteGroup createToken deleteToken listAudit""",

@@ -1,5 +1,7 @@
 """Takes the reports of nodes, one or many with a request: that they are there."""
 
+from datetime import datetime
+
 import msgspec
 from litestar import Response, get, put
 from litestar.di import NamedDependency
@@ -15,6 +17,7 @@ from service.api.openapi.resources import NODES
 from service.api.services import Services
 from service.model.config import stored_config
 from service.model.errors import NotFound
+from service.model.times import rfc3339
 
 _PATH = NODES.item + "/lease"
 _LEASE = {
@@ -60,7 +63,7 @@ async def renew_node_lease(
     reports = await services.scheduler.report_nodes(cluster, [name])
     if name not in reports.known:
         raise NotFound(f"There is no Node {name}.")
-    lease = _lease(name, reports.at.isoformat())
+    lease = _lease(name, reports.at)
     return encoded_response(lease, reports.revision)
 
 
@@ -86,7 +89,7 @@ async def get_node_lease(
     if at is None:
         raise NotFound(f"No Node {name} has ever reported.")
     grace = stored_config(row.config).node_monitor_grace_seconds
-    body = msgspec.json.encode(_lease(name, at.isoformat(), grace))
+    body = msgspec.json.encode(_lease(name, at, grace))
     return json_response(body, row.head.revision)
 
 
@@ -127,7 +130,7 @@ async def report_nodes(request: AnyRequest, services: NamedDependency[Services])
     return encoded_response(answer, reports.revision)
 
 
-def _lease(name: str, renewed: str, grace_seconds: int | None = None) -> body_types.Lease:
+def _lease(name: str, renewed: datetime, grace_seconds: int | None = None) -> body_types.Lease:
     return body_types.Lease(
         api_version="coordination.k8s.io/v1",
         kind="Lease",
@@ -135,7 +138,7 @@ def _lease(name: str, renewed: str, grace_seconds: int | None = None) -> body_ty
         spec=body_types.LeaseSpec(
             holder_identity=name,
             lease_duration_seconds=grace_seconds,
-            renew_time=renewed.replace("+00:00", "Z"),
+            renew_time=rfc3339(renewed),
         ),
     )
 

@@ -52,6 +52,7 @@ from service.model.principals import (
     is_name,
 )
 from service.model.strict_json import decode_strict
+from service.model.times import rfc3339
 
 RESERVED_NAMES = frozenset({BOOTSTRAP.name, EVERYBODY.name, ITSELF.principal})
 
@@ -551,7 +552,7 @@ def _shown_token(row: TokenRow) -> dict[str, object]:
 
 
 def _time(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return rfc3339(at, "seconds")
 
 
 def _json(value: object, *, status: int = 200, etag: str | None = None) -> Response[bytes]:

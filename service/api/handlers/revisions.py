@@ -1,7 +1,5 @@
 """Tells which earlier revisions of a cluster can be read."""
 
-from datetime import UTC, datetime
-
 import msgspec
 from litestar import Response, get
 from litestar.di import NamedDependency
@@ -22,6 +20,7 @@ from service.api.openapi.resources import RESOURCES
 from service.api.services import Services
 from service.model.log import CLUSTER_KIND
 from service.model.past import PastScope
+from service.model.times import rfc3339
 
 
 class ReadableRevisions(
@@ -85,13 +84,9 @@ async def get_readable_revisions(
         revision=told.head.revision,
         oldest_revision=max(told.oldest_of(CLUSTER_KIND), *oldest.values()),
         oldest_by_kind=oldest,
-        at=None if at is None else _time(at),
+        at=None if at is None else rfc3339(at, "milliseconds"),
     )
     return encoded_response(answer, told.head.revision)
-
-
-def _time(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 REVISION_HANDLERS = (get_readable_revisions,)

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 
 import msgspec
-from litestar import Response, delete, get, post, put
+from litestar import Response, delete, get, patch, post, put
 from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import is_dry
@@ -19,12 +19,25 @@ from service.api.bodies.requests import (
     query,
 )
 from service.api.bodies.responses import json_response
+from service.api.handlers.objects import patch_type_of
+from service.api.openapi import body_types
 from service.api.openapi.access import Cluster
 from service.api.openapi.object_operations import CLUSTER_PATH, IF_MATCH, IF_NONE_MATCH
-from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, Parameter, described
+from service.api.openapi.operations import (
+    DRY_RUN,
+    JSON,
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_MERGE_PATCH,
+    Body,
+    Operation,
+    Parameter,
+    described,
+)
 from service.api.openapi.webhook_types import (
     Webhook,
     WebhookList,
+    WebhookPatch,
     WebhookPing,
     WebhookSettings,
     WebhookStatus,
@@ -32,13 +45,15 @@ from service.api.openapi.webhook_types import (
 from service.api.security.callers import told_caller
 from service.api.services import Services
 from service.api.webhooks.addresses import wrong_url
-from service.api.webhooks.messages import ping, told
+from service.api.webhooks.messages import ping
 from service.api.webhooks.sending import new_secret
 from service.model.errors import Conflict, FieldError, InvalidManifest, NotFound, PreconditionFailed
 from service.model.log import ClusterRow
+from service.model.patches import Json, PatchType, apply_patch
 from service.model.strict_json import decode_strict
+from service.model.times import rfc3339
 from service.model.webhooks import Settled, WebhookRow, renewed_secret
-from service.settings import webhook_networks
+from service.settings import Settings, webhook_networks
 
 _PATH = CLUSTER_PATH + "/webhooks"
 _ITEM = _PATH + "/{name:str}"
@@ -141,10 +156,11 @@ async def put_webhook(request: AnyRequest, services: NamedDependency[Services]) 
     dry = is_dry(query(request))
     name = request.path_params["name"]
     settings = converted(decode_strict(await services.bodies.read(request)), WebhookSettings)
-    _refuse_wrong(name, settings, services)
-    cluster = await _cluster(request, services)
-    fresh = _Fresh(cluster.cluster_id, name, services.new_id(), new_secret())
-    check = _precondition(request)
+    errors = [*_wrong_name(name), *_wrong_url(settings.url, services.settings)]
+    if errors:
+        raise InvalidManifest(errors)
+    cluster, check = await _cluster(request, services), _precondition(request)
+    uid, secret = services.new_id(), new_secret()
     known = list[bool]()
 
     def change(found: Settled) -> WebhookRow:
@@ -152,7 +168,8 @@ async def put_webhook(request: AnyRequest, services: NamedDependency[Services]) 
         known.append(found.row is not None)
         if found.row is None and found.others >= services.settings.webhooks_max:
             raise Conflict("The cluster has as many webhooks as MOORAGE_WEBHOOKS_MAX allows.")
-        return _changed(found, settings, fresh)
+        row = found.row or _made(cluster.cluster_id, name, uid, secret, settings, found)
+        return _changed(row, settings, found)
 
     row = await services.webhooks.change_webhook(
         cluster.cluster_id, name, change, caller=told_caller(request), dry_run=dry
@@ -161,6 +178,53 @@ async def put_webhook(request: AnyRequest, services: NamedDependency[Services]) 
     if known[-1]:
         return _answer(row, cluster, dry=dry)
     return _answer(row, cluster, dry=dry, status=201, secret=row.secret)
+
+
+_PATCH = _operation(
+    "patchWebhook",
+    "Change single settings of a webhook",
+    {200: _body(Webhook, "As changed.", _WEBHOOK)},
+    description="What is not named stays, the secret as well. Like PUT, it makes a webhook go on that failures have stopped, "
+    "even if it changes nothing. A message that is under way is awaited before the next one is sent.",
+    parameters=(IF_MATCH, DRY_RUN),
+    request=Body(
+        types={
+            STRATEGIC_MERGE_PATCH: WebhookPatch,
+            JSON: WebhookPatch,
+            MERGE_PATCH: WebhookPatch,
+            JSON_PATCH: list[body_types.JsonPatchOperation],
+        },
+        description="The settings to change.",
+        example={"disabled": True},
+        examples={JSON_PATCH: [{"op": "replace", "path": "/disabled", "value": True}]},
+    ),
+    problems=("InvalidManifest", "NotFound", "PreconditionFailed", *_WRITE),
+)
+
+
+@patch(_ITEM, opt=described(_PATCH))
+async def patch_webhook(
+    request: AnyRequest, services: NamedDependency[Services]
+) -> Response[bytes]:
+    """Change single settings."""
+    patch_type, dry = patch_type_of(request), is_dry(query(request))
+    sent = decode_strict(await services.bodies.read(request))
+    cluster, name, check = await _cluster(request, services), _name(request), _precondition(request)
+
+    def change(found: Settled) -> WebhookRow:
+        row = _there(found.row, name)
+        check(row)
+        settings = _patched(row, patch_type, sent)
+        errors = _wrong_url(settings.url, services.settings) if settings.url != row.url else []
+        if errors:
+            raise InvalidManifest(errors)
+        return _changed(row, settings, found)
+
+    row = await services.webhooks.change_webhook(
+        cluster.cluster_id, name, change, caller=told_caller(request), dry_run=dry
+    )
+    assert row is not None
+    return _answer(row, cluster, dry=dry)
 
 
 _DELETE = _operation(
@@ -244,38 +308,26 @@ async def ping_webhook(request: AnyRequest, services: NamedDependency[Services])
     return json_response(msgspec.json.encode(answer), cluster.head.revision)
 
 
-class _Fresh(msgspec.Struct, frozen=True):
-    """What a webhook gets that is made."""
-
-    cluster_id: int
-    name: str
-    uid: str
-    secret: str
-
-
-def _changed(found: Settled, settings: WebhookSettings, fresh: _Fresh) -> WebhookRow:
-    """The webhook with these settings; what was under way is begun anew."""
-    before, after = found.row, settings.after_revision
-    if after is not None and after > found.head:
-        message = f"is beyond the present revision {found.head}"
-        raise InvalidManifest([FieldError("afterRevision", message, after)])
-    there = before.revision if before else found.head
+def _made(
+    cluster_id: int, name: str, uid: str, secret: str, settings: WebhookSettings, found: Settled
+) -> WebhookRow:
+    """A webhook that is there for the first time, and was not changed so far."""
     return WebhookRow(
-        cluster_id=fresh.cluster_id,
-        name=fresh.name,
-        uid=before.uid if before else fresh.uid,
-        version=before.version + 1 if before else 1,
+        cluster_id=cluster_id,
+        name=name,
+        uid=uid,
+        version=0,
         url=settings.url,
         events=settings.events,
         namespace=settings.namespace,
         disabled=settings.disabled,
-        secret=before.secret if before else fresh.secret,
-        previous_secret=before.previous_secret if before else None,
-        previous_until=before.previous_until if before else None,
-        created_at=before.created_at if before else found.now,
-        revision=there if after is None else after,
+        secret=secret,
+        previous_secret=None,
+        previous_until=None,
+        created_at=found.now,
+        revision=found.head,
         batch_end=None,
-        delivered_at=before.delivered_at if before else None,
+        delivered_at=None,
         attempt_at=found.now,
         failures=0,
         last_error=None,
@@ -285,20 +337,46 @@ def _changed(found: Settled, settings: WebhookSettings, fresh: _Fresh) -> Webhoo
     )
 
 
-def _refuse_wrong(name: str, settings: WebhookSettings, services: Services) -> None:
-    errors = list[FieldError]()
-    if _NAME.fullmatch(name) is None:
-        message = (
-            "has to be a DNS subdomain: lower-case letters, digits, hyphens and dots, at most 253"
-        )
-        errors.append(FieldError("name", message, name[:200]))
-    own = services.settings
-    networks = webhook_networks(own)
-    message_of_url = wrong_url(settings.url, allow_http=own.webhook_http, networks=networks)
-    if message_of_url is not None:
-        errors.append(FieldError("url", message_of_url, settings.url[:200]))
-    if errors:
-        raise InvalidManifest(errors)
+def _changed(row: WebhookRow, settings: WebhookSettings, found: Settled) -> WebhookRow:
+    """The webhook with these settings. The message that is under way is of no account, but still awaited."""
+    after = settings.after_revision
+    if after is not None and after > found.head:
+        message = f"is beyond the present revision {found.head}"
+        raise InvalidManifest([FieldError("afterRevision", message, after)])
+    return msgspec.structs.replace(
+        row,
+        version=row.version + 1,
+        url=settings.url,
+        events=settings.events,
+        namespace=settings.namespace,
+        disabled=settings.disabled,
+        revision=row.revision if after is None else after,
+        batch_end=None,
+        attempt_at=found.now,
+        failures=0,
+        last_error=None,
+        stopped=False,
+    )
+
+
+def _patched(row: WebhookRow, patch_type: PatchType, sent: object) -> WebhookSettings:
+    present: Json = {"url": row.url, "events": row.events, "disabled": row.disabled}
+    if row.namespace is not None:
+        present["namespace"] = row.namespace
+    return converted(apply_patch(patch_type, present, sent), WebhookSettings)
+
+
+def _wrong_name(name: str) -> list[FieldError]:
+    if _NAME.fullmatch(name) is not None:
+        return []
+    message = "has to be a DNS subdomain: lower-case letters, digits, hyphens and dots, at most 253"
+    return [FieldError("name", message, name[:200])]
+
+
+def _wrong_url(url: str, settings: Settings) -> list[FieldError]:
+    networks = webhook_networks(settings)
+    message = wrong_url(url, allow_http=settings.webhook_http, networks=networks)
+    return [] if message is None else [FieldError("url", message, url[:200])]
 
 
 def _precondition(request: AnyRequest) -> Callable[[WebhookRow | None], None]:
@@ -356,7 +434,7 @@ def _answer(
 
 
 def _time(at: datetime | None) -> str | None:
-    return None if at is None else told(at)
+    return None if at is None else rfc3339(at)
 
 
 def _shown(row: WebhookRow, head: int) -> Webhook:
@@ -366,7 +444,7 @@ def _shown(row: WebhookRow, head: int) -> Webhook:
         events=row.events,
         namespace=row.namespace,
         disabled=row.disabled,
-        created_at=told(row.created_at),
+        created_at=rfc3339(row.created_at),
         previous_secret_until=_time(row.previous_until),
         status=WebhookStatus(
             revision=row.revision,
@@ -375,7 +453,7 @@ def _shown(row: WebhookRow, head: int) -> Webhook:
             stopped=row.stopped,
             last_delivered_at=_time(row.delivered_at),
             last_error=row.last_error,
-            next_attempt_at=told(row.attempt_at) if row.failures else None,
+            next_attempt_at=rfc3339(row.attempt_at) if row.failures else None,
         ),
     )
 
@@ -384,6 +462,7 @@ WEBHOOK_HANDLERS = (
     list_webhooks,
     get_webhook,
     put_webhook,
+    patch_webhook,
     delete_webhook,
     rotate_webhook_secret,
     ping_webhook,

@@ -25,6 +25,23 @@ class WebhookSettings(Strict, frozen=True, kw_only=True):
     webhook, and where it was for another."""
 
 
+class WebhookPatch(Strict, frozen=True, kw_only=True):
+    """What PATCH of a webhook takes: the settings to change; null gives one its default."""
+
+    url: Annotated[str, msgspec.Meta(min_length=1, max_length=2048)] | msgspec.UnsetType = (
+        msgspec.UNSET
+    )
+    """Where messages are sent by POST; it begins with `https://`."""
+    events: WebhookEvents | msgspec.UnsetType = msgspec.UNSET
+    """What is delivered: Bindings are the records of `watchBindings`."""
+    namespace: ScopeName | msgspec.UnsetType | None = msgspec.UNSET
+    """Only pods in this namespace; null: all."""
+    disabled: bool | msgspec.UnsetType | None = msgspec.UNSET
+    """Whether nothing is delivered for now."""
+    after_revision: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType | None = msgspec.UNSET
+    """The next record is the first one after this revision; absent: it goes on where it was."""
+
+
 class WebhookStatus(Value, frozen=True, kw_only=True):
     """How far deliveries are."""
 
@@ -36,7 +53,7 @@ class WebhookStatus(Value, frozen=True, kw_only=True):
     """How many attempts have failed one after the other."""
     stopped: bool
     """Whether nothing is sent any more after too many failures, or since the receiver answered 410;
-    replacing the webhook ends that."""
+    changing the webhook ends that."""
     last_delivered_at: str | None = None
     """When the receiver last acknowledged a message, RFC 3339 in UTC; absent: never."""
     last_error: str | None = None

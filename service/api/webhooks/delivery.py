@@ -9,15 +9,14 @@ import asyncio
 import logging
 from contextlib import suppress
 from typing import Protocol
-from uuid import UUID
 
 from tenacity import RetryCallState, Retrying, wait_random_exponential
 
+from service.api.reading.reads import Reads
 from service.api.webhooks.messages import Batch, next_batch
 from service.api.webhooks.sending import Reply, Sender, WebhookMeter
 from service.model.audit import AuditedCaller
 from service.model.errors import MoorageError, NotFound
-from service.model.log import ClusterRow, Diverged, LogPage
 from service.model.webhooks import (
     Change,
     WebhookGone,
@@ -32,24 +31,12 @@ from service.settings import Settings
 
 LOG_CHANGES = 1_000
 """How many changes of the log are looked at for one message."""
-LEASE_MARGIN_SECONDS = 30
-"""How much longer a webhook is taken than a message may take."""
 
 _log = logging.getLogger(__name__)
 
 
-class WebhookStore(Protocol):
+class WebhookStore(Reads, Protocol):
     """What deliveries need of the store; every call may raise StorageUnavailable."""
-
-    async def list_clusters(self) -> list[ClusterRow]:
-        """All clusters, by name."""
-        ...
-
-    async def read_log(
-        self, cluster_id: int, after: int, tip: UUID | None, limit: int
-    ) -> LogPage | Diverged:
-        """Whole commits after a revision."""
-        ...
 
     async def list_webhooks(self, cluster_id: int) -> list[WebhookRow]:
         """All webhooks of a cluster, by name."""
@@ -85,14 +72,14 @@ class Deliveries:
         meter: WebhookMeter,
         holder: str,
     ) -> None:
-        """`holder` names this process, and no other."""
+        """`holder` names this process, and no other; whoever made the sender closes it."""
         self._store = store
         self._sender = sender
         self._settings = settings
         self._clock = clock
         self._meter = meter
         self._holder = holder
-        self._lease_seconds = settings.webhook_timeout_seconds + LEASE_MARGIN_SECONDS
+        self._lease_seconds = settings.webhook_timeout_seconds + settings.webhook_margin_seconds
         self._running = set[asyncio.Task[None]]()
         self._again = asyncio.Event()
         """Set when a webhook may have more to deliver at once."""
@@ -115,7 +102,6 @@ class Deliveries:
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
-            await self._sender.close()
 
     async def _begin(self) -> None:
         """Take webhooks that are due, as many as this process may deliver to at once."""
@@ -135,11 +121,12 @@ class Deliveries:
             if await self._deliver(claim, asked):
                 self._again.set()
         except asyncio.CancelledError:
-            with suppress(MoorageError, WebhookGone):
-                await self._note(claim, released(claim))
+            await self._release(claim)
             raise
         except WebhookGone:
             _log.debug("The webhook is another one now.", extra=told)
+            await self._release(claim)
+            self._again.set()
         except MoorageError:
             _log.debug("A delivery was broken off.", extra=told, exc_info=True)
         except Exception:  # noqa: BLE001 - of one webhook, and the others go on
@@ -160,7 +147,7 @@ class Deliveries:
         if claim.batch_end != batch.end:
             await self._note(claim, begun(claim, batch.end))
         body = batch.message(claim, await self._cluster(claim.cluster_id))
-        if self._clock.monotonic() - asked > LEASE_MARGIN_SECONDS / 2:
+        if self._clock.monotonic() - asked > self._settings.webhook_margin_seconds / 2:
             raise WebhookGone  # Another process might have taken it before this message arrives.
         reply = await self._sender.send(claim, batch.identifier(claim), body)
         await self._settle(claim, batch, reply)
@@ -180,6 +167,11 @@ class Deliveries:
             extra={"webhook": claim.name, "failures": claim.failures + 1, "error": reply.error},
         )
         await self._note(claim, failed(claim, reply.error, seconds=seconds, failures_max=limit))
+
+    async def _release(self, claim: WebhookRow) -> None:
+        """Let the webhook be taken before the time of the claim is over, if that can be noted."""
+        with suppress(MoorageError, WebhookGone):
+            await self._note(claim, released(claim))
 
     async def _note(self, claim: WebhookRow, change: Change) -> None:
         await self._store.change_webhook(claim.cluster_id, claim.name, change)

@@ -7,6 +7,7 @@ import msgspec
 
 from service.model.errors import Compacted
 from service.model.log import Change, Diverged, LogPage
+from service.model.times import rfc3339
 from service.model.webhooks import WebhookRow
 from service.scheduler.watching import BindingChange, BindingSelection
 
@@ -71,7 +72,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
             revision=self.end,
             records=self.records,
         )
-        return msgspec.json.encode(Message(type=kind, timestamp=told(self.at), data=data))
+        return msgspec.json.encode(Message(type=kind, timestamp=rfc3339(self.at), data=data))
 
 
 def ping(row: WebhookRow, cluster: str, now: datetime) -> bytes:
@@ -79,12 +80,7 @@ def ping(row: WebhookRow, cluster: str, now: datetime) -> bytes:
     data = MessageData(
         cluster=cluster, webhook=row.name, after_revision=row.revision, revision=row.revision
     )
-    return msgspec.json.encode(Message(type="ping", timestamp=told(now), data=data))
-
-
-def told(at: datetime) -> str:
-    """A time as messages tell it."""
-    return at.isoformat().replace("+00:00", "Z")
+    return msgspec.json.encode(Message(type="ping", timestamp=rfc3339(now), data=data))
 
 
 def next_batch(

@@ -63,6 +63,7 @@ class Sender:
         self._networks = webhook_networks(settings)
         self._now = now
         self._client: httpx.AsyncClient | None = None
+        self._opening = asyncio.Lock()
 
     async def send(self, row: WebhookRow, identifier: str, body: bytes) -> Reply:
         """Send one message, and return what came of it. It raises nothing.
@@ -86,8 +87,9 @@ class Sender:
 
     async def close(self) -> None:
         """Close what is open."""
-        if self._client is not None:
-            await self._client.aclose()
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
 
     async def _answered(self, row: WebhookRow, identifier: str, body: bytes) -> int:
         parts = urlsplit(row.url)
@@ -101,7 +103,8 @@ class Sender:
             "content-type": "application/json",
             "user-agent": "moorage-webhook",
         }
-        request = self._opened().build_request(
+        client = await self._opened()
+        request = client.build_request(
             "POST",
             url.copy_with(host=address),
             headers=headers,
@@ -111,23 +114,27 @@ class Sender:
                 "timeout": httpx.Timeout(self._settings.webhook_timeout_seconds).as_dict(),
             },
         )
-        answer = await self._opened().send(request, stream=True)
+        answer = await client.send(request, stream=True)
         try:
             await _drained(answer)
         finally:
             await answer.aclose()
         return answer.status_code
 
-    def _opened(self) -> httpx.AsyncClient:
-        """The client. It keeps no connection, since another host may have the same address."""
-        if self._client is None:
-            self._client = httpx.AsyncClient(
-                verify=httpx.create_ssl_context(),
-                trust_env=False,
-                follow_redirects=False,
-                limits=httpx.Limits(max_keepalive_connections=0),
-            )
-        return self._client
+    async def _opened(self) -> httpx.AsyncClient:
+        """The client. It keeps no connection, since another host may have the same address.
+
+        Certificates are read in a thread, because requests would wait for that.
+        """
+        async with self._opening:
+            if self._client is None:
+                self._client = httpx.AsyncClient(
+                    verify=await asyncio.to_thread(httpx.create_ssl_context),
+                    trust_env=False,
+                    follow_redirects=False,
+                    limits=httpx.Limits(max_keepalive_connections=0),
+                )
+            return self._client
 
     def _signed(self, row: WebhookRow, identifier: str, body: bytes) -> dict[str, str]:
         now = self._now()

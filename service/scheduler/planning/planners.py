@@ -7,11 +7,11 @@ with a pause after each, so a placement waits for one or two such slices. See do
 import asyncio
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
-from datetime import UTC
 from typing import TypeVar
 
 from service.model.errors import Overloaded
 from service.model.manifest import TemplateCache
+from service.model.times import rfc3339
 from service.scheduler.commit.loop import ClusterLoop
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.planning.capacity import find_capacity
@@ -150,7 +150,7 @@ class Planner:
         end = self._clock.monotonic() + min(bounds.seconds or most, most)
         return DecisionContext(
             replica=replica,
-            now=self._clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            now=rfc3339(self._clock.now(), "seconds"),
             templates=self._templates,
             ids=self._ids,
             limits=self._limits,

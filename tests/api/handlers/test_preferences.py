@@ -119,6 +119,6 @@ def test_what_answers_an_object_that_was_written_honours_it():
     without = {each.id for each in operations if each.id in written and not each.minimal}
     of_no_object = {"putCluster", "patchCluster", "deleteCluster", "createToken", "deleteToken"}
     of_access = {f"{verb}{noun}" for verb in ("put", "delete") for noun in ("Principal", "Group")}
-    of_webhooks = {"putWebhook", "deleteWebhook"}
+    of_webhooks = {"putWebhook", "patchWebhook", "deleteWebhook"}
     assert without == of_no_object | of_access | of_webhooks
     assert WRITES.keys() <= written

@@ -13,6 +13,7 @@ from service.api.telemetry.metrics import Metrics
 from service.api.webhooks.delivery import Deliveries, pause_seconds
 from service.api.webhooks.sending import Sender
 from service.app import RandomIds
+from service.model.webhooks import WebhookGone, delivered, released
 from service.settings import Settings
 from service.store.postgres import PostgresStore
 from tests.api.harness import CLUSTER, Harness, HurriedClock, pod, problem
@@ -35,6 +36,9 @@ class Receiver:
         self.answers: list[int] = []
         self.got: list[tuple[dict[str, str], str]] = []
         self.changed = asyncio.Condition()
+        self.answering = asyncio.Event()
+        """Cleared, no answer is sent."""
+        self.answering.set()
         self.url = ""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,6 +49,7 @@ class Receiver:
         async with self.changed:
             self.got.append((headers, body))
             self.changed.notify_all()
+        await self.answering.wait()
         extra = "Location: http://127.0.0.1:9/\r\n" if status == 302 else ""
         writer.write(f"HTTP/1.1 {status} X\r\n{extra}Content-Length: 0\r\n\r\n".encode())
         await writer.drain()
@@ -69,9 +74,10 @@ async def receiver() -> AsyncIterator[Receiver]:
 async def delivering(store: Any, clock: HurriedClock, **settings: Any) -> AsyncIterator[None]:
     """One process that delivers, for as long as this lasts."""
     chosen = Settings(**OPEN | settings)
+    sender = Sender(chosen, clock.now)
     deliveries = Deliveries(
         store=store,
-        sender=Sender(chosen, clock.now),
+        sender=sender,
         settings=chosen,
         clock=clock,
         meter=Metrics(),
@@ -84,6 +90,7 @@ async def delivering(store: Any, clock: HurriedClock, **settings: Any) -> AsyncI
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+        await sender.close()
 
 
 async def made(harness: Harness, url: str, **settings: Any) -> dict[str, Any]:
@@ -233,6 +240,90 @@ async def test_webhooks_are_made_read_replaced_and_deleted(over_each_store: Harn
     assert problem(await client.post(f"{HOOK}/secret"), 404) == "NotFound"
 
 
+JSON_PATCH = {"content-type": "application/json-patch+json"}
+LATER: dict[str, Any] = {"namespace": "shop", "disabled": True}
+
+
+@pytest.mark.parametrize(
+    ("sent", "headers", "changed"),
+    [
+        (LATER, {"content-type": "application/merge-patch+json"}, LATER),
+        ({"namespace": "shop"}, {}, {"namespace": "shop"}),
+        ([{"op": "replace", "path": "/url", "value": "https://b.example/"}], JSON_PATCH, {"url": "https://b.example/"}),
+    ],
+)  # fmt: skip
+async def test_a_patch_changes_what_it_names(
+    over_each_store: Harness, sent: Any, headers: dict[str, str], changed: dict[str, Any]
+):
+    harness = over_each_store
+    client = harness.client
+    assert problem(await client.patch(HOOK, json=sent, headers=headers), 404) == "NotFound"
+    await made(harness, "https://a.example/")
+    before = await client.get(HOOK)
+    tagged = headers | {"if-match": before.headers["etag"]}
+    dry = await client.patch(f"{HOOK}?dryRun=true", json=sent, headers=headers)
+    assert dry.json() == before.json() | changed
+    assert (await client.get(HOOK)).json() == before.json()
+    after = await client.patch(HOOK, json=sent, headers=tagged)
+    assert after.json() == dry.json() == (await client.get(HOOK)).json()
+    assert after.headers["etag"] != before.headers["etag"]
+    again = await client.patch(HOOK, json=sent, headers=tagged)
+    assert problem(again, 412) == "PreconditionFailed"
+    back = await client.patch(
+        HOOK, json={"namespace": None, "disabled": None, "url": "https://a.example/"}
+    )
+    assert back.json() == before.json()
+
+
+@pytest.mark.parametrize(
+    ("sent", "field"),
+    [
+        ({"url": "https://10.0.0.1/"}, "url"),
+        ({"url": None}, "url"),
+        ({"secret": "mine"}, "secret"),
+        ({"disabled": 1}, "disabled"),
+        ({"afterRevision": 1_000_000}, "afterRevision"),
+        ([{"op": "remove", "path": "/namespace"}], "[0]"),
+        ([{"op": "add", "path": "/name", "value": "other"}], "name"),
+    ],
+)
+async def test_a_wrong_patch_is_named(harness: Harness, sent: Any, field: str):
+    await made(harness, "https://a.example/")
+    headers = JSON_PATCH if isinstance(sent, list) else {}
+    answer = await harness.client.patch(HOOK, json=sent, headers=headers)
+    assert problem(answer, 422) == "InvalidManifest"
+    assert [each["field"] for each in answer.json()["errors"]] == [field]
+
+
+async def test_what_may_no_longer_be_sent_to_can_be_paused(make_harness: Any):
+    harness = await make_harness(**OPEN)
+    await made(harness, "http://127.0.0.1:9/")
+    narrower = await make_harness(store=harness.store)
+    paused = await narrower.client.patch(HOOK, json={"disabled": True})
+    assert paused.json()["disabled"]
+
+
+async def test_a_change_awaits_the_message_that_is_under_way(
+    database_url: str, make_harness: Any, receiver: Receiver
+):
+    store = PostgresStore(database_url)
+    harness = await make_harness(store=store, **OPEN)
+    await harness.put_node("n1")
+    await made(harness, receiver.url)
+    receiver.answering.clear()
+    async with delivering(store, HurriedClock()), delivering(store, HurriedClock()):
+        await harness.place(pod("p0"))
+        await receiver.messages(1)
+        await harness.client.patch(HOOK, json={"namespace": None})
+        assert await store.claim_webhooks("another", 60, 10) == []
+        assert len(receiver.got) == 1
+        receiver.answering.set()
+        await until(harness, lambda told: told["behind"] == 0)
+    first, again = await receiver.messages(2)
+    assert first["data"]["records"] == again["data"]["records"]
+    await store.close()
+
+
 @pytest.mark.parametrize(
     ("settings", "field"),
     [
@@ -259,6 +350,32 @@ async def test_a_name_with_a_private_address_is_refused_when_it_is_sent_to(harne
     answer = (await harness.client.post(f"{HOOK}/ping")).json()
     assert not answer["acknowledged"]
     assert "MOORAGE_WEBHOOK_NETWORKS" in answer["error"]
+
+
+async def test_a_redirect_is_not_followed(make_harness: Any, receiver: Receiver):
+    harness = await make_harness(**OPEN)
+    await made(harness, receiver.url)
+    receiver.answers = [302]
+    answer = (await harness.client.post(f"{HOOK}/ping")).json()
+    assert answer["error"] == "The receiver answered 302. Redirects are not followed."
+
+
+async def test_what_a_process_notes_counts_only_until_another_takes_the_webhook(
+    over_each_store: Harness,
+):
+    """Even if it is the same process that takes it again."""
+    store = over_each_store.store
+    await made(over_each_store, "https://a.example/")
+    await over_each_store.put_node("n1")
+    (late,) = await store.claim_webhooks("a", 0.001, 10)
+    (present,) = await once(lambda: store.claim_webhooks("a", 60, 10))
+    with pytest.raises(WebhookGone):
+        await store.change_webhook(1, late.name, delivered(late, 1, is_sent=True))
+    with pytest.raises(WebhookGone):
+        await store.change_webhook(1, late.name, released(late))
+    assert await store.claim_webhooks("b", 60, 10) == []
+    noted = await store.change_webhook(1, late.name, delivered(present, 1, is_sent=True))
+    assert (noted.revision, noted.holder) == (1, None)
 
 
 def test_pauses_grow_up_to_their_bound():
