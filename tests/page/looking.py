@@ -59,6 +59,9 @@ scheduler_pending_pods{queue="unschedulable"} 37
 moorage_replica_lag_seconds 7.5
 moorage_replica_lag_revisions 12
 moorage_watch_streams 4
+moorage_limit{scope="process",setting="watchers_max"} 1000
+moorage_limit{scope="process",setting="bytes_in_flight_max"} 268435456
+moorage_bytes_in_flight 255000000
 """
 
 
@@ -92,6 +95,8 @@ LOOKS = {
     "events": Look("events", ".timeline .then"),
     "health": Look("health", ".tile.alarm"),
 }
+IN_GATE = ("map", "why", "waiting", "what-if", "events", "health")
+"""One picture of each view; exploration compares the others."""
 
 
 def load(client: httpx.Client) -> None:
@@ -122,6 +127,11 @@ def take(browser: Browser, server: str, name: str, done: Callable[[Page], None])
     page.route(re.compile(r"/v1/(?!.*/watch)"), _at_one_time)
     asked: list[Route] = []
     page.route(re.compile("/metrics$"), lambda route: _once(asked, route))
+    # The width of the choice of clusters follows from the names of all of them.
+    page.route(
+        re.compile("/v1/clusters$"),
+        lambda route: route.fulfill(json={"items": [{"name": CLUSTER}]}),
+    )
     Visit(page, server).open(look.view, CLUSTER, *look.rest, **look.parameters)
     look.act(page)
     expect(page.locator(look.ready).first).to_be_visible(timeout=1000 * PATIENCE_SECONDS)

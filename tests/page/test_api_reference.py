@@ -1,24 +1,18 @@
 """The reference of the API as a browser shows it: its operations, and forms that ask the server."""
 
 import re
-import secrets
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from service.api.handlers.documentation import FOLDER
-from tests.api.live import live_server
+from tests.page.conftest import ADMIN
 from tests.page.visiting import Visit, check
 
-ADMIN = secrets.token_hex(20)
 
-
-@pytest.fixture(scope="module")
-def server(module_database_url: str) -> Iterator[str]:
-    """The URL of a server that asks for a token."""
-    with live_server(module_database_url, token=ADMIN) as url:
-        yield url
+@pytest.fixture
+def server(guarded_server: str) -> str:
+    return guarded_server
 
 
 @pytest.fixture(autouse=True)
