@@ -106,11 +106,16 @@ function dropped(changes: readonly RepairChange[]): string[] {
 
 function takeOut(spec: Manifest, path: string): void {
   const steps = path.replace(/^spec\./, '').split(/[.[\]]+/).filter(Boolean);
-  const last = steps.pop() ?? '';
-  let place: Manifest | undefined = spec;
-  for (const step of steps) place = place?.[step] as Manifest | undefined;
-  if (Array.isArray(place)) place.splice(Number(last), 1);
-  else if (place) delete place[last];
+  remove(spec, steps);
+}
+
+/** What is empty afterwards goes, too. */
+function remove(place: Manifest, [first = '', ...rest]: readonly string[]): void {
+  const child = place[first] as Manifest | undefined;
+  if (rest.length > 0 && child) remove(child, rest);
+  if (rest.length > 0 && child && Object.keys(child).length > 0) return;
+  if (Array.isArray(place)) place.splice(Number(first), 1);
+  else delete place[first];
 }
 
 /** Each container gives up the same share; what an init container asks for alone is bounded by the sum. */
