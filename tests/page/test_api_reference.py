@@ -68,7 +68,7 @@ def test_an_answer_without_an_end_is_shown_and_stopped(visit: Visit) -> None:
 def test_the_reference_follows_the_rules_of_axe_and_fits(browser: Browser, server: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844}, bypass_csp=True)
     page.goto(f"{server}/docs/api/access.html")
-    form(page, "placePods").get_by_role("button", name="Send").click()
+    form(page, "createToken").get_by_role("button", name="Send").click()
     expect(page.locator(".try pre:visible")).to_contain_text("Unauthorized")
     check(page, "access.html")
     page.close()
