@@ -127,6 +127,7 @@ def take(browser: Browser, server: str, name: str, done: Callable[[Page], None])
     page.route(re.compile(r"/v1/(?!.*/watch)"), _at_one_time)
     asked: list[Route] = []
     page.route(re.compile("/metrics$"), lambda route: _once(asked, route))
+    page.route(re.compile("/revisions$"), _as_if_all_were_kept)
     # The width of the choice of clusters follows from the names of all of them.
     page.route(
         re.compile("/v1/clusters$"),
@@ -215,6 +216,12 @@ def _pod(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
 def _at_one_time(route: Route) -> None:
     answer = route.fetch()
     route.fulfill(response=answer, body=_TIME.sub(f'"{THEN}"'.encode(), answer.body()))
+
+
+def _as_if_all_were_kept(route: Route) -> None:
+    """How far back the log tells depends on the settings of the server."""
+    told = route.fetch().json()
+    route.fulfill(json={**told, "oldestRevision": 1, "oldestByKind": {"Node": 1, "Pod": 1}})
 
 
 def _once(asked: list[Route], route: Route) -> None:
