@@ -59,8 +59,8 @@ scheduler_pending_pods{queue="unschedulable"} 37
 moorage_replica_lag_seconds 7.5
 moorage_replica_lag_revisions 12
 moorage_watch_streams 4
-moorage_limit{scope="process",setting="watchers_max"} 1000
-moorage_limit{scope="process",setting="bytes_in_flight_max"} 268435456
+moorage_configured_limit{scope="process",setting="watchers_max"} 1000
+moorage_configured_limit{scope="process",setting="bytes_in_flight_max"} 268435456
 moorage_bytes_in_flight 255000000
 """
 

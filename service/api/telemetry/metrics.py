@@ -230,7 +230,7 @@ class Metrics:
             "livesum",
         )
         self._limits = gauge(
-            "moorage_limit",
+            "moorage_configured_limit",
             "Limits as they are set, by the name of the setting and by what each of them is for.",
             "livemin",
             *("setting", "scope"),

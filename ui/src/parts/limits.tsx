@@ -25,7 +25,7 @@ const SCOPES: readonly (readonly [string, string])[] = [
 export function Limits({ scrape, cluster }: { scrape: Scrape; cluster: string }) {
   const clusters = useCount<Schemas['ClusterList']>('/v1/clusters');
   const webhooks = useCount<Schemas['WebhookList']>(clusterPath(cluster, 'webhooks'));
-  const limits = new Map((scrape.get('moorage_limit') ?? []).map((each) => [each.labels.setting ?? '', each]));
+  const limits = new Map((scrape.get('moorage_configured_limit') ?? []).map((each) => [each.labels.setting ?? '', each]));
   if (limits.size === 0) return null;
   const workers = Math.max(1, sum(scrape, 'moorage_worker_processes'));
   const set = (setting: string): number => limits.get(setting)?.value ?? 0;
