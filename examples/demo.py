@@ -62,8 +62,15 @@ def clear(client: Client) -> None:
 
 
 def place(client: Client, output: Output, file: Path) -> list[dict[str, Any]]:
-    """Place one workload, print where its pods went, and explain the last of them in full."""
-    request = {"pods": read_objects([str(file)]), "explain": "Full"}
+    """Place one workload, print where its pods went, and explain the last of them in full.
+
+    What fits nowhere waits, so that the page has somebody to show who does.
+    """
+    request = {
+        "pods": read_objects([str(file)]),
+        "explain": "Full",
+        "onUnschedulable": "Queue",
+    }
     results: list[dict[str, Any]] = client.post_once(client.path("placements"), request)["results"]
     output.line()
     output.prose(headline(file), style="bold cyan")

@@ -15,9 +15,10 @@ PAUSE_SECONDS = 2.5
 STOP_SECONDS_MAX = 5.0
 """How long the movement under way is waited for; its thread never keeps the process alive."""
 NAMESPACE = "shop"
-JOBS_AT_ONCE = 8
+JOBS_AT_ONCE = 6
 """How many jobs run before the first of them leaves."""
-ROUND = ("arrive", "arrive", "break", "arrive", "repair", "arrive")
+ROUND = ("arrive", "arrive", "break", "look", "repair", "leave", "arrive")
+"""Two jobs come, a rule is broken for as long as one needs to look, and holds again; one leaves, the next comes."""
 SIZES = (("500m", "1Gi"), ("1", "2Gi"), ("250m", "512Mi"), ("2", "4Gi"))
 JOBS = "app=demo-job"
 """The label by which these pods are known again."""
@@ -60,9 +61,14 @@ def movements(client: Client) -> Iterator[str]:
         for step in ROUND:
             if step == "break":
                 yield intrude(client)
+            elif step == "look":
+                yield "nothing moves, so that one sees what is broken"
             elif step == "repair":
                 remove(client, NAMESPACE, INTRUDER)
                 yield f"{NAMESPACE}/{INTRUDER} left"
+            elif step == "leave":
+                remove(client, NAMESPACE, left := running.popleft())
+                yield f"{NAMESPACE}/{left} left"
             else:
                 if len(running) >= JOBS_AT_ONCE:
                     remove(client, NAMESPACE, running.popleft())

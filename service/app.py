@@ -62,7 +62,7 @@ from service.scheduler.protocol.ports import Clock, Store
 from service.scheduler.replica_reports import Reporter
 from service.scheduler.scrubber import Pace, Scrubber
 from service.scheduler.service import Scheduler
-from service.settings import InvalidSettings, Settings, settings_of_this_process
+from service.settings import InvalidSettings, Settings, limits_of, settings_of_this_process
 from service.store.postgres import PostgresStore, warm_up
 
 __all__ = [
@@ -222,6 +222,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         settings.metrics_dir,
         version=metadata.version("moorage"),
         engine=compiled_engine.engine_kind(),
+        limits=limits_of(settings),
     )
     budget = Budget(settings.bytes_in_flight_max)
     spans = exported_spans(settings.tracing, metadata.version("moorage"), clock)
@@ -249,7 +250,7 @@ def _create_process(settings: Settings, database_url: str) -> ASGIApp:
         if forwarding is not None:
             await forwarding.start(CountBytes(app, budget), spans)
         on_stop_signal(scheduler.watching.close)
-        database = DatabaseReporter(store, proof, metrics)
+        database = DatabaseReporter(store, proof, metrics, budget)
         always = (
             _warm_up(),
             database.run(),

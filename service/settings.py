@@ -61,6 +61,51 @@ _KIB = 1024
 _MIB = 1024 * _KIB
 
 
+LimitScope = Literal["database", "cluster", "process", "principal", "object", "request"]
+"""What a limit is for: all clusters of a database, each cluster, each worker process, and so on."""
+LIMITS: Mapping[str, LimitScope] = {
+    "clusters_max": "database",
+    "objects_max": "cluster",
+    "webhooks_max": "cluster",
+    "past_changes_max": "cluster",
+    "plans_waiting_max": "cluster",
+    "watchers_max": "process",
+    "bytes_in_flight_max": "process",
+    "connections_max": "process",
+    "past_reads_max": "process",
+    "webhook_deliveries_max": "process",
+    "principal_watchers_max": "principal",
+    "requests_per_second": "principal",
+    "writes_per_second": "principal",
+    "field_managers_max": "object",
+    "managed_fields_max": "object",
+    "body_bytes_max": "request",
+    "placements_bytes_max": "request",
+    "simulations_bytes_max": "request",
+    "apply_bytes_max": "request",
+    "apply_line_bytes_max": "request",
+    "apply_yaml_bytes_max": "request",
+    "apply_objects_max": "request",
+    "request_items_max": "request",
+    "url_bytes_max": "request",
+    "header_bytes_max": "request",
+    "fields_max": "request",
+    "explained_pairs_max": "request",
+    "extender_pods_max": "request",
+    "extender_answer_bytes_max": "request",
+    "past_states_max": "request",
+    "plan_changes_max": "request",
+    "plan_nodes_max": "request",
+    "plan_pods_max": "request",
+    "plan_seconds_max": "request",
+    "repair_seconds_max": "request",
+    "repair_trials_max": "request",
+    "webhook_records_max": "request",
+    "webhook_bytes_max": "request",
+}
+"""The limits that a client can reach, by their settings, and what each of them is for."""
+
+
 class InvalidSettings(ValueError):  # noqa: N818 - a sentence for people, printed as it is
     """The environment names a setting that does not exist, or gives one a bad value."""
 
@@ -324,6 +369,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def audits(self) -> bool:
         """Whether the audit is kept from the start."""
         return self.audit == "on" or (self.audit == "auto" and bool(self.token or self.oidc_issuer))
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """A limit that is told to whoever may read the metrics."""
+
+    setting: str
+    """The name of the setting, without the prefix; it ends with the unit if that is not a number."""
+    scope: LimitScope
+    """What the limit is for each of."""
+    value: float
+    """In bytes or seconds if the name says so."""
+
+
+def limits_of(settings: Settings) -> list[Limit]:
+    """Return the limits of a server that are set; what is not limited is left out."""
+    given = ((name, scope, getattr(settings, name)) for name, scope in LIMITS.items())
+    return [Limit(name, scope, float(value)) for name, scope, value in given if value]
 
 
 def named_levels(settings: Settings) -> dict[str, str]:

@@ -142,6 +142,16 @@ class Databases:
         finally:
             self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
+    @contextlib.contextmanager
+    def fresh(self) -> Iterator[str]:
+        """A database with all migrations applied, for as long as the context lasts."""
+        name = self.new_name()
+        self.copy_template(name)
+        try:
+            yield self.url(name)
+        finally:
+            self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
     def exists(self, name: str) -> bool:
         query = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
         return bool(self._run(self._connection.fetchval(query, name)))
@@ -203,13 +213,15 @@ def databases(postgres_url: str, testrun_uid: str) -> Iterator[Databases]:
 @pytest.fixture
 def database_url(databases: Databases) -> Iterator[str]:
     """The URL of a fresh database with all migrations applied, for this test alone."""
-    yield from _fresh(databases)
+    with databases.fresh() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
 def module_database_url(databases: Databases) -> Iterator[str]:
     """The URL of a fresh migrated database for all tests of a module, so that they can share a server."""
-    yield from _fresh(databases)
+    with databases.fresh() as url:
+        yield url
 
 
 @pytest.fixture
@@ -236,13 +248,6 @@ async def _execute(url: str, statement: str) -> None:
     connection = await asyncpg.connect(data_source_name(url))
     await connection.execute(statement)
     await connection.close()
-
-
-def _fresh(databases: Databases) -> Iterator[str]:
-    name = databases.new_name()
-    databases.copy_template(name)
-    yield databases.url(name)
-    databases.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _make_template(databases: Databases) -> None:

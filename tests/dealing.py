@@ -4,11 +4,13 @@ pytest-xdist gives the next test to whichever process is idle, so it is left to 
 run before another one in its process. Here every process gets all its files at the beginning. The
 files are dealt by the seconds that they took when `tests/seconds.json` was written (`python -m
 tools.verdicts seconds`), the longest first, each to the process that has least to do. These seconds
-decide nothing but the balance.
+decide nothing but the balance. The files of a folder whose tests share a browser and servers are
+dealt as if they were one.
 """
 
 import heapq
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +23,8 @@ from service import compiled_engine
 SECONDS_FILE = Path(__file__).with_name("seconds.json")
 UNKNOWN_SECONDS = 1.0
 """The seconds that a file is assumed to take if it was never measured."""
+SHARING = ("tests/page/",)
+"""Folders whose files go to one process together."""
 
 
 def measured_seconds() -> dict[str, float]:
@@ -32,6 +36,19 @@ def measured_seconds() -> dict[str, float]:
 
 def file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0]
+
+
+def unit_of(file: str) -> str:
+    """What is dealt as one: a file, or the folder whose files share what they start."""
+    return next((folder for folder in SHARING if file.startswith(folder)), file)
+
+
+def by_unit(seconds: Mapping[str, float]) -> dict[str, float]:
+    """Add up the seconds of files that are dealt as one."""
+    units: defaultdict[str, float] = defaultdict(float)
+    for file, each in seconds.items():
+        units[unit_of(file)] += each
+    return units
 
 
 def deal(files: Iterable[str], seconds: Mapping[str, float], processes: int) -> dict[str, int]:
@@ -52,8 +69,9 @@ class DealtScheduling(LoadScopeScheduling):
     @cached_property
     def _dealt(self) -> dict[str, int]:
         collected = next(iter(self.registered_collections.values()))
-        return deal(map(file_of, collected), measured_seconds(), self.numnodes)
+        units = {unit_of(file_of(each)) for each in collected}
+        return deal(units, by_unit(measured_seconds()), self.numnodes)
 
     @override
     def _split_scope(self, nodeid: str) -> str:
-        return str(self._dealt[file_of(nodeid)])
+        return str(self._dealt[unit_of(file_of(nodeid))])

@@ -439,6 +439,7 @@ class Scheduler:
             lag_revisions=max((revisions for revisions, _ in lags), default=0),
             lag_seconds=max((seconds for _, seconds in lags), default=0.0),
             log_changes=self._upkeep.log_changes,
+            objects=max((loop.objects for loop in loops), default=0),
         )
 
     # Asking a loop

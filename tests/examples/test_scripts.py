@@ -45,8 +45,8 @@ def test_the_demonstration_can_be_run_again_and_again(server):
     second = run("examples/demo.py", "--url", server.url)
 
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
-    assert "In all: 15 placed, 2 unschedulable." in first.stdout
-    assert "In all: 15 placed, 2 unschedulable." in second.stdout
+    assert "In all: 15 placed, 2 queued." in first.stdout
+    assert "In all: 15 placed, 2 queued." in second.stdout
     assert f"Look at it: {server.url}/" in first.stdout
     assert f"Read about it: {server.url}/docs" in first.stdout
 

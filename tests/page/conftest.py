@@ -1,6 +1,10 @@
-"""A browser, and servers for it: one with the sample and the real cluster, and one that asks for a token."""
+"""A browser, and servers for it: one with the sample and the real cluster, and one that asks for a token.
+
+All tests of this folder share them, as far as they are in one process (`tests/dealing.py`).
+"""
 
 import json
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from service.cli.sources import read_objects
 from tests.api.live import live_server
+from tests.conftest import Databases
 from tests.page.visiting import REAL, SAMPLE, WAIT_MILLISECONDS, Visit
 from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP
@@ -18,6 +23,7 @@ from tests.processes import PLAIN_HTTP
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PAST_CHANGES_MAX = 20
 """So few that the beginning of the sample cluster can no longer be read."""
+ADMIN = secrets.token_hex(20)
 OPTIONS = (
     "--headless",
     "--no-sandbox",
@@ -31,7 +37,7 @@ OPTIONS = (
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Chromium of this machine; `make browser` installs it."""
     if CHROMIUM is None:
@@ -42,14 +48,30 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module")
-def server(module_database_url: str, browser: Browser) -> Iterator[str]:
+@pytest.fixture(scope="package")
+def shared_server(databases: Databases, browser: Browser) -> Iterator[str]:
     """The URL of a server with the sample cluster and a cut of a real one, which tests do not change."""
-    with live_server(module_database_url, past_changes_max=str(PAST_CHANGES_MAX)) as url:
+    with (
+        databases.fresh() as database,
+        live_server(database, past_changes_max=str(PAST_CHANGES_MAX)) as url,
+    ):
         with httpx.Client(base_url=url, **PLAIN_HTTP) as client:
             load_sample(client)
             load_real(client)
         yield url
+
+
+@pytest.fixture(scope="package")
+def guarded_server(databases: Databases, browser: Browser) -> Iterator[str]:
+    """The URL of a server that asks for a token: `ADMIN`, or one that it has made."""
+    with databases.fresh() as database, live_server(database, token=ADMIN) as url:
+        yield url
+
+
+@pytest.fixture
+def server(shared_server: str) -> str:
+    """The URL of the server that the tests of a module visit."""
+    return shared_server
 
 
 @pytest.fixture

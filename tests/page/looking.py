@@ -59,6 +59,9 @@ scheduler_pending_pods{queue="unschedulable"} 37
 moorage_replica_lag_seconds 7.5
 moorage_replica_lag_revisions 12
 moorage_watch_streams 4
+moorage_configured_limit{scope="process",setting="watchers_max"} 1000
+moorage_configured_limit{scope="process",setting="bytes_in_flight_max"} 268435456
+moorage_bytes_in_flight 255000000
 """
 
 
@@ -92,6 +95,8 @@ LOOKS = {
     "events": Look("events", ".timeline .then"),
     "health": Look("health", ".tile.alarm"),
 }
+IN_GATE = ("map", "why", "waiting", "what-if", "events", "health")
+"""One picture of each view; exploration compares the others."""
 
 
 def load(client: httpx.Client) -> None:
@@ -122,6 +127,12 @@ def take(browser: Browser, server: str, name: str, done: Callable[[Page], None])
     page.route(re.compile(r"/v1/(?!.*/watch)"), _at_one_time)
     asked: list[Route] = []
     page.route(re.compile("/metrics$"), lambda route: _once(asked, route))
+    page.route(re.compile("/revisions$"), _as_if_all_were_kept)
+    # The width of the choice of clusters follows from the names of all of them.
+    page.route(
+        re.compile("/v1/clusters$"),
+        lambda route: route.fulfill(json={"items": [{"name": CLUSTER}]}),
+    )
     Visit(page, server).open(look.view, CLUSTER, *look.rest, **look.parameters)
     look.act(page)
     expect(page.locator(look.ready).first).to_be_visible(timeout=1000 * PATIENCE_SECONDS)
@@ -205,6 +216,12 @@ def _pod(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
 def _at_one_time(route: Route) -> None:
     answer = route.fetch()
     route.fulfill(response=answer, body=_TIME.sub(f'"{THEN}"'.encode(), answer.body()))
+
+
+def _as_if_all_were_kept(route: Route) -> None:
+    """How far back the log tells depends on the settings of the server."""
+    told = route.fetch().json()
+    route.fulfill(json={**told, "oldestRevision": 1, "oldestByKind": {"Node": 1, "Pod": 1}})
 
 
 def _once(asked: list[Route], route: Route) -> None:

@@ -50,6 +50,8 @@ def make_tutorial(server: str, folder: Path) -> None:
 def take_all(browser: Browser, server: str) -> None:
     take(browser, server, "page-map", "map", SAMPLE, parameters={"colour": "owner"})
     take(browser, server, "page-why", "why", SAMPLE, "shop", "web-0", ready=".matrix .chosen")
+    take(browser, server, "page-repairs", "why", SAMPLE, "lab", "training-3", ready=".repairs li")
+    take(browser, server, "page-health", "health", SAMPLE, ready=".uses", act=look_at_limits)
     take(browser, server, "page-real", "map", REAL, parameters={"key": CARD}, scheme="dark")
     selected = {"select": "workload:shop/App/web", "colour": "owner"}
     take(browser, server, "page-workload", "map", SAMPLE, parameters=selected, ready=".spread")
@@ -60,6 +62,11 @@ def take_all(browser: Browser, server: str) -> None:
     take(browser, server, "tutorial", "map", "tutorial", parameters=mine, ready=".spread")
     take(browser, server, "page-plan", "what-if", SAMPLE, ready=".planned-map", act=plan_a_loss)
     take(browser, server, "page-phone", "map", SAMPLE, parameters={"colour": "owner"}, size=PHONE)
+
+
+def look_at_limits(page: Page) -> None:
+    """Scroll to the limits, below the figures."""
+    page.locator(".uses").evaluate("each => each.scrollIntoView({ block: 'end' })")
 
 
 def plan_a_loss(page: Page) -> None:

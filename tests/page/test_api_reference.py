@@ -1,24 +1,18 @@
 """The reference of the API as a browser shows it: its operations, and forms that ask the server."""
 
 import re
-import secrets
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from service.api.handlers.documentation import FOLDER
-from tests.api.live import live_server
+from tests.page.conftest import ADMIN
 from tests.page.visiting import Visit, check
 
-ADMIN = secrets.token_hex(20)
 
-
-@pytest.fixture(scope="module")
-def server(module_database_url: str) -> Iterator[str]:
-    """The URL of a server that asks for a token."""
-    with live_server(module_database_url, token=ADMIN) as url:
-        yield url
+@pytest.fixture
+def server(guarded_server: str) -> str:
+    return guarded_server
 
 
 @pytest.fixture(autouse=True)
@@ -73,8 +67,8 @@ def test_an_answer_without_an_end_is_shown_and_stopped(visit: Visit) -> None:
 
 def test_the_reference_follows_the_rules_of_axe_and_fits(browser: Browser, server: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844}, bypass_csp=True)
-    page.goto(f"{server}/docs/api/placements.html")
-    form(page, "placePods").get_by_role("button", name="Send").click()
+    page.goto(f"{server}/docs/api/access.html")
+    form(page, "createToken").get_by_role("button", name="Send").click()
     expect(page.locator(".try pre:visible")).to_contain_text("Unauthorized")
-    check(page, "placements.html")
+    check(page, "access.html")
     page.close()

@@ -1,30 +1,24 @@
 """The page follows changes and comes back after a lost connection."""
 
 import json
-from collections.abc import Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.api.harness import node, pod
-from tests.api.live import live_server
-from tests.page.visiting import SAMPLE, Visit, figure, watched
+from tests.page.visiting import Visit, figure, watched
 
-CLUSTER = f"/v1/clusters/{SAMPLE}"
+MOVING = "moving"
+"""A cluster of this module's own, which its tests change."""
+CLUSTER = f"/v1/clusters/{MOVING}"
 HOST = "kubernetes.io/hostname"
-
-
-@pytest.fixture(scope="module")
-def server(module_database_url: str, browser: Browser) -> Iterator[str]:
-    """The URL of an empty server without a token."""
-    with live_server(module_database_url) as url:
-        yield url
 
 
 @pytest.fixture(autouse=True)
 def a_few_nodes(client: httpx.Client) -> None:
     """Three nodes and no pods, whatever the test before has left."""
+    client.put(CLUSTER, json={"config": {}}).raise_for_status()
     for each in client.get(f"{CLUSTER}/pods").json()["items"]:
         name = each["metadata"]["name"]
         client.delete(f"{CLUSTER}/namespaces/shop/pods/{name}").raise_for_status()
@@ -43,7 +37,7 @@ def place(client: httpx.Client, *names: str) -> None:
 
 
 def test_pods_and_nodes_come_and_go_while_one_looks(visit: Visit, client: httpx.Client) -> None:
-    page = visit.open_map()
+    page = visit.open_map(MOVING)
     expect(figure(page, "Pods")).to_have_text("0")
     place(client, "web-0", "web-1")
     expect(figure(page, "Pods")).to_have_text("2")
@@ -58,7 +52,7 @@ def test_pods_and_nodes_come_and_go_while_one_looks(visit: Visit, client: httpx.
 
 
 def test_a_broken_rule_is_shown_until_it_holds_again(visit: Visit, client: httpx.Client) -> None:
-    page = visit.open_map()
+    page = visit.open_map(MOVING)
     apart = {
         "podAntiAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [
@@ -77,6 +71,33 @@ def test_a_broken_rule_is_shown_until_it_holds_again(visit: Visit, client: httpx
     expect(figure(page, "Violations")).to_have_text("0")
 
 
+def test_a_group_says_what_it_waits_for_until_its_last_member_comes(
+    visit: Visit, client: httpx.Client
+) -> None:
+    group = {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": "ring", "namespace": "shop"},
+        "spec": {"minMember": 2},
+    }
+    put(client, "namespaces/shop/podgroups/ring", group)
+
+    def member(name: str) -> None:
+        manifest = pod(name)
+        manifest["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "ring"}
+        put(client, f"namespaces/shop/pods/{name}", manifest)
+
+    member("ring-0")
+    page = visit.open("waiting", MOVING)
+    shown = page.locator("details.group")
+    expect(shown).to_contain_text("It is tried when 1 more member comes.")
+    expect(shown.locator("li")).to_contain_text("ring-0: 1 of 2 members of group ring are here")
+    member("ring-1")
+    expect(shown).to_contain_text("2 of 2 placed")
+    expect(shown.locator("li")).to_contain_text([" on n", " on n"])
+    client.delete(f"{CLUSTER}/namespaces/shop/podgroups/ring").raise_for_status()
+
+
 def plan_to_drain(page: Page, *nodes: str) -> None:
     form = page.get_by_role("form", name="A change")
     form.get_by_label("What if we").select_option("Drain")
@@ -88,7 +109,7 @@ def plan_to_drain(page: Page, *nodes: str) -> None:
 
 def test_a_drain_is_kept_and_followed_to_its_end(visit: Visit, client: httpx.Client) -> None:
     put(client, "namespaces/shop/pods/web-0", pod("web-0", nodeName="n1"))
-    page = visit.open("what-if")
+    page = visit.open("what-if", MOVING)
     plan_to_drain(page, "n1")
     expect(page.locator(".waves li li")).to_contain_text(["n1", "shop/web-0: n1 → n"])
     assert client.get(f"{CLUSTER}/plans").json()["items"] == []
@@ -111,7 +132,7 @@ def test_several_nodes_are_drained_by_one_plan_that_can_be_cancelled(
     put(client, "nodes/n1", node("n1", **{HOST: "n1", "disk": "fast"}))
     bound = pod("web-0", nodeName="n1", nodeSelector={"disk": "fast"})
     put(client, "namespaces/shop/pods/web-0", bound)
-    page = visit.open("what-if")
+    page = visit.open("what-if", MOVING)
     plan_to_drain(page, "n1", "n2")
     expect(page.locator(".plan .verdict")).to_contain_text("1 pod would have to stay")
     page.get_by_role("button", name="Drain 2 nodes").click()
@@ -138,7 +159,7 @@ def test_after_a_lost_connection_nothing_is_missed(
             route.continue_(url=f"{route.request.url}&timeoutSeconds=1")
 
     page.route(watched, meet)
-    visit.open_map()
+    visit.open_map(MOVING)
     is_away = True
     expect(page.locator(".state")).to_contain_text("Reconnecting")
     place(client, "web-0")
@@ -171,7 +192,7 @@ def test_after_410_everything_is_listed_again(
         route.fulfill(status=410, json=problem, content_type="application/problem+json")
 
     page.route(watched, compacted)
-    visit.open_map()
+    visit.open_map(MOVING)
     expect(figure(page, "Pods")).to_have_text("2")
     first, second = (int(url.rpartition("sinceRevision=")[2]) for url in asked[:2])
     assert second > first
@@ -193,7 +214,7 @@ def test_a_stream_that_says_one_may_read_no_longer_is_asked_once_more(
         route.fulfill(status=200, body=stream, content_type="text/event-stream")
 
     page.route(watched, forbidden)
-    visit.open_map()
+    visit.open_map(MOVING)
     place(client, "web-2")
     expect(page.locator(".state")).to_contain_text("Live")
     expect(figure(page, "Pods")).to_have_text("1")

@@ -1,22 +1,13 @@
 """The documentation as a browser shows it, from the server: it loads nothing from elsewhere and can be searched."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from service.api.handlers.documentation import FOLDER, START
-from tests.api.live import live_server
 from tests.page.visiting import Visit, check
-
-
-@pytest.fixture(scope="module")
-def server(module_database_url: str) -> Iterator[str]:
-    """The URL of a server without anything stored in it."""
-    with live_server(module_database_url) as url:
-        yield url
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +50,11 @@ def test_one_tab_chosen_shows_its_code_everywhere_on_the_page(visit: Visit) -> N
 
 
 @pytest.mark.parametrize(
-    ("scheme", "size"), [("light", (1280, 800)), ("dark", (390, 844))], ids=["desk", "phone"]
+    ("scheme", "size"),
+    [
+        pytest.param("light", (1280, 800), id="desk", marks=pytest.mark.exploration),
+        pytest.param("dark", (390, 844), id="phone"),
+    ],
 )
 def test_a_page_follows_the_rules_of_axe_and_fits(
     browser: Browser, server: str, size: tuple[int, int], scheme: str

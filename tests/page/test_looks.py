@@ -1,29 +1,36 @@
 """The page looks as it did when somebody last looked at it: `make looks` keeps other pictures, to be looked at."""
 
 import time
-from collections.abc import Iterator
 
 import httpx
 import pytest
 from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, Page
 
-from tests.api.live import live_server
-from tests.page.looking import LOOKS, PIXELS, difference, kept, load, picture, take, tell
+from tests.page.looking import IN_GATE, LOOKS, PIXELS, difference, kept, load, picture, take, tell
 from tests.processes import PLAIN_HTTP
 from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture(scope="module")
-def server(module_database_url: str, browser: Browser) -> Iterator[str]:
-    """The URL of a server whose only cluster is always the same."""
-    with live_server(module_database_url) as url:
-        with httpx.Client(base_url=url, **PLAIN_HTTP) as client:
-            load(client)
-        yield url
+def server(shared_server: str) -> str:
+    """The URL of a server with a cluster that is always the same."""
+    with httpx.Client(base_url=shared_server, **PLAIN_HTTP) as client:
+        load(client)
+    return shared_server
 
 
-@pytest.mark.parametrize("name", LOOKS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *IN_GATE,
+        *(
+            pytest.param(each, marks=pytest.mark.exploration)
+            for each in LOOKS
+            if each not in IN_GATE
+        ),
+    ],
+)
 def test_a_view_looks_as_it_did(browser: Browser, server: str, name: str) -> None:
     before = kept(name)
 

@@ -1,23 +1,19 @@
 """A server that asks for a token: the page asks for it, keeps it as long as the tab, and notices its end."""
 
-import secrets
 from collections.abc import Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.api.live import live_server
+from tests.page.conftest import ADMIN
 from tests.page.visiting import SAMPLE, Visit
 from tests.processes import PLAIN_HTTP
 
-ADMIN = secrets.token_hex(20)
 
-
-@pytest.fixture(scope="module")
-def server(module_database_url: str, browser: Browser) -> Iterator[str]:
-    with live_server(module_database_url, token=ADMIN) as url:
-        yield url
+@pytest.fixture
+def server(guarded_server: str) -> str:
+    return guarded_server
 
 
 @pytest.fixture

@@ -156,6 +156,6 @@ function Content({ route, live }: { route: Route; live: Live }) {
     case 'events':
       return <EventsView key={route.cluster} route={route} live={live} />;
     case 'health':
-      return <HealthView />;
+      return <HealthView cluster={route.cluster} />;
   }
 }

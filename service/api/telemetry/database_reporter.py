@@ -44,10 +44,22 @@ class Database(Protocol):
         ...
 
 
+class Held(Protocol):
+    """What requests hold of this process."""
+
+    @property
+    def in_flight(self) -> int:
+        """The bytes of received bodies and unsent answers."""
+        ...
+
+
 class DatabaseReporter:
     """Keeps the gauges of the process, its pools and its database, and tries a lost database."""
 
-    def __init__(self, database: Database, proof: CommitProbe, metrics: Metrics) -> None:
+    def __init__(
+        self, database: Database, proof: CommitProbe, metrics: Metrics, held: Held
+    ) -> None:
+        self._held = held
         self._database = database
         self._proof = proof
         self._metrics = metrics
@@ -63,6 +75,7 @@ class DatabaseReporter:
         if self._database.outage is not None:
             with suppress(StorageUnavailable):
                 await self._proof.check()
+        self._metrics.bytes_in_flight(self._held.in_flight)
         self._metrics.database(
             is_up=self._database.outage is None,
             pools={

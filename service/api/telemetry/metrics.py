@@ -8,7 +8,7 @@ apart. So no client can create any number of series by what it sends.
 import asyncio
 from bisect import bisect_left
 from collections import Counter as Tally, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from msgspec import UnsetType
@@ -23,6 +23,7 @@ from service.model.field_warnings import WARNINGS, FieldWarning
 from service.model.profiles import DEFAULT_SCHEDULER
 from service.scheduler.commit.metrics import Attempts, ProcessState, Result, commit_kinds
 from service.scheduler.decide.events import Rule
+from service.settings import Limit
 
 PROFILES_MAX = 50
 """How many names of profiles become labels; pods of all other profiles are counted as `other`."""
@@ -45,11 +46,17 @@ class Metrics:
     """The metrics of one process, which are also the scheduler's `Meter`."""
 
     def __init__(
-        self, directory: str | None = None, *, version: str = "", engine: str = ""
+        self,
+        directory: str | None = None,
+        *,
+        version: str = "",
+        engine: str = "",
+        limits: Iterable[Limit] = (),
     ) -> None:
         """`directory` is shared by the processes of one server; it is None if there is only one.
 
-        `version` is Moorage's, and `engine` tells whether its engine is compiled.
+        `version` is Moorage's, and `engine` tells whether its engine is compiled. `limits` are
+        those that are set.
         """
         self._directory = directory
         self._registry = registry = registry_of(directory)
@@ -72,6 +79,8 @@ class Metrics:
         self._recounting(registry)
         self._process = ProcessMetrics(registry, version=version, engine=engine)
         self._begin_series()
+        for each in limits:
+            self._limits.labels(each.setting, each.scope).set(each.value)
 
     def _begin_series(self) -> None:
         """Begin all series of counters at 0: what counts its first event from nowhere has no rate."""
@@ -212,6 +221,20 @@ class Metrics:
             "moorage_replica_lag_seconds", "For how long the last replica has been.", "livemax"
         )
         self._log = gauge("moorage_log_changes", "Changes kept in the logs.", "livesum")
+        self._objects = gauge(
+            "moorage_cluster_objects", "Objects of the largest cluster that is kept.", "livemax"
+        )
+        self._bytes_in_flight = gauge(
+            "moorage_bytes_in_flight",
+            "Bytes held of received bodies and unsent answers.",
+            "livesum",
+        )
+        self._limits = gauge(
+            "moorage_configured_limit",
+            "Limits as they are set, by the name of the setting and by what each of them is for.",
+            "livemin",
+            *("setting", "scope"),
+        )
 
         self._forwarded = Counter(
             "moorage_forwarded_total",
@@ -300,6 +323,11 @@ class Metrics:
         self._lag_revisions.set(vitals.lag_revisions)
         self._lag_seconds.set(vitals.lag_seconds)
         self._log.set(vitals.log_changes)
+        self._objects.set(vitals.objects)
+
+    def bytes_in_flight(self, count: int) -> None:
+        """Set how many bytes of received bodies and unsent answers this process holds."""
+        self._bytes_in_flight.set(count)
 
     def database(self, *, is_up: bool, pools: Mapping[str, Mapping[str, int]]) -> None:
         """Set the gauges of the database, and now and then those of this process."""

@@ -209,6 +209,12 @@ class ClusterLoop:
         """The number of requests in the inbox."""
         return len(self._inbox)
 
+    @property
+    def objects(self) -> int:
+        """How many objects the replica has; zero if none is loaded."""
+        replica = self.follower.replica
+        return 0 if replica is None else replica.object_count
+
     def lag(self) -> tuple[int, float]:
         """How far the replica is behind, in revisions and seconds; zero if none is loaded."""
         replica = self.follower.replica

@@ -41,6 +41,8 @@ class ProcessState(msgspec.Struct, frozen=True, kw_only=True):
     """For how many seconds the log has had what the replica lacks that is furthest behind."""
     log_changes: int
     """How many changes are kept in the logs that this process compacts."""
+    objects: int
+    """How many objects the largest cluster has of those that this process keeps in memory."""
 
 
 class Meter(Protocol):

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from service.api.telemetry.metrics import Metrics
+from service.settings import LIMITS, Settings, limits_of
 from tests.paths import ROOT
 
 RULES = ROOT / "deploy" / "prometheus" / "alerts.yml"
@@ -74,6 +75,15 @@ def test_the_series_of_counters_exist_before_anything_is_counted() -> None:
     ):
         assert series in text
     assert re.search(r'^moorage_build_info\{.*version="1\.2\.3"\} 1\.0$', text, re.MULTILINE)
+
+
+def test_limits_that_are_set_are_told_by_setting_and_scope() -> None:
+    settings = Settings(watchers_max=7, writes_per_second=0, apply_bytes_max=2048)
+    text = Metrics(limits=limits_of(settings)).text().decode()
+    assert 'moorage_configured_limit{scope="process",setting="watchers_max"} 7.0' in text
+    assert 'moorage_configured_limit{scope="request",setting="apply_bytes_max"} 2048.0' in text
+    assert "writes_per_second" not in text, "0 is no limit"
+    assert {name for name in LIMITS if not hasattr(settings, name)} == set()
 
 
 def test_the_database_and_the_process_are_told_of() -> None:

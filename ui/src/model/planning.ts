@@ -5,13 +5,13 @@ import { Cluster, compare } from './cluster';
 import { placementsOf } from './manifests';
 import type { PodRow } from './rows';
 
-export const OPS = ['RemoveNodes', 'Drain', 'CordonNodes', 'SetTaints', 'SetLabels', 'AddNodes'] as const;
+export const OPS = ['RemoveNodes', 'Drain', 'CordonNodes', 'SetTaints', 'SetLabels', 'AddNodes', 'RemovePods'] as const;
 export type Op = (typeof OPS)[number];
 
 /** One change as it is built on the page. */
 export interface Draft {
   readonly op: Op;
-  /** A topology key, or empty if `value` is the name of a node. */
+  /** A topology key, or empty if `value` is the name of a node, or of a pod as `namespace/name`. */
   readonly key: string;
   readonly value: string;
   /** Taints as `key=value:Effect`, or labels as `key=value`, separated by spaces; a label without a value goes. */
@@ -48,7 +48,8 @@ function goalOf(pasted: string): Schemas['PlanGoal'] {
 }
 
 /** The names of the nodes that a draft is about, in the cluster as it is. */
-export function nodesOf(cluster: Cluster, { key, value }: Draft): string[] {
+export function nodesOf(cluster: Cluster, { op, key, value }: Draft): string[] {
+  if (op === 'RemovePods') return [];
   if (!key) return [value];
   return cluster.ordered.filter((node) => node.labels[key] === value).map((node) => node.name);
 }
@@ -64,6 +65,7 @@ export function drainedBy(cluster: Cluster, drafts: readonly Draft[]): string[] 
 
 function changeOf(draft: Draft, template: Schemas['Node'] | null): Change {
   const { op, key, value } = draft;
+  if (op === 'RemovePods') return removing(value);
   const selection = key ? { topology: { key, values: [value] } } : { names: [value] };
   switch (op) {
     case 'AddNodes':
@@ -78,6 +80,12 @@ function changeOf(draft: Draft, template: Schemas['Node'] | null): Change {
     default:
       return { op, ...selection };
   }
+}
+
+function removing(pod: string): Change {
+  const [namespace = '', name = ''] = pod.split('/');
+  if (!namespace || !name) throw new Error(`${pod} is no pod: namespace/name.`);
+  return { op: 'RemovePods', namespace, names: [name] };
 }
 
 function words(text: string): string[] {
@@ -127,8 +135,10 @@ export function plannedCluster(live: Cluster, drafts: readonly Draft[], answer: 
   const lost = nodesOfAll(live, drafts.filter((each) => each.op === 'RemoveNodes'));
   const moved = new Set<PodRow>();
   const links: Link[] = [];
+  const gone = new Set(drafts.filter((each) => each.op === 'RemovePods').map((each) => each.value));
   const steps = new Map(answer.steps.filter((each) => each.to).map((each) => [`${each.namespace}/${each.name}`, each]));
   for (const pod of live.pods.values()) {
+    if (gone.has(pod.key)) continue;
     const step = steps.get(pod.key);
     if (!step?.to) {
       if (!lost.has(pod.node)) cluster.putPodRow(pod);

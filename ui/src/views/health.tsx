@@ -3,6 +3,7 @@ import { send, told } from '../api/client';
 import { parseMetrics, quantile, sum, type Scrape } from '../model/metrics';
 import { Loading, Notice } from '../parts/common';
 import { useEvery } from '../parts/hooks';
+import { Limits } from '../parts/limits';
 
 const EVERY_MILLISECONDS = 2000;
 const KEPT = 60;
@@ -23,7 +24,7 @@ interface Figure {
 }
 
 /** What the server says of itself, by its own metrics, for as long as the view is open. */
-export function HealthView() {
+export function HealthView({ cluster }: { cluster: string }) {
   const [points, setPoints] = useState<readonly Point[]>([]);
   const [problem, setProblem] = useState('');
   const isAsking = useRef(false);
@@ -49,6 +50,7 @@ export function HealthView() {
         All worker processes together, from <a href="/metrics">/metrics</a>, every two seconds; the lines show the last
         two minutes.
       </p>
+      <Limits scrape={last.scrape} cluster={cluster} />
     </div>
   );
 }

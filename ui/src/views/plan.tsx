@@ -1,7 +1,8 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { clusterPath, post, read, told, type Schemas } from '../api/client';
 import type { Live } from '../model/live';
 import { choicesOf, drainedBy, likeNode, planOf, plannedCluster, type Draft, type Op, type Planned } from '../model/planning';
+import type { Trial } from '../model/repairs';
 import { Choice } from '../parts/common';
 import type { Route } from '../route';
 import { KeptPlans } from './kept-plans';
@@ -16,6 +17,7 @@ const NAMES: readonly (readonly [Op, string])[] = [
   ['SetTaints', 'taint'],
   ['SetLabels', 'label'],
   ['AddNodes', 'add nodes like'],
+  ['RemovePods', 'remove'],
 ];
 const ZONE = 'topology.kubernetes.io/zone';
 /** More names than these are typed rather than chosen. */
@@ -28,16 +30,20 @@ interface Made {
 }
 
 /** What would happen after changes: a plan, of which nothing is stored. */
-export function PlanView({ route, live }: { route: Route; live: Live }) {
+export function PlanView({ route, live, trial }: { route: Route; live: Live; trial: Trial | null }) {
   const { cluster } = live;
-  const [drafts, setDrafts] = useState<readonly Draft[]>([]);
-  const [pasted, setPasted] = useState('');
+  const [drafts, setDrafts] = useState<readonly Draft[]>(trial?.drafts ?? []);
+  const [pasted, setPasted] = useState(trial?.manifest ?? '');
+  const section = useRef<HTMLElement>(null);
   const [made, setMade] = useState<Made | null>(null);
   const [problem, setProblem] = useState('');
   const [isAsking, setAsking] = useState(false);
 
   const ask = async (event: Event): Promise<void> => {
     event.preventDefault();
+    await run();
+  };
+  const run = async (): Promise<void> => {
     setAsking(true);
     setProblem('');
     try {
@@ -52,9 +58,15 @@ export function PlanView({ route, live }: { route: Route; live: Live }) {
     setAsking(false);
   };
 
+  useEffect(() => {
+    if (!trial) return;
+    section.current?.scrollIntoView();
+    void run().then(() => section.current?.querySelector('.actions')?.scrollIntoView());
+  }, []);
+
   const isEmpty = drafts.length === 0 && !pasted.trim();
   return (
-    <section class="planning">
+    <section class="planning" ref={section}>
       <h2>What if the cluster changes?</h2>
       <ChangeForm live={live} drafts={drafts} add={(draft) => setDrafts([...drafts, draft])} />
       <form class="paste" onSubmit={(event) => void ask(event)}>
@@ -69,7 +81,7 @@ export function PlanView({ route, live }: { route: Route; live: Live }) {
             ))}
           </ol>
         )}
-        <details>
+        <details open={trial !== null}>
           <summary>and place pods after that</summary>
           <label class="field stacked">
             <span>A pod, or a Deployment, StatefulSet, ReplicaSet or Job; without it, the pods that lost their nodes are placed</span>
@@ -93,7 +105,9 @@ export function PlanView({ route, live }: { route: Route; live: Live }) {
 function describe({ op, key, value, text, count }: Draft): string {
   const name = NAMES.find(([each]) => each === op)?.[1] ?? op;
   const what = key ? `the nodes of ${key}=${value}` : value;
-  return op === 'AddNodes' ? `add ${count} like ${value}` : `${name} ${what}${text && ` with ${text}`}`;
+  if (op === 'AddNodes') return `add ${count} like ${value}`;
+  if (op === 'SetTaints' && !text.trim()) return `take all taints from ${what}`;
+  return `${name} ${what}${text && ` with ${text}`}`;
 }
 
 function ChangeForm(props: { live: Live; drafts: readonly Draft[]; add: (draft: Draft) => void }) {
@@ -101,10 +115,11 @@ function ChangeForm(props: { live: Live; drafts: readonly Draft[]; add: (draft: 
   const [op, setOp] = useState<Op>('RemoveNodes');
   const choices = choicesOf(cluster);
   const [chosen, setKey] = useState<string | null>(null);
-  const key = op === 'AddNodes' ? '' : (chosen ?? (choices.has(ZONE) ? ZONE : ''));
+  const isOfNodes = op !== 'AddNodes' && op !== 'RemovePods';
+  const key = !isOfNodes ? '' : (chosen ?? (choices.has(ZONE) ? ZONE : ''));
   const values = key ? (choices.get(key) ?? []) : cluster.ordered.slice(0, NAMES_OFFERED).map((node) => node.name);
   const [typed, setValue] = useState('');
-  const isOffered = key !== '' || cluster.nodes.size <= NAMES_OFFERED;
+  const isOffered = op !== 'RemovePods' && (key !== '' || cluster.nodes.size <= NAMES_OFFERED);
   const value = isOffered && !values.includes(typed) ? (values[0] ?? '') : typed;
   const [text, setText] = useState('');
   const [count, setCount] = useState(1);
@@ -115,15 +130,15 @@ function ChangeForm(props: { live: Live; drafts: readonly Draft[]; add: (draft: 
   return (
     <form class="change" aria-label="A change" onSubmit={add}>
       <Choice label="What if we" value={op} options={NAMES} choose={(each) => setOp(each as Op)} />
-      {op !== 'AddNodes' && (
+      {isOfNodes && (
         <Choice label="nodes by" value={key} choose={setKey}
           options={[['', 'name'], ...[...choices.keys()].map((each) => [each, each] as const)]} />
       )}
       {isOffered
         ? <Choice label={key ? 'value' : 'node'} value={value} choose={setValue} options={values.map((each) => [each, each])} />
         : (
-          <label class="field"><span>node</span>
-            <input value={typed} required onInput={(event) => setValue(event.currentTarget.value)} /></label>
+          <label class="field"><span>{op === 'RemovePods' ? 'pod' : 'node'}</span>
+            <input value={typed} required placeholder={op === 'RemovePods' ? 'namespace/name' : ''} onInput={(event) => setValue(event.currentTarget.value)} /></label>
         )}
       {op === 'AddNodes' && (
         <label class="field"><span>count</span>

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import { clusterPath, read, told, type Schemas } from '../api/client';
+import { compare } from '../model/cluster';
 import type { Live } from '../model/live';
 import { ago, counted } from '../model/quantity';
 import type { PodRow } from '../model/rows';
-import { wakesOf } from '../model/wakes';
+import { groupWakes, wakesOf } from '../model/wakes';
 import { Loading, Notice, Share } from '../parts/common';
 import { firstCulprit, Told } from '../parts/culprits';
 import { useAnswer, useEvery } from '../parts/hooks';
@@ -107,33 +108,73 @@ function Groups({ route, live }: { route: Route; live: Live }) {
   const path = clusterPath(route.cluster, 'podgroups');
   const [tick, setTick] = useState(0);
   useEvery(5000, () => setTick((count) => count + 1));
-  const answer = useAnswer((signal) => read<Schemas['PodGroupList']>(path, signal), [path, tick]);
+  const members = membersByGroup(live);
+  const state = [...members].map(([key, pods]) => `${key} ${pods.length} ${placed(pods)}`).join();
+  const answer = useAnswer((signal) => read<Schemas['PodGroupList']>(path, signal), [path, tick, state]);
   if (answer.state !== 'here' || answer.value.items.length === 0) return null;
   return (
-    <section class="card">
-      <h2>Groups</h2>
-      <div class="table-scroll">
-        <table>
-          <thead><tr><th>Group</th><th>Phase</th><th>Placed</th><th>Members without a node</th></tr></thead>
-          <tbody>
-            {answer.value.items.slice(0, SHOWN).map(({ metadata, spec, status }) => {
-              const wanted = spec?.minMember ?? spec?.schedulingPolicy?.gang?.minCount ?? 0;
-              const scheduled = status?.scheduled ?? 0;
-              const waiting = [...live.cluster.pending]
-                .filter((pod) => pod.group === metadata.name && pod.namespace === metadata.namespace);
-              return (
-                <tr key={`${metadata.namespace}/${metadata.name}`}>
-                  <th scope="row">{metadata.namespace}/{metadata.name}</th>
-                  <td>{status?.phase ?? '–'}</td>
-                  <td><Share share={wanted ? scheduled / wanted : 0}
-                    text={`${scheduled} of ${wanted} (${status?.members ?? 0} here)`} /></td>
-                  <td>{waiting.slice(0, 8).map((pod) => pod.name).join(', ') || '–'}</td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
+    <section class="card" aria-labelledby="groups">
+      <h2 id="groups">Groups</h2>
+      {answer.value.items.slice(0, SHOWN).map((each) => {
+        const key = `${each.metadata.namespace}/${each.metadata.name}`;
+        return <Group key={key} name={key} group={each} members={members.get(key) ?? []} route={route} />;
+      })}
+      {answer.value.items.length > SHOWN && <p class="small quiet">and {(answer.value.items.length - SHOWN).toLocaleString('en')} more</p>}
     </section>
+  );
+}
+
+function placed(members: readonly PodRow[]): number {
+  return members.filter((each) => each.node && !each.over).length;
+}
+
+/** The members of each group that are here, those that wait first. */
+function membersByGroup(live: Live): Map<string, PodRow[]> {
+  const found = new Map<string, PodRow[]>();
+  for (const pod of live.cluster.pods.values()) {
+    if (!pod.group) continue;
+    const key = `${pod.namespace}/${pod.group}`;
+    const known = found.get(key);
+    if (known) known.push(pod);
+    else found.set(key, [pod]);
+  }
+  for (const pods of found.values()) {
+    pods.sort((a, b) => Number(a.node !== '') - Number(b.node !== '') || compare(a.name, b.name));
+  }
+  return found;
+}
+
+function Group(props: { name: string; group: Schemas['PodGroup']; members: readonly PodRow[]; route: Route }) {
+  const { spec, status } = props.group;
+  const [isOpen, setOpen] = useState<boolean | null>(null);
+  const wanted = spec?.minMember ?? spec?.schedulingPolicy?.gang?.minCount ?? 1;
+  const scheduled = placed(props.members);
+  const waits = props.members.some((each) => !each.node) || scheduled < wanted;
+  return (
+    <details class="group" open={isOpen ?? waits} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <b>{props.name}</b> <span class="tag">{status?.phase ?? '–'}</span>
+        <Share share={scheduled / wanted} text={`${scheduled} of ${wanted} placed`} />
+      </summary>
+      {waits && <p class="small">{groupWakes(props.members, wanted, scheduled)}</p>}
+      <Members members={props.members} route={props.route} />
+    </details>
+  );
+}
+
+function Members({ members, route }: { members: readonly PodRow[]; route: Route }) {
+  if (members.length === 0) return <p class="small quiet">None of its members is here.</p>;
+  return (
+    <>
+      <ul class="plain-list">
+        {members.slice(0, SHOWN).map((pod) => (
+          <li key={pod.key}>
+            <a href={addressOf('why', route.cluster, [pod.namespace, pod.name])}>{pod.name}</a>
+            <span class="quiet">{pod.node ? ` on ${pod.node}` : `: ${pod.message || (pod.gated ? 'held back by scheduling gates' : 'not tried yet')}`}</span>
+          </li>
+        ))}
+      </ul>
+      {members.length > SHOWN && <p class="small quiet">and {counted(members.length - SHOWN, 'more member')}</p>}
+    </>
   );
 }

@@ -1,10 +1,14 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { clusterPath, post, told, type Schemas } from '../api/client';
 import type { Live } from '../model/live';
 import { placementsOf } from '../model/manifests';
 import { counted } from '../model/quantity';
+import { readTrial, type Trial } from '../model/repairs';
+import { Loading, Notice } from '../parts/common';
+import { useAnswer } from '../parts/hooks';
 import { Matrix } from '../parts/matrix';
-import { addressOf, type Route } from '../route';
+import { plain } from '../parts/repairs';
+import { addressOf, whyAddress, type Route } from '../route';
 import { DropMap } from './drop-map';
 import { PlanView } from './plan';
 import { nodeLink } from './why';
@@ -31,9 +35,19 @@ spec:
           labelSelector: {matchLabels: {app: trial}}
 `;
 
-/** Where pods would go: a dry run, which stores nothing. */
+/** What would happen if; the address may say which repair of a pod to try. */
 export function WhatIfView({ route, live }: { route: Route; live: Live }) {
-  const [text, setText] = useState(sessionStorage.getItem(DRAFT) ?? EXAMPLE);
+  const asked = `${route.cluster} ${route.params.get('pod')} ${route.params.get('repair')}`;
+  const answer = useAnswer((signal) => readTrial(route.cluster, route.params, signal).then((trial) => ({ trial, asked })), [asked]);
+  if (answer.state === 'failed') return <Notice tone="alarm" title={answer.message} />;
+  if (answer.state === 'waiting' || answer.value.asked !== asked) return <Loading what="Reading what to try" />;
+  return <Trying key={asked} route={route} live={live} trial={answer.value.trial} />;
+}
+
+/** Where pods would go: a dry run, which stores nothing. */
+function Trying({ route, live, trial }: { route: Route; live: Live; trial: Trial | null }) {
+  const isOfPod = trial !== null && trial.drafts.length === 0;
+  const [text, setText] = useState(isOfPod ? trial.manifest : (sessionStorage.getItem(DRAFT) ?? EXAMPLE));
   const [results, setResults] = useState<readonly Result[] | null>(null);
   const [problem, setProblem] = useState('');
   const [isAsking, setAsking] = useState(false);
@@ -41,6 +55,9 @@ export function WhatIfView({ route, live }: { route: Route; live: Live }) {
 
   const ask = async (event: Event): Promise<void> => {
     event.preventDefault();
+    await run();
+  };
+  const run = async (): Promise<void> => {
     setAsking(true);
     setProblem('');
     try {
@@ -52,9 +69,13 @@ export function WhatIfView({ route, live }: { route: Route; live: Live }) {
     }
     setAsking(false);
   };
+  useEffect(() => {
+    if (isOfPod) void run();
+  }, []);
 
   return (
     <div class="column wide">
+      {trial && <Tried trial={trial} cluster={route.cluster} />}
       <h1>Where would it go?</h1>
       <form class="paste" onSubmit={(event) => void ask(event)}>
         <label class="field stacked">
@@ -71,7 +92,17 @@ export function WhatIfView({ route, live }: { route: Route; live: Live }) {
         {problem && <p class="problem" role="alert">{problem}</p>}
       </form>
       {results && <Results results={results} route={route} live={live} chosen={chosen} choose={setChosen} />}
-      {live.loaded && <PlanView key={route.cluster} route={route} live={live} />}
+      {live.loaded && <PlanView key={route.cluster} route={route} live={live} trial={isOfPod ? null : trial} />}
+    </div>
+  );
+}
+
+function Tried({ trial: { pod, changes }, cluster }: { trial: Trial; cluster: string }) {
+  const [namespace = '', name = ''] = pod.split('/');
+  return (
+    <div class="as-of">
+      <p><b>A repair of {pod}</b>: {changes.map(plain).join(', and ')}</p>
+      <a href={whyAddress(cluster, namespace, name, null)}>Back to the pod</a>
     </div>
   );
 }

@@ -7,6 +7,7 @@ import type { PodRow } from '../model/rows';
 import { Loading, Notice } from '../parts/common';
 import { useAnswer } from '../parts/hooks';
 import { Matrix } from '../parts/matrix';
+import { Repairs } from '../parts/repairs';
 import { addressOf, mapAddress, revisionOf, setParams, whyAddress, type Route } from '../route';
 import { COMPACTED } from './past';
 
@@ -79,6 +80,9 @@ function Explained(props: { route: Route; live: Live; namespace: string; name: s
         <>
           {(revision === null || past) && (
             <Verdict explanation={answer.value} node={node} words={revision === null ? NOW : past?.isPlacement ? PLACEMENT : THEN} />
+          )}
+          {revision === null && !node && !answer.value.feasible?.length && (
+            <Repairs cluster={cluster} namespace={namespace} name={name} asked={asked} />
           )}
           <Matrix explanation={answer.value} chosen={node || null} nodeLink={nodeLink(cluster, revision)} culprits={{
             cluster, namespace, name, revision, asked,
