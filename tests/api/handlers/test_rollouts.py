@@ -17,7 +17,7 @@ from tests.api.handlers.test_replacement_plans import (
 )
 from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
 from tests.concurrency.checker.releases import Bounds, counted, wrongs
-from tests.waiting import WAIT_SECONDS, once
+from tests.waiting import PATIENCE_SECONDS, WAIT_SECONDS, once
 
 QUICK = Limits(request_seconds_max=WAIT_SECONDS, plan_look_seconds=0.01, poll_seconds=0.01)
 PLAN = "plans/to-v2"
@@ -34,7 +34,7 @@ def clock() -> HurriedClock:
 async def quick(make_harness: MakeHarness, clock: HurriedClock) -> Harness:
     """The application over the store in memory; it looks at pods that wait without a pause."""
     made = await make_harness(limits=QUICK, clock=clock)
-    await made.configure(placePendingPods=False, orphanGraceSeconds=0)
+    await made.configure(placePendingPods=False)
     for name in ("a-0", "a-1", "b-0", "b-1", "c-0", "c-1"):
         await made.put_node(name, **{ZONE: name[0], HOST: name})
     return made
@@ -63,14 +63,15 @@ async def reached(harness: Harness, **wanted: Any) -> Json:
         status: Json = (await stored(harness, PLAN)).get("status", {})
         return status if wanted.items() <= status.items() else None
 
-    return await once(says)
+    return await once(says, PATIENCE_SECONDS)
 
 
 async def stop_leaving(harness: Harness) -> None:
-    """Stop the pods that are to leave, and forget those that have ended, as their orchestrator does."""
+    """Stop the pods that are to leave, and forget those whose node is gone, as their orchestrator does."""
+    nodes = {each["metadata"]["name"] for each in (await stored(harness, "nodes"))["items"]}
     for name, found in (await pods(harness)).items():
-        ended = found.get("status", {}).get("phase") == "Failed"
-        if ended or "deletionTimestamp" in found["metadata"]:
+        lost = found["spec"].get("nodeName") not in nodes
+        if lost or "deletionTimestamp" in found["metadata"]:
             await harness.client.delete(f"{CLUSTER}/namespaces/shop/pods/{name}")
 
 
@@ -96,7 +97,7 @@ async def finish(harness: Harness) -> Json:
         status: Json = (await stored(harness, PLAN)).get("status", {})
         return status if "endedAt" in status else None
 
-    return await once(ends)
+    return await once(ends, PATIENCE_SECONDS)
 
 
 async def test_a_release_goes_on_although_a_zone_is_lost(quick: Harness) -> None:
@@ -159,7 +160,7 @@ async def reached_waiting(harness: Harness) -> Json:
         status: Json = (await stored(harness, PLAN)).get("status", {})
         return status if status.get("waitingPods") else None
 
-    return await once(waits)
+    return await once(waits, PATIENCE_SECONDS)
 
 
 async def test_a_release_is_paused_resumed_and_cancelled(quick: Harness) -> None:

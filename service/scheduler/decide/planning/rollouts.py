@@ -42,7 +42,7 @@ class Release(NamedTuple):
     old: Sequence[PodManifest]
     """The pods that are to go and were not told so yet, in the order in which they go."""
     leaving: Sequence[PodManifest]
-    """The pods that were told to go, and are not gone."""
+    """The pods that were told to go or have lost their node, and are not gone."""
     new: Sequence[PodManifest]
     """The pods of the template that stay, by name."""
     taken: frozenset[str]
@@ -81,7 +81,8 @@ def look(context: DecisionContext, goal: Replace) -> Steps[Release]:
     for index, each in enumerate(_pods(context.replica, goal.namespace)):
         if index % _STEP_OBJECTS == _STEP_OBJECTS - 1:
             yield
-        active = not each.pod.terminating and not each.pod.finished
+        lost = _is_lost(context.replica, each)
+        active = not (each.pod.terminating or each.pod.finished or lost)
         if _has_name_of(goal.template, each):
             taken.add(each.name)
             if active and not same(each):
@@ -293,6 +294,12 @@ def _pods(replica: Replica, namespace: str) -> Iterator[PodManifest]:
         assert isinstance(stored.manifest, PodManifest)
         if stored.manifest.namespace == namespace:
             yield stored.manifest
+
+
+def _is_lost(replica: Replica, pod: PodManifest) -> bool:
+    """Whether a pod is on a node that is not there any more."""
+    node_name = pod.pod.node_name
+    return node_name is not None and replica.cluster.node(node_name) is None
 
 
 def _has_name_of(template: PodManifest, pod: PodManifest) -> bool:
