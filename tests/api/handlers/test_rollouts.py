@@ -15,7 +15,7 @@ from tests.api.handlers.test_replacement_plans import (
     spread,
     version,
 )
-from tests.api.harness import CLUSTER, Harness, HurriedClock, problem
+from tests.api.harness import CLUSTER, Harness, problem
 from tests.concurrency.checker.releases import Bounds, counted, wrongs
 from tests.waiting import PATIENCE_SECONDS, WAIT_SECONDS, once
 
@@ -26,14 +26,9 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
-def clock() -> HurriedClock:
-    return HurriedClock()
-
-
-@pytest.fixture
-async def quick(make_harness: MakeHarness, clock: HurriedClock) -> Harness:
+async def quick(make_harness: MakeHarness) -> Harness:
     """The application over the store in memory; it looks at pods that wait without a pause."""
-    made = await make_harness(limits=QUICK, clock=clock)
+    made = await make_harness(limits=QUICK)
     await made.configure(placePendingPods=False)
     for name in ("a-0", "a-1", "b-0", "b-1", "c-0", "c-1"):
         await made.put_node(name, **{ZONE: name[0], HOST: name})
@@ -177,24 +172,6 @@ async def test_a_release_is_paused_resumed_and_cancelled(quick: Harness) -> None
     ended = await reached(quick, phase="Cancelled")
     assert (ended["evicted"], ended["placed"]) == (2, 4)
     assert len(await pods(quick)) == 10
-
-
-async def test_a_release_without_progress_says_so_and_goes_on(
-    quick: Harness, clock: HurriedClock
-) -> None:
-    await old_pods(quick, 2)
-    large = version(2, nodeSelector={"kind": "large"})
-    goal = replaced(large, 2, maxSurge=1, maxUnavailable=0, progressDeadlineSeconds=60)
-    await begin(quick, goal)
-    (waits,) = (await reached_waiting(quick))["waitingPods"]
-    assert (waits["name"], waits["reason"]) == ("web-v2-0", "Unschedulable")
-    clock.advance(61)
-    late = await reached(quick, reason="ProgressDeadlineExceeded")
-    assert (late["phase"], late["evicted"]) == ("Running", 0)
-    await quick.put_node("d-0", **{ZONE: "d", HOST: "d-0", "kind": "large"})
-    now = await reached(quick, waves=1, placed=1)
-    assert "reason" not in now
-    assert (await finish(quick))["phase"] == "Succeeded"
 
 
 @pytest.mark.parametrize(
