@@ -14,7 +14,7 @@ _RUNS_NONE = "Moorage decides where pods run, and runs none."
 _APPLY = "Change the manifest, and `moorage apply -f` it."
 INSTEAD = {
     **dict.fromkeys(("attach", "cp", "debug", "exec", "logs", "port-forward"), _RUNS_NONE),
-    **dict.fromkeys(("annotate", "edit", "label", "patch", "replace", "set", "taint"), _APPLY),
+    **dict.fromkeys(("annotate", "edit", "label", "patch", "set", "taint"), _APPLY),
     **dict.fromkeys(("autoscale", "rollout", "scale"), f"Moorage runs no controllers. {_APPLY}"),
     "api-resources": "`moorage get --help` names the kinds.",
     "cluster-info": "`moorage status` asks the server, and `moorage get clusters` lists clusters.",
