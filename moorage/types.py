@@ -1593,10 +1593,36 @@ JsonPatchOperation = TypedDict(
 class KeptGoal(TypedDict):
     """What a plan is to reach."""
 
-    type: Literal["Drain"]
-    """Drain: have all pods but daemons and static pods leave nodes that take no new ones."""
-    nodes: DrainedNodes
-    """The nodes to be emptied."""
+    type: Literal["Drain", "Replace"]
+    """Drain: have all pods but daemons and static pods leave nodes that take no new ones.
+    Replace: have pods of a template in place of those that are selected, wave by wave.
+    """
+    nodes: NotRequired[DrainedNodes | None]
+    """Drain: the nodes to be emptied."""
+    namespace: NotRequired[str | None]
+    """Replace: the namespace of the pods, old and new."""
+    selector: NotRequired[LabelSelector | None]
+    """Replace: a selector of the labels of the pods that are replaced; the new ones may have
+    them, too.
+    """
+    owner: NotRequired[PodOwner | None]
+    """Replace: who manages the pods that are replaced."""
+    template: NotRequired[dict[str, Any] | None]
+    """Replace: what the new pods have in common, a pod. They are named `<name>-0`,
+    `<name>-1`, …; a pod of such a name that says the same is one of them.
+    """
+    replicas: NotRequired[int | None]
+    """Replace: how many new pods."""
+    maxSurge: NotRequired[int | str | None]
+    """Replace: how many pods beyond `replicas` there may be, or how much of them; absent:
+    25%. Percentages are rounded up.
+    """
+    maxUnavailable: NotRequired[int | str | None]
+    """Replace: how many of the `replicas`, or how much of them, may be missing or not ready;
+    absent: 25%. Percentages are rounded down. If both come to nothing, it is one pod.
+    """
+    progressDeadlineSeconds: NotRequired[int | None]
+    """Replace: after how long without progress the status says so; absent: 600."""
 
 
 class LabelSelector(TypedDict):
@@ -2424,9 +2450,10 @@ class PlanCommit(TypedDict):
 class PlanGoal(TypedDict):
     """What a plan is to reach."""
 
-    type: Literal["Drain", "Place", "Remove"]
+    type: Literal["Drain", "Place", "Remove", "Replace"]
     """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves.
-    Remove: find the pods without which the others are left best.
+    Remove: find the pods without which the others are left best. Replace: have pods of a
+    template in place of selected ones, in waves.
     """
     pods: NotRequired[list[Pod] | None]
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
@@ -2443,10 +2470,21 @@ class PlanGoal(TypedDict):
     nodes: NotRequired[PlanNodes | None]
     """Drain: the nodes to be emptied."""
     namespace: NotRequired[str | None]
-    """Remove: the namespace of the pods."""
+    """Remove, Replace: the namespace of the pods."""
     selector: NotRequired[LabelSelector | None]
-    """Remove: a selector of the pods' labels. Pods that are leaving or have ended do not
-    count.
+    """Remove, Replace: a selector of the pods' labels. Pods that are leaving or have ended
+    do not count. New pods of a Replace may have the labels, too.
+    """
+    owner: NotRequired[PodOwner | None]
+    """Replace: who manages the pods that are replaced."""
+    maxSurge: NotRequired[int | str | None]
+    """Replace: how many pods beyond `replicas` there may be between two waves, or how much
+    of them; absent: 25%. Percentages are rounded up.
+    """
+    maxUnavailable: NotRequired[int | str | None]
+    """Replace: how many of the `replicas`, or how much of them, may be missing or not ready
+    between two waves; absent: 25%. Percentages are rounded down. If both come to nothing,
+    it is one pod.
     """
     count: NotRequired[int | None]
     """Remove: how many of the pods are to go."""
@@ -2488,15 +2526,29 @@ class PlanProgress(TypedDict):
     evicted: NotRequired[int]
     """How many pods were evicted for the plan so far. Default: `0`."""
     leaving: NotRequired[int]
-    """How many pods are on the nodes that are to be stopped, by whoever runs them. Default:
-    `0`.
+    """How many of the pods that are to leave were evicted and are not gone yet: whoever runs
+    them stops them. Default: `0`.
     """
     waiting: NotRequired[int]
     """How many pods still have to be evicted. Default: `0`."""
     staying: NotRequired[int]
     """How many daemons and static pods are on the nodes, which stay there. Default: `0`."""
+    waves: NotRequired[int]
+    """Replace: how many waves were begun. Default: `0`."""
+    placed: NotRequired[int]
+    """Replace: how many new pods were placed for the plan so far. Default: `0`."""
+    updated: NotRequired[int]
+    """Replace: how many new pods there are now. Default: `0`."""
+    ready: NotRequired[int]
+    """Replace: how many of the new pods are reported as ready. Default: `0`."""
+    progressedAt: NotRequired[str]
+    """Replace: when pods were last placed, ready, evicted or gone, RFC 3339. Default: `""`."""
+    reason: NotRequired[str | None]
+    """Replace: ProgressDeadlineExceeded if that is longer ago than allowed. The server goes
+    on trying.
+    """
     waitingPods: NotRequired[list[WaitingPod]]
-    """The first of the pods that cannot be evicted now. Default: `[]`."""
+    """The first of the pods that cannot be evicted or placed now. Default: `[]`."""
 
 
 class PlanRequest(TypedDict):
@@ -2927,6 +2979,15 @@ class PodName(TypedDict):
     """Namespace of the pod."""
     name: str
     """Name of the pod."""
+
+
+class PodOwner(TypedDict):
+    """Who manages pods, as their `ownerReferences` name it."""
+
+    kind: str
+    """Kind of the owner, such as ReplicaSet."""
+    name: str
+    """Name of the owner."""
 
 
 class PodRef(TypedDict):
@@ -4344,7 +4405,9 @@ class VolumeNodeResources(TypedDict):
 
 
 class WaitingPod(TypedDict):
-    """A pod that has to leave, but cannot be evicted now."""
+    """A pod that has to leave, but cannot be evicted now, or a new one that cannot be
+    placed.
+    """
 
     namespace: NotRequired[str]
     """Namespace of the pod. Default: `""`."""
@@ -4352,7 +4415,8 @@ class WaitingPod(TypedDict):
     """Name of the pod. Default: `""`."""
     reason: NotRequired[str]
     """DisruptionBudget, Unschedulable or BreaksRule, as in the `unplaced` of a plan.
-    Default: `""`.
+    Replace: NotReady, too, of a new pod for which the next wave waits, and PodDiffers, of
+    a pod that has the name of a new one. Default: `""`.
     """
     message: NotRequired[str]
     """The same for people. Default: `""`."""

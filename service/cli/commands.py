@@ -14,8 +14,8 @@ _RUNS_NONE = "Moorage decides where pods run, and runs none."
 _APPLY = "Change the manifest, and `moorage apply -f` it."
 INSTEAD = {
     **dict.fromkeys(("attach", "cp", "debug", "exec", "logs", "port-forward"), _RUNS_NONE),
-    **dict.fromkeys(("edit", "replace", "set"), _APPLY),
-    **dict.fromkeys(("autoscale", "rollout", "scale"), f"Moorage runs no controllers. {_APPLY}"),
+    **dict.fromkeys(("edit", "set"), _APPLY),
+    **dict.fromkeys(("autoscale", "scale"), f"Moorage runs no controllers. {_APPLY}"),
     "api-resources": "`moorage get --help` names the kinds.",
     "auth": "`moorage grant list` shows who may do what.",
     "cluster-info": "`moorage status` asks the server, and `moorage get clusters` lists clusters.",
@@ -23,6 +23,7 @@ INSTEAD = {
     "diff": "`moorage apply --dry-run -f` says how much would change.",
     "events": "`moorage get events` shows them.",
     "help": "`moorage --help` lists the commands, and `moorage COMMAND --help` tells of one.",
+    "rollout": "`moorage replace -f` has new pods replace a workload's old ones in waves.",
     "run": f"{_RUNS_NONE} `moorage place -f` finds a node for a pod.",
     "version": "`moorage --version` shows it.",
 }

@@ -15,7 +15,7 @@ from service.cli.rows import Item
 from service.cli.wait import Waiting
 
 FOREVER = "0s"
-_NEVER = 1e12
+NEVER = 1e12
 """A time that does not come, in seconds of the machine's clock."""
 
 Nodes = Annotated[list[str], typer.Argument(metavar="NODE…", help="The names of the nodes.")]
@@ -86,11 +86,11 @@ def drain(
         _done(session, answer, f"node/{name} cordoned, plan/{plan} drains it")
     if no_wait or dry_run:
         return
-    waiting = Waiting(session, _Progress(session.output), absent_is_met=False)
-    waiting.until_met(plans, time.monotonic() + seconds if seconds else _NEVER)
+    waiting = Waiting(session, Progress(session.output), absent_is_met=False)
+    waiting.until_met(plans, time.monotonic() + seconds if seconds else NEVER)
 
 
-class _Progress:
+class Progress:
     """Tells whether a plan has succeeded, and meanwhile which pods wait, and for what."""
 
     def __init__(self, output: Output) -> None:

@@ -1,11 +1,11 @@
 """Disruption budgets: how many pods of an application may be away at once, of what is wanted."""
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
 
+from service.model.amounts import amount_of_whole, scaled_up
 from service.model.kept_object import KeptKind
 from service.model.objects import LabelSelector, Partial, Pod
 from service.model.selectors import is_empty, matches
@@ -23,9 +23,6 @@ from service.model.validation.combinators import (
 )
 from service.model.validation.selectors import LABEL_SELECTOR
 
-_PERCENT = re.compile(r"[0-9]+%")
-_NOT_OVER_WHOLE = re.compile(r"0*([0-9]{1,2}|100)%")
-_WHOLE = 100
 _count = whole_number(0, INT32_MAX)
 
 
@@ -107,27 +104,10 @@ def need_of(spec: PodDisruptionBudgetSpec, *, matching: int, wanted: int) -> Nee
         wanted: how many there should be, by those that manage them.
     """
     if spec.max_unavailable is not None:
-        return Need(max(wanted - _scaled(spec.max_unavailable, wanted), 0), wanted)
+        return Need(max(wanted - scaled_up(spec.max_unavailable, wanted), 0), wanted)
     if isinstance(spec.min_available, int):
         return Need(spec.min_available, matching)
-    return Need(_scaled(spec.min_available or 0, wanted), wanted)
-
-
-def _scaled(amount: int | str, of: int) -> int:
-    """A number, or so many percent of another one, rounded up."""
-    if isinstance(amount, int):
-        return amount
-    percent = int(amount.removesuffix("%").lstrip("0") or 0)
-    return -(-percent * of // _WHOLE)
-
-
-def _amount(value: object, path: str, problems: Problems) -> None:
-    if not isinstance(value, str):
-        _count(value, path, problems)
-    elif not _PERCENT.fullmatch(value):
-        problems.add(path, "must be a whole number or a percentage such as 50%", value)
-    elif not _NOT_OVER_WHOLE.fullmatch(value):
-        problems.add(path, "must not be greater than 100%", value)
+    return Need(scaled_up(spec.min_available or 0, wanted), wanted)
 
 
 def _not_both(spec: Record, path: str, problems: Problems) -> None:
@@ -137,7 +117,11 @@ def _not_both(spec: Record, path: str, problems: Problems) -> None:
 
 
 _SPEC = record(
-    {"selector": LABEL_SELECTOR, "minAvailable": _amount, "maxUnavailable": _amount},
+    {
+        "selector": LABEL_SELECTOR,
+        "minAvailable": amount_of_whole,
+        "maxUnavailable": amount_of_whole,
+    },
     closed=False,
     also=(_not_both,),
 )

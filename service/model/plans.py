@@ -1,15 +1,26 @@
 """Plans that are kept: what is to be reached, and how far it has come. The server carries them out step by step."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from service.model.kept_object import KeptKind
-from service.model.objects import Partial, Strict
+from service.model.objects import LabelSelector, Partial, Strict
+from service.model.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
 from service.model.validation import names
-from service.model.validation.combinators import list_of, record, text
+from service.model.validation.combinators import (
+    INT32_MAX,
+    Problems,
+    Record,
+    at,
+    list_of,
+    record,
+    text,
+    whole_number,
+)
 from service.model.validation.declarations import declared
+from service.model.validation.selectors import LABEL_SELECTOR
 
 Phase = Literal["Running", "Paused", "Succeeded", "Cancelled"]
 PlanState = Literal["Running", "Paused", "Cancelled"]
@@ -24,12 +35,41 @@ class DrainedNodes(Strict, frozen=True, kw_only=True):
 
 
 class KeptGoal(Strict, frozen=True, kw_only=True):
-    """What a plan is to reach."""
+    """What a plan is to reach.
 
-    type: Literal["Drain"]
-    """Drain: have all pods but daemons and static pods leave nodes that take no new ones."""
-    nodes: DrainedNodes
-    """The nodes to be emptied."""
+    Drain takes `nodes`. Replace takes `namespace`, `selector` or `owner` or both, `template` and
+    `replicas`, and the other fields if they are given.
+    """
+
+    type: Literal["Drain", "Replace"]
+    """Drain: have all pods but daemons and static pods leave nodes that take no new ones. Replace: have
+    pods of a template in place of those that are selected, wave by wave."""
+    nodes: DrainedNodes | None = None
+    """Drain: the nodes to be emptied."""
+    namespace: str | None = None
+    """Replace: the namespace of the pods, old and new."""
+    selector: LabelSelector | None = None
+    """Replace: a selector of the labels of the pods that are replaced; the new ones may have them, too."""
+    owner: PodOwner | None = None
+    """Replace: who manages the pods that are replaced."""
+    template: dict[str, Any] | None = None
+    """Replace: what the new pods have in common, a pod. They are named `<name>-0`, `<name>-1`, …; a pod of
+    such a name that says the same is one of them."""
+    replicas: int | None = None
+    """Replace: how many new pods."""
+    max_surge: int | str | None = None
+    """Replace: how many pods beyond `replicas` there may be, or how much of them; absent: 25%. Percentages
+    are rounded up."""
+    max_unavailable: int | str | None = None
+    """Replace: how many of the `replicas`, or how much of them, may be missing or not ready; absent: 25%.
+    Percentages are rounded down. If both come to nothing, it is one pod."""
+    progress_deadline_seconds: int | None = None
+    """Replace: after how long without progress the status says so; absent: 600."""
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """The nodes to be emptied."""
+        return () if self.nodes is None else self.nodes.names
 
 
 class PlanSpec(Strict, frozen=True, kw_only=True):
@@ -45,14 +85,15 @@ class PlanSpec(Strict, frozen=True, kw_only=True):
 
 
 class WaitingPod(Partial, frozen=True, kw_only=True):
-    """A pod that has to leave, but cannot be evicted now."""
+    """A pod that has to leave, but cannot be evicted now, or a new one that cannot be placed."""
 
     namespace: str = ""
     """Namespace of the pod."""
     name: str = ""
     """Name of the pod."""
     reason: str = ""
-    """DisruptionBudget, Unschedulable or BreaksRule, as in the `unplaced` of a plan."""
+    """DisruptionBudget, Unschedulable or BreaksRule, as in the `unplaced` of a plan. Replace: NotReady, too,
+    of a new pod for which the next wave waits, and PodDiffers, of a pod that has the name of a new one."""
     message: str = ""
     """The same for people."""
     budget: str | None = None
@@ -71,13 +112,26 @@ class PlanProgress(Partial, frozen=True, kw_only=True):
     evicted: int = 0
     """How many pods were evicted for the plan so far."""
     leaving: int = 0
-    """How many pods are on the nodes that are to be stopped, by whoever runs them."""
+    """How many of the pods that are to leave were evicted and are not gone yet: whoever runs them stops
+    them."""
     waiting: int = 0
     """How many pods still have to be evicted."""
     staying: int = 0
     """How many daemons and static pods are on the nodes, which stay there."""
+    waves: int = 0
+    """Replace: how many waves were begun."""
+    placed: int = 0
+    """Replace: how many new pods were placed for the plan so far."""
+    updated: int = 0
+    """Replace: how many new pods there are now."""
+    ready: int = 0
+    """Replace: how many of the new pods are reported as ready."""
+    progressed_at: str = ""
+    """Replace: when pods were last placed, ready, evicted or gone, RFC 3339."""
+    reason: str | None = None
+    """Replace: ProgressDeadlineExceeded if that is longer ago than allowed. The server goes on trying."""
     waiting_pods: tuple[WaitingPod, ...] = ()
-    """The first of the pods that cannot be evicted now."""
+    """The first of the pods that cannot be evicted or placed now."""
 
 
 class PlanBody(Partial, frozen=True, kw_only=True):
@@ -99,35 +153,64 @@ _EXAMPLE: Mapping[str, object] = {
     "spec": {"goal": {"type": "Drain", "nodes": {"names": ["node-7"]}}},
 }
 
+DEADLINE_SECONDS = 600
+"""As of a Deployment."""
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "Drain": ("nodes",),
+    "Replace": ("namespace", "template", "replicas"),
+}
+_OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "Replace": ("selector", "owner", "maxSurge", "maxUnavailable", "progressDeadlineSeconds"),
+}
+
+
+def _fits_type(goal: Record, path: str, problems: Problems) -> None:
+    type_ = goal.get("type")
+    if not isinstance(type_, str) or type_ not in _NEEDED:
+        return
+    for name in _NEEDED[type_]:
+        if goal.get(name) is None:
+            problems.add(at(path, name), f"is required by {type_}")
+    taken = {"type", *_NEEDED[type_], *_OPTIONAL.get(type_, ())}
+    for name in sorted({key for key, value in goal.items() if value is not None} - taken):
+        problems.add(at(path, name), f"is not a field of {type_}")
+    if type_ == "Replace":
+        selects_pods(goal, path, problems)
+        is_possible(goal, path, problems)
+
+
+_NODES = declared(
+    DrainedNodes,
+    {
+        "names": list_of(
+            text(names.dns_subdomain), at_least="must name at least one node", values=True
+        )
+    },
+)
+_GOAL = declared(
+    KeptGoal,
+    {
+        "nodes": _NODES,
+        "namespace": text(names.dns_label),
+        "selector": LABEL_SELECTOR,
+        "owner": declared(PodOwner, {}),
+        "template": record({}, closed=False),
+        "replicas": whole_number(1, INT32_MAX),
+        "progressDeadlineSeconds": whole_number(1, INT32_MAX),
+        **AMOUNTS,
+    },
+    also=(_fits_type,),
+)
+_TIMES = {name: text(names.timestamp) for name in ("startedAt", "endedAt", "progressedAt")}
+
 PLAN = KeptKind(
     kind="Plan",
     plural="plans",
     api_version="moorage.dev/v1alpha1",
     body=PlanBody,
     fields={
-        "spec": declared(
-            PlanSpec,
-            {
-                "goal": declared(
-                    KeptGoal,
-                    {
-                        "nodes": declared(
-                            DrainedNodes,
-                            {
-                                "names": list_of(
-                                    text(names.dns_subdomain),
-                                    at_least="must name at least one node",
-                                    values=True,
-                                )
-                            },
-                        )
-                    },
-                )
-            },
-        ),
-        "status": record(
-            {"startedAt": text(names.timestamp), "endedAt": text(names.timestamp)}, closed=False
-        ),
+        "spec": declared(PlanSpec, {"goal": _GOAL}),
+        "status": record(_TIMES, closed=False),
     },
     required=("spec",),
     namespaced=False,

@@ -22,6 +22,12 @@ SHOWN = {
     "edge.md": [r"3 placed", r"riga"],
     "tenants.md": [r"exceeded quota: compute", r"4 placed, 2 denied"],
     "scale-in.md": [r"web-\d would go", r"web-\d goes from"],
+    "rolling-release.md": [
+        r"wave 1: shop/web-\S+-\d comes on node-",
+        r"replaces the pods",
+        r"replace-web-\S+ +Running",
+        r'"phase": "Succeeded"',
+    ],
     "repair.md": [
         r"1\. request 1 cpu instead of 2: then it gets small",
         r"3\. leave large no taints: then it gets large",

@@ -12,6 +12,8 @@ from service.api.openapi import body_types
 from service.model.errors import FieldError, InvalidManifest
 from service.model.manifest import PodManifest, parse_node, parse_pod
 from service.model.objects import LabelSelector, Taint
+from service.model.rollout_templates import parse_template
+from service.model.rollouts import AMOUNTS, PodOwner, is_possible, selects_pods
 from service.model.strict_json import decode_strict, encode
 from service.model.templates import TemplateCache
 from service.model.validation import names
@@ -48,6 +50,7 @@ from service.scheduler.protocol.plans import (
     Remove,
     RemoveNodes,
     RemovePods,
+    Replace,
     Selection,
     SetConfig,
     SetLabels,
@@ -86,8 +89,14 @@ _SUBJECTS = ("pods", "podRefs", "template", "displaced")
 _NEEDED: Mapping[str, Sequence[str]] = {
     "Drain": ("nodes",),
     "Remove": ("namespace", "selector", "count"),
+    "Replace": ("namespace", "template", "replicas"),
 }
-"""The fields that a goal of one type needs, and that no other takes."""
+"""The fields that a goal of one type needs; goals that place pods have one of several."""
+_GOALS = ("Place", *_NEEDED)
+_OPTIONAL: Mapping[str, Sequence[str]] = {
+    "Place": (*_SUBJECTS, "replicas"),
+    "Replace": ("selector", "owner", *AMOUNTS),
+}
 
 
 class PlanRequest(NamedTuple):
@@ -222,16 +231,23 @@ def _fits_type(goal: Record, path: str, problems: Problems) -> None:
     for name in needed:
         if goal.get(name) is None:
             problems.add(at(path, name), f"is required by {type_}")
-    for other, names_ in _NEEDED.items():
-        for name in names_:
-            if name not in needed and goal.get(name) is not None:
-                problems.add(at(path, name), f"must be given with {other} only")
-    if not needed:
-        _one_subject(goal, path, problems)
+    if not isinstance(type_, str) or type_ not in _GOALS:
         return
-    for name in (*_SUBJECTS, "replicas"):
-        if goal.get(name) is not None:
-            problems.add(at(path, name), f"is not a field of {type_}")
+    taken = {"type", *needed, *_OPTIONAL.get(type_, ())}
+    for name in [name for name, value in goal.items() if value is not None and name not in taken]:
+        problems.add(at(path, name), _not_taken(name, type_))
+    if type_ == "Place":
+        _one_subject(goal, path, problems)
+    if type_ == "Replace":
+        selects_pods(goal, path, problems)
+        is_possible(goal, path, problems)
+
+
+def _not_taken(name: str, type_: str) -> str:
+    others = [each for each in _NEEDED if name in (*_NEEDED[each], *_OPTIONAL.get(each, ()))]
+    if type_ != "Place" or not others:
+        return f"is not a field of {type_}"
+    return f"must be given with {' or '.join(others)} only"
 
 
 def _any_selecting(nodes: Record, path: str, problems: Problems) -> None:
@@ -287,6 +303,8 @@ _GOAL = declared(
         "nodes": _NODES,
         "namespace": text(names.dns_label),
         "selector": LABEL_SELECTOR,
+        "owner": declared(PodOwner, {}),
+        **AMOUNTS,
     },
     also=(_fits_type,),
 )
@@ -370,12 +388,33 @@ async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> 
         return Drain(nodes=_selection(sent["nodes"]))
     if sent["type"] == "Remove":
         return Remove(pods=_selection(sent), count=sent["count"])
+    if sent["type"] == "Replace":
+        return _replace(sent, templates)
     if sent.get("displaced"):
         return Place(displaced=True)
     try:
         return await _named_pods(sent, templates, items_max)
     except InvalidManifest as error:
         raise error.under("goal") from None
+
+
+def _replace(sent: Json, templates: TemplateCache) -> Replace:
+    namespace, replicas = sent["namespace"], sent["replicas"]
+    try:
+        template = parse_template(
+            sent["template"], templates, namespace=namespace, replicas=replicas
+        )
+    except InvalidManifest as error:
+        raise error.under("goal") from None
+    return Replace(
+        namespace=namespace,
+        selector=_converted(sent.get("selector"), LabelSelector),
+        owner=_converted(sent.get("owner"), PodOwner),
+        template=template,
+        replicas=replicas,
+        max_surge=sent.get("maxSurge"),
+        max_unavailable=sent.get("maxUnavailable"),
+    )
 
 
 async def _named_pods(sent: Json, templates: TemplateCache, items_max: int) -> Place:

@@ -26,6 +26,7 @@ from service.model.objects import Quantities, Strict, Value
 from service.model.plans import WhenUnschedulable
 from service.model.principals import Role
 from service.model.priority_classes import PriorityClassFields
+from service.model.rollouts import PodOwner
 from service.model.scheduling_groups import (
     PodGroupSchedulingConstraints,
     PodGroupSchedulingPolicy,
@@ -929,12 +930,14 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     """What a plan is to reach.
 
     Place takes exactly one of `pods`, `podRefs`, `template` and `displaced`; Drain takes `nodes`;
-    Remove takes `namespace`, `selector` and `count`.
+    Remove takes `namespace`, `selector` and `count`; Replace takes `namespace`, `selector` or `owner` or
+    both, `template`, `replicas`, and if wanted `maxSurge` and `maxUnavailable`.
     """
 
-    type: Literal["Place", "Drain", "Remove"]
+    type: Literal["Place", "Drain", "Remove", "Replace"]
     """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves. Remove: find
-    the pods without which the others are left best."""
+    the pods without which the others are left best. Replace: have pods of a template in place of selected
+    ones, in waves."""
     pods: list[Pod] | None = None
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
     pod_refs: list[PodRef] | None = None
@@ -948,9 +951,18 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     nodes: PlanNodes | None = None
     """Drain: the nodes to be emptied."""
     namespace: str | None = None
-    """Remove: the namespace of the pods."""
+    """Remove, Replace: the namespace of the pods."""
     selector: objects.LabelSelector | None = None
-    """Remove: a selector of the pods' labels. Pods that are leaving or have ended do not count."""
+    """Remove, Replace: a selector of the pods' labels. Pods that are leaving or have ended do not count.
+    New pods of a Replace may have the labels, too."""
+    owner: PodOwner | None = None
+    """Replace: who manages the pods that are replaced."""
+    max_surge: int | str | None = None
+    """Replace: how many pods beyond `replicas` there may be between two waves, or how much of them; absent:
+    25%. Percentages are rounded up."""
+    max_unavailable: int | str | None = None
+    """Replace: how many of the `replicas`, or how much of them, may be missing or not ready between two
+    waves; absent: 25%. Percentages are rounded down. If both come to nothing, it is one pod."""
     count: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Remove: how many of the pods are to go."""
 

@@ -15,7 +15,7 @@ from service.model.manifest import Applicable, PriorityClassManifest
 from service.model.principals import Verb
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import Deletion, MakePlan, PlacePods, StatusReport
-from service.scheduler.protocol.plans import Place, PutPods
+from service.scheduler.protocol.plans import Place, PutPods, Replace
 
 _CHANGED_BY: Mapping[str, tuple[Verb, ...]] = {
     PriorityClassManifest.kind: ("configure",),
@@ -74,6 +74,8 @@ def require_planning(caller: Caller, intent: MakePlan) -> None:
         for index, pod in enumerate(change.pods if isinstance(change, PutPods) else ()):
             _require(caller, ("place",), pod.namespace, f"changes[{number}].pods[{index}]")
     goal = intent.goal
+    if isinstance(goal, Replace):
+        _require(caller, ("place",), goal.namespace, "goal.template")
     if not isinstance(goal, Place):
         return
     for index, ref in enumerate(goal.pod_refs):

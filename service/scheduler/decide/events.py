@@ -17,6 +17,7 @@ Rule = Literal[
     "NoExecuteTaint",
     "DeletedNode",
     "Drain",
+    "Replace",
 ]
 
 

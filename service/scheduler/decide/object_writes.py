@@ -45,7 +45,7 @@ from service.scheduler.decide.ignored_fields import warnings_of_written
 from service.scheduler.decide.new_names import with_name
 from service.scheduler.decide.node_lifecycle.node_updates import as_remembered, note_deletion
 from service.scheduler.decide.observer_rights import authorize_change, authorize_removal
-from service.scheduler.decide.plan_admission import with_progress
+from service.scheduler.decide.plan_admission import refuse_impossible, with_progress
 from service.scheduler.decide.pod_updates import check_update
 from service.scheduler.decide.volume_bindings import (
     keep_binding,
@@ -214,9 +214,9 @@ def upsert(
     stored = context.replica.get(sent.kind, sent.namespace, sent.name)
     if stored is not None and replaces_uid and sent.uid and sent.uid != stored.manifest.uid:
         _make_room(context, stored.manifest, caller)
-        sent = _as_written(sent, None, caller)
+        sent = _as_written(context, sent, None, caller)
         return replace(_create(context, sent, caller), replaced=True)
-    sent = _as_written(sent, stored.manifest if stored is not None else None, caller)
+    sent = _as_written(context, sent, stored.manifest if stored is not None else None, caller)
     if stored is None:
         return _create(context, sent, caller)
     known = not patched and _was_admitted(sent, caller)
@@ -239,8 +239,12 @@ def upsert(
     return Written("Changed", written)
 
 
-def _as_written(sent: AnyManifest, stored: StoredManifest | None, caller: Caller) -> AnyManifest:
-    return with_progress(as_written(sent, stored, caller), stored, caller)
+def _as_written(
+    context: DecisionContext, sent: AnyManifest, stored: StoredManifest | None, caller: Caller
+) -> AnyManifest:
+    written = as_written(sent, stored, caller)
+    refuse_impossible(context, written)
+    return with_progress(written, stored, caller)
 
 
 def same_object(one: AnyManifest, other: object) -> bool:

@@ -4,17 +4,27 @@ from typing import cast
 
 import msgspec
 
-from service.model.errors import Forbidden
+from service.model.errors import FieldError, Forbidden, InvalidManifest
 from service.model.kept_manifest import edited, part_of
 from service.model.kept_object import KeptObject
 from service.model.manifest import AnyManifest, KeptManifest
 from service.model.metadata import Json
-from service.model.plans import PLAN, PlanBody, PlanProgress, PlanState
+from service.model.plans import PLAN, KeptGoal, PlanBody, PlanProgress, PlanState
 from service.model.principals import Verb
+from service.model.rollout_templates import parse_template
+from service.model.templates import TemplateCache
+from service.scheduler.decide.context import DecisionContext
 from service.scheduler.protocol.callers import Caller
+from service.scheduler.protocol.plans import Replace
 from service.scheduler.replica.kinds import StoredManifest
 
 KeptPlan = KeptObject[PlanBody]
+_COUNTS = {
+    "Drain": ("evicted", "leaving", "waiting", "staying"),
+    "Replace": ("waves", "placed", "updated", "ready", "evicted", "leaving", "waiting"),
+}
+"""The counts that the status of a plan tells, even if they are 0."""
+_REPLACING = "its plan places and evicts pods there."
 
 
 def is_plan(manifest: object) -> bool:
@@ -33,11 +43,15 @@ def with_progress(sent: AnyManifest, stored: StoredManifest | None, caller: Call
     A new plan keeps the status that it was sent with, so that one that has ended can be restored.
 
     Raises:
-        Forbidden: the caller may not evict all pods and change nodes, as the plan will.
+        Forbidden: the caller may not do what the plan will: evict pods and change nodes, or place.
     """
     if not isinstance(sent, KeptManifest) or not is_plan(sent):
         return sent
-    require_draining(caller)
+    goal = plan_of(sent).body.spec.goal
+    if goal.type == "Replace":
+        _require_replacing(caller, goal.namespace or "")
+    else:
+        require_draining(caller)
     if not isinstance(stored, KeptManifest) or stored.uid != (sent.uid or stored.uid):
         return sent
     return with_status(sent, plan_of(stored).body.status)
@@ -45,7 +59,8 @@ def with_progress(sent: AnyManifest, stored: StoredManifest | None, caller: Call
 
 def with_status(manifest: KeptManifest, status: PlanProgress) -> KeptManifest:
     """Return a plan with this status; without any if nothing has happened yet."""
-    counts = {name: getattr(status, name) for name in ("evicted", "leaving", "waiting", "staying")}
+    kind = plan_of(manifest).body.spec.goal.type
+    counts = {name: getattr(status, name) for name in _COUNTS[kind]}
     told = {"phase": status.phase, **counts, **msgspec.to_builtins(status)}
 
     def change(fields: Json) -> None:
@@ -79,6 +94,51 @@ def require_draining(caller: Caller) -> None:
                 f"{who.name} may not {verb} on all of the cluster {cluster}: "
                 "a plan cordons nodes and evicts pods of all namespaces."
             )
+
+
+def _require_replacing(caller: Caller, namespace: str) -> None:
+    verbs: tuple[Verb, ...] = ("place", "evict")
+    for verb in verbs:
+        caller.require(verb, namespace, _REPLACING)
+
+
+def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
+    """Check of a plan that replaces pods what its kind's rules do not: its template, and how many come.
+
+    Raises:
+        InvalidManifest: the template is wrong, or there are more pods than one plan may be about.
+    """
+    if not isinstance(sent, KeptManifest) or not is_plan(sent):
+        return
+    goal = plan_of(sent).body.spec.goal
+    if goal.type != "Replace":
+        return
+    most = context.limits.plan_pods_max
+    if (goal.replicas or 0) > most:
+        message = f"is over the limit of {most} pods in one plan"
+        raise InvalidManifest([FieldError("spec.goal.replicas", message, goal.replicas)])
+    try:
+        replace_of(goal, context.templates)
+    except InvalidManifest as error:
+        raise error.under("spec.goal") from None
+
+
+def replace_of(goal: KeptGoal, templates: TemplateCache) -> Replace:
+    """Return what a plan that is kept is to replace.
+
+    Raises:
+        InvalidManifest: the template is wrong.
+    """
+    namespace, replicas = goal.namespace or "", goal.replicas or 0
+    return Replace(
+        namespace=namespace,
+        selector=goal.selector,
+        owner=goal.owner,
+        template=parse_template(goal.template, templates, namespace=namespace, replicas=replicas),
+        replicas=replicas,
+        max_surge=goal.max_surge,
+        max_unavailable=goal.max_unavailable,
+    )
 
 
 def has_plan_ended(manifest: object) -> bool:

@@ -7,6 +7,7 @@ import msgspec
 
 from service.model.manifest import NodeManifest, PodManifest
 from service.model.objects import LabelSelector, Taint
+from service.model.rollouts import PodOwner, RolloutBounds, bounds_of
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.placements import PodRef
 
@@ -135,7 +136,28 @@ class Remove(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-Goal = Place | Drain | Remove
+class Replace(msgspec.Struct, frozen=True, kw_only=True):
+    """The goal that so many pods of a template are there in place of selected ones."""
+
+    namespace: str
+    """The namespace of the pods, old and new."""
+    selector: LabelSelector | None = None
+    """A selector of the old pods' labels; None: any."""
+    owner: PodOwner | None = None
+    """Who manages the old pods; None: anybody, or nobody."""
+    template: PodManifest
+    """What the new pods have in common. They are named `<name>-0` and so on."""
+    replicas: int
+    max_surge: int | str | None = None
+    max_unavailable: int | str | None = None
+
+    @property
+    def bounds(self) -> RolloutBounds:
+        """How many pods there may be, and how many have to be available, between two waves."""
+        return bounds_of(self.replicas, self.max_surge, self.max_unavailable)
+
+
+Goal = Place | Drain | Remove | Replace
 """What a plan is to reach."""
 
 
@@ -155,8 +177,8 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     action: Action
     """What is to be done. Place: a pod gets a node. Evict: a pod leaves its node; the one that comes in
-    its place gets the node `to`. Delete: a pod goes, and none comes in its place. Cordon: a node takes no
-    new pods."""
+    its place gets the node `to`, if it says so. Delete: a pod goes, and none comes in its place. Cordon: a
+    node takes no new pods."""
     namespace: str | msgspec.UnsetType = msgspec.UNSET
     """Namespace of the pod; absent if the step is about a node."""
     name: str
@@ -204,7 +226,8 @@ class Unplaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str
     """Unschedulable: it fits nowhere. DisruptionBudget: a budget does not allow that it leaves.
     BreaksRule: if it left, a required rule of another pod would not hold any more. MovesMax,
-    SecondsOver: it was not tried any more. Otherwise the rule that denies it a node, in CamelCase."""
+    SecondsOver: it was not tried any more. MaxSurge, MaxUnavailable: a rolling release would have too many
+    pods with it, or too few without it. Otherwise the rule that denies it a node, in CamelCase."""
     message: str
     """The same for people."""
     explanation: Any = msgspec.UNSET

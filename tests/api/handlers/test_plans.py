@@ -264,7 +264,7 @@ async def test_stored_pods_are_placed_by_name_and_placed_ones_stay(harness: Harn
         ({"changes": [{"op": "CordonNodes", "names": ["A"]}]}, "changes[0].names[0]", "lowercase"),
         ({"changes": [{"op": "SetConfig", "config": {}}] * 101}, "changes", "limit of 100"),
         ({"goal": {"type": "Place"}}, "goal", "exactly one of"),
-        ({"goal": {"type": "Replace", "displaced": True}}, "goal.type", "one of Place, Drain"),
+        ({"goal": {"type": "Swap", "displaced": True}}, "goal.type", "one of Place, Drain"),
         ({"goal": {"type": "Place", "template": pod("a")}}, "goal.replicas", "with a template"),
         ({"goal": {"type": "Place", "displaced": False}}, "goal.displaced", "must be true"),
         ({"bounds": {"seconds": 0}}, "bounds.seconds", "greater than 0"),

@@ -147,3 +147,44 @@ async def test_a_plan_for_a_node_that_is_not_there_has_nothing_to_do() -> None:
         await w.ask(PutObject(manifest=manifest))
         await w.pass_time(1)
         assert (await plan(w, "gone"))["status"]["phase"] == "Succeeded"
+
+
+async def put_release(w: World, template: Any, **goal: Any) -> None:
+    spec = {
+        "goal": {
+            "type": "Replace",
+            "namespace": "default",
+            "selector": matching(app="w"),
+            "template": template,
+            **goal,
+        }
+    }
+    made = {"apiVersion": "moorage.dev/v1alpha1", "kind": "Plan", "spec": spec}
+    (manifest,) = w.parsed({**made, "metadata": {"name": "to-v2"}})
+    await w.ask(PutObject(manifest=manifest))
+
+
+async def test_a_release_without_progress_says_so_and_goes_on() -> None:
+    async with world() as w:
+        old = pod("w0").label(app="w").on("n1")
+        await w.apply(N1, N2, old)
+        template = pod("w-v2").label(app="w").request(cpu="64")
+        await put_release(w, template, replicas=1, maxUnavailable=0, progressDeadlineSeconds=60)
+        for _ in range(58):
+            await w.pass_time(1)
+        status = (await plan(w, "to-v2"))["status"]
+        assert [each["reason"] for each in status["waitingPods"]] == ["Unschedulable"]
+        assert "reason" not in status
+        for _ in range(5):
+            await w.pass_time(1)
+        late = (await plan(w, "to-v2"))["status"]
+        assert (late["reason"], late["phase"]) == ("ProgressDeadlineExceeded", "Running")
+        assert (late["evicted"], late["waiting"]) == (0, 1)
+        head = await w.head_revision()
+        await w.pass_time(5)
+        assert await w.head_revision() == head
+        await w.apply(node("n3").label({HOST: "n3"}).allocatable(cpu="64", pods="9"))
+        await w.pass_time(2)
+        now = (await plan(w, "to-v2"))["status"]
+        assert (now["placed"], now["waves"]) == (1, 1)
+        assert "reason" not in now

@@ -8,20 +8,30 @@ their followers' room kept in the calculation.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from msgspec.structs import replace
 
+from service.model.errors import InvalidManifest
 from service.model.manifest import KeptManifest, PodManifest
-from service.model.plans import PLAN, PlanBody, PlanProgress, WaitingPod, ended
+from service.model.plans import PLAN, KeptGoal, PlanBody, PlanProgress, WaitingPod, ended
 from service.scheduler.decide.conditions import EVICTION_REASON, evicted, reasons_in
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.events import tell_evicted
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parsed
-from service.scheduler.decide.plan_admission import plan_of, with_status
+from service.scheduler.decide.plan_admission import plan_of, replace_of, with_status
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.kept_plans import plans_in
 from service.scheduler.decide.planning.leaving import Unit, pods_on, stays, units_of
+from service.scheduler.decide.planning.rolling import (
+    EXCEEDED,
+    deadline_of,
+    is_done,
+    look_only,
+    progress_after,
+    take_wave,
+)
 from service.scheduler.decide.planning.waves import Kept, Limited, Move, Waves, kept_by_budget
 from service.scheduler.protocol.answers import PlansAnswer
 from service.scheduler.protocol.intents import AdvancePlans
@@ -54,7 +64,7 @@ class _Advance:
         self._context = context
         self._replica = context.replica
         self._now = now
-        self._allowed = context.limits.plan_evictions_max
+        self._most = context.limits.plan_evictions_max
         self.evicted = 0
         self.due: datetime | None = None
 
@@ -62,7 +72,7 @@ class _Advance:
         """Cordon the nodes of a plan, also if somebody has uncordoned them since."""
         if not _is_running(body):
             return
-        for name in body.spec.goal.nodes.names:
+        for name in body.spec.goal.node_names:
             node = self._replica.node(name)
             if node is not None and not node.node.unschedulable:
                 self._replica.put(node.with_cordon(unschedulable=True))
@@ -79,6 +89,8 @@ class _Advance:
         status = body.status if body.status.started_at else PlanProgress(started_at=at)
         if body.spec.state == "Cancelled":
             status = ended(status, "Cancelled", at)
+        elif body.spec.goal.type == "Replace":
+            status = yield from self._rolled(plan.name, body, status, at)
         else:
             status = yield from self._stepped(body, status, at)
         if status != body.status:
@@ -88,13 +100,16 @@ class _Advance:
         since = parsed(status.ended_at) if status.ended_at else self._now
         end = since + timedelta(seconds=self._context.limits.plan_kept_seconds)
         if end > self._now:
-            self.due = end if self.due is None else min(self.due, end)
+            self._look_again(end)
             return
         self._context.rest_on(end)
         self._replica.delete(PLAN.kind, "", plan.name)
 
+    def _look_again(self, at: datetime) -> None:
+        self.due = at if self.due is None else min(self.due, at)
+
     def _stepped(self, body: PlanBody, status: PlanProgress, at: str) -> Steps[PlanProgress]:
-        names = body.spec.goal.nodes.names
+        names = body.spec.goal.node_names
         present = pods_on(self._replica, names)
         staying = sum(map(stays, present))
         units = units_of(present)
@@ -118,14 +133,64 @@ class _Advance:
             return ended(status, "Succeeded", at)
         return status
 
+    def _rolled(
+        self, name: str, body: PlanBody, status: PlanProgress, at: str
+    ) -> Steps[PlanProgress]:
+        """Take the next wave of a rolling release, if its time has come."""
+        running, kept_goal = _is_running(body), body.spec.goal
+        try:
+            goal = replace_of(kept_goal, self._context.templates)
+        except InvalidManifest as error:  # a limit was lowered, or another version wrote it
+            return replace(status, waiting_pods=(_unreadable(error),))
+        if not running:
+            wave = yield from look_only(self._context, goal)
+        else:
+            most = self._most - self.evicted
+            evict = partial(self._evict_replaced, name)
+            wave = yield from take_wave(self._context, goal, evict, most)
+        resumed = running and (body.status.phase == "Paused" or not status.progressed_at)
+        status = replace(
+            progress_after(wave, status, at, resumed=resumed),
+            phase="Running" if running else "Paused",
+            waiting_pods=_told(wave.waiting, status.waiting_pods),
+        )
+        if not running:
+            return status
+        return (
+            ended(status, "Succeeded", at)
+            if is_done(status, goal)
+            else self._timed(status, kept_goal)
+        )
+
+    def _timed(self, status: PlanProgress, goal: KeptGoal) -> PlanProgress:
+        """Note that a plan is without progress for too long, or look again when it would be."""
+        if status.reason is not None:
+            return status
+        end = deadline_of(status, goal)
+        if end > self._now:
+            self._look_again(end)
+            return status
+        self._context.rest_on(end)
+        return replace(status, reason=EXCEEDED)
+
+    def _evict_replaced(self, plan: str, manifest: PodManifest) -> None:
+        """Have an old pod go; one without a node is gone at once."""
+        self.evicted += 1
+        if manifest.pod.node_name is None:
+            self._replica.delete(manifest.kind, manifest.namespace, manifest.name)
+            return
+        message = f"Replace: the plan {plan} replaces it"
+        self._replica.put(evicted(self._context, manifest, EVICTION_REASON, message))
+        tell_evicted(self._context, manifest, "Replace", message)
+
     def _next_wave(
         self, body: PlanBody, units: Sequence[Unit], present: Sequence[PodManifest]
     ) -> Steps[tuple[list[PodManifest], list[tuple[PodManifest, Kept]]]]:
         """Find out who can leave now, and why the others cannot, on a fork that is undone again."""
         # Hints and events of pods that are placed in the calculation alone are nobody's business.
         fork = Fork(replace(self._context, hints={}, events=[], budget_cache=None))
-        limited = Limited(self._allowed - self.evicted, first_whole=not self.evicted)
-        waves = Waves(fork, frozenset(body.spec.goal.nodes.names), units, limited)
+        limited = Limited(self._most - self.evicted, first_whole=not self.evicted)
+        waves = Waves(fork, frozenset(body.spec.goal.node_names), units, limited)
         yield from waves.keep_room([p for p in present if p.pod.terminating and not stays(p)])
         moves: list[Move] = yield from waves.next_wave()
         yield from fork.restore()
@@ -145,7 +210,7 @@ class _Advance:
         stay: list[tuple[Unit, Kept]] = []
         for unit, kept in left:
             pods = [each.pod for each in unit.pods]
-            room = self._allowed - self.evicted - len(gone)
+            room = self._most - self.evicted - len(gone)
             too_many = len(pods) > room and bool(gone or self.evicted)
             if kept.reason in _ALWAYS_WAITS or too_many:
                 stay.append((unit, kept))
@@ -161,6 +226,10 @@ class _Advance:
         self._replica.put(evicted(self._context, manifest, EVICTION_REASON, message))
         tell_evicted(self._context, manifest, "Drain", message)
         self.evicted += 1
+
+
+def _unreadable(error: InvalidManifest) -> WaitingPod:
+    return WaitingPod(reason="InvalidManifest", message=str(error))
 
 
 def _is_running(body: PlanBody) -> bool:

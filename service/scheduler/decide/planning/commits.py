@@ -19,7 +19,15 @@ from service.scheduler.decide.planning.planning import plan_among_placements
 from service.scheduler.decide.planning.selecting import pods_of, refused
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import CommitPlan, MakePlan, PlacePods
-from service.scheduler.protocol.plans import Drain, Place, Planned, Remove, RemovePods, StepKey
+from service.scheduler.protocol.plans import (
+    Drain,
+    Place,
+    Planned,
+    Remove,
+    RemovePods,
+    Replace,
+    StepKey,
+)
 
 _TOLD_MAX = 5
 _EVICTING = "its commit marks placed pods as to be stopped."
@@ -64,7 +72,7 @@ def _refuse_others(context: DecisionContext, plan: MakePlan) -> None:
         if not isinstance(change, RemovePods):
             message = "cannot be committed; only RemovePods can"
             raise refused(f"changes[{index}].op", message, type(change).__name__)
-    if isinstance(plan.goal, Drain):
+    if isinstance(plan.goal, Drain | Replace):
         raise refused("goal.type", "is carried out by a plan that is kept, not by one commit")
     if isinstance(plan.goal, Place) and plan.goal.displaced:
         raise refused("goal.displaced", "cannot be committed, as no node is removed")

@@ -93,7 +93,7 @@ def _refuse_while_drained(replica: Replica, node: str) -> None:
     for each in plans_in(replica):
         body = plan_of(each).body
         active = not body.has_ended and body.spec.state != "Cancelled"
-        if active and node in body.spec.goal.nodes.names:
+        if active and node in body.spec.goal.node_names:
             raise Conflict(f"The plan {each.name} drains the node; cancel it first.")
 
 

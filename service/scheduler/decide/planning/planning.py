@@ -10,8 +10,9 @@ from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.placing import Placing, Wanted, refuse_too_many, wanted_by
 from service.scheduler.decide.planning.plan_totals import count
 from service.scheduler.decide.planning.removals import Removals
+from service.scheduler.decide.planning.replacing import Replacing
 from service.scheduler.protocol.intents import MakePlan
-from service.scheduler.protocol.plans import Drain, Place, Planned, Remove
+from service.scheduler.protocol.plans import Drain, Place, Planned, Remove, Replace
 
 
 def plan_among_placements(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
@@ -60,7 +61,7 @@ def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
 
 def _reached(
     fork: Fork, intent: MakePlan, changing: Changing
-) -> Steps[Placing | Draining | Removals]:
+) -> Steps[Placing | Draining | Removals | Replacing]:
     """Seek the goal, as far as it can be reached."""
     goal = intent.goal
     try:
@@ -72,6 +73,10 @@ def _reached(
             removals = Removals(fork, intent, goal)
             yield from removals.remove()
             return removals
+        if isinstance(goal, Replace):
+            replacing = Replacing(fork, intent, goal)
+            yield from replacing.replace()
+            return replacing
         wanted = yield from _wanted(fork, goal, changing)
     except InvalidManifest as error:
         raise error.under("goal") from None

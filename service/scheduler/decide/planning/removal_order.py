@@ -43,6 +43,11 @@ def removal_order_of(manifest: PodManifest, beside: int) -> RemovalOrder:
     )
 
 
+def is_ready(manifest: PodManifest) -> bool:
+    """Whether a pod is reported as ready, by the condition of that name in its status."""
+    return _readiness(manifest.status_fields())[0]
+
+
 def _readiness(status: dict[str, Any]) -> tuple[bool, float]:
     for each in _dicts(status.get("conditions")):
         if each.get("type") == "Ready" and each.get("status") == "True":

@@ -1,0 +1,136 @@
+"""`moorage replace`: pods of a new template in place of those of the last one, wave by wave."""
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from service.cli.drain import FOREVER, NEVER, Progress
+from service.cli.durations import read_seconds
+from service.cli.errors import ExitCode, Refused, WrongUsage
+from service.cli.options import DryRun, Session, connected
+from service.cli.resources import Target, find_resource
+from service.cli.sources import read_objects
+from service.cli.wait import Waiting
+from service.cli.workload_pods import expand, workload_kind
+
+_KINDS = ("Deployment", "ReplicaSet", "ReplicationController")
+
+
+@connected
+def replace(
+    session: Session,
+    *,
+    file: Annotated[str, typer.Option("--file", "-f", help="The workload as it is to be.")],
+    max_surge: Annotated[
+        str | None,
+        typer.Option("--max-surge", help="How many more pods there may be: 1, or 25%."),
+    ] = None,
+    max_unavailable: Annotated[
+        str | None,
+        typer.Option("--max-unavailable", help="How many may be missing: 1, or 25%."),
+    ] = None,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Do not wait for the end; the server goes on.")
+    ] = False,
+    timeout: Annotated[
+        str, typer.Option("--timeout", help="How long to wait, such as 30s or 5m; 0s: for ever.")
+    ] = FOREVER,
+    dry_run: DryRun = False,
+) -> None:
+    """Replace the pods of a workload by those of its new template, in waves.
+
+    The pods are those that the workload's selector selects. The server does it, and goes on if this
+    command is stopped: `moorage get plans` shows how far it has come, and deleting the plan ends it.
+    Without the two options it is as the workload's strategy says. A dry run tells the waves.
+    """
+    seconds = read_seconds("--timeout", timeout)
+    goal = _goal(session, file)
+    for name, given in (("maxSurge", max_surge), ("maxUnavailable", max_unavailable)):
+        if given is not None:
+            goal[name] = int(given) if given.isdecimal() else given
+    if dry_run:
+        asked = {key: value for key, value in goal.items() if key != "progressDeadlineSeconds"}
+        plan = session.client.post(session.client.path("plans"), {"goal": asked})
+        _tell(session, plan)
+        if not plan["complete"]:
+            raise typer.Exit(ExitCode.REFUSED)
+        return
+    name = f"replace-{goal['template']['metadata']['name']}"
+    kept = _keep(session, name, goal)
+    if not session.output.for_people:
+        session.output.document(kept)
+    else:
+        session.output.line(f"plan/{name} replaces the pods")
+    if no_wait:
+        return
+    waiting = Waiting(session, Progress(session.output), absent_is_met=False)
+    target = Target(find_resource("plans"), None, name)
+    waiting.until_met([target], time.monotonic() + seconds if seconds else NEVER)
+
+
+def _keep(session: Session, name: str, goal: dict[str, Any]) -> Any:
+    """Store the plan; one of this name that has ended makes room."""
+    path = session.client.path("plans", name)
+    if _has_ended(session, path):
+        session.client.delete(path)
+    body = {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "Plan",
+        "metadata": {"name": name},
+        "spec": {"goal": goal},
+    }
+    return session.client.put(path, body)
+
+
+def _has_ended(session: Session, path: str) -> bool:
+    try:
+        plan = session.client.get(path)
+    except Refused as error:
+        if error.problem.get("code") != "NotFound":
+            raise
+        return False
+    return bool((plan.get("status") or {}).get("endedAt"))
+
+
+def _goal(session: Session, file: str) -> dict[str, Any]:
+    objects = read_objects([file])
+    if len(objects) != 1 or workload_kind(objects[0]) not in _KINDS:
+        raise WrongUsage(f"--file has to hold exactly one workload: {', '.join(_KINDS)}.")
+    item = objects[0]
+    made = expand([item], lambda _: ()).only(pods=True).objects
+    if not made:
+        raise WrongUsage("The workload wants no pods; delete those that are there instead.")
+    first = made[0]
+    metadata = {**first["metadata"], "name": first["metadata"]["name"].rpartition("-")[0]}
+    namespace = (item.get("metadata") or {}).get("namespace") or session.namespace
+    metadata["namespace"] = namespace
+    spec = item["spec"]
+    selector = spec.get("selector") or {}
+    if item["kind"] == "ReplicationController":
+        selector = {"matchLabels": selector}
+    rolling = (spec.get("strategy") or {}).get("rollingUpdate") or {}
+    goal = {
+        "type": "Replace",
+        "namespace": namespace,
+        "selector": selector,
+        "template": {"metadata": metadata, "spec": first["spec"]},
+        "replicas": len(made),
+        "maxSurge": rolling.get("maxSurge"),
+        "maxUnavailable": rolling.get("maxUnavailable"),
+        "progressDeadlineSeconds": spec.get("progressDeadlineSeconds"),
+    }
+    return {key: value for key, value in goal.items() if value is not None}
+
+
+def _tell(session: Session, plan: dict[str, Any]) -> None:
+    output = session.output
+    if not output.for_people:
+        output.document(plan)
+        return
+    for step in plan["steps"]:
+        to = f" on {step['to']}" if step.get("to") else f" from {step.get('from', 'nowhere')}"
+        does = "comes" if step["action"] == "Place" else "goes"
+        output.line(f"wave {step['wave']}: {step['namespace']}/{step['name']} {does}{to}")
+    for each in plan["unplaced"]:
+        output.line(f"{each['namespace']}/{each['name']} waits: {each['message']}")
