@@ -39,6 +39,7 @@ from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.simulation import Simulation, simulating
+from service.scheduler.decide.writing.config import refuse_hosts
 from service.scheduler.node_reports import NodeReporter
 from service.scheduler.planning import PastExplanation, Planner, Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
@@ -496,7 +497,9 @@ class Scheduler:
         except NotFound:
             if intent.if_match is not None:
                 raise PreconditionFailed("There is no such cluster.") from None
-        config = msgspec.json.encode(parse_config(intent.config))
+        parsed = parse_config(intent.config)
+        refuse_hosts(parsed, intent.hosts)
+        config = msgspec.json.encode(parsed)
         if asked is not intent:
             await self._refuse_too_many_clusters()
             return ConfigAnswer(revision=0, config=config, created=True)
