@@ -170,6 +170,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     extender_hosts: ExtenderHosts = ""
     """The hosts, each with or without a port, at which extenders of profiles may be asked; none:
     nowhere."""
+    extender_certificate: str | None = None
+    """PEM file of the certificate that this server shows to extenders which ask for one; with
+    `extender_key`."""
+    extender_key: str | None = None
+    """PEM file of its key."""
     extender_answer_bytes_max: Bytes = 16 * _MIB
     """The largest answer of an extender."""
     extender_failures_max: Count = 5

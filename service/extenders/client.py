@@ -5,14 +5,13 @@ import ssl
 from base64 import b64decode
 from collections.abc import Callable
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import httpx
 import msgspec
 
 from service.extenders.breaker import Breaker
 from service.model.extenders import Extender
-from service.settings import Settings
+from service.settings import InvalidSettings, Settings
 
 T = TypeVar("T")
 
@@ -38,6 +37,7 @@ class Calls:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._extender = extender
+        self._settings = settings
         self._bytes_max = settings.extender_answer_bytes_max
         self._breaker = Breaker(
             settings.extender_failures_max, settings.extender_pause_seconds, monotonic
@@ -104,7 +104,7 @@ class Calls:
         """A client that follows no redirects and no proxy of the environment, so that it calls no other host."""
         headers = {"content-type": "application/json", "accept-encoding": "identity"}
         return httpx.AsyncClient(
-            verify=_context_of(self._extender),
+            verify=_context_of(self._extender, self._settings),
             headers=headers,
             timeout=None,  # noqa: S113 - the whole call has one
             follow_redirects=False,
@@ -114,7 +114,30 @@ class Calls:
         )
 
 
-def _context_of(extender: Extender) -> ssl.SSLContext | bool:
+def require_own_certificate(settings: Settings) -> None:
+    """Check what this server shows to extenders, so that a mistake is told when it starts.
+
+    Raises:
+        InvalidSettings: there is a certificate or a key alone, or they cannot be used.
+    """
+    certificate, key = settings.extender_certificate, settings.extender_key
+    if (certificate is None) != (key is None):
+        raise InvalidSettings(
+            "MOORAGE_EXTENDER_CERTIFICATE and MOORAGE_EXTENDER_KEY are only useful together."
+        )
+    try:
+        _show_own(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), settings)
+    except OSError as error:
+        told = f"MOORAGE_EXTENDER_CERTIFICATE and MOORAGE_EXTENDER_KEY cannot be used: {error}."
+        raise InvalidSettings(told) from None
+
+
+def _show_own(context: ssl.SSLContext, settings: Settings) -> None:
+    if settings.extender_certificate is not None:
+        context.load_cert_chain(settings.extender_certificate, settings.extender_key)
+
+
+def _context_of(extender: Extender, settings: Settings) -> ssl.SSLContext | bool:
     if not extender.url_prefix.startswith("https://"):
         return False
     tls = extender.tls_config
@@ -123,21 +146,5 @@ def _context_of(extender: Extender) -> ssl.SSLContext | bool:
     if tls is not None and tls.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    _show_own(context, settings)
     return context
-
-
-class Hosts:
-    """The hosts that extenders may be at: a name, or a name and a port."""
-
-    def __init__(self, allowed: str) -> None:
-        self._allowed = {each.strip().lower() for each in allowed.split(",") if each.strip()}
-
-    def refuses(self, extender: Extender) -> str | None:
-        """Say why an extender is not called; None if it may be."""
-        parts = urlsplit(extender.url_prefix)
-        host = (parts.hostname or "").lower()
-        host = f"[{host}]" if ":" in host else host
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        if {host, f"{host}:{port}"} & self._allowed:
-            return None
-        return f"{host}:{port} is not in MOORAGE_EXTENDER_HOSTS of this server"

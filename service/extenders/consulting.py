@@ -12,9 +12,9 @@ import httpx
 import msgspec
 from typing_extensions import override
 
-from service.extenders.client import Calls, ExtenderFailed, Hosts
+from service.extenders.client import Calls, ExtenderFailed, require_own_certificate
 from service.extenders.messages import ExtenderArgs, FilterResult, HostPriority
-from service.model.extenders import Extender
+from service.model.extenders import Extender, ExtenderHosts
 from service.scheduler.protocol.extenders import (
     AsksExtenders,
     ExtenderQuestion,
@@ -39,7 +39,11 @@ _PRIORITIES: msgspec.json.Decoder[list[HostPriority] | None] = msgspec.json.Deco
 
 
 class Extenders(AsksExtenders):
-    """All extenders that this process asks, with their connections and failures."""
+    """All extenders that this process asks, with their connections and failures.
+
+    Raises:
+        InvalidSettings: the certificate that extenders are shown cannot be used.
+    """
 
     def __init__(
         self,
@@ -47,10 +51,11 @@ class Extenders(AsksExtenders):
         monotonic: Callable[[], float],
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        require_own_certificate(settings)
         self._settings = settings
         self._monotonic = monotonic
         self._transport = transport
-        self._hosts = Hosts(settings.extender_hosts)
+        self._hosts = ExtenderHosts(settings.extender_hosts)
         self._calls: dict[bytes, Calls] = {}
 
     async def close(self) -> None:

@@ -1,6 +1,8 @@
 """Scheduler extenders as a profile names them, shaped like KubeSchedulerConfiguration v1's."""
 
+from collections.abc import Iterator
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -74,3 +76,23 @@ def _names(container: Container, managed: set[str]) -> bool:
         return False
     asked = (resources.requests or {}, resources.limits or {})
     return any(name in managed for each in asked for name in each)
+
+
+class ExtenderHosts(msgspec.Struct, frozen=True):
+    """The hosts that extenders may be at, as the setting `MOORAGE_EXTENDER_HOSTS` of a server lists them."""
+
+    listed: str
+    """Names or addresses as they stand in a URL, each with or without a port, separated by commas."""
+
+    def refuses(self, extender: Extender) -> str | None:
+        """Say why an extender is not called; None if it may be."""
+        parts = urlsplit(extender.url_prefix)
+        host = (parts.hostname or "").lower()
+        host = f"[{host}]" if ":" in host else host
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        if {host, f"{host}:{port}"}.intersection(self._each()):
+            return None
+        return f"{host}:{port} is not in MOORAGE_EXTENDER_HOSTS of this server"
+
+    def _each(self) -> Iterator[str]:
+        return (each.strip().lower() for each in self.listed.split(","))

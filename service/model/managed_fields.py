@@ -1,8 +1,7 @@
 """Who manages which fields of an object: `metadata.managedFields` and server-side apply.
 
-Sources: `sigs.k8s.io/structured-merge-diff` for sets of fields, FieldsV1 and conflicts; the
-`x-kubernetes-list-map-keys`, `-list-type` and `-map-type` of Kubernetes' OpenAPI document for lists
-and maps. All functions return new values and leave their arguments as they are.
+Sources: `sigs.k8s.io/structured-merge-diff` for sets of fields, FieldsV1 and conflicts; for lists and
+maps see `service.model.merged_lists`. All functions return new values and leave their arguments as they are.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,6 +11,14 @@ from typing import Literal, TypeAlias, cast
 import msgspec
 
 from service.model.errors import FieldError, FieldManagerConflict, InvalidManifest
+from service.model.merged_lists import (
+    APPLY_KEY_DEFAULTS,
+    APPLY_KEYS,
+    APPLY_SETS,
+    ATOMIC_MAPS,
+    at_place,
+    below,
+)
 
 Json: TypeAlias = dict[str, object]
 Path: TypeAlias = tuple[str, ...]
@@ -25,45 +32,6 @@ ANCIENT = "ancient-changes"
 """Takes over what the oldest of too many managers has changed."""
 MANAGED_FIELDS = "managedFields"
 
-_LIST_KEYS: Mapping[str, tuple[str, ...]] = {
-    "containers": ("name",),
-    "initContainers": ("name",),
-    "ephemeralContainers": ("name",),
-    "ports": ("containerPort", "protocol"),
-    "env": ("name",),
-    "volumes": ("name",),
-    "volumeMounts": ("mountPath",),
-    "volumeDevices": ("devicePath",),
-    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-    "schedulingGates": ("name",),
-    "imagePullSecrets": ("name",),
-    "hostAliases": ("ip",),
-    "resourceClaims": ("name",),
-    "claims": ("name",),
-    "ownerReferences": ("uid",),
-    "conditions": ("type",),
-    "addresses": ("type",),
-    "podIPs": ("ip",),
-    "hostIPs": ("ip",),
-    "drivers": ("name",),
-    "reservedFor": ("uid",),
-}
-_KEY_DEFAULTS = {"protocol": "TCP", "whenUnsatisfiable": "DoNotSchedule"}
-_SETS = frozenset({"finalizers", "podCIDRs"})
-_ATOMIC_MAPS = frozenset(
-    {
-        "nodeSelector",
-        "labelSelector",
-        "namespaceSelector",
-        "selector",
-        "scopeSelector",
-        "requiredDuringSchedulingIgnoredDuringExecution",
-        "fieldRef",
-        "resourceFieldRef",
-        "configMapKeyRef",
-        "secretKeyRef",
-    }
-)
 _NOT_MANAGED = frozenset(
     {
         ("f:apiVersion",),
@@ -306,14 +274,14 @@ def _flat(value: Json) -> dict[Path, object]:
     return dict(_leaves(value, (), ""))
 
 
-def _leaves(value: object, path: Path, name: str) -> Iterator[tuple[Path, object]]:
+def _leaves(value: object, path: Path, place: str) -> Iterator[tuple[Path, object]]:
     if path in _NOT_MANAGED:
         return
-    if isinstance(value, dict) and value and name not in _ATOMIC_MAPS:
+    if isinstance(value, dict) and value and not at_place(ATOMIC_MAPS, place):
         for key, each in value.items():
-            yield from _leaves(each, (*path, f"f:{key}"), key)
+            yield from _leaves(each, (*path, f"f:{key}"), below(place, key))
         return
-    keyed = _keyed(value, name)
+    keyed = _keyed(value, place)
     if keyed is None:
         if path:
             yield path, value
@@ -322,17 +290,17 @@ def _leaves(value: object, path: Path, name: str) -> Iterator[tuple[Path, object
         yield (*path, key), _ITSELF
         if isinstance(item, dict):
             for inner, each in item.items():
-                yield from _leaves(each, (*path, key, f"f:{inner}"), inner)
+                yield from _leaves(each, (*path, key, f"f:{inner}"), below(place, inner))
 
 
-def _keyed(value: object, name: str) -> dict[str, object] | None:
+def _keyed(value: object, place: str) -> dict[str, object] | None:
     """The items of a list that is merged, by their keys; None if it is replaced as a whole."""
     if not isinstance(value, list) or not value:
         return None
-    if name in _SETS:
+    if at_place(APPLY_SETS, place):
         return {f"v:{_json(each)}": each for each in value}
-    keys = _LIST_KEYS.get(name)
-    if keys is None:
+    keys = at_place(APPLY_KEYS, place)
+    if not keys:
         return None
     found: dict[str, object] = {}
     for item in value:
@@ -344,10 +312,12 @@ def _keyed(value: object, name: str) -> dict[str, object] | None:
 
 
 def _key_of(item: object, keys: tuple[str, ...]) -> str | None:
+    """The key of an item; fields that it does not say and that have no default are left out of it."""
     if not isinstance(item, dict):
         return None
-    values = {key: item.get(key, _KEY_DEFAULTS.get(key)) for key in keys}
-    if not all(isinstance(each, str | int) for each in values.values()):
+    said = {key: item.get(key, APPLY_KEY_DEFAULTS.get(key)) for key in keys}
+    values = {key: each for key, each in said.items() if each is not None}
+    if not values or not all(isinstance(each, str | int) for each in values.values()):
         return None
     return f"k:{_json(values)}"
 
@@ -356,35 +326,37 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _refuse_doubles(value: object, path: str, name: str = "") -> None:
+def _refuse_doubles(value: object, path: str, place: str = "") -> None:
     if isinstance(value, dict):
         for key, each in value.items():
-            _refuse_doubles(each, f"{path}.{key}" if path else key, key)
+            _refuse_doubles(each, f"{path}.{key}" if path else key, below(place, key))
     elif isinstance(value, list):
-        keys = [_key_of(each, _LIST_KEYS[name]) for each in value] if name in _LIST_KEYS else []
+        keys = at_place(APPLY_KEYS, place) or ()
+        found = [_key_of(each, keys) for each in value]
         for index, each in enumerate(value):
-            if keys and keys[index] is not None and keys[index] in keys[:index]:
-                message = f"is there twice: {', '.join(_LIST_KEYS[name])} must differ"
+            if found[index] is not None and found[index] in found[:index]:
+                message = f"is there twice: {', '.join(keys)} must differ"
                 raise InvalidManifest([FieldError(f"{path}[{index}]", message)])
-            _refuse_doubles(each, f"{path}[{index}]")
+            _refuse_doubles(each, f"{path}[{index}]", place)
 
 
-def _merge(live: object, applied: object, name: str) -> object:
-    if isinstance(applied, dict) and isinstance(live, dict) and name not in _ATOMIC_MAPS:
+def _merge(live: object, applied: object, place: str) -> object:
+    if isinstance(applied, dict) and isinstance(live, dict) and not at_place(ATOMIC_MAPS, place):
         merged = dict(live)
         for key, value in applied.items():
-            merged[key] = _merge(live.get(key), value, key)
+            merged[key] = _merge(live.get(key), value, below(place, key))
         return merged
-    wanted, there = _keyed(applied, name), _keyed(live, name)
+    wanted, there = _keyed(applied, place), _keyed(live, place)
     if wanted is None or there is None:
         return deepcopy(applied)
     both = {
-        key: _merge(item, wanted[key], "") if key in wanted else item for key, item in there.items()
+        key: _merge(item, wanted[key], place) if key in wanted else item
+        for key, item in there.items()
     }
     return list((both | {key: item for key, item in wanted.items() if key not in both}).values())
 
 
-def _remove(value: object, path: Path, name: str = "") -> None:
+def _remove(value: object, path: Path, place: str = "") -> None:
     """Remove what a path leads to, and what is empty then above it."""
     first, *rest = path
     if isinstance(value, dict):
@@ -392,19 +364,19 @@ def _remove(value: object, path: Path, name: str = "") -> None:
         if key not in value:
             return
         if rest:
-            below = deepcopy(value[key])
-            _remove(below, tuple(rest), key)
-            if below or below == 0:
-                value[key] = below
+            inner = deepcopy(value[key])
+            _remove(inner, tuple(rest), below(place, key))
+            if inner or inner == 0:
+                value[key] = inner
                 return
         del value[key]
     elif isinstance(value, list):
-        keyed = _keyed(value, name) or {}
+        keyed = _keyed(value, place) or {}
         if first not in keyed:
             return
         if rest:
             item = deepcopy(keyed[first])
-            _remove(item, tuple(rest))
+            _remove(item, tuple(rest), place)
             value[list(keyed).index(first)] = item
         else:
             del value[list(keyed).index(first)]
@@ -422,11 +394,11 @@ def _encoded(fields: Iterable[Path]) -> Json:
 
 
 def _decoded(tree: Mapping[str, object], path: Path) -> Iterator[Path]:
-    for segment, below in tree.items():
+    for segment, inner in tree.items():
         if segment == ".":
             yield path
-        elif below:
-            yield from _decoded(cast("Json", below), (*path, segment))
+        elif inner:
+            yield from _decoded(cast("Json", inner), (*path, segment))
         else:
             yield (*path, segment)
 

@@ -1,42 +1,16 @@
 """Strategic merge patches: like a merge patch, but lists are merged as each field says.
 
-Source: the `patchStrategy` and `patchMergeKey` tags of `k8s.io/api/core/v1`, and
-`k8s.io/apimachinery/pkg/util/strategicpatch`. Lists without a tag are replaced, among them
-`tolerations` and `taints`.
+Source: `k8s.io/apimachinery/pkg/util/strategicpatch`; for lists see `service.model.merged_lists`. Those
+without a key are replaced, among them `tolerations` and `taints`.
 """
 
-from collections.abc import Mapping
 from copy import deepcopy
 from typing import TypeAlias
 
 from service.model.errors import FieldError, InvalidManifest
+from service.model.merged_lists import PATCH_KEYS, PATCH_SETS, at_place, below
 
 Json: TypeAlias = dict[str, object]
-
-MERGE_KEYS: Mapping[str, str] = {
-    "containers": "name",
-    "initContainers": "name",
-    "ephemeralContainers": "name",
-    "ports": "containerPort",
-    "env": "name",
-    "volumes": "name",
-    "volumeMounts": "mountPath",
-    "volumeDevices": "devicePath",
-    "topologySpreadConstraints": "topologyKey",
-    "schedulingGates": "name",
-    "imagePullSecrets": "name",
-    "hostAliases": "ip",
-    "resourceClaims": "name",
-    "ownerReferences": "uid",
-    "conditions": "type",
-    "addresses": "type",
-    "podIPs": "ip",
-    "hostIPs": "ip",
-}
-"""Lists of objects that are merged, by the name of the field, and the key that identifies items."""
-
-MERGED_SETS = frozenset({"finalizers", "podCIDRs"})
-"""Lists of plain values that are merged."""
 
 _DELETE_FROM = "$deleteFromPrimitiveList/"
 _ORDER = "$setElementOrder/"
@@ -61,16 +35,17 @@ def strategic_merge_patch(target: object, patch: object, path: str = "") -> obje
         if not name.startswith("$"):
             _merge_field(result, name, value, path)
     _delete_values(result, patch, path)
-    return _ordered(result, patch)
+    return _ordered(result, patch, path)
 
 
 def _merge_field(result: Json, name: str, value: object, path: str) -> None:
-    where = _at(path, name)
+    where, place = _at(path, name), _place_of(path, name)
+    key = at_place(PATCH_KEYS, place)
     if value is None:
         result.pop(name, None)
-    elif name in MERGE_KEYS and isinstance(value, list):
-        result[name] = _merge_list(result.get(name), value, MERGE_KEYS[name], where)
-    elif name in MERGED_SETS and isinstance(value, list):
+    elif key and isinstance(value, list):
+        result[name] = _merge_list(result.get(name), value, key, where)
+    elif at_place(PATCH_SETS, place) and isinstance(value, list):
         present = _list(result.get(name))
         result[name] = present + [item for item in value if item not in present]
     else:
@@ -126,18 +101,23 @@ def _delete_values(result: Json, patch: Json, path: str) -> None:
             result[name] = [item for item in _list(result.get(name)) if item not in values]
 
 
-def _ordered(result: Json, patch: Json) -> Json:
+def _ordered(result: Json, patch: Json, path: str) -> Json:
     """`$setElementOrder/<list>` puts the items that it names first, in its order."""
     for directive, order in patch.items():
         name = directive.removeprefix(_ORDER)
         if directive.startswith(_ORDER) and isinstance(order, list) and name in result:
-            key = MERGE_KEYS.get(name)
+            key = at_place(PATCH_KEYS, _place_of(path, name))
             wanted = [_keyed(o, key) if key else o for o in order]
             items = _list(result[name])
             marks = [_keyed(item, key) if key else item for item in items]
             ranks = [wanted.index(mark) if mark in wanted else len(wanted) for mark in marks]
             result[name] = [items[i] for i in sorted(range(len(items)), key=ranks.__getitem__)]
     return result
+
+
+def _place_of(path: str, name: str) -> str:
+    """The place of a field as the tables name it: `containers.ports` for those of `spec.containers[0]`."""
+    return below(path.rpartition("[")[0] if path.endswith("]") else path, name)
 
 
 def _list(value: object) -> list[object]:

@@ -1,16 +1,24 @@
 """Has extenders asked for the pods of one request, one pod after the other, outside of its decisions."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from service.model.errors import FieldError, InvalidManifest, Overloaded
 from service.model.objects import ObjectName
-from service.scheduler.protocol.extenders import AsksExtenders, ExtenderQuestion, ExtenderVerdict
+from service.scheduler.protocol.extenders import (
+    AsksExtenders,
+    ExtenderQuestion,
+    ExtendersToAsk,
+    ExtenderVerdict,
+)
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.ports import Clock
+
+T = TypeVar("T")
 
 
 class Consulting:
@@ -27,13 +35,26 @@ class Consulting:
         self._consulted: Mapping[ObjectName, ExtenderVerdict] = {}
         self._retries = 0
 
-    async def ask(self, question: ExtenderQuestion) -> PlacePods:
-        """Ask about one more pod, and return the request with all that was said.
+    async def decided(
+        self, question: ExtenderQuestion, decide: Callable[[PlacePods], Awaitable[T]]
+    ) -> T:
+        """Ask about one pod after the other, until the request is decided with what was said.
+
+        Nothing is decided, locked or held in the replica while extenders are asked.
 
         Raises:
             InvalidManifest: there are too many such pods in the request.
             Overloaded: time is up, or others took the chosen nodes again and again.
         """
+        while True:
+            told = await self._ask(question)
+            try:
+                return await decide(told)
+            except ExtendersToAsk as asking:
+                question = asking.question
+
+    async def _ask(self, question: ExtenderQuestion) -> PlacePods:
+        """Ask about one more pod, and return the request with all that was said."""
         if question.pod in self._consulted:
             self._retries += 1
             if self._retries > self._limits.extended_retries_max:

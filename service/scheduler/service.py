@@ -39,6 +39,7 @@ from service.scheduler.controllers.node_lifecycles import AllNodeLifecycles
 from service.scheduler.controllers.pending_pods import AllPendingPods
 from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.simulation import Simulation, simulating
+from service.scheduler.decide.writing.config import refuse_hosts
 from service.scheduler.node_reports import NodeReporter
 from service.scheduler.planning import PastExplanation, Planner, Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
@@ -215,23 +216,31 @@ class Scheduler:
             IdempotencyKeyReused: the first request with this key was a different one.
             MoorageError: the intent is refused, or cannot be served now (Unavailable).
         """
-        consulting: Consulting | None = None
-        while True:
-            try:
-                if idempotency is not None:
-                    return await self._submit_keyed(cluster, intent, idempotency, caller)
-                within = intent.intent if isinstance(intent, DryRun) else intent
-                if isinstance(within, PutConfig):
-                    return cast("A", await self._put_config(cluster, intent, within, caller))
-                return cast("A", await self._ask(cluster, intent, None, caller))
-            except ExtendersToAsk as asking:
-                if self._extenders is None or not isinstance(intent, PlacePods):
-                    raise
-                question = asking.question
-                if consulting is None:
-                    consulting = Consulting(self._extenders, self._clock, self._limits, intent)
-            # Nothing is decided, locked or held in the replica while extenders are asked.
-            intent = cast("Intent[A]", await consulting.ask(question))
+        try:
+            return await self._decided(cluster, intent, idempotency, caller)
+        except ExtendersToAsk as asking:
+            if self._extenders is None or not isinstance(intent, PlacePods):
+                raise
+            consulting = Consulting(self._extenders, self._clock, self._limits, intent)
+            question = asking.question
+        return await consulting.decided(
+            question,
+            lambda told: self._decided(cluster, cast("Intent[A]", told), idempotency, caller),
+        )
+
+    async def _decided(
+        self,
+        cluster: str,
+        intent: Intent[A],
+        idempotency: Idempotency[A] | None,
+        caller: AuditedCaller,
+    ) -> A | RecordedAnswer:
+        if idempotency is not None:
+            return await self._submit_keyed(cluster, intent, idempotency, caller)
+        within = intent.intent if isinstance(intent, DryRun) else intent
+        if isinstance(within, PutConfig):
+            return cast("A", await self._put_config(cluster, intent, within, caller))
+        return cast("A", await self._ask(cluster, intent, None, caller))
 
     async def _submit_keyed(
         self, cluster: str, intent: Intent[A], idempotency: Idempotency[A], caller: AuditedCaller
@@ -489,7 +498,9 @@ class Scheduler:
         except NotFound:
             if intent.if_match is not None:
                 raise PreconditionFailed("There is no such cluster.") from None
-        config = msgspec.json.encode(parse_config(intent.config))
+        parsed = parse_config(intent.config)
+        refuse_hosts(parsed, intent.hosts)
+        config = msgspec.json.encode(parsed)
         if asked is not intent:
             await self._refuse_too_many_clusters()
             return ConfigAnswer(revision=0, config=config, created=True)

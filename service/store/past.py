@@ -97,26 +97,23 @@ _CHANGED = f"""
         s.kind, s.namespace, s.name, s.revision
     FROM bounds AS b LEFT JOIN states AS s ON true
 """  # noqa: S608 - put together from constants
-# A fence has no changes, so it ends before it begins.
-_BOUND_AT = """
+# The commit that a revision is of. A fence has no changes, so it ends before it begins.
+_ITS_COMMIT = """
+    k.cluster_id = $1 AND k.first_revision <= $2 AND k.last_revision = (
+        SELECT min(last_revision) FROM commit
+        WHERE cluster_id = $1 AND last_revision >= $2 AND last_revision >= first_revision)
+"""
+_COMMITTED_AT = f"SELECT k.at FROM commit AS k WHERE {_ITS_COMMIT}"  # noqa: S608 - put together from constants
+_BOUND_AT = f"""
     SELECT c.revision
     FROM commit AS k JOIN change AS c ON c.cluster_id = k.cluster_id
         AND c.revision BETWEEN k.first_revision AND k.last_revision
-    WHERE k.cluster_id = $1 AND k.first_revision <= $2 AND k.last_revision = (
-            SELECT min(last_revision) FROM commit
-            WHERE cluster_id = $1 AND last_revision >= $2 AND last_revision >= first_revision)
+    WHERE {_ITS_COMMIT}
         AND c.kind = 'Pod' AND c.namespace = $3 AND c.name = $4
         AND c.verb = 'Put' AND c.node_name IS NOT NULL
         AND (c.created OR position($5::bytea IN c.fields_before) > 0)
     ORDER BY c.revision DESC LIMIT 1
-"""
-_COMMITTED_AT = """
-    SELECT at FROM commit
-    WHERE cluster_id = $1 AND first_revision <= $2 AND last_revision >= first_revision
-        AND last_revision = (
-            SELECT min(last_revision) FROM commit
-            WHERE cluster_id = $1 AND last_revision >= $2 AND last_revision >= first_revision)
-"""
+"""  # noqa: S608 - put together from constants
 # LIMIT has each object looked up by its key. Before PostgreSQL has counted a table that was just
 # filled, it takes all objects of a kind for three, and would compare each of them with each key.
 _BODIES = """

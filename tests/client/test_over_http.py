@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import aclosing
 from itertools import islice
+from typing import Any
 
 import pytest
 
@@ -130,6 +131,28 @@ def test_patches_of_three_kinds(moorage: Client):
     removal = {"metadata": {"labels": {"a": None}}}
     patched = moorage.nodes.patch("node-0", removal, patch_type="strategic")
     assert "a" not in patched["metadata"]["labels"]
+
+
+def test_what_a_manager_wants_is_applied_and_others_are_told(moorage: Client):
+    def labels(**given: str) -> Any:
+        return {"kind": "Node", "metadata": {"name": "n1", "labels": given}}
+
+    nodes = moorage.nodes
+    assert nodes.apply(labels(a="1"), field_manager="one", dry_run=True)["metadata"]["labels"]
+    with pytest.raises(NotFoundError):
+        nodes.get("n1")
+    made = nodes.apply(labels(a="1", b="1"), field_manager="one")
+    assert made["metadata"]["managedFields"][0]["manager"] == "one"
+    fewer = nodes.apply(labels(a="1"), field_manager="one")
+    assert fewer["metadata"]["labels"] == {"a": "1"}
+    with pytest.raises(ConflictError) as conflict:
+        nodes.apply(labels(a="2"), field_manager="two")
+    assert conflict.value.code == "FieldManagerConflict"
+    forced = nodes.apply(labels(a="2"), field_manager="two", force=True)
+    assert [each["manager"] for each in forced["metadata"]["managedFields"]] == ["two"]
+    stocked(moorage)
+    applied = moorage.pods.apply(pod("web"), field_manager="one")
+    assert applied["metadata"]["namespace"] == "shop"
 
 
 def test_dry_runs_change_nothing(moorage: Client):

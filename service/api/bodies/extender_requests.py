@@ -17,6 +17,7 @@ from service.api.openapi.extender_types import (
     HostPriority,
     MetaPod,
     MetaVictims,
+    Victims,
 )
 from service.engine.questions.explanation import Explanation
 from service.model.errors import FieldError, InvalidManifest
@@ -102,16 +103,41 @@ def victims_of(args: ExtenderPreemptionArgs, templates: TemplateCache) -> FindVi
 def preempted(
     args: ExtenderPreemptionArgs, answer: VictimsAnswer, visible: frozenset[str] | None
 ) -> ExtenderPreemptionResult:
-    """The victims on each of kube-scheduler's nodes, but where the caller may not read all of them."""
+    """The victims on each of kube-scheduler's nodes, but where the caller may not read all of them.
+
+    Victims that kube-scheduler has not named may have gone there already. One that it does not find
+    fails its whole attempt (HTTPExtender.convertPodUIDToPod), and nothing need wake the pod after
+    that. So their nodes are left out, as long as others are left.
+    """
     asked = args.node_name_to_victims or args.node_name_to_meta_victims or {}
-    left = {
-        name: MetaVictims(
-            pods=[MetaPod(uid=uid) for uid in each.uids], num_pdb_violations=each.budget_violations
-        )
+    found = {
+        name: each
         for name, each in answer.nodes.items()
         if name in asked and (visible is None or each.namespaces <= visible)
     }
-    return ExtenderPreemptionResult(node_name_to_meta_victims=left)
+    agreed = {
+        name: each for name, each in found.items() if _named_in(asked[name]).issuperset(each.uids)
+    }
+    return ExtenderPreemptionResult(
+        node_name_to_meta_victims={
+            name: MetaVictims(
+                pods=[MetaPod(uid=uid) for uid in each.uids],
+                num_pdb_violations=each.budget_violations,
+            )
+            for name, each in (agreed or found).items()
+        }
+    )
+
+
+def _named_in(victims: Victims | MetaVictims | None) -> set[str]:
+    """The uids of the victims that kube-scheduler has chosen itself."""
+    if victims is None:
+        return set()
+    if isinstance(victims, MetaVictims):
+        return {each.uid for each in victims.pods or ()}
+    stated = [each.get("metadata") for each in victims.pods or ()]
+    uids = [each.get("uid") for each in stated if isinstance(each, dict)]
+    return {uid for uid in uids if isinstance(uid, str)}
 
 
 def binding_of(args: ExtenderBindingArgs) -> BindPod:

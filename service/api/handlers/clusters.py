@@ -31,6 +31,7 @@ from service.api.security.visibility import Visibility, seen_config, visibility_
 from service.api.services import Services
 from service.model.config import ClusterConfig, stored_config
 from service.model.errors import FieldError, InvalidManifest
+from service.model.extenders import ExtenderHosts
 from service.model.log import CLUSTER_KIND, CLUSTER_NAME, ClusterRow, Counts
 from service.model.patches import PatchType
 from service.model.strict_json import decode_strict
@@ -137,7 +138,11 @@ async def put_cluster(request: AnyRequest, services: NamedDependency[Services]) 
     parameters = query(request)
     _refuse_bad_name(request.path_params["cluster"])
     config = _config_in(decode_strict(await services.bodies.read(request)))
-    intent = PutConfig(config=config, if_match=if_match(request))
+    intent = PutConfig(
+        config=config,
+        if_match=if_match(request),
+        hosts=ExtenderHosts(services.settings.extender_hosts),
+    )
     return await _changed(request, services, parameters, intent)
 
 
@@ -179,7 +184,12 @@ async def patch_cluster(
     patch_type = patch_type_of(request)
     parameters = query(request)
     patched = _config_patch(decode_strict(await services.bodies.read(request)), patch_type)
-    intent = PatchConfig(patch_type=patch_type, patch=patched, if_match=if_match(request))
+    intent = PatchConfig(
+        patch_type=patch_type,
+        patch=patched,
+        if_match=if_match(request),
+        hosts=ExtenderHosts(services.settings.extender_hosts),
+    )
     return await _changed(request, services, parameters, intent)
 
 

@@ -312,46 +312,45 @@ async def put_object(
 async def patch_object(
     request: AnyRequest, services: Services, resource: Resource
 ) -> Response[bytes]:
-    """Change single fields of an object."""
-    if media_type(request) in _APPLY_TYPES:
-        return await _apply_object(request, services, resource)
-    patch_type = patch_type_of(request)
+    """Change single fields of an object, or merge what a manager wants into it."""
     parameters = query(request)
+    wanted = _applying if media_type(request) in _APPLY_TYPES else _patching
+    intent = await wanted(request, services, parameters)
+    namespace, name = _place(request)
+    made = intent(
+        kind=resource.kind,
+        namespace=namespace,
+        name=name,
+        preconditions=Preconditions(if_match=if_match(request)),
+        caller=deciding_for(request),
+    )
+    return await _submit(request, services, resource, parameters, made)
+
+
+async def _patching(
+    request: AnyRequest, services: Services, parameters: Mapping[str, str]
+) -> Callable[..., PatchObject]:
+    """What makes an intent of a patch, but for the object that it is of."""
+    patch_type = patch_type_of(request)
     if "force" in parameters:
         raise wrong_parameter("force", "is for server-side apply only", parameters["force"])
-    namespace, name = _place(request)
-    intent = PatchObject(
-        kind=resource.kind,
-        namespace=namespace,
-        name=name,
-        patch_type=patch_type,
-        patch=decode_strict(await services.bodies.read(request)),
-        manager=manager_of(request, parameters),
-        preconditions=Preconditions(if_match=if_match(request)),
-        caller=deciding_for(request),
-    )
-    return await _submit(request, services, resource, parameters, intent)
-
-
-async def _apply_object(
-    request: AnyRequest, services: Services, resource: Resource
-) -> Response[bytes]:
-    """Merge what a manager wants into an object, or create it."""
-    parameters = query(request)
-    manager, force = named_manager(request, parameters), flag(parameters, "force")
-    namespace, name = _place(request)
     body = await services.bodies.read(request)
-    intent = ApplyPatch(
-        kind=resource.kind,
-        namespace=namespace,
-        name=name,
-        applied=await decode_applied(body, services.settings.apply_yaml_bytes_max),
-        manager=manager,
-        force=force,
-        preconditions=Preconditions(if_match=if_match(request)),
-        caller=deciding_for(request),
+    return partial(
+        PatchObject,
+        patch_type=patch_type,
+        patch=decode_strict(body),
+        manager=manager_of(request, parameters),
     )
-    return await _submit(request, services, resource, parameters, intent)
+
+
+async def _applying(
+    request: AnyRequest, services: Services, parameters: Mapping[str, str]
+) -> Callable[..., ApplyPatch]:
+    """What makes an intent of a manager's wishes, but for the object that they are of."""
+    manager, force = named_manager(request, parameters), flag(parameters, "force")
+    body = await services.bodies.read(request)
+    applied = await decode_applied(body, services.settings.apply_yaml_bytes_max)
+    return partial(ApplyPatch, applied=applied, manager=manager, force=force)
 
 
 async def delete_object(

@@ -379,7 +379,9 @@ def patch_operation(resource: Resource) -> Operation:
             description="The patch.",
             example={"metadata": {"labels": {"tier": "front", "old": None}}},
             examples={
-                JSON_PATCH: [{"op": "add", "path": "/metadata/labels/tier", "value": "front"}]
+                JSON_PATCH: [{"op": "add", "path": "/metadata/labels/tier", "value": "front"}],
+                APPLY_JSON: _applied_example(resource),
+                APPLY_YAML: _applied_example(resource),
             },
         ),
         answers={
@@ -388,6 +390,18 @@ def patch_operation(resource: Resource) -> Operation:
         },
         problems=(*_WRITE_PROBLEMS, "FieldManagerConflict"),
     )
+
+
+def _applied_example(resource: Resource) -> dict[str, object]:
+    """What one manager wants of an object, and nothing else."""
+    metadata = resource.example["metadata"]
+    assert isinstance(metadata, dict)
+    kept = {name: metadata[name] for name in ("name", "namespace") if name in metadata}
+    return {
+        "apiVersion": resource.example["apiVersion"],
+        "kind": resource.kind,
+        "metadata": {**kept, "labels": {"tier": "front"}},
+    }
 
 
 def delete_operation(resource: Resource) -> Operation:

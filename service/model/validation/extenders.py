@@ -6,6 +6,7 @@ Files of the server and private keys do not belong into a configuration that its
 
 import binascii
 import re
+import ssl
 from base64 import b64decode
 from urllib.parse import urlsplit
 
@@ -81,12 +82,19 @@ def _timeout(duration: str) -> str | None:
     return f"must be no longer than {_TIMEOUT_SECONDS_MAX}s" if too_long else None
 
 
-def _base64(value: str) -> str | None:
+def _certificates(value: str) -> str | None:
     try:
-        b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        return "must be base64"
+        pem = b64decode(value, validate=True).decode("ascii")
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem)
+    except (binascii.Error, ValueError, ssl.SSLError):
+        return "must be certificates in PEM, in base64"
     return None
+
+
+def _verifies_or_not(tls: Record, path: str, problems: Problems) -> None:
+    """Refuse what contradicts itself, as upstream's TLSConfigFor does."""
+    if tls.get("insecure") is True and tls.get("caData"):
+        problems.add(at(path, "caData"), "must be left out with insecure, which verifies nothing")
 
 
 def _asks_something(extender: Record, path: str, problems: Problems) -> None:
@@ -116,13 +124,14 @@ def _extenders_rule() -> Rule:
         {
             "insecure": boolean,
             "serverName": text(names.dns_subdomain, empty_ok=True),
-            "caData": text(_base64, empty_ok=True),
+            "caData": text(_certificates, empty_ok=True),
             "caFile": no_file,
             "certFile": no_file,
             "keyFile": no_file,
             "certData": no_key,
             "keyData": no_key,
-        }
+        },
+        also=(_verifies_or_not,),
     )
     resource = record(
         {

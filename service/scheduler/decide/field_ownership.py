@@ -25,7 +25,11 @@ def is_managed(manifest: StoredManifest) -> TypeGuard[AnyManifest]:
 def recorded(
     context: DecisionContext, updated: AnyManifest, old: AnyManifest, manager: str
 ) -> AnyManifest:
-    """Return an update of an object that is managed, with whoever changed fields as their manager."""
+    """Return an update of an object that is managed, with whoever changed fields as their manager.
+
+    Raises:
+        InvalidManifest: the managers would have too many fields.
+    """
     managers = old.managers
     if not managers or updated.managers:
         return updated
@@ -37,6 +41,7 @@ def recorded(
         now=context.now,
         at_most=context.limits.field_managers_max,
     )
+    _refuse_too_many_fields(context, managers, changed)
     return updated.managed_by(changed)
 
 
@@ -47,25 +52,40 @@ def applied(context: DecisionContext, intent: ApplyPatch, old: AnyManifest | Non
         FieldManagerConflict: others manage fields that would change, and it is not forced.
         InvalidManifest: the result is not valid, or too many apply the object.
     """
+    managers = () if old is None else old.managers
     made = apply(
         None if old is None else decoded(old),
-        () if old is None else old.managers,
+        managers,
         intent.applied,
         manager=intent.manager,
         now=context.now,
         force=intent.force,
     )
-    _refuse_too_many(context, made.managers)
+    _refuse_too_many_managers(context, managers, made.managers)
+    _refuse_too_many_fields(context, managers, made.managers)
     parsed = parse_as(intent.kind, made.fields, context.templates, intent.namespace, intent.name)
     return parsed.managed_by(made.managers)
 
 
-def _refuse_too_many(context: DecisionContext, managers: tuple[Manager, ...]) -> None:
-    """Check the limits of an object's managers, and of the fields that they have."""
-    most, paths = context.limits.field_managers_max, context.limits.managed_fields_max
-    if len(managers) > most:
+def _refuse_too_many_managers(
+    context: DecisionContext, before: tuple[Manager, ...], after: tuple[Manager, ...]
+) -> None:
+    """Refuse one more manager; those of other writes are made one instead (`update`)."""
+    most = context.limits.field_managers_max
+    if len(after) > max(most, len(before)):
         message = f"an object has at most {most} managers"
         raise InvalidManifest([FieldError("metadata.managedFields", message)])
-    if sum(len(each.fields) for each in managers) > paths:
-        message = f"the managers of an object have at most {paths} fields together"
+
+
+def _refuse_too_many_fields(
+    context: DecisionContext, before: tuple[Manager, ...], after: tuple[Manager, ...]
+) -> None:
+    """Refuse more fields; an object that has too many already may have fewer."""
+    most = context.limits.managed_fields_max
+    if _fields_of(after) > max(most, _fields_of(before)):
+        message = f"the managers of an object have at most {most} fields together"
         raise InvalidManifest([FieldError("metadata.managedFields", message)])
+
+
+def _fields_of(managers: tuple[Manager, ...]) -> int:
+    return sum(len(each.fields) for each in managers)

@@ -13,6 +13,7 @@ import msgspec
 
 from service.model.config import PreemptionScope
 from service.model.errors import Forbidden, InvalidManifest
+from service.model.extenders import ExtenderHosts
 from service.model.manifest import AnyManifest, Applicable, PodManifest
 from service.model.object_filters import ObjectFilter
 from service.model.objects import ObjectName
@@ -233,6 +234,8 @@ class PutConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
 
     config: Mapping[str, Any]
     if_match: tuple[str, ...] | None = None
+    hosts: ExtenderHosts | None = None
+    """Where extenders may be that the configuration names and did not name before; None: anywhere."""
 
 
 class PatchConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
@@ -241,6 +244,8 @@ class PatchConfig(Intent[ConfigAnswer], frozen=True, kw_only=True):
     patch_type: PatchType
     patch: Any
     if_match: tuple[str, ...] | None = None
+    hosts: ExtenderHosts | None = None
+    """As of `PutConfig`."""
 
 
 NOTHING_SAID: Mapping[ObjectName, ExtenderVerdict] = MappingProxyType({})

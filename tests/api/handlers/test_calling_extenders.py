@@ -1,12 +1,18 @@
 """Placements for which the extenders of a profile are asked, over real sockets."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from service.app import SystemClock
+from service.extenders import Extenders
+from service.settings import InvalidSettings, Settings
+from tests.api.certificates import Authority
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, HurriedClock, node, pod, problem
 from tests.waiting import once
@@ -273,16 +279,69 @@ async def test_one_that_fails_again_and_again_is_left_alone_for_a_while(
     assert len(extender.asked) == 7
 
 
-async def test_only_hosts_that_the_server_lists_are_called(
+async def test_only_hosts_that_the_server_lists_are_taken(
     make_harness: MakeHarness, extender: Extender
 ) -> None:
+    profile = {"schedulerName": "extended", "extenders": [asked_at(extender)]}
     for hosts in ("", "localhost", "127.0.0.1:1"):
         harness = await make_harness(extender_hosts=hosts)
-        await asking(harness, extender, ignorable=True)
-        found = await one(harness)
-        assert found["outcome"] == "Unschedulable"
-        assert "MOORAGE_EXTENDER_HOSTS" in found["message"]
+        patch = {"config": {"profiles": [profile]}}
+        answers = [
+            await harness.client.put(f"{CLUSTER}-2", json=patch),
+            await harness.client.put(CLUSTER, json=patch, params={"dryRun": "true"}),
+            await harness.client.patch(CLUSTER, json=patch),
+        ]
+        for answer in answers:
+            assert problem(answer, 422) == "InvalidManifest"
+            (error,) = answer.json()["errors"]
+            assert error["field"] == "config.profiles[0].extenders[0].urlPrefix"
+            assert "MOORAGE_EXTENDER_HOSTS" in error["message"]
+
+
+async def test_an_extender_whose_host_was_taken_from_the_list_is_not_called(
+    make_harness: MakeHarness, harness: Harness, extender: Extender
+) -> None:
+    await asking(harness, extender, ignorable=True)
+    later = await make_harness(store=harness.store)
+    found = await one(later)
+    assert found["outcome"] == "Unschedulable"
+    assert "MOORAGE_EXTENDER_HOSTS" in found["message"]
     assert not extender.asked
+    # Other settings can still be changed.
+    await later.configure(hardPodAffinityWeight=7)
+
+
+async def test_extenders_are_called_over_https(
+    make_harness: MakeHarness, extender: Extender, tmp_path: Path
+) -> None:
+    authority, other = Authority(tmp_path, "authority"), Authority(tmp_path, "other")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=authority.certificate)
+    context.load_cert_chain(*authority.vouch_for("licences.internal"))
+    context.verify_mode = ssl.CERT_REQUIRED
+    certificate, key = authority.vouch_for("moorage.internal")
+    own = {"extender_certificate": str(certificate), "extender_key": str(key)}
+    named = {"caData": authority.data, "serverName": "licences.internal"}
+    async with await asyncio.start_server(extender.serve, "127.0.0.1", 0, ssl=context) as server:
+        extender.url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/scheduler"
+        harness = await make_harness(extender_hosts="127.0.0.1", **own)
+        unknown = await make_harness(extender_hosts="127.0.0.1")
+        for tls, is_called in (
+            (named, True),
+            ({"insecure": True}, True),
+            ({"caData": authority.data}, False),
+            ({**named, "caData": other.data}, False),
+            ({}, False),
+        ):
+            await asking(harness, extender, tlsConfig=tls, enableHTTPS=True)
+            found = await one(harness, dryRun=True)
+            assert found["outcome"] == ("Placed" if is_called else "Unschedulable"), tls
+            assert bool(extender.asked) is is_called
+            extender.asked.clear()
+        await asking(unknown, extender, tlsConfig=named)
+        assert (await one(unknown))["outcome"] == "Unschedulable"
+    for wrong in ({"extender_key": str(key)}, {**own, "extender_key": str(tmp_path / "none")}):
+        with pytest.raises(InvalidSettings, match="MOORAGE_EXTENDER_KEY"):
+            Extenders(Settings(**wrong), SystemClock().monotonic)
 
 
 async def test_pending_pods_are_asked_about_too(harness: Harness, extender: Extender) -> None:
@@ -331,6 +390,8 @@ async def test_where_nobody_asks_extenders_the_pod_is_refused(
         ({"httpTimeout": "2 hours"}, "httpTimeout", "duration"),
         ({"tlsConfig": {"keyFile": "/k"}}, "tlsConfig.keyFile", "no files"),
         ({"tlsConfig": {"keyData": "aa=="}}, "tlsConfig.keyData", "see the key"),
+        ({"tlsConfig": {"caData": "aGVsbG8="}}, "tlsConfig.caData", "certificates in PEM"),
+        ({"tlsConfig": {"caData": "?", "insecure": True}}, "tlsConfig.caData", "verifies nothing"),
     ],
 )
 async def test_what_an_extender_may_not_have_is_refused(

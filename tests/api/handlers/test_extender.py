@@ -253,3 +253,41 @@ async def test_preempt_chooses_its_own_victims_and_drops_nodes_that_do_not_help(
     assert problem(await harness.client.post(path, json=both), 422) == "InvalidManifest"
     answer = await harness.client.get(f"{CLUSTER}/namespaces/shop/pods/b")
     assert "deletionTimestamp" not in answer.json()["metadata"]
+
+
+async def test_a_node_whose_victims_may_have_gone_is_left_out_as_long_as_others_are_left(
+    harness: Harness,
+) -> None:
+    """A kube-scheduler 1.30 gives up its attempt if it does not find one of the victims."""
+    await harness.configure(placePendingPods=False, priorityClasses={"high": 100})
+    uids = {}
+    for number in ("1", "2"):
+        await harness.put_node(f"n{number}", **{"kubernetes.io/hostname": f"n{number}"})
+        sized = pod(f"low-{number}", nodeSelector={"kubernetes.io/hostname": f"n{number}"})
+        sized["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "4"}}
+        uids[f"n{number}"] = (await harness.place(sized))["results"][0]["uid"]
+    asked = pod("urgent", priorityClassName="high")
+
+    async def left(*, whole: bool, **named: str) -> set[str]:
+        metas = {
+            name: {"Pods": [{"UID": uid}], "NumPDBViolations": 0} for name, uid in named.items()
+        }
+        pods = {
+            name: {"Pods": [{"metadata": {"uid": uid}}, {"metadata": {"uid": []}}]}
+            for name, uid in named.items()
+        }
+        body = {
+            "Pod": asked,
+            "NodeNameToVictims": pods if whole else None,
+            "NodeNameToMetaVictims": None if whole else metas,
+        }
+        answer = await harness.client.post(f"{CLUSTER}/extender/preempt", json=body)
+        assert answer.status_code == 200, answer.text
+        found = msgspec.json.decode(answer.content, type=PreemptionResult).NodeNameToMetaVictims
+        assert all([each.UID for each in found[name].Pods] == [uids[name]] for name in found)
+        return set(found)
+
+    for whole in (False, True):
+        assert await left(whole=whole, **uids) == {"n1", "n2"}
+        assert await left(whole=whole, n1="gone", n2=uids["n2"]) == {"n2"}
+        assert await left(whole=whole, n1="gone", n2="gone") == {"n1", "n2"}

@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
+from service.scheduler.protocol.limits import Limits
 from tests.api.conftest import MakeHarness
 from tests.api.harness import CLUSTER, Harness, pod, problem
 
@@ -165,3 +166,41 @@ async def test_managers_and_yaml_are_limited(make_harness: MakeHarness) -> None:
     long = "metadata:\n  labels: {zone: a}\n" + "#" * 1024
     assert problem(await apply(harness, long, "one"), 413) == "BodyTooLarge"
     assert (await apply(harness, labels(), "one", force="perhaps")).status_code == 400
+
+
+async def test_writes_that_would_give_managers_too_many_fields_are_refused(
+    make_harness: MakeHarness,
+) -> None:
+    limits = Limits(field_managers_max=2, managed_fields_max=4)
+    harness = await make_harness(limits=limits)
+
+    def refused(answer: httpx.Response, words: str) -> None:
+        assert problem(answer, 422) == "InvalidManifest"
+        [error] = answer.json()["errors"]
+        assert error["field"] == "metadata.managedFields"
+        assert words in error["message"]
+
+    async def patched(manager: str, **changed: str | None) -> httpx.Response:
+        patch = {"metadata": {"labels": changed}}
+        parameters = {"fieldManager": manager}
+        return await harness.client.patch(NODE, json=patch, params=parameters)
+
+    five = dict.fromkeys("abcde", "1")
+    refused(await apply(harness, labels(**five), "one"), "at most 4 fields")
+    assert (await apply(harness, labels(a="1", b="1"), "one")).status_code == 201
+    refused(await patched("by-hand", c="1", d="1", e="1"), "at most 4 fields")
+    body = (await harness.client.get(NODE)).json()
+    body["metadata"]["labels"] |= five
+    refused(await harness.client.put(NODE, json=body), "at most 4 fields")
+    bulk = {"kind": "List", "items": [body]}
+    sent = await harness.client.post(f"{CLUSTER}/apply", json=bulk)
+    assert "at most 4 fields" in sent.text
+    assert set(managed(await harness.client.get(NODE))) == {("one", "Apply")}
+    assert (await patched("by-hand", c="1", d="1")).status_code == 200
+    # Who manages fields already may change them, and give them up.
+    assert (await patched("by-hand", c="2", d=None)).status_code == 200
+    refused(await apply(harness, labels(a="1"), "two"), "at most 2 managers")
+    # Managers of other writes are made one, and no write is refused for their number.
+    assert (await patched("other", c="3")).status_code == 200
+    assert (await apply(harness, labels(b="1"), "one")).status_code == 200
+    assert len(managed(await harness.client.get(NODE))) == 2

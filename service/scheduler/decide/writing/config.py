@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from service.model.config import ClusterConfig, parse_config
 from service.model.errors import FieldError, InvalidManifest
+from service.model.extenders import ExtenderHosts
 from service.model.log import CLUSTER_KIND, CLUSTER_NAME
 from service.model.manifest import PriorityClassManifest
 from service.model.patches import apply_patch
@@ -21,17 +22,18 @@ def put_config(context: DecisionContext, intent: PutConfig) -> ConfigAnswer:
     """Replace the whole configuration.
 
     Raises:
-        InvalidManifest: a setting is unknown or has a wrong value; the paths begin below `config`.
+        InvalidManifest: a setting is unknown or has a wrong value, or an extender is where it may not be
+            called; the paths begin below `config`.
         PreconditionFailed: If-Match does not hold.
     """
-    return _set(context, intent.config, intent.if_match)
+    return _set(context, intent, intent.config)
 
 
 def patch_config(context: DecisionContext, intent: PatchConfig) -> ConfigAnswer:
     """Change single settings; raises what `put_config` raises."""
     present = msgspec.json.decode(msgspec.json.encode(context.replica.config))
     patched = apply_patch(intent.patch_type, present, intent.patch)
-    return _set(context, patched, intent.if_match)
+    return _set(context, intent, patched)
 
 
 def set_priority_class(context: DecisionContext, sent: PriorityClassManifest) -> Written:
@@ -53,12 +55,38 @@ def set_priority_class(context: DecisionContext, sent: PriorityClassManifest) ->
     return Written("Created" if present is None else "Changed", stored)
 
 
+def refuse_hosts(
+    config: ClusterConfig, hosts: ExtenderHosts | None, before: ClusterConfig | None = None
+) -> None:
+    """Refuse extenders that would never be called.
+
+    An extender that the configuration before names already stays, so that the other settings can be
+    changed after a host was taken from the list.
+
+    Raises:
+        InvalidManifest: extenders are at other hosts; the paths begin below `config`.
+    """
+    if hosts is None:
+        return
+    earlier = before.profiles if before is not None else ()
+    known = {each.url_prefix for profile in earlier for each in profile.extenders}
+    errors = [
+        FieldError(f"profiles[{place}].extenders[{index}].urlPrefix", told, extender.url_prefix)
+        for place, profile in enumerate(config.profiles)
+        for index, extender in enumerate(profile.extenders)
+        if extender.url_prefix not in known and (told := hosts.refuses(extender)) is not None
+    ]
+    if errors:
+        raise InvalidManifest(errors)
+
+
 def _set(
-    context: DecisionContext, settings: object, if_match: tuple[str, ...] | None
+    context: DecisionContext, intent: PutConfig | PatchConfig, settings: object
 ) -> ConfigAnswer:
     stored = context.replica.get(CLUSTER_KIND, "", CLUSTER_NAME)
-    check_preconditions(Preconditions(if_match=if_match), stored)
+    check_preconditions(Preconditions(if_match=intent.if_match), stored)
     config = parse_config(settings)
+    refuse_hosts(config, intent.hosts, context.replica.config)
     if config != context.replica.config:
         _store(context, config)
     return ConfigAnswer(revision=context.replica.revision, config=msgspec.json.encode(config))

@@ -1,0 +1,140 @@
+"""Which lists of Kubernetes' objects are merged item by item, which maps are replaced as a whole.
+
+Source: the markers of fields in `k8s.io/api` (July 2026), from which Kubernetes' OpenAPI document
+has its `x-kubernetes-list-map-keys`, `-list-type` and `-map-type`, and `x-kubernetes-patch-merge-key`
+and `-patch-strategy`: server-side apply goes by the former, strategic merge patches by the latter,
+and they do not always agree. Lists that stand in no table are replaced.
+
+A field stands here by its name, or as `parent.field` where it means something else below one parent.
+"""
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
+
+APPLY_KEYS: Mapping[str, tuple[str, ...]] = {
+    "addresses": ("type",),
+    "claims": ("name",),
+    "compositePodGroupTemplates": ("name",),
+    "conditions": ("type",),
+    "containers": ("name",),
+    "drivers": ("name",),
+    "env": ("name",),
+    "ephemeralContainers": ("name",),
+    "evictionResponders": ("name",),
+    "healthConditions": ("status", "reason"),
+    "hostAliases": ("ip",),
+    "imagePullSecrets": ("name",),
+    "initContainers": ("name",),
+    "nodeAllocatableResourceClaimStatuses": ("resourceClaimName",),
+    "nodeAllocatableResourceClaimStatuses.containers": (),
+    "nodeAllocatableResourceClaimStatuses.mapping": ("name",),
+    "nodeAllocatableResourceClaimStatuses.overhead": ("name",),
+    "ownerReferences": ("uid",),
+    "podGroupTemplates": ("name",),
+    "podIPs": ("ip",),
+    "ports": ("containerPort", "protocol"),
+    "reservedFor": ("uid",),
+    "resourceClaimStatuses": ("name",),
+    "resourceClaims": ("name",),
+    "schedulingGates": ("name",),
+    "spec.ports": ("port", "protocol"),
+    "status.devices": ("driver", "device", "pool", "shareID"),
+    "storageHealth": ("name",),
+    "storageHealth.healthConditions": (),
+    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+    "volumeDevices": ("devicePath",),
+    "volumeHealth": ("name",),
+    "volumeMounts": ("mountPath",),
+    "volumes": ("name",),
+}
+"""What identifies the items of a list for server-side apply; nothing: the list is replaced."""
+
+APPLY_KEY_DEFAULTS: Mapping[str, str] = {"protocol": "TCP"}
+"""What a field of `APPLY_KEYS` is where an item does not say it."""
+
+APPLY_SETS: Mapping[str, bool] = {
+    "bindMountOptions": True,
+    "disableResizePreemption": True,
+    "finalizers": True,
+    "nodeAllocatableResourceClaimStatuses.containers": True,
+    "podCIDRs": True,
+    "skipNodeOperations": True,
+    "spec.finalizers": False,
+    "volumeLifecycleModes": True,
+}
+"""Lists of plain values that are sets for server-side apply."""
+
+ATOMIC_MAPS: Mapping[str, bool] = {
+    "configMapKeyRef": True,
+    "controllerExpandSecretRef": True,
+    "controllerPublishSecretRef": True,
+    "dataSource": True,
+    "fieldRef": True,
+    "fileKeyRef": True,
+    "labelSelector": True,
+    "namespaceSelector": True,
+    "nodeAffinity.required": True,
+    "nodeExpandSecretRef": True,
+    "nodePublishSecretRef": True,
+    "nodeSelector": True,
+    "nodeStageSecretRef": True,
+    "nodeTopology": True,
+    "requiredDuringSchedulingIgnoredDuringExecution": True,
+    "resourceFieldRef": True,
+    "scopeSelector": True,
+    "secretKeyRef": True,
+    "secretRef": True,
+    "selector": True,
+}
+"""Maps and objects that server-side apply replaces as a whole."""
+
+PATCH_KEYS: Mapping[str, str] = {
+    "addresses": "type",
+    "conditions": "type",
+    "containers": "name",
+    "devices.conditions": "",
+    "drivers": "name",
+    "env": "name",
+    "ephemeralContainers": "name",
+    "evictionResponders": "name",
+    "healthConditions": "status",
+    "hostAliases": "ip",
+    "hostIPs": "ip",
+    "imagePullSecrets": "name",
+    "initContainers": "name",
+    "nodeAllocatableResourceClaimStatuses": "resourceClaimName",
+    "nodeAllocatableResourceClaimStatuses.containers": "",
+    "nodeAllocatableResourceClaimStatuses.mapping": "name",
+    "nodeAllocatableResourceClaimStatuses.overhead": "name",
+    "ownerReferences": "uid",
+    "podIPs": "ip",
+    "ports": "containerPort",
+    "reservedFor": "uid",
+    "resourceClaimStatuses": "name",
+    "resourceClaims": "name",
+    "schedulingGates": "name",
+    "spec.ports": "port",
+    "storageHealth": "name",
+    "storageHealth.healthConditions": "",
+    "topologySpreadConstraints": "topologyKey",
+    "volumeDevices": "devicePath",
+    "volumeMounts": "mountPath",
+    "volumes": "name",
+}
+"""The field that identifies the items of a list in strategic merge patches; empty: the list is replaced."""
+
+PATCH_SETS: Mapping[str, bool] = {"finalizers": True, "podCIDRs": True, "spec.finalizers": False}
+"""Lists of plain values that strategic merge patches merge."""
+
+
+def below(place: str, field: str) -> str:
+    """The place of a field of what is at a place, as the tables name it; items are at the place of their list."""
+    return f"{place.rpartition('.')[2]}.{field}"
+
+
+def at_place(table: Mapping[str, T], place: str) -> T | None:
+    """What a table says of a place; None if it says nothing."""
+    found = table.get(place)
+    return table.get(place.rpartition(".")[2]) if found is None else found
