@@ -1,6 +1,7 @@
 """Ways to bring the engine to a case's state: all at once, or by a winding road."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -32,11 +33,10 @@ def wandering(case: Case) -> Cluster:
     """
     random = chance(case["name"])
     cluster = Cluster(objects.config(vectors.config_of(case)))
-    arrivals = [*map(_namespace, case["namespaces"]), *map(_node, case["nodes"])]
-    arrivals += map(_pod, case["pods"])
-    arrivals += map(_object, vectors.objects_of(case))
+    parts = _Parts(case)
+    arrivals = parts.arrivals()
     random.shuffle(arrivals)
-    detours = _detours(case)
+    detours = _detours(case, parts)
     for arrive in arrivals:
         if random.random() < 0.3:
             _digress(cluster, random.sample(arrivals, min(3, len(arrivals))), detours, random)
@@ -59,30 +59,31 @@ def _digress(
     cluster.undo(mark)
 
 
-def _namespace(manifest: Case) -> Change:
-    namespace = objects.namespace(manifest)
-    return lambda cluster: cluster.put_namespace(namespace)
+class _Parts:
+    """The objects of a case, read once."""
+
+    def __init__(self, case: Case) -> None:
+        self.namespaces = [objects.namespace(each) for each in case["namespaces"]]
+        self.nodes = [objects.node(each) for each in case["nodes"]]
+        self.pods = [objects.pod(each) for each in case["pods"]]
+        self.kept = [objects.kept(each) for each in vectors.objects_of(case)]
+
+    def arrivals(self) -> list[Change]:
+        return [
+            *(partial(_put, Cluster.put_namespace, each) for each in self.namespaces),
+            *(partial(_put, Cluster.put_node, each) for each in self.nodes),
+            *(partial(_put, Cluster.put_pod, each) for each in self.pods),
+            *(partial(_put, Cluster.put_object, each) for each in self.kept),
+        ]
 
 
-def _node(manifest: Case) -> Change:
-    node = objects.node(manifest)
-    return lambda cluster: cluster.put_node(node)
+def _put(put: Callable[[Cluster, Any], object], value: object, cluster: Cluster) -> None:
+    put(cluster, value)
 
 
-def _pod(manifest: Case) -> Change:
-    pod = objects.pod(manifest)
-    return lambda cluster: cluster.put_pod(pod)
-
-
-def _object(manifest: Case) -> Change:
-    kept = objects.kept(manifest)
-    return lambda cluster: cluster.put_object(kept)
-
-
-def _detours(case: Case) -> list[Change]:
+def _detours(case: Case, parts: _Parts) -> list[Change]:
     """Objects as others of the case: a node as another, a pod on another node, a stranger."""
-    nodes = [objects.node(each) for each in case["nodes"]]
-    pods = [objects.pod(each) for each in case["pods"]]
+    nodes, pods, kept = parts.nodes, parts.pods, parts.kept
     detours: list[Change] = [_stranger_node(case), _stranger_pod(case)]
     for one, other in zip(nodes, nodes[1:] + nodes[:1], strict=True):
         changed = msgspec.structs.replace(other, name=one.name)
@@ -91,7 +92,6 @@ def _detours(case: Case) -> list[Change]:
     for one, other in zip(pods, pods[1:] + pods[:1], strict=True):
         changed = msgspec.structs.replace(other, name=one.name, namespace=one.namespace)
         detours.append(lambda cluster, pod=changed: cluster.put_pod(pod))
-    kept = [objects.kept(each) for each in vectors.objects_of(case)]
     for one, other in zip(kept, kept[1:] + kept[:1], strict=True):
         detours.append(lambda cluster, kept=one: _object_gone(cluster, kept))
         if one.kind == other.kind:
@@ -118,18 +118,20 @@ STRANGER = "stranger"
 
 def _stranger_node(case: Case) -> Change:
     template = case["nodes"][0] if case["nodes"] else {"metadata": {}}
-    return _node(template | {"metadata": template["metadata"] | {"name": STRANGER}})
+    stranger = objects.node(template | {"metadata": template["metadata"] | {"name": STRANGER}})
+    return lambda cluster: cluster.put_node(stranger)
 
 
 def _stranger_pod(case: Case) -> Change:
     """A pod like the incoming one, on a node of the case."""
     template = case["pod"]
     node_name = case["nodes"][0]["metadata"]["name"] if case["nodes"] else STRANGER
-    return _pod(
+    stranger = objects.pod(
         template
         | {"metadata": template["metadata"] | {"name": STRANGER}}
         | {"spec": template["spec"] | {"nodeName": node_name}}
     )
+    return lambda cluster: cluster.put_pod(stranger)
 
 
 def _leave_strangers(cluster: Cluster, case: Case) -> None:

@@ -17,9 +17,9 @@ from tests.engine.machine import EngineAgainstReference
 from tests.seeds import EXPLORING, examples
 from tests.strategies import DATA, DEFAULT_SPREAD, NODE_FEATURES, POD_FEATURES, VOLUMES
 
-EXAMPLES = 15
+EXAMPLES = 8
 """The gate's are always the same, so more of them would find nothing new; exploration has others."""
-EXAMPLES_ON_SOURCES = 5
+EXAMPLES_ON_SOURCES = 3
 SETTINGS = settings(
     stateful_step_count=50 if EXPLORING else 25,
     deadline=None,

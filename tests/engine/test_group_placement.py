@@ -31,7 +31,7 @@ from service.model.objects import (
 from tests.seeds import chance, examples
 
 NODE_KEY, ZONE_KEY = "host", "zone"
-CHUNKS, CASES = examples(8), 150
+CHUNKS, CASES = examples(4), 150
 
 
 def _term(draw: random.Random) -> PodAffinityTerm:

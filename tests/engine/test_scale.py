@@ -12,7 +12,7 @@ import pytest
 from tests.engine.multitude import APPS, Multitude
 
 FIRST = int(os.environ.get("MOORAGE_MULTITUDE_FIRST", "0"))  # noqa: TID251 - a test's own setting
-WORLDS = int(os.environ.get("MOORAGE_MULTITUDE_WORLDS", "3"))  # noqa: TID251
+WORLDS = int(os.environ.get("MOORAGE_MULTITUDE_WORLDS", "1"))  # noqa: TID251
 
 
 @pytest.mark.parametrize("change", ["delete", "bind"])

@@ -97,6 +97,7 @@ def test_the_sample_cluster_moves_and_breaks_a_rule_once_in_a_while(server):
     assert pods[0] - pods[-1]
 
 
+@pytest.mark.slow
 def test_a_replay_that_kills_everything_loses_nothing_and_doubles_nothing(folder):
     number = seed("the moment of a replay's killing")
     ended = run("examples/replay.py", folder, "--kill", "--seed", number, "--batch", "5", "--json")

@@ -59,7 +59,7 @@ def refusal(call: Callable[[], object]) -> MoorageError | None:
     return None
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(80))
 @given(st.data())
 def test_a_manifest_with_anything_anywhere_is_read_or_refused(data):
     world = data.draw(strategies.worlds())

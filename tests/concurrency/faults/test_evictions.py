@@ -217,6 +217,7 @@ async def evict_while_killing(ready_made, *, by_the_clock):
             made.told |= {"unseen": timedelta(), "blur": NEVER_MIND}
 
 
+@pytest.mark.slow
 async def test_nobody_is_evicted_in_vain_and_no_quota_overrun_whatever_is_killed(ready_made):
     await evict_while_killing(ready_made, by_the_clock=False)
 

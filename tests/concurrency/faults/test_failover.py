@@ -5,6 +5,7 @@ import time
 from contextlib import ExitStack, asynccontextmanager
 
 import httpx
+import pytest
 
 from service.cli.local import LocalServer, temporary_folder
 from tests.concurrency.callers import PATH, bearer, read_history
@@ -89,6 +90,7 @@ async def test_nothing_acknowledged_is_lost_when_a_synchronous_standby_takes_ove
         await assert_all_holds(postgres.standby.url, site.calls)
 
 
+@pytest.mark.slow
 async def test_p3_a_lagging_standby_loses_the_last_changes_alone_and_all_forget_them(ready_made):
     """Another history grows to the same revisions; tips and timelines tell the two apart."""
     async with site_on_a_pair(ready_made) as (postgres, site):

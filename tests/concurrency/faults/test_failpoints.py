@@ -26,7 +26,7 @@ GROUPS = 18
 KILL_GROUPS = 8
 
 
-@pytest.mark.parametrize("servers", [1, 2])
+@pytest.mark.parametrize("servers", [pytest.param(1, marks=pytest.mark.slow), 2])
 async def test_no_answer_is_lost_or_given_twice_when_commits_lose_their_answers(
     database_url, servers
 ):

@@ -6,6 +6,7 @@ import signal
 import time
 
 import httpx
+import pytest
 
 from tests.concurrency.faults.site import site
 from tests.concurrency.racing import CALLERS, try_out, workers_of
@@ -34,6 +35,7 @@ def forwarded(url):
     return {outcome: float(value) for outcome, value in found}
 
 
+@pytest.mark.slow
 async def test_p19_workers_that_stand_still_or_are_killed_cost_no_answer_and_double_nothing(
     database_url,
 ):

@@ -60,6 +60,7 @@ async def ask_for_more_log(data_dir):
                 connection.terminate()
 
 
+@pytest.mark.slow
 async def test_a_full_disk_refuses_commits_until_there_is_room_again(ready_made):
     async def fill_until_refused(site):
         filler = site.data_dir.parent / "filler"

@@ -5,6 +5,8 @@ import os
 import signal
 import time
 
+import pytest
+
 from tests.concurrency.faults.site import site
 from tests.concurrency.racing import CALLERS
 from tests.waiting import WAIT_SECONDS
@@ -17,6 +19,7 @@ TERMINATE = """
 """
 
 
+@pytest.mark.slow
 async def test_workers_that_stand_still_and_terminated_backends_cost_nobody_an_answer(
     database_url,
 ):

@@ -78,7 +78,7 @@ def change(scene, dice, placed):
 
 
 @settings(
-    max_examples=examples(10),
+    max_examples=examples(4),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
