@@ -337,6 +337,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     webhook_margin_seconds: Annotated[float, msgspec.Meta(gt=0, le=200)] = 30
     """How much longer a process keeps a webhook to itself than a message may take; if the process
     is killed, other processes deliver no sooner."""
+    webhook_interval_seconds: Annotated[float, msgspec.Meta(ge=0, le=60)] = 0.1
+    """How long a webhook that has been told everything is left alone, so that its next message holds
+    more than one record; each message costs the database three small commits."""
     webhook_records_max: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 500
     """How many records one message has at most."""
     webhook_bytes_max: Bytes = 1 * _MIB

@@ -94,18 +94,24 @@ def begun(claim: WebhookRow, end: int) -> Change:
     return _of(claim, lambda row, _: msgspec.structs.replace(row, batch_end=end))
 
 
-def delivered(claim: WebhookRow, revision: int, *, is_sent: bool) -> Change:
-    """Go on after a revision, as everything up to it was acknowledged or is of no interest."""
+def delivered(claim: WebhookRow, revision: int, *, is_sent: bool, seconds: float = 0) -> Change:
+    """Go on after a revision, as everything up to it was acknowledged or is of no interest.
+
+    The next message is not sent before so many seconds are over.
+    """
 
     def change(row: WebhookRow, now: datetime) -> WebhookRow:
         left = msgspec.structs.replace(
-            row, revision=revision, batch_end=None, holder=None, held_until=None
+            row,
+            revision=revision,
+            batch_end=None,
+            holder=None,
+            held_until=None,
+            attempt_at=now + timedelta(seconds=seconds),
         )
         if not is_sent:
             return left
-        return msgspec.structs.replace(
-            left, delivered_at=now, attempt_at=now, failures=0, last_error=None
-        )
+        return msgspec.structs.replace(left, delivered_at=now, failures=0, last_error=None)
 
     return _of(claim, change)
 

@@ -17,6 +17,7 @@ from service.api.webhooks.messages import Batch, next_batch
 from service.api.webhooks.sending import Reply, Sender, WebhookMeter
 from service.model.audit import AuditedCaller
 from service.model.errors import MoorageError, NotFound
+from service.model.log import LogPage
 from service.model.webhooks import (
     Change,
     WebhookGone,
@@ -118,8 +119,9 @@ class Deliveries:
         """Deliver one message, and raise nothing but that this is cancelled."""
         told = {"webhook": claim.name, "cluster_id": claim.cluster_id}
         try:
-            if await self._deliver(claim, asked):
-                self._again.set()
+            seconds = await self._deliver(claim, asked)
+            if seconds is not None:
+                asyncio.get_running_loop().call_later(seconds, self._again.set)
         except asyncio.CancelledError:
             await self._release(claim)
             raise
@@ -132,8 +134,8 @@ class Deliveries:
         except Exception:  # noqa: BLE001 - of one webhook, and the others go on
             _log.exception("A delivery failed; it will be tried again.", extra=told)
 
-    async def _deliver(self, claim: WebhookRow, asked: float) -> bool:
-        """Deliver the next message, and return whether another one may follow at once."""
+    async def _deliver(self, claim: WebhookRow, asked: float) -> float | None:
+        """Deliver the next message, and return after how many seconds another one may follow, if it may."""
         page = await self._store.read_log(claim.cluster_id, claim.revision, None, LOG_CHANGES)
         batch = next_batch(
             claim,
@@ -141,23 +143,25 @@ class Deliveries:
             records_max=self._settings.webhook_records_max,
             bytes_max=self._settings.webhook_bytes_max,
         )
+        is_behind = isinstance(page, LogPage) and batch.end < page.head.revision
+        seconds = 0.0 if is_behind else self._settings.webhook_interval_seconds
         if not batch.is_sent:
-            await self._note(claim, delivered(claim, batch.end, is_sent=False))
-            return True
+            await self._note(claim, delivered(claim, batch.end, is_sent=False, seconds=seconds))
+            return seconds
         if claim.batch_end != batch.end:
             await self._note(claim, begun(claim, batch.end))
         body = batch.message(claim, await self._cluster(claim.cluster_id))
         if self._clock.monotonic() - asked > self._settings.webhook_margin_seconds / 2:
             raise WebhookGone  # Another process might have taken it before this message arrives.
         reply = await self._sender.send(claim, batch.identifier(claim), body)
-        await self._settle(claim, batch, reply)
-        return reply.error is None
+        await self._settle(claim, batch, reply, seconds)
+        return seconds if reply.error is None else None
 
-    async def _settle(self, claim: WebhookRow, batch: Batch, reply: Reply) -> None:
+    async def _settle(self, claim: WebhookRow, batch: Batch, reply: Reply, interval: float) -> None:
         if reply.error is None:
             self._meter.webhook_sent("acknowledged")
             self._meter.webhook_lag(max(0.0, (self._clock.now() - batch.at).total_seconds()))
-            await self._note(claim, delivered(claim, batch.end, is_sent=True))
+            await self._note(claim, delivered(claim, batch.end, is_sent=True, seconds=interval))
             return
         self._meter.webhook_sent("failed")
         limit = 0 if reply.is_gone else self._settings.webhook_failures_max

@@ -26,6 +26,7 @@ OPEN: dict[str, Any] = {
     "webhook_poll_seconds": 0.01,
     "webhook_failures_max": 3,
     "webhook_records_max": 2,
+    "webhook_interval_seconds": 0,
 }
 
 
@@ -140,6 +141,23 @@ async def test_records_come_signed_and_in_order_and_failed_messages_again(
     with pytest.raises(WebhookVerificationError):
         Webhook(hook["secret"]).verify(receiver.got[0][1] + " ", receiver.got[0][0])
     await store.close()
+
+
+async def test_what_happens_between_two_messages_is_told_by_the_next(
+    make_harness: Any, receiver: Receiver
+):
+    harness = await make_harness(**OPEN)
+    for each in ("n1", "n2"):
+        await harness.put_node(each)
+    await made(harness, receiver.url)
+    async with delivering(harness.store, HurriedClock(), webhook_interval_seconds=60):
+        await harness.place(pod("p0"))
+        await until(harness, lambda told: told["behind"] == 0)
+        await harness.place(pod("p1"))
+        await harness.place(pod("p2"))
+        await made(harness, receiver.url)  # It goes on at once when it is changed.
+        messages = await receiver.messages(2)
+    assert [names([each]) for each in messages] == [["p0"], ["p1", "p2"]]
 
 
 async def test_a_webhook_stops_after_failures_until_it_is_replaced(
