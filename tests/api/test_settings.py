@@ -57,6 +57,8 @@ def test_every_setting_can_be_handed_down() -> None:
             migration_url="postgresql://",
             tls_certificate="c",
             tls_key="k",
+            extender_certificate="c",
+            extender_key="k",
             oidc_issuer="https://i",
             oidc_audience="a",
             oidc_keys_url="https://u",

@@ -25,6 +25,7 @@ LEFT_OUT = {
         "kubectl get": "kubernetes.md does the same",
         "moorage cordon node-7": "drain.md does the same",
         "moorage scale-in": "scale-in.md does the same",
+        "moorage replace": "rolling-release.md does the same",
         "resourcequotas/compute": "other pages share the cluster; tenants.md does the same",
         "/watch?": "never ends; tests/api/handlers/test_watch.py follows it",
         "/bindings?": "never ends; tests/api/handlers/test_binding_stream.py follows it",

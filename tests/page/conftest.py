@@ -4,7 +4,6 @@ All tests of this folder share them, as far as they are in one process (`tests/d
 """
 
 import json
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,14 +15,13 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from service.cli.sources import read_objects
 from tests.api.live import live_server
 from tests.conftest import Databases
-from tests.page.visiting import REAL, SAMPLE, WAIT_MILLISECONDS, Visit
+from tests.page.visiting import ADMIN, REAL, SAMPLE, WAIT_MILLISECONDS, Visit
 from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PAST_CHANGES_MAX = 20
 """So few that the beginning of the sample cluster can no longer be read."""
-ADMIN = secrets.token_hex(20)
 OPTIONS = (
     "--headless",
     "--no-sandbox",

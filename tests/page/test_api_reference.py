@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from service.api.handlers.documentation import FOLDER
-from tests.page.conftest import ADMIN
-from tests.page.visiting import Visit, check
+from tests.page.visiting import ADMIN, Visit, check
 
 
 @pytest.fixture

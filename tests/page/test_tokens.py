@@ -6,8 +6,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.page.conftest import ADMIN
-from tests.page.visiting import SAMPLE, Visit
+from tests.page.visiting import ADMIN, SAMPLE, Visit
 from tests.processes import PLAIN_HTTP
 
 

@@ -1,6 +1,7 @@
 """What tests do on the page, and what they read there."""
 
 import re
+import secrets
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +13,8 @@ from tests.waiting import WAIT_SECONDS
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 """The rules of axe: WCAG 2.2 up to AA, and what is good practice."""
 SAMPLE, REAL = "default", "openb"
+ADMIN = secrets.token_hex(20)
+"""The token of the server that asks for one."""
 WAIT_MILLISECONDS = 1000 * WAIT_SECONDS
 expect.set_options(timeout=WAIT_MILLISECONDS)
 

@@ -96,6 +96,7 @@ OWN_NAMES = {
     "scheduler/decide/placing/one_pod.py": "pods that the request itself names",
     "scheduler/decide/evicting/rule_conflicts.py": "the owner of a rule in the victim's own namespace",
     "scheduler/decide/planning/commits.py": "pods that the request itself names or selects",
+    "scheduler/decide/planning/replacing.py": "the pods that the request itself names",
     "scheduler/decide/redactable_references.py": "references, and names in one's own namespace",
     "scheduler/decide/object_writes.py": "the object that the request itself names",
     "scheduler/decide/volume_bindings.py": "the pod's own name, and a pod's in the claim's namespace",

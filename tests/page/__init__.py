@@ -1,0 +1,1 @@
+"""Tests of the page. It is a package, so that what its tests share ends with the last of them."""
