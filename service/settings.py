@@ -334,7 +334,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     `10.0.0.0/8`; other private addresses, and those of this machine, are refused."""
     webhook_timeout_seconds: Annotated[float, msgspec.Meta(gt=0, le=300)] = 10
     """How long a receiver may take to answer a message."""
-    webhook_margin_seconds: Annotated[float, msgspec.Meta(gt=0, le=200)] = 30
+    webhook_margin_seconds: Annotated[float, msgspec.Meta(ge=1, le=200)] = 30
     """How much longer a process keeps a webhook to itself than a message may take; if the process
     is killed, other processes deliver no sooner."""
     webhook_interval_seconds: Annotated[float, msgspec.Meta(ge=0, le=60)] = 0.1

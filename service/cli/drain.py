@@ -102,12 +102,16 @@ class Progress:
         """Return what is to be said of a plan that has succeeded; None if it has not.
 
         Raises:
-            Refused: it was cancelled.
+            Refused: it was cancelled, or has made no progress for as long as it may.
         """
         status = (item or {}).get("status") or {}
         if status.get("phase") == "Cancelled":
             name = (item or {})["metadata"]["name"]
             raise Refused({"code": "Cancelled", "detail": f"plan/{name} was cancelled."})
+        if status.get("reason") == "ProgressDeadlineExceeded":
+            name = (item or {})["metadata"]["name"]
+            told = f"plan/{name} makes no progress; the server goes on with it until it is deleted."
+            raise Refused({"code": "ProgressDeadlineExceeded", "detail": told})
         self._tell_leaving(status.get("leaving", 0))
         for each in status.get("waitingPods") or ():
             self._tell(each)
@@ -125,7 +129,8 @@ class Progress:
         told = str(pod.get("namespace")), str(pod.get("name")), str(pod.get("reason"))
         if told not in self._told:
             self._told.add(told)
-            self._output.note(f"{told[0]}/{told[1]} waits: {pod.get('message')}")
+            who = f"{told[0]}/{told[1]} waits: " if pod.get("name") else ""
+            self._output.note(f"{who}{pod.get('message')}")
 
 
 def _act(session: Session, node: str, action: str, options: dict[str, Any] | None = None) -> Any:

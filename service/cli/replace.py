@@ -14,7 +14,8 @@ from service.cli.sources import read_objects
 from service.cli.wait import Waiting
 from service.cli.workload_pods import expand, workload_kind
 
-_KINDS = ("Deployment", "ReplicaSet", "ReplicationController")
+_KIND = "Deployment"
+_IS_REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet"}
 
 
 @connected
@@ -45,7 +46,9 @@ def replace(
     Without the two options it is as the workload's strategy says. A dry run tells the waves.
     """
     seconds = read_seconds("--timeout", timeout)
-    goal = _goal(session, file)
+    item = _read(file, is_told=max_surge is not None or max_unavailable is not None)
+    expansion = expand([item], lambda _: [])
+    goal = _goal(session, item, expansion.only(pods=True).objects)
     for name, given in (("maxSurge", max_surge), ("maxUnavailable", max_unavailable)):
         if given is not None:
             goal[name] = int(given) if given.isdecimal() else given
@@ -56,6 +59,7 @@ def replace(
         if not plan["complete"]:
             raise typer.Exit(ExitCode.REFUSED)
         return
+    _declare(session, item, goal["namespace"], expansion.only(pods=False).objects)
     name = f"replace-{goal['template']['metadata']['name']}"
     kept = _keep(session, name, goal)
     if not session.output.for_people:
@@ -93,12 +97,56 @@ def _has_ended(session: Session, path: str) -> bool:
     return bool((plan.get("status") or {}).get("endedAt"))
 
 
-def _goal(session: Session, file: str) -> dict[str, Any]:
+def _read(file: str, *, is_told: bool) -> dict[str, Any]:
+    """Read the workload; `is_told` is whether options say how its pods are to be replaced.
+
+    Raises:
+        WrongUsage: the file holds something else, or a workload whose pods are never there together
+            with others.
+    """
     objects = read_objects([file])
-    if len(objects) != 1 or workload_kind(objects[0]) not in _KINDS:
-        raise WrongUsage(f"--file has to hold exactly one workload: {', '.join(_KINDS)}.")
+    if len(objects) != 1 or workload_kind(objects[0]) != _KIND:
+        raise WrongUsage(f"--file has to hold exactly one {_KIND}.")
     item = objects[0]
-    made = expand([item], lambda _: ()).only(pods=True).objects
+    strategy = item["spec"].get("strategy") or {}
+    if strategy.get("type") == "Recreate" and not is_told:
+        raise WrongUsage(
+            "Old and new pods of a workload with the strategy Recreate are not to run at the same "
+            "time, and here they would; give --max-surge or --max-unavailable if they may."
+        )
+    return item
+
+
+def _declare(
+    session: Session, item: dict[str, Any], namespace: str, replica_sets: list[dict[str, Any]]
+) -> None:
+    """Store the new replica set, and have earlier ones of the workload want no more pods.
+
+    Disruption budgets count what replica sets want, and not what they have; as in Kubernetes, it
+    stays what the workload wants.
+    """
+    client, name = session.client, item["metadata"]["name"]
+    new = [
+        {**each, "metadata": {**each["metadata"], "namespace": namespace}} for each in replica_sets
+    ]
+    names = {each["metadata"]["name"] for each in new}
+    path = client.path("namespaces", namespace, "replicasets")
+    earlier = [
+        {**each, **_IS_REPLICA_SET, "spec": {**each["spec"], "replicas": 0}}
+        for page in client.pages(path)
+        for each in page
+        if _is_of(each, name) and each["metadata"]["name"] not in names
+    ]
+    body = {"apiVersion": "v1", "kind": "List", "items": [*new, *earlier]}
+    client.post(client.path("apply"), body)
+
+
+def _is_of(replica_set: dict[str, Any], name: str) -> bool:
+    owners = replica_set["metadata"].get("ownerReferences") or ()
+    return any((each["kind"], each["name"]) == (_KIND, name) for each in owners)
+
+
+def _goal(session: Session, item: dict[str, Any], made: list[dict[str, Any]]) -> dict[str, Any]:
     if not made:
         raise WrongUsage("The workload wants no pods; delete those that are there instead.")
     first = made[0]
@@ -107,8 +155,6 @@ def _goal(session: Session, file: str) -> dict[str, Any]:
     metadata["namespace"] = namespace
     spec = item["spec"]
     selector = spec.get("selector") or {}
-    if item["kind"] == "ReplicationController":
-        selector = {"matchLabels": selector}
     rolling = (spec.get("strategy") or {}).get("rollingUpdate") or {}
     goal = {
         "type": "Replace",

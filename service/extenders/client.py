@@ -134,7 +134,10 @@ def require_own_certificate(settings: Settings) -> None:
 
 def _show_own(context: ssl.SSLContext, settings: Settings) -> None:
     if settings.extender_certificate is not None:
-        context.load_cert_chain(settings.extender_certificate, settings.extender_key)
+        # Without a password, OpenSSL would ask for one on the terminal.
+        context.load_cert_chain(
+            settings.extender_certificate, settings.extender_key, password=lambda: b""
+        )
 
 
 def _context_of(extender: Extender, settings: Settings) -> ssl.SSLContext | bool:

@@ -84,6 +84,16 @@ def test_drain_waits_for_the_end_and_tells_who_waits_for_what(moorage, drained):
     assert drained.requests[-1].url.params["kind"] == "Plan"
 
 
+def test_a_plan_without_progress_ends_the_waiting(moorage, drained):
+    stuck = plan(phase="Running", reason="ProgressDeadlineExceeded")
+    drained.on("GET", f"{CLUSTER}/watch", events(stuck))
+
+    told = moorage("drain", "node-1")
+
+    assert told.code == 1
+    assert "plan/drain-node-1 makes no progress" in told.err
+
+
 def test_drain_need_not_wait_and_can_evict_who_has_no_other_node(moorage, drained):
     told = moorage("drain", "node-1", "--no-wait", "--when-unschedulable", "evict")
 

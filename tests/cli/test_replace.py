@@ -22,10 +22,19 @@ STEPS = [
 LATE = {"namespace": "shop", "name": "web-x-1", "message": "0/1 nodes are available."}
 
 
-def file_of(tmp_path):
+SETS = f"{CLUSTER}/namespaces/shop/replicasets"
+
+
+def file_of(tmp_path, **spec):
     path = tmp_path / "web.json"
-    path.write_bytes(msgspec.json.encode(DEPLOYMENT))
+    path.write_bytes(msgspec.json.encode({**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], **spec}}))
     return str(path)
+
+
+def replica_set(name, owner):
+    owners = [{"kind": "Deployment", "name": owner}]
+    metadata = {"name": name, "namespace": "shop", "ownerReferences": owners}
+    return {"metadata": metadata, "spec": {"replicas": 2, "selector": {}}}
 
 
 def test_a_dry_run_tells_the_waves(moorage, stub, tmp_path):
@@ -54,10 +63,27 @@ def test_a_plan_that_has_ended_makes_room_for_a_new_one(moorage, stub, tmp_path)
     stub.on("GET", path, {**plan, "status": {"endedAt": "2026-05-04T08:00:00Z"}})
     stub.on("DELETE", path, plan)
     stub.on("PUT", path, plan)
+    stub.on("GET", SETS, {"items": [replica_set("web-a", "web"), replica_set("db-a", "db")]})
+    stub.on("POST", f"{CLUSTER}/apply", {"revision": 2})
     ended = moorage("replace", "-f", file_of(tmp_path), "--no-wait")
     assert ended.out == f"plan/{name} replaces the pods\n"
     assert [each.method for each in stub.requests[-3:]] == ["GET", "DELETE", "PUT"]
     assert stub.sent()["spec"]["goal"]["maxSurge"] == "50%"
+    new, earlier = stub.sent(-4)["items"]
+    assert f"replace-{new['metadata']['name']}" == name
+    assert (new["spec"]["replicas"], earlier["spec"]["replicas"]) == (2, 0)
+    assert (earlier["kind"], earlier["metadata"]["name"]) == ("ReplicaSet", "web-a")
+
+
+def test_old_and_new_pods_of_a_workload_that_is_recreated_are_together_only_if_told(
+    moorage, stub, tmp_path
+):
+    stub.on("POST", f"{CLUSTER}/plans", {"complete": True, "steps": [], "unplaced": []})
+    file = file_of(tmp_path, strategy={"type": "Recreate"})
+    refused = moorage("replace", "-f", file, "--dry-run")
+    assert refused.code == 2
+    assert "strategy Recreate" in refused.err
+    assert moorage("replace", "-f", file, "--dry-run", "--max-surge", "1").code == 0
 
 
 def test_only_one_workload_is_replaced(moorage, stub, tmp_path):

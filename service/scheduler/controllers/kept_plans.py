@@ -1,4 +1,4 @@
-"""Carrying out plans that are kept: drains.
+"""Carrying out plans that are kept: drains and rolling releases.
 
 For clusters without such plans this costs no more than a look at the kind of each committed change.
 """

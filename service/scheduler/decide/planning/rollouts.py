@@ -286,7 +286,11 @@ class _Same:
             return False
         pod = replace(self._template.pod, name=stored.name, labels=stored.pod.labels)
         sent = replace(self._template, pod=pod)
-        return as_updated(self._context, sent, stored, was_admitted=False).same_pod(stored)
+        try:
+            updated = as_updated(self._context, sent, stored, was_admitted=False)
+        except InvalidManifest:  # Defaults of the namespace contradict it now; it is not that pod.
+            return False
+        return updated.same_pod(stored)
 
 
 def _pods(replica: Replica, namespace: str) -> Iterator[PodManifest]:
