@@ -107,8 +107,9 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
 
     `metrics` is the meter of that scheduler, and `spans` are its tracer. `proof` proves that
     commits work, `budget` bounds the bytes that the process holds, and `refusals` keeps for the
-    audit which requests were refused. `sender` sends the messages to webhooks. `lifespan` surrounds the time in which requests are served,
-    and `middleware` each request that was routed and is allowed.
+    audit which requests were refused. `sender` sends the messages to webhooks. `lifespan` surrounds
+    the time in which requests are served, and `middleware` each request that was routed and is
+    allowed.
 
     Raises:
         ImproperlyConfiguredException: an operation does not say who may call it.

@@ -38,10 +38,7 @@ def create(
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         path = session.client.path("namespaces", name)
         made = session.client.put(path, body, {"If-None-Match": "*"})
-    if session.output.for_people:
-        session.output.line(f"{resource.singular}/{name} created{session.suffix}")
-    else:
-        session.output.document(made)
+    session.done(made, f"{resource.singular}/{name} created")
 
 
 def _create_cluster(session: Session, name: str, settings: list[str]) -> object:

@@ -94,18 +94,11 @@ def _delete_named(session: Session, targets: Sequence[Target], *, ignore_not_fou
             if not (ignore_not_found and error.problem.get("code") == NOT_FOUND):
                 errors.append(error)
         else:
-            _done(session, answer, f"{target.told} deleted")
+            session.done(answer, f"{target.told} deleted")
     for each in errors:
         print_error(each)
     if errors:
         raise typer.Exit(ExitCode.REFUSED)
-
-
-def _done(session: Session, answer: Any, told: str) -> None:
-    if session.output.for_people:
-        session.output.line(told + session.suffix)
-    else:
-        session.output.document(answer)
 
 
 def _delete_matching(

@@ -113,6 +113,13 @@ class Session:
         dry.suffix = " (dry run)"
         return dry
 
+    def done(self, answer: Any, told: str) -> None:
+        """Tell people what was done, and others what the server has answered."""
+        if self.output.for_people:
+            self.output.line(told + self.suffix)
+        else:
+            self.output.document(answer)
+
 
 def open_session(
     *,

@@ -1,22 +1,24 @@
 """`moorage patch`, `label`, `annotate` and `taint`: single fields of stored objects."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from moorage.requests import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from service.cli.errors import Refused, WrongUsage
 from service.cli.options import DryRun, Session, connected
-from service.cli.resources import Target, complete_kind, read_targets
+from service.cli.resources import Target, complete_kind, listed, read_targets
 from service.cli.rows import Item
 from service.cli.sources import parse_value, read_value
 from service.cli.whereabouts import telling_whereabouts
+from service.model.objects import TaintEffect
 
 ATTEMPTS = 5
 """How often a change is tried while others change the same object at the same time."""
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+EFFECTS = get_args(TaintEffect)
 
 Namespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Their namespace (default: default).")
@@ -89,7 +91,7 @@ def patch(
         path = target.path(session.client)
         with telling_whereabouts(session, target):
             changed = session.client.patch(path, body, _CONTENT_TYPES[patch_type])
-        _done(session, changed, f"{target.told} patched")
+        session.done(changed, f"{target.told} patched")
 
 
 @connected
@@ -104,8 +106,9 @@ def label(
 ) -> None:
     """Set or remove labels of objects: `moorage label node n1 disk=ssd tier-`."""
     session = session.trying(dry_run)
-    change = _metadata_change("labels", what, overwrite=overwrite)
-    _change_all(session, what, selector, namespace, change, "labeled")
+    named, changes = _split(what)
+    change = _metadata_change("labels", changes, overwrite=overwrite)
+    _change_all(session, named, selector, namespace, change, "labeled")
 
 
 @connected
@@ -120,8 +123,9 @@ def annotate(
 ) -> None:
     """Set or remove annotations of objects: `moorage annotate pod web-0 owner=ann`."""
     session = session.trying(dry_run)
-    change = _metadata_change("annotations", what, overwrite=overwrite)
-    _change_all(session, what, selector, namespace, change, "annotated")
+    named, changes = _split(what)
+    change = _metadata_change("annotations", changes, overwrite=overwrite)
+    _change_all(session, named, selector, namespace, change, "annotated")
 
 
 @connected
@@ -142,7 +146,7 @@ def taint(
 ) -> None:
     """Set or remove taints of nodes: `moorage taint node n1 gpu=yes:NoSchedule old:NoExecute-`."""
     session = session.trying(dry_run)
-    _, changes = _split(what)
+    named, changes = _split(what)
     set_taints = [_read_taint(word) for word in changes if not word.endswith("-")]
     removed = [_read_removed(word[:-1]) for word in changes if word.endswith("-")]
 
@@ -150,7 +154,7 @@ def taint(
         present = [dict(each) for each in node.get("spec", {}).get("taints") or ()]
         return {"spec": {"taints": _tainted(present, set_taints, removed, overwrite=overwrite)}}
 
-    _change_all(session, what, selector, None, change, "tainted", only="Node")
+    _change_all(session, named, selector, None, change, "tainted", only="Node")
 
 
 Change = Callable[[Item], object]
@@ -163,14 +167,14 @@ Raises:
 
 def _change_all(
     session: Session,
-    words: Sequence[str],
+    named: Sequence[str],
     selector: str | None,
     namespace: str | None,
     change: Change,
     told: str,
     only: str | None = None,
 ) -> None:
-    targets = read_targets(_split(words)[0], namespace or session.namespace)
+    targets = read_targets(named, namespace or session.namespace)
     if only is not None and any(target.resource.kind != only for target in targets):
         raise WrongUsage(f"Only a {only} can be {told}.")
     if selector is not None:
@@ -178,7 +182,7 @@ def _change_all(
     for target in _named(targets):
         with telling_whereabouts(session, target):
             changed = _changed(session, target, change)
-        _done(session, changed, f"{target.told} {told}")
+        session.done(changed, f"{target.told} {told}")
 
 
 def _changed(session: Session, target: Target, change: Change) -> object:
@@ -189,14 +193,20 @@ def _changed(session: Session, target: Target, change: Change) -> object:
         WrongUsage: the object does not allow the change.
     """
     path = target.path(session.client)
-    for attempt in range(1, ATTEMPTS + 1):
+
+    def attempt() -> object:
         item, tag = session.client.get_tagged(path)
-        try:
-            return session.client.patch(path, change(item), headers={"If-Match": tag})
-        except Refused as error:
-            if error.problem.get("code") != "PreconditionFailed" or attempt == ATTEMPTS:
-                raise
-    raise AssertionError("the last attempt returns or raises")
+        return session.client.patch(path, change(item), headers={"If-Match": tag})
+
+    tried: object = Retrying(
+        stop=stop_after_attempt(ATTEMPTS), retry=retry_if_exception(_is_late), reraise=True
+    )(attempt)
+    return tried
+
+
+def _is_late(error: BaseException) -> bool:
+    """Whether somebody else has changed the object since it was read."""
+    return isinstance(error, Refused) and error.problem.get("code") == "PreconditionFailed"
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -220,20 +230,15 @@ def _named(targets: Sequence[Target]) -> Sequence[Target]:
     return targets
 
 
-def _matching(session: Session, target: Target, selector: str) -> list[Target]:
+def _matching(session: Session, target: Target, selector: str) -> Iterator[Target]:
     if target.name is not None:
         raise WrongUsage("A selector is for a kind, without names.")
-    found = []
-    for page in session.client.pages(target.path(session.client), {"labelSelector": selector}):
-        for item in page:
-            metadata = item["metadata"]
-            found.append(Target(target.resource, metadata.get("namespace"), metadata["name"]))
-    return found
+    return listed(session.client, target, selector)
 
 
 def _metadata_change(field: str, words: Sequence[str], *, overwrite: bool) -> Change:
     values: dict[str, str | None] = {}
-    for word in _split(words)[1]:
+    for word in words:
         key, equals, value = word.partition("=")
         if not equals and not word.endswith("-"):
             raise WrongUsage(f"{word}: expected KEY=VALUE or KEY-.")
@@ -310,10 +315,3 @@ def _tainted(
 
 def _is(taint: Mapping[str, Any], key: str, effect: str | None) -> bool:
     return taint.get("key") == key and effect in {None, taint.get("effect")}
-
-
-def _done(session: Session, changed: object, told: str) -> None:
-    if session.output.for_people:
-        session.output.line(told + session.suffix)
-    else:
-        session.output.document(changed)

@@ -1,17 +1,15 @@
 """`moorage replace`: pods of a new template in place of those of the last one, wave by wave."""
 
-import time
 from typing import Annotated, Any
 
 import typer
 
-from service.cli.drain import FOREVER, NEVER, Progress
 from service.cli.durations import read_seconds
 from service.cli.errors import ExitCode, Refused, WrongUsage
 from service.cli.options import DryRun, Session, connected
-from service.cli.resources import Target, find_resource
+from service.cli.plan_progress import FOREVER, NoWait, Patience, wait_for_plans
 from service.cli.sources import read_objects
-from service.cli.wait import Waiting
+from service.cli.whereabouts import NOT_FOUND
 from service.cli.workload_pods import expand, workload_kind
 
 _KIND = "Deployment"
@@ -31,12 +29,8 @@ def replace(
         str | None,
         typer.Option("--max-unavailable", help="How many may be missing: 1, or 25%."),
     ] = None,
-    no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Do not wait for the end; the server goes on.")
-    ] = False,
-    timeout: Annotated[
-        str, typer.Option("--timeout", help="How long to wait, such as 30s or 5m; 0s: for ever.")
-    ] = FOREVER,
+    no_wait: NoWait = False,
+    timeout: Patience = FOREVER,
     dry_run: DryRun = False,
 ) -> None:
     """Replace the pods of a workload by those of its new template, in waves.
@@ -62,15 +56,9 @@ def replace(
     _declare(session, item, goal["namespace"], expansion.only(pods=False).objects)
     name = f"replace-{goal['template']['metadata']['name']}"
     kept = _keep(session, name, goal)
-    if not session.output.for_people:
-        session.output.document(kept)
-    else:
-        session.output.line(f"plan/{name} replaces the pods")
-    if no_wait:
-        return
-    waiting = Waiting(session, Progress(session.output), absent_is_met=False)
-    target = Target(find_resource("plans"), None, name)
-    waiting.until_met([target], time.monotonic() + seconds if seconds else NEVER)
+    session.done(kept, f"plan/{name} replaces the pods")
+    if not no_wait:
+        wait_for_plans(session, [name], seconds)
 
 
 def _keep(session: Session, name: str, goal: dict[str, Any]) -> Any:
@@ -91,7 +79,7 @@ def _has_ended(session: Session, path: str) -> bool:
     try:
         plan = session.client.get(path)
     except Refused as error:
-        if error.problem.get("code") != "NotFound":
+        if error.problem.get("code") != NOT_FOUND:
             raise
         return False
     return bool((plan.get("status") or {}).get("endedAt"))

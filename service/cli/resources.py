@@ -111,6 +111,14 @@ def read_targets(words: Sequence[str], namespace: str | None) -> list[Target]:
     return [_target(resource, namespace, name) for resource in resources for name in names]
 
 
+def listed(client: Client, target: Target, selector: str | None) -> Iterator[Target]:
+    """Turn a list into the objects that are in it now and have such labels."""
+    for page in client.pages(target.path(client), {"labelSelector": selector}):
+        for item in page:
+            metadata = item["metadata"]
+            yield Target(target.resource, metadata.get("namespace"), metadata["name"])
+
+
 def _resources(words: str) -> Iterator[Resource]:
     for word in filter(None, words.split(",")):
         if word.lower() == "all":

@@ -78,10 +78,7 @@ def parse_value(named: str, text: bytes) -> object:
     Raises:
         WrongUsage: it is neither, or not one; the message begins with what the text is named.
     """
-    try:
-        values = _yaml_documents(text)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise WrongUsage(f"{named}: {error}") from None
+    values = list(_documents(named, text))
     if len(values) != 1:
         raise WrongUsage(f"{named}: expected one value.")
     return values[0]

@@ -13,7 +13,7 @@ from service.cli.errors import CliError, ExitCode, Refused, Unavailable, WrongUs
 from service.cli.get import AllNamespaces, Namespace, Selector
 from service.cli.jsonpath import read_path, shown
 from service.cli.options import Session, connected
-from service.cli.resources import EVENTS, Target, complete_kind, read_targets
+from service.cli.resources import EVENTS, Target, complete_kind, listed, read_targets
 from service.cli.rows import Item
 from service.cli.watch import RECONNECT_SECONDS
 from service.cli.whereabouts import NOT_FOUND
@@ -72,12 +72,8 @@ def _named(session: Session, targets: Sequence[Target], selector: str | None) ->
     for target in targets:
         if target.name is not None:
             yield target
-            continue
-        filters = {"labelSelector": selector}
-        for page in session.client.pages(target.path(session.client), filters):
-            for item in page:
-                metadata = item["metadata"]
-                yield Target(target.resource, metadata.get("namespace"), metadata["name"])
+        else:
+            yield from listed(session.client, target, selector)
 
 
 class Waiting:

@@ -154,7 +154,7 @@ def delete_webhook(session: Session, *, name: Name, dry_run: DryRun = False) -> 
     """Send nothing to this address any more, and forget it."""
     session = session.trying(dry_run)
     gone = session.client.delete(_path(session, name))
-    _tell(session, gone, f"{name} is deleted")
+    session.done(gone, f"{name} is deleted")
 
 
 def _path(session: Session, *parts: str) -> str:
@@ -167,14 +167,7 @@ def _given(to: str | None, in_: str | None, after: int | None) -> dict[str, Any]
 
 
 def _patch(session: Session, name: str, changes: dict[str, Any], done: str) -> None:
-    _tell(session, session.client.patch(_path(session, name), changes), f"{name} {done}")
-
-
-def _tell(session: Session, webhook: dict[str, Any], sentence: str) -> None:
-    if session.output.for_people:
-        session.output.line(f"{sentence}{session.suffix}")
-    else:
-        session.output.document(webhook)
+    session.done(session.client.patch(_path(session, name), changes), f"{name} {done}")
 
 
 def _tell_secret(session: Session, webhook: dict[str, Any], sentence: str) -> None:

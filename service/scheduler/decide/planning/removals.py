@@ -23,7 +23,7 @@ from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
 from service.scheduler.decide.planning.removal_order import RemovalOrder, removal_order_of
 from service.scheduler.decide.planning.selecting import pods_of, refused
-from service.scheduler.decide.planning.waves import Kept, breaking, kept_by_budget
+from service.scheduler.decide.planning.waves import Kept, breaking, kept_by_budget, told_of
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import PlanStep, Remove, Unplaced
 
@@ -98,7 +98,7 @@ class Removals:
             gone = {each.order for each in chosen}
             left = [each for each in options if each.order not in gone]
             self.unplaced = [
-                _staying(each.pod, self._kept.get(each.order, _NOT_TRIED)) for each in left
+                told_of(each.pod, self._kept.get(each.order, _NOT_TRIED)) for each in left
             ]
 
     # Choosing
@@ -289,14 +289,4 @@ def _removed(pod: PodManifest) -> PlanStep:
         from_node=node or UNSET,
         wave=1,
         reason=_NO_NODE if node is None else _LEAST,
-    )
-
-
-def _staying(pod: PodManifest, kept: Kept) -> Unplaced:
-    return Unplaced(
-        namespace=pod.namespace,
-        name=pod.name,
-        from_node=pod.pod.node_name or UNSET,
-        reason=kept.reason,
-        message=kept.message,
     )

@@ -21,7 +21,7 @@ from service.scheduler.decide.planning.rollouts import (
     place_new,
 )
 from service.scheduler.decide.planning.selecting import refused
-from service.scheduler.decide.planning.waves import Kept
+from service.scheduler.decide.planning.waves import Kept, told_of
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.plans import PlanStep, Replace, Unplaced
 
@@ -120,7 +120,7 @@ class Replacing:
         late = self._fork.context.is_late()
         last = self._refused[-1][1] if self._refused else _NOT_TRIED if late else _TOO_MANY
         for each in missing:
-            told = _unplaced(each, why.get(each.name, last))
+            told = told_of(each, why.get(each.name, last))
             if each.name in why and told.reason == "Unschedulable":
                 told = explaining.of(self._refused[0][0].pod, told)
             self.unplaced.append(told)
@@ -130,7 +130,7 @@ class Replacing:
         kept = {each.name: why for each, why in self._kept}
         late = self._fork.context.is_late()
         return [
-            _unplaced(each, kept.get(each.name, _NOT_TRIED if late else _TOO_FEW)) for each in old
+            told_of(each, kept.get(each.name, _NOT_TRIED if late else _TOO_FEW)) for each in old
         ]
 
 
@@ -154,14 +154,4 @@ def _comes(pod: PodManifest, wave: int) -> PlanStep:
         to=pod.pod.node_name or UNSET,
         wave=wave,
         reason=_COMES,
-    )
-
-
-def _unplaced(pod: PodManifest, kept: Kept) -> Unplaced:
-    return Unplaced(
-        namespace=pod.namespace,
-        name=pod.name,
-        from_node=pod.pod.node_name or UNSET,
-        reason=kept.reason,
-        message=kept.message,
     )

@@ -8,6 +8,7 @@ that was not broken before. A pod that leaves frees its room at once, so nothing
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from service.engine.questions.nearest_fit import verdict_key
@@ -25,6 +26,7 @@ from service.scheduler.decide.planning.newly_broken_rules import BrokenRules, Ne
 from service.scheduler.decide.redactable_references import pod_named
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementResult
+from service.scheduler.protocol.plans import Unplaced
 from service.scheduler.replica.pod_groups import group_of
 from service.scheduler.replica.replica import Mark
 
@@ -46,6 +48,17 @@ class Kept(NamedTuple):
     message: str
     budget: str | None = None
     """The disruption budget that does not allow it."""
+
+
+def told_of(pod: PodManifest, kept: Kept) -> Unplaced:
+    """Say of a pod that it stays where it is, or gets no node, and why."""
+    return Unplaced(
+        namespace=pod.namespace,
+        name=pod.name,
+        from_node=pod.pod.node_name or UNSET,
+        reason=kept.reason,
+        message=kept.message,
+    )
 
 
 class Limited(NamedTuple):
