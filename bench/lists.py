@@ -8,7 +8,7 @@ import asyncio
 import json
 from contextlib import ExitStack
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from rich.console import Console
@@ -28,24 +28,32 @@ LISTS = {
     "one label in a thousand": "pods?labelSelector=group%3Dg7",
     "no such label": "pods?labelSelector=group%3Dnone",
     "all pods": "pods",
+    "all pods, two fields": "pods?fields=metadata.name,spec.nodeName",
     "100 by name": "pods?limit=100",
     "100 by priority": "pods?limit=100&sort=-spec.priority",
     "100 by age, one label": "pods?limit=100&sort=metadata.creationTimestamp&labelSelector=app%3Dweb",
-    "earlier: one pod": "namespaces/default/pods/pod-7?revision={loaded}",
-    "earlier: 100 by name": "pods?limit=100&revision={loaded}",
-    "earlier: pending pods": "pods?nodeName=&revision={loaded}",
-    "earlier: all pods": "pods?revision={loaded}",
-    "earlier: an explanation": "namespaces/default/pods/pod-7/explanation?revision={loaded}",
+    "earlier: one pod": "namespaces/default/pods/pod-7?revision={earlier}",
+    "earlier: 100 by name": "pods?limit=100&revision={earlier}",
+    "earlier: pending pods": "pods?nodeName=&revision={earlier}",
+    "earlier: all pods": "pods?revision={earlier}",
+    "earlier: an explanation": "namespaces/default/pods/pod-7/explanation?revision={earlier}",
     "which are readable": "revisions",
 }
-"""What is listed while pods are placed; `loaded` is the revision at which everything was stored."""
+"""What is listed while pods are placed; `earlier` is the revision at which that run began."""
 
 
-async def load(serving: Server, nodes: int, pods: int, pending: int) -> int:
-    """Store nodes, pods on them, and pods that wait; return the revision after that."""
+async def load(serving: Server, nodes: int, pods: int, pending: int) -> None:
+    """Store nodes in three zones, pods on them, and pods that wait."""
     sizes = {"cpu": "64", "memory": "256Gi", "pods": "500"}
     lines: list[dict[str, object]] = [
-        {"kind": "Node", "metadata": {"name": f"node-{n}"}, "status": {"allocatable": sizes}}
+        {
+            "kind": "Node",
+            "metadata": {
+                "name": f"node-{n}",
+                "labels": {"topology.kubernetes.io/zone": f"zone-{'abc'[n % 3]}"},
+            },
+            "status": {"allocatable": sizes},
+        }
         for n in range(nodes)
     ]
     lines += [_pod(n, {"nodeName": f"node-{n % nodes}"}) for n in range(pods)]
@@ -54,6 +62,10 @@ async def load(serving: Server, nodes: int, pods: int, pending: int) -> int:
         body = b"\n".join(json.dumps(line).encode() for line in lines)
         status, answer = await connection.post(f"{CLUSTER}/apply", body, NDJSON)
         assert status == 200, answer[:500]
+
+
+async def _revision(serving: Server) -> int:
+    async with Connection(serving.host, serving.port) as connection:
         _, answer = await connection.get(CLUSTER)
     return int(json.loads(answer)["revision"])
 
@@ -69,21 +81,30 @@ def _pod(number: int, spec: dict[str, object]) -> dict[str, object]:
     }
 
 
-async def _list(serving: Server, path: str | None, end: asyncio.Event) -> list[float]:
+class _Listed(NamedTuple):
+    """How many milliseconds each list took, and the bytes of the last one."""
+
+    times: list[float]
+    size: int
+
+
+async def _list(serving: Server, path: str | None, end: asyncio.Event) -> _Listed:
     times: list[float] = []
+    answer = b""
     if path is None:
         await end.wait()
-        return times
+        return _Listed(times, 0)
     async with Connection(serving.host, serving.port) as connection:
         while not end.is_set():
             began = perf_counter()
             status, answer = await connection.get(f"{CLUSTER}/{path}")
             assert status == 200, answer[:500]
             times.append((perf_counter() - began) * 1000)
-    return times
+    return _Listed(times, len(answer))
 
 
-async def _place(serving: Server, named: str, seconds: float) -> list[float]:
+async def place(serving: Server, named: str, seconds: float) -> list[float]:
+    """Place one pod after the other; return how many milliseconds each took."""
     times: list[float] = []
     end = perf_counter() + seconds
     async with Connection(serving.host, serving.port) as connection:
@@ -96,17 +117,18 @@ async def _place(serving: Server, named: str, seconds: float) -> list[float]:
     return times
 
 
-async def _measure(serving: Server, what: str, seconds: float, run: int, loaded: int) -> None:
+async def _measure(serving: Server, what: str, seconds: float, run: int, earlier: int) -> None:
     end, path = asyncio.Event(), LISTS[what]
-    path = path and path.format(loaded=loaded)
+    path = path and path.format(earlier=earlier)
     listing = asyncio.create_task(_list(serving, path, end))
-    placed = sorted(await _place(serving, f"r{run}-{list(LISTS).index(what)}", seconds))
+    placed = sorted(await place(serving, f"r{run}-{list(LISTS).index(what)}", seconds))
     end.set()
-    listed = sorted(await listing)
+    listed, size = await listing
+    listed.sort()
     told = f"placements p50 {quantile(placed, 0.5):.1f} p99 {quantile(placed, 0.99):.1f} ms"
     if listed:
         p50, p99 = quantile(listed, 0.5), quantile(listed, 0.99)
-        told = f"list p50 {p50:.1f} p99 {p99:.1f} ms; {told}"
+        told = f"list p50 {p50:.1f} p99 {p99:.1f} ms, {size / 1000:,.1f} kB; {told}"
     console.print(f"{what:26} {told}")
 
 
@@ -123,12 +145,13 @@ def main(
     with ExitStack() as stack:
         database = stack.enter_context(postgres())
         serving = stack.enter_context(server(database, database.new_database()))
-        loaded = asyncio.run(load(serving, nodes, pods, pending))
+        asyncio.run(load(serving, nodes, pods, pending))
         for run in range(runs):
+            earlier = asyncio.run(_revision(serving))
             for what in LISTS:
                 if only not in what and what != "nothing":
                     continue
-                asyncio.run(_measure(serving, what, seconds, run, loaded))
+                asyncio.run(_measure(serving, what, seconds, run, earlier))
 
 
 if __name__ == "__main__":
