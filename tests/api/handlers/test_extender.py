@@ -146,6 +146,102 @@ async def test_whole_nodes_come_back_as_they_were_sent(harness: Harness) -> None
     assert left.FailedAndUnresolvableNodes == {"n9": "the node is not known to Moorage"}
 
 
+async def test_objects_as_go_writes_them_with_all_defaults_are_understood(harness: Harness) -> None:
+    """What kube-apiserver has filled in and Go writes of empty structs changes no answer."""
+    await three_nodes(harness)
+    asked = {
+        "metadata": {
+            "name": "web-0",
+            "generateName": "web-",
+            "namespace": "shop",
+            "uid": "3f0c5a0e-2f8b-4b55-9f5e-0d7c9f4f5f11",
+            "resourceVersion": "812",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "ownerReferences": [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": "ReplicaSet",
+                    "name": "web",
+                    "uid": "b1",
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+            "managedFields": [
+                {
+                    "manager": "kube-controller-manager",
+                    "operation": "Update",
+                    "apiVersion": "v1",
+                    "time": "2026-01-01T00:00:00Z",
+                    "fieldsType": "FieldsV1",
+                    "fieldsV1": {"f:metadata": {"f:generateName": {}}},
+                }
+            ],
+        },
+        "spec": {
+            "volumes": [
+                {
+                    "name": "kube-api-access",
+                    "projected": {
+                        "sources": [
+                            {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}}
+                        ],
+                        "defaultMode": 420,
+                    },
+                }
+            ],
+            "containers": [
+                {
+                    "name": "c",
+                    "image": "registry.k8s.io/pause:3.9",
+                    "resources": {"requests": {"cpu": "100m"}},
+                    "terminationMessagePath": "/dev/termination-log",
+                    "terminationMessagePolicy": "File",
+                    "imagePullPolicy": "IfNotPresent",
+                }
+            ],
+            "restartPolicy": "Always",
+            "terminationGracePeriodSeconds": 30,
+            "dnsPolicy": "ClusterFirst",
+            "serviceAccountName": "default",
+            "serviceAccount": "default",
+            "securityContext": {},
+            "nodeSelector": {"kubernetes.io/hostname": "n2"},
+            "schedulerName": "default-scheduler",
+            "tolerations": [
+                {
+                    "key": f"node.kubernetes.io/{each}",
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": 300,
+                }
+                for each in ("not-ready", "unreachable")
+            ],
+            "priority": 0,
+            "enableServiceLinks": True,
+            "preemptionPolicy": "PreemptLowerPriority",
+        },
+        "status": {"phase": "Pending", "qosClass": "Burstable"},
+    }
+    nodes = [
+        {
+            "metadata": {"name": name, "creationTimestamp": None},
+            "spec": {},
+            "status": {
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+                "nodeInfo": {"machineID": "", "systemUUID": "", "bootID": ""},
+            },
+        }
+        for name in ("n1", "n2", "n3")
+    ]
+    body = {"Pod": asked, "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}
+    left = await filtered(harness, body)
+    assert left.Nodes == {"items": [nodes[1]]}
+    assert set(left.FailedAndUnresolvableNodes) == {"n1", "n3"}
+    scores = await prioritized(harness, {**body, "Nodes": {"metadata": {}, "items": [nodes[1]]}})
+    assert scores == {"n2": 10}
+
+
 async def test_nodes_that_no_eviction_helps_are_told_apart(harness: Harness) -> None:
     names = await three_nodes(harness)
     await harness.put_node("n4", zone="a")
