@@ -104,8 +104,11 @@ def test_each_colouring_has_a_legend_and_colours_the_map(visit: Visit) -> None:
 
 def test_a_workload_shows_its_domains_counts_and_skew(visit: Visit, client: httpx.Client) -> None:
     page = visit.open_map(SAMPLE, key=ZONE)
+    page.get_by_role("searchbox").fill("training-3")
+    expect(page.locator(".hits button").first).to_have_text("pod lab/training-3")
     page.get_by_role("searchbox").fill("shop/web")
     page.locator(".hits button", has_text="workload").click()
+    expect(page.locator(".hits")).to_have_count(0)
     expect(page.locator(".panel .title")).to_have_text("App shop/web")
     topology = get(client, SAMPLE, f"/topology?key={ZONE}")
     zones = {node: domain["value"] for domain in topology["domains"] for node in domain["nodes"]}

@@ -237,7 +237,7 @@ function drawDomains(scene: Scene, { context, top }: Tile): void {
     context.roundRect(domain.x + 0.5, domain.y + 0.5, domain.w - 1, domain.h - 1, 8);
     context.fill();
     context.stroke();
-    const count = `${domain.nodes.length}`;
+    const count = domain.nodes.length.toLocaleString('en');
     context.font = `600 12px ${FONT}`;
     context.textBaseline = 'middle';
     context.fillStyle = theme.text;

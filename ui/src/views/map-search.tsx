@@ -29,10 +29,11 @@ export function Search(props: {
   text: string;
   hits: Hits | null;
   search: (text: string | null) => void;
-  select: (what: string | null) => void;
+  /** Shows one of the hits, and ends the search. */
+  choose: (what: string) => void;
 }) {
   const { hits } = props;
-  const choices = useMemo(() => (hits ? choicesOf(hits) : []), [hits]);
+  const choices = useMemo(() => (hits ? choicesOf(hits, props.text) : []), [hits, props.text]);
   return (
     <div class="search" role="search">
       <input type="search" placeholder="Find nodes, pods, workloads" aria-label="Find nodes, pods, workloads"
@@ -48,10 +49,7 @@ export function Search(props: {
           <ul>
             {choices.map(([kind, value]) => (
               <li key={`${kind}:${value}`}>
-                <button class="plain" onClick={() => {
-                  props.search(null);
-                  props.select(`${kind}:${value}`);
-                }}>
+                <button class="plain" onClick={() => props.choose(`${kind}:${value}`)}>
                   <span class="kind">{kind}</span> {value}
                 </button>
               </li>
@@ -63,10 +61,14 @@ export function Search(props: {
   );
 }
 
-function choicesOf(hits: Hits): [string, string][] {
-  return [
-    ...hits.workloads.slice(0, SHOWN).map((each) => ['workload', each] as [string, string]),
-    ...[...hits.nodes].slice(0, SHOWN).map((each) => ['node', each] as [string, string]),
-    ...[...hits.pods].slice(0, SHOWN).map((each) => ['pod', each.key] as [string, string]),
-  ].slice(0, 2 * SHOWN);
+/** The first hits of each kind; what has just this name comes before all others. */
+function choicesOf(hits: Hits, text: string): [string, string][] {
+  const wanted = text.trim().toLowerCase();
+  const named = (value: string): boolean => value.toLowerCase().split('/').at(-1) === wanted;
+  const pods = [...hits.pods].map((each) => each.key);
+  const kinds: [string, readonly string[]][] = [['workload', hits.workloads], ['node', [...hits.nodes]], ['pod', pods]];
+  const some = (isNamed: boolean): [string, string][] =>
+    kinds.flatMap(([kind, values]) =>
+      values.filter((each) => named(each) === isNamed).slice(0, SHOWN).map((each): [string, string] => [kind, each]));
+  return [...some(true), ...some(false)].slice(0, 2 * SHOWN);
 }

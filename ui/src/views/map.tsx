@@ -59,7 +59,8 @@ export function MapView({ route, live }: { route: Route; live: Shown }) {
           <Choice label="of" value={resource} choose={(value) => setParams(route, { resource: value })}
             options={resources.map((each) => [each, each])} />
         )}
-        <Search text={search} hits={hits} search={(q) => setParams(route, { q, select: null })} select={select} />
+        <Search text={search} hits={hits} search={(q) => setParams(route, { q, select: null })}
+          choose={(what) => setParams(route, { q: null, select: what })} />
         <span class="zoom" role="group" aria-label="Size">
           <button aria-label="Smaller" disabled={zoom <= 1} onClick={() => setZoom(Math.max(1, zoom / 1.5))}>−</button>
           <button aria-label="Larger" disabled={zoom >= 16} onClick={() => setZoom(Math.min(16, zoom * 1.5))}>+</button>
