@@ -3,6 +3,7 @@
 PYTHON     ?= python3
 UV_VERSION := 0.13.8
 UV         := .uv/bin/uv
+PYTHONS    ?= $(PYTHON)
 JOBS       ?= $(shell nproc 2>/dev/null || echo 2)
 VERDICTS   ?= .verdicts/last
 DATA_DIR   ?= .data
@@ -154,12 +155,18 @@ $(SHIPPED): uv.lock $(UV)
 	@mkdir -p dist
 	@$(UV) export --locked --quiet --no-dev --extra embedded --no-emit-project --output-file $@ >/dev/null
 
-dist: $(UV) ## build the source distribution, from it the wheel, and check and install both
+# Of Linux, a wheel names the oldest C library with which it runs; auditwheel finds out which that is.
+dist: $(UV) ## build the source distribution and a wheel for each Python, check all, install one [PYTHONS="python3.12 …"]
 	@rm -f dist/moorage-*.tar.gz dist/moorage-*.whl
-	@$(UV) build --quiet
+	@$(UV) build --quiet --sdist
+	@for python in $(PYTHONS); do \
+	  $(UV) build --quiet --wheel --python "$$($$python -c 'import sys; print(sys.executable)')" --out-dir dist dist/moorage-*.tar.gz || exit 1; done
+	@set -- dist/moorage-*-linux_*.whl; if [ -e "$$1" ]; then \
+	  $(SUPPLY) auditwheel repair --wheel-dir dist "$$@" >/dev/null && rm "$$@"; fi
 	@$(PYTHON) tools/check_dist.py dist
-	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && $(UV) venv --quiet "$$made" \
-	  && VIRTUAL_ENV="$$made" $(UV) pip install --quiet dist/moorage-*.whl && "$$made/bin/moorage" --version
+	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && $(UV) venv --quiet --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')" "$$made" \
+	  && VIRTUAL_ENV="$$made" $(UV) pip install --quiet dist/moorage-*-cp$$($(PYTHON) -c 'import sys; print("%d%d" % sys.version_info[:2])')-*.whl \
+	  && "$$made/bin/moorage" --version
 
 sbom: $(SHIPPED) ## write dist/moorage.cdx.json: all that is shipped, with hashes, as CycloneDX
 	@$(SUPPLY) cyclonedx-py requirements $(SHIPPED) --pyproject pyproject.toml --output-reproducible --output-file dist/moorage.cdx.json

@@ -30,18 +30,28 @@ RELATIVE_LINK = re.compile(r"\]\((?!https?:|#)[^)]*\)")
 
 def main(folder: Path) -> None:
     """End the process with an error that names everything that is wrong."""
-    (wheel,), (sources,) = folder.glob("moorage-*.whl"), folder.glob("moorage-*.tar.gz")
+    wheels, (sources,) = sorted(folder.glob("moorage-*.whl")), folder.glob("moorage-*.tar.gz")
+    wrong = [f"{wheel.name}: {each}" for wheel in wheels for each in wrong_in_wheel(wheel)]
+    if not wheels:
+        wrong.append("there is no wheel")
+    with tarfile.open(sources) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
+    wrong += [f"sources: {each}" for each in wrong_names(names, WANTED_IN_SOURCES)]
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+def wrong_in_wheel(wheel: Path) -> list[str]:
+    """Return what is wrong with a wheel: its name, its files and its metadata."""
     packed = zipfile.ZipFile(wheel)
     metadata = next(name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
     told = packed.read(metadata).decode()
     wrong = [*wrong_names(packed.namelist(), WANTED_IN_WHEEL), *wrong_metadata(told)]
     if not any("__mypyc" in name for name in packed.namelist()):
         wrong.append("the engine is not compiled")
-    with tarfile.open(sources) as archive:
-        names = [name.partition("/")[2] for name in archive.getnames()]
-    wrong += [f"sources: {each}" for each in wrong_names(names, WANTED_IN_SOURCES)]
-    if wrong:
-        sys.exit("\n".join(wrong))
+    if "-linux_" in wheel.name:
+        wrong.append("the name does not say which C library it needs (manylinux)")
+    return wrong
 
 
 def wrong_names(names: list[str], wanted: tuple[str, ...]) -> list[str]:

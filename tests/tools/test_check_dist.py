@@ -60,9 +60,9 @@ def test_a_server_without_the_extra_says_what_to_install(monkeypatch: pytest.Mon
         package_folder()
 
 
-def packed(folder, *, wheel=(), sources=(), metadata=METADATA):
+def packed(folder, *, platform="manylinux_2_17_x86_64", wheel=(), sources=(), metadata=METADATA):
     names = [*check_dist.WANTED_IN_WHEEL, "x__mypyc.so", *wheel]
-    with zipfile.ZipFile(folder / "moorage-1.whl", "w") as archive:
+    with zipfile.ZipFile(folder / f"moorage-1-cp311-cp311-{platform}.whl", "w") as archive:
         for name in names:
             archive.writestr(name, "")
         archive.writestr("moorage-1.dist-info/METADATA", metadata)
@@ -82,6 +82,7 @@ def test_whole_packages_pass(tmp_path):
         ({"wheel": ["tests/test_a.py"]}, "tests/test_a.py should not be there"),
         ({"sources": [".data/PG_VERSION"]}, "sources: .data/PG_VERSION should not be there"),
         ({"metadata": METADATA + "[here](docs/a.md)"}, "the README has the link ](docs/a.md)"),
+        ({"platform": "linux_x86_64"}, "which C library it needs (manylinux)"),
         ({"metadata": "Name: moorage"}, "no field Provides-Extra: embedded"),
     ],
 )
