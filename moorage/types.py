@@ -2371,6 +2371,10 @@ class PlanAnswer(TypedDict):
 class PlanBounds(TypedDict):
     """What a plan may cost; what it does not reach within them is told as not tried."""
 
+    evictionsMax: NotRequired[int | None]
+    """How many pods may leave their nodes for the goal. Those that the changes displace or
+    remove do not count.
+    """
     movesMax: NotRequired[int | None]
     """How many displaced or evicted pods may get another node."""
     seconds: NotRequired[float | None]
@@ -2379,6 +2383,8 @@ class PlanBounds(TypedDict):
     """Remove: whether disruption budgets keep pods from going, as they do not in Kubernetes.
     Default: `false`.
     """
+    protect: NotRequired[ProtectedPods | None]
+    """Pods that do not leave their nodes for the goal, whoever asks."""
 
 
 class PlanChange(TypedDict):
@@ -2396,6 +2402,7 @@ class PlanChange(TypedDict):
         "SetLabels",
         "SetNamespaceLabels",
         "SetTaints",
+        "UncordonNodes",
     ]
     """What is changed."""
     names: NotRequired[list[str] | None]
@@ -3291,6 +3298,17 @@ class ProposedVictims(TypedDict):
     """
     budgetViolations: int
     """How many of them leave although their disruption budgets allow no more of that."""
+
+
+class ProtectedPods(TypedDict):
+    """Placed pods that stay where they are; if both fields are given, one of them has to
+    hold.
+    """
+
+    priority: NotRequired[int | None]
+    """Pods of at least this priority."""
+    selector: NotRequired[LabelSelector | None]
+    """Pods with such labels."""
 
 
 class QuotaScopeSelector(TypedDict):

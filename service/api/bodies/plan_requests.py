@@ -46,6 +46,7 @@ from service.scheduler.protocol.plans import (
     Goal,
     Place,
     PlanChange,
+    Protected,
     PutPods,
     Remove,
     RemoveNodes,
@@ -57,6 +58,7 @@ from service.scheduler.protocol.plans import (
     SetNamespaceLabels,
     SetTaints,
     StepKey,
+    UncordonNodes,
 )
 
 T = TypeVar("T")
@@ -77,6 +79,7 @@ class _Fields(NamedTuple):
 _FIELDS: Mapping[str, _Fields] = {
     "RemoveNodes": _Fields(any_of=_SELECTING),
     "CordonNodes": _Fields(any_of=_SELECTING),
+    "UncordonNodes": _Fields(any_of=_SELECTING),
     "AddNodes": _Fields(("template", "count"), ("topology",)),
     "SetLabels": _Fields(("labels",), any_of=_SELECTING),
     "SetTaints": _Fields(("taints",), any_of=_SELECTING),
@@ -149,20 +152,25 @@ def _checked(raw: bytes, rule: Rule) -> Json:
 async def _plan(fields: Json, templates: TemplateCache, items_max: int) -> PlanRequest:
     changes = fields.get("changes") or ()
     read = partial(_change, templates=templates)
-    bounds = fields.get("bounds") or {}
     intent = MakePlan(
         changes=tuple(await parse_items(changes, "changes", read)),
         goal=await _goal(fields.get("goal"), templates, items_max),
-        bounds=Bounds(
-            moves_max=bounds.get("movesMax"),
-            seconds=bounds.get("seconds"),
-            respect_budgets=bounds.get("respectBudgets") or False,
-        ),
+        bounds=_bounds(fields.get("bounds") or {}),
         explain=fields.get("explain") or "None",
     )
     steps_max = fields.get("stepsMax")
     return PlanRequest(
         intent, body_types.PlanRequest().steps_max if steps_max is None else steps_max
+    )
+
+
+def _bounds(sent: Json) -> Bounds:
+    return Bounds(
+        evictions_max=sent.get("evictionsMax"),
+        moves_max=sent.get("movesMax"),
+        seconds=sent.get("seconds"),
+        respect_budgets=sent.get("respectBudgets") or False,
+        protect=_converted(sent.get("protect"), Protected) or Protected(),
     )
 
 
@@ -317,7 +325,8 @@ _STEP = declared(
         "to": text(names.dns_subdomain),
     },
 )
-_BOUNDS = declared(body_types.PlanBounds, {"seconds": _seconds})
+_PROTECT = declared(body_types.ProtectedPods, {"selector": LABEL_SELECTOR})
+_BOUNDS = declared(body_types.PlanBounds, {"seconds": _seconds, "protect": _PROTECT})
 
 
 # What is read
@@ -369,6 +378,7 @@ def _set_taints(fields: Json, _: TemplateCache) -> SetTaints:
 _READ: Mapping[str, Callable[[Json, TemplateCache], PlanChange]] = {
     "RemoveNodes": lambda fields, _: RemoveNodes(_selection(fields)),
     "CordonNodes": lambda fields, _: CordonNodes(_selection(fields)),
+    "UncordonNodes": lambda fields, _: UncordonNodes(_selection(fields)),
     "AddNodes": _add_nodes,
     "SetLabels": lambda fields, _: SetLabels(_selection(fields), fields["labels"]),
     "SetTaints": _set_taints,

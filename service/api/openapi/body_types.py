@@ -883,6 +883,7 @@ class PlanChange(Strict, frozen=True, kw_only=True):
     op: Literal[
         "RemoveNodes",
         "CordonNodes",
+        "UncordonNodes",
         "AddNodes",
         "SetLabels",
         "SetTaints",
@@ -967,8 +968,21 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     """Remove: how many of the pods are to go."""
 
 
+class ProtectedPods(Strict, frozen=True, kw_only=True):
+    """Placed pods that stay where they are; if both fields are given, one of them has to hold."""
+
+    priority: Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)] | None = None
+    """Pods of at least this priority."""
+    selector: objects.LabelSelector | None = None
+    """Pods with such labels."""
+
+
 class PlanBounds(Strict, frozen=True, kw_only=True):
     """What a plan may cost; what it does not reach within them is told as not tried."""
+
+    evictions_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """How many pods may leave their nodes for the goal. Those that the changes displace or remove do not
+    count."""
 
     moves_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """How many displaced or evicted pods may get another node."""
@@ -976,6 +990,8 @@ class PlanBounds(Strict, frozen=True, kw_only=True):
     """How long planning may take; the server has a limit of its own."""
     respect_budgets: bool = False
     """Remove: whether disruption budgets keep pods from going, as they do not in Kubernetes."""
+    protect: ProtectedPods | None = None
+    """Pods that do not leave their nodes for the goal, whoever asks."""
 
 
 class PlanRequest(Strict, frozen=True, kw_only=True):

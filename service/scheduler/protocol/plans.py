@@ -52,6 +52,12 @@ class CordonNodes(msgspec.Struct, frozen=True):
     nodes: Selection
 
 
+class UncordonNodes(msgspec.Struct, frozen=True):
+    """Nodes take new pods again."""
+
+    nodes: Selection
+
+
 class AddNodes(msgspec.Struct, frozen=True):
     """Nodes come: `<template's name>-0` and so on, each in the next of the domains, if any are named."""
 
@@ -102,6 +108,7 @@ class SetNamespaceLabels(msgspec.Struct, frozen=True):
 PlanChange = (
     RemoveNodes
     | CordonNodes
+    | UncordonNodes
     | AddNodes
     | SetLabels
     | SetTaints
@@ -161,8 +168,20 @@ Goal = Place | Drain | Remove | Replace
 """What a plan is to reach."""
 
 
+class Protected(msgspec.Struct, frozen=True, kw_only=True):
+    """Placed pods that a goal leaves where they are: those for which one of these holds."""
+
+    priority: int | None = None
+    """They have at least this priority."""
+    selector: LabelSelector | None = None
+    """They have such labels."""
+
+
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan may cost."""
+
+    evictions_max: int | None = None
+    """How many pods may leave their nodes for the goal; None: any number."""
 
     moves_max: int | None = None
     """How many displaced or evicted pods may get another node; None: any number."""
@@ -170,6 +189,8 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """How long planning may take; None: as long as the server allows."""
     respect_budgets: bool = False
     """Whether pods that are removed are subject to disruption budgets; those of drains always are."""
+    protect: Protected = Protected()
+    """The pods that do not leave their nodes for the goal."""
 
 
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -225,8 +246,8 @@ class Unplaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The node that it was on; absent if it was on none."""
     reason: str
     """Unschedulable: it fits nowhere. DisruptionBudget: a budget does not allow that it leaves.
-    BreaksRule: if it left, a required rule of another pod would not hold any more. MovesMax,
-    SecondsOver: it was not tried any more. MaxSurge, MaxUnavailable: a rolling release would have too many
+    BreaksRule: if it left, a required rule of another pod would not hold any more. Protected: the
+    plan's bounds say that it stays. EvictionsMax, MovesMax, SecondsOver: it was not tried any more. MaxSurge, MaxUnavailable: a rolling release would have too many
     pods with it, or too few without it. Otherwise the rule that denies it a node, in CamelCase."""
     message: str
     """The same for people."""

@@ -2,7 +2,7 @@
 import { Fragment, type ComponentChildren } from 'preact';
 import { clusterPath, read, type Schemas } from '../api/client';
 import { amount, quantity } from '../model/quantity';
-import { canTry, taintText, trialParams, type RepairChange } from '../model/repairs';
+import { taintText, trialParams, type RepairChange } from '../model/repairs';
 import { addressOf, mapAddress } from '../route';
 import { useAnswer } from './hooks';
 
@@ -47,9 +47,7 @@ function Repair({ repair, cluster, pod }: { repair: Schemas['Repair']; cluster: 
         : then it gets <a href={mapAddress(cluster, `node:${places}`, null)}>{places}</a>.
       </p>
       <p class="small">
-        {canTry(changes) && (
-          <a href={addressOf('what-if', cluster, [], trialParams(pod, changes))}>Try it<span class="hidden">: {changes.map(plain).join(', and ')}</span></a>
-        )}
+        <a href={addressOf('what-if', cluster, [], trialParams(pod, changes))}>Try it<span class="hidden">: {changes.map(plain).join(', and ')}</span></a>
         <span class="quiet">{why}</span>
       </p>
     </>
