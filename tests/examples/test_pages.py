@@ -31,6 +31,7 @@ SHOWN = {
     "repair.md": [
         r"1\. request 1 cpu instead of 2: then it gets small",
         r"3\. leave large no taints: then it gets large",
+        r"2\. add a node of 8 cpu, 9 pods: then it gets added-0",
         r'"op":"SetTaints"',
     ],
     "share-objects.md": [r"Node shared-1 applied", r"metadata\.labels\.zone.*is managed by zones"],

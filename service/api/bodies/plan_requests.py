@@ -43,6 +43,7 @@ from service.scheduler.protocol.plans import (
     CordonNodes,
     Domains,
     Drain,
+    Fit,
     Goal,
     Place,
     PlanChange,
@@ -95,10 +96,11 @@ _NEEDED: Mapping[str, Sequence[str]] = {
     "Replace": ("namespace", "template", "replicas"),
 }
 """The fields that a goal of one type needs; goals that place pods have one of several."""
-_GOALS = ("Place", *_NEEDED)
+_GOALS = ("Place", "Fit", *_NEEDED)
 _OPTIONAL: Mapping[str, Sequence[str]] = {
     "Place": (*_SUBJECTS, "replicas"),
     "Replace": ("selector", "owner", *AMOUNTS),
+    "Fit": ("pod", "podRef", "changesMax", "limit"),
 }
 
 
@@ -246,13 +248,19 @@ def _fits_type(goal: Record, path: str, problems: Problems) -> None:
         problems.add(at(path, name), _not_taken(name, type_))
     if type_ == "Place":
         _one_subject(goal, path, problems)
+    if type_ == "Fit" and (goal.get("pod") is None) == (goal.get("podRef") is None):
+        problems.add(path, "must have exactly one of pod, podRef")
     if type_ == "Replace":
         selects_pods(goal, path, problems)
         is_possible(goal, path, problems)
 
 
 def _not_taken(name: str, type_: str) -> str:
-    others = [each for each in _NEEDED if name in (*_NEEDED[each], *_OPTIONAL.get(each, ()))]
+    others = [
+        each
+        for each in (*_NEEDED, "Fit")
+        if name in (*_NEEDED.get(each, ()), *_OPTIONAL.get(each, ()))
+    ]
     if type_ != "Place" or not others:
         return f"is not a field of {type_}"
     return f"must be given with {' or '.join(others)} only"
@@ -308,6 +316,8 @@ _GOAL = declared(
         "podRefs": list_of(_POD_REF, values=True),
         "template": anything,
         "displaced": _true,
+        "pod": anything,
+        "podRef": _POD_REF,
         "nodes": _NODES,
         "namespace": text(names.dns_label),
         "selector": LABEL_SELECTOR,
@@ -400,12 +410,32 @@ async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> 
         return Remove(pods=_selection(sent), count=sent["count"])
     if sent["type"] == "Replace":
         return _replace(sent, templates)
+    if sent["type"] == "Fit":
+        return _fit(sent, templates)
     if sent.get("displaced"):
         return Place(displaced=True)
     try:
         return await _named_pods(sent, templates, items_max)
     except InvalidManifest as error:
         raise error.under("goal") from None
+
+
+def _fit(sent: Json, templates: TemplateCache) -> Fit:
+    return Fit(
+        pod=_one_pod(sent, templates),
+        changes_max=sent.get("changesMax") or body_types.REPAIR_CHANGES,
+        repairs_max=sent.get("limit") or body_types.REPAIRS,
+    )
+
+
+def _one_pod(sent: Json, templates: TemplateCache) -> Place:
+    ref = _converted(sent.get("podRef"), PodRef)
+    if ref is not None:
+        return Place(pod_refs=(ref,), path="podRefs")
+    try:
+        return Place(pods=(parse_pod(sent["pod"], templates, to_place=True),))
+    except InvalidManifest as error:
+        raise error.under("goal.pod") from None
 
 
 def _replace(sent: Json, templates: TemplateCache) -> Replace:

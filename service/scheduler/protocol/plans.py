@@ -10,6 +10,7 @@ from service.model.objects import LabelSelector, Taint
 from service.model.rollouts import PodOwner, RolloutBounds, bounds_of
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.placements import PodRef
+from service.scheduler.protocol.repairs import Repair
 
 Action = Literal["Place", "Cordon", "Evict", "Delete"]
 PlanStatus = Literal["Planned", "Committed"]
@@ -164,7 +165,18 @@ class Replace(msgspec.Struct, frozen=True, kw_only=True):
         return bounds_of(self.replicas, self.max_surge, self.max_unavailable)
 
 
-Goal = Place | Drain | Remove | Replace
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """The goal that one pod gets a node, or that it is known what would have to change for that."""
+
+    pod: Place
+    """The pod, new or stored."""
+    changes_max: int
+    """How many changes a repair may have, of the pod and of nodes."""
+    repairs_max: int
+    """How many repairs are told."""
+
+
+Goal = Place | Drain | Remove | Replace | Fit
 """What a plan is to reach."""
 
 
@@ -321,6 +333,9 @@ class Planned(Answer, frozen=True, kw_only=True):
     before: Counted
     after: Counted
     status: PlanStatus = "Planned"
+    repairs: list[Repair] | None = None
+    """None: no goal asks for them."""
+    unfinished: str | None = None
 
 
 class PlanAnswer(Answer, frozen=True, kw_only=True):
@@ -345,6 +360,11 @@ class PlanAnswer(Answer, frozen=True, kw_only=True):
     caller may not read; absent if there are none."""
     other_unplaced: int | msgspec.UnsetType = msgspec.UNSET
     """How many pods of other tenants get no node; absent if there are none."""
+    repairs: list[Repair] | msgspec.UnsetType = msgspec.UNSET
+    """Fit: what would let the pod fit that fits nowhere, the least changes first; absent for other goals."""
+    unfinished: str | msgspec.UnsetType = msgspec.UNSET
+    """Fit: what ended the search for repairs early, so that there may be others, and smaller ones; absent if
+    nothing did."""
     before: PlanTotals
     """The cluster as it is."""
     after: PlanTotals

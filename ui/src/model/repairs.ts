@@ -15,6 +15,11 @@ export interface Trial {
   readonly drafts: readonly Draft[];
 }
 
+/** New nodes are like one that is chosen in "What if", not like what an address says. */
+export function canTry(changes: readonly RepairChange[]): boolean {
+  return changes.every((each) => each.op !== 'AddNodes');
+}
+
 /** The parameters of the view that tries a repair, so that it can be sent as a link. */
 export function trialParams(pod: string, changes: readonly RepairChange[]): URLSearchParams {
   return new URLSearchParams({ pod, repair: JSON.stringify(changes) });
