@@ -18,6 +18,17 @@ class AWSElasticBlockStoreVolumeSource(TypedDict):
     """Whether it is only read, so that pods on one node may share it. Default: `false`."""
 
 
+class AddNodes(TypedDict):
+    """A node comes, like one that is there but empty."""
+
+    op: Literal["AddNodes"]
+    """Tells which of the types it is."""
+    template: dict[str, Any]
+    """The node but for its hostname; the new one is named `<name>-0`."""
+    count: int
+    """How many come: one."""
+
+
 class AddToleration(TypedDict):
     """The pod tolerates a taint."""
 
@@ -2362,6 +2373,14 @@ class PlanAnswer(TypedDict):
     """
     otherUnplaced: NotRequired[int]
     """How many pods of other tenants get no node; absent if there are none."""
+    repairs: NotRequired[list[Repair]]
+    """Fit: what would let the pod fit that fits nowhere, the least changes first; absent for
+    other goals.
+    """
+    unfinished: NotRequired[str]
+    """Fit: what ended the search for repairs early, so that there may be others, and smaller
+    ones; absent if nothing did.
+    """
     before: PlanTotals
     """The cluster as it is."""
     after: PlanTotals
@@ -2371,14 +2390,20 @@ class PlanAnswer(TypedDict):
 class PlanBounds(TypedDict):
     """What a plan may cost; what it does not reach within them is told as not tried."""
 
+    evictionsMax: NotRequired[int | None]
+    """How many pods may leave their nodes for the goal. Those that the changes displace or
+    remove do not count.
+    """
     movesMax: NotRequired[int | None]
     """How many displaced or evicted pods may get another node."""
     seconds: NotRequired[float | None]
     """How long planning may take; the server has a limit of its own."""
     respectBudgets: NotRequired[bool]
-    """Remove: whether disruption budgets keep pods from going, as they do not in Kubernetes.
-    Default: `false`.
+    """Remove, Fit: whether disruption budgets keep pods from going, as they do not in
+    Kubernetes for Remove. Default: `false`.
     """
+    protect: NotRequired[ProtectedPods | None]
+    """Pods that do not leave their nodes for the goal, whoever asks."""
 
 
 class PlanChange(TypedDict):
@@ -2396,6 +2421,7 @@ class PlanChange(TypedDict):
         "SetLabels",
         "SetNamespaceLabels",
         "SetTaints",
+        "UncordonNodes",
     ]
     """What is changed."""
     names: NotRequired[list[str] | None]
@@ -2450,10 +2476,11 @@ class PlanCommit(TypedDict):
 class PlanGoal(TypedDict):
     """What a plan is to reach."""
 
-    type: Literal["Drain", "Place", "Remove", "Replace"]
+    type: Literal["Drain", "Fit", "Place", "Remove", "Replace"]
     """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves.
     Remove: find the pods without which the others are left best. Replace: have pods of a
-    template in place of selected ones, in waves.
+    template in place of selected ones, in waves. Fit: find a node for one pod, or else
+    the least changes after which it fits.
     """
     pods: NotRequired[list[Pod] | None]
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
@@ -2488,6 +2515,14 @@ class PlanGoal(TypedDict):
     """
     count: NotRequired[int | None]
     """Remove: how many of the pods are to go."""
+    pod: NotRequired[Pod | None]
+    """Fit: the pod, new or stored."""
+    podRef: NotRequired[PodRef | None]
+    """Fit: a pod that is stored."""
+    changesMax: NotRequired[int | None]
+    """Fit: how many changes of the pod and of nodes a repair may have; 3 if it is absent."""
+    limit: NotRequired[int | None]
+    """Fit: how many repairs are told; 10 if it is absent."""
 
 
 class PlanList(TypedDict):
@@ -3293,6 +3328,17 @@ class ProposedVictims(TypedDict):
     """How many of them leave although their disruption budgets allow no more of that."""
 
 
+class ProtectedPods(TypedDict):
+    """Placed pods that stay where they are; if both fields are given, one of them has to
+    hold.
+    """
+
+    priority: NotRequired[int | None]
+    """Pods of at least this priority."""
+    selector: NotRequired[LabelSelector | None]
+    """Pods with such labels."""
+
+
 class QuotaScopeSelector(TypedDict):
     """Scopes with operators; a pod has to be in all of them."""
 
@@ -3352,7 +3398,14 @@ class Repair(TypedDict):
     """Changes after which the pod fits, and of which none can be left out."""
 
     changes: list[
-        DropRule | AddToleration | LowerRequest | UncordonNodes | SetLabels | SetTaints | RemovePods
+        DropRule
+        | AddToleration
+        | LowerRequest
+        | UncordonNodes
+        | SetLabels
+        | SetTaints
+        | AddNodes
+        | RemovePods
     ]
     """The changes, those of the pod first."""
     places: str

@@ -5,16 +5,22 @@ from typing import Annotated, Any
 
 import typer
 
-from service.cli.errors import ExitCode
+from service.cli.errors import ExitCode, WrongUsage
 from service.cli.options import Session, connected
 from service.cli.resources import pod_identity
+from service.cli.sources import read_objects
 
 
 @connected
 def repairs(
     session: Session,
     *,
-    name: Annotated[str, typer.Argument(help="The pod: namespace/name, or a name with -n.")],
+    name: Annotated[
+        str | None, typer.Argument(help="The pod: namespace/name, or a name with -n.")
+    ] = None,
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", help="A pod that need not be stored.")
+    ] = None,
     namespace: Annotated[
         str | None, typer.Option("--namespace", "-n", help="The pod's namespace.")
     ] = None,
@@ -29,15 +35,46 @@ def repairs(
 
     The exit code is 1 if the pod does not fit and no repair was found.
     """
-    namespace, name = pod_identity(name, namespace or session.namespace)
-    path = session.client.path("namespaces", namespace, "pods", name, "repairs")
-    answer = session.client.get(path, {"changesMax": changes_max, "limit": limit})
+    if (name is None) == (file is None):
+        raise WrongUsage("Name a stored pod, or one in a --file.")
+    namespace = namespace or session.namespace
+    bounds = {"changesMax": changes_max, "limit": limit}
+    if name is not None:
+        namespace, name = pod_identity(name, namespace)
+        path = session.client.path("namespaces", namespace, "pods", name, "repairs")
+        answer = session.client.get(path, bounds)
+    else:
+        answer = _of_file(session, file or "", namespace, bounds)
     if session.output.for_people:
         _tell(session, answer)
     else:
         session.output.document(answer)
     if not (answer["fits"] or answer["repairs"]):
         raise typer.Exit(ExitCode.REFUSED)
+
+
+def _of_file(
+    session: Session, file: str, namespace: str | None, bounds: Mapping[str, int | None]
+) -> dict[str, Any]:
+    """Return what a plan says of the pod in a file, as it is told of a stored one."""
+    objects = read_objects([file])
+    if len(objects) != 1:
+        raise WrongUsage("--file has to hold exactly one pod.")
+    metadata = {"namespace": namespace or "default", **objects[0].get("metadata", {})}
+    given = {name: value for name, value in bounds.items() if value is not None}
+    goal = {"type": "Fit", "pod": {**objects[0], "metadata": metadata}, **given}
+    plan = session.client.post(session.client.path("plans"), {"goal": goal})
+    unplaced = plan["unplaced"][0] if plan["unplaced"] else {}
+    return {
+        "revision": plan["revision"],
+        "namespace": metadata["namespace"],
+        "name": metadata.get("name", ""),
+        "fits": plan["complete"],
+        "message": unplaced.get("message"),
+        "repairs": plan["repairs"],
+        "complete": "unfinished" not in plan,
+        "unfinished": plan.get("unfinished"),
+    }
 
 
 def _tell(session: Session, answer: Mapping[str, Any]) -> None:
@@ -73,9 +110,19 @@ def _change(change: Mapping[str, Any]) -> str:
             return f"label {nodes} {labels}"
         case "SetTaints":
             return f"leave {nodes} {_taints(change['taints'])}"
+        case "AddNodes":
+            return f"add {_shape(change['template'])}"
         case _:
             pods = [f"{change['namespace']}/{name}" for name in change["names"]]
             return f"remove {', '.join(pods)}"
+
+
+def _shape(template: Mapping[str, Any]) -> str:
+    """Say what a new node is like."""
+    has = [f"{value} {name}" for name, value in template["status"]["allocatable"].items()]
+    labels = template["metadata"].get("labels", {})
+    told = [f"{key}={value}" for key, value in labels.items()]
+    return f"a node of {', '.join(has)}" + (f" with the labels {','.join(told)}" if told else "")
 
 
 def _taints(taints: list[Mapping[str, Any]]) -> str:

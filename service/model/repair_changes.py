@@ -1,5 +1,7 @@
 """The changes that repairs of pods are made of."""
 
+from typing import Any
+
 import msgspec
 
 from service.model.objects import Taint, Toleration
@@ -62,6 +64,15 @@ class SetTaints(RepairChange, frozen=True, kw_only=True):
     """All taints that the nodes have then."""
 
 
+class AddNodes(RepairChange, frozen=True, kw_only=True):
+    """A node comes, like one that is there but empty."""
+
+    template: dict[str, Any]
+    """The node but for its hostname; the new one is named `<name>-0`."""
+    count: int
+    """How many come: one."""
+
+
 class RemovePods(RepairChange, frozen=True, kw_only=True):
     """Placed pods go."""
 
@@ -72,6 +83,13 @@ class RemovePods(RepairChange, frozen=True, kw_only=True):
 
 
 AnyRepairChange = (
-    DropRule | AddToleration | LowerRequest | UncordonNodes | SetLabels | SetTaints | RemovePods
+    DropRule
+    | AddToleration
+    | LowerRequest
+    | UncordonNodes
+    | SetLabels
+    | SetTaints
+    | AddNodes
+    | RemovePods
 )
 """A change of a repair."""

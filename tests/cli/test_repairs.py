@@ -16,6 +16,15 @@ CHANGES = {
         "names": ["n1"],
         "taints": [TAINT],
     },
+    "add a node of 8 cpu, 9 pods with the labels zone=a,disk=ssd": {
+        "op": "AddNodes",
+        "template": {
+            "metadata": {"name": "added", "labels": {"zone": "a", "disk": "ssd"}},
+            "spec": {},
+            "status": {"allocatable": {"cpu": "8", "pods": "9"}},
+        },
+        "count": 1,
+    },
     "remove shop/a, shop/b": {"op": "RemovePods", "namespace": "shop", "names": ["a", "b"]},
 }
 
@@ -48,3 +57,27 @@ def test_without_any_repair_it_is_refused(moorage, stub):
 def test_a_pod_that_fits_needs_none(moorage, stub):
     stub.on("GET", PATH, answer(fits=True, message=None))
     assert moorage("repairs", "shop/web-0").out == "shop/web-0 fits as everything is now.\n"
+
+
+def test_a_pod_in_a_file_need_not_be_stored(moorage, stub, tmp_path):
+    file = tmp_path / "pod.yaml"
+    file.write_text("metadata: {name: web-0}\nspec: {containers: []}\n")
+    unplaced = {"namespace": "shop", "name": "web-0", "message": "0/2 nodes."}
+    repair = {"changes": [CHANGES["uncordon n1"]], "places": "n1", "why": ""}
+    told = {"revision": 7, "complete": False, "unplaced": [unplaced], "repairs": [repair]}
+    stub.on("POST", f"{CLUSTER}/plans", told)
+    ended = moorage("repairs", "-f", str(file), "-n", "shop", "--changes-max", "2")
+    assert ended.out.splitlines() == [
+        "shop/web-0 does not fit: 0/2 nodes.",
+        "1. uncordon n1: then it gets n1",
+    ]
+    pod = {"metadata": {"namespace": "shop", "name": "web-0"}, "spec": {"containers": []}}
+    assert stub.sent() == {"goal": {"type": "Fit", "pod": pod, "changesMax": 2}}
+    stub.on("POST", f"{CLUSTER}/plans", {**told, "repairs": [], "unfinished": "It was late."})
+    ended = moorage("repairs", "-f", str(file), "-o", "json")
+    assert (ended.code, ended.json["complete"], ended.json["unfinished"]) == (
+        1,
+        False,
+        "It was late.",
+    )
+    assert moorage("repairs").code == moorage("repairs", "web-0", "-f", str(file)).code == 2

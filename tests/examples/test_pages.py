@@ -28,9 +28,16 @@ SHOWN = {
         r"replace-web-\S+ +Running",
         r'"phase": "Succeeded"',
     ],
+    "capacity.md": [
+        r"20 more fit\na: 16\nb: 4\nThe next one: 0/3 nodes are available: 3 Insufficient cpu",
+        r"9 more fit\na: 5\nb: 4\nThe next one: .* 1 Insufficient cpu, 2 node\(s\) didn't match",
+        r"add a node of 4 cpu, 20 pods with the labels topology.kubernetes.io/zone=b",
+        r'"fits":11',
+    ],
     "repair.md": [
         r"1\. request 1 cpu instead of 2: then it gets small",
         r"3\. leave large no taints: then it gets large",
+        r"2\. add a node of 8 cpu, 9 pods: then it gets added-0",
         r'"op":"SetTaints"',
     ],
     "share-objects.md": [r"Node shared-1 applied", r"metadata\.labels\.zone.*is managed by zones"],

@@ -106,8 +106,13 @@ async def test_a_pod_of_another_tenant_is_never_told_to_go(tenants: Harness) -> 
     path = f"{CLUSTER}/namespaces/shop/pods/web-2/repairs"
     everything = (await tenants.client.get(path)).json()
     vault = {"op": "RemovePods", "namespace": "bank", "names": ["vault"]}
-    assert [each["changes"] for each in everything["repairs"]] == [[vault]]
+    [added], [gone] = (each["changes"] for each in everything["repairs"])
+    assert (added["op"], gone) == ("AddNodes", vault)
     seen = await tenants.client.get(path, headers=SHOP)
     assert "vault" not in seen.text
-    assert seen.json()["repairs"] == []
+    assert [each["changes"] for each in seen.json()["repairs"]] == [[added]]
+    goal = {"type": "Fit", "podRef": {"namespace": "shop", "name": "web-2"}}
+    as_plan = await tenants.client.post(f"{CLUSTER}/plans", json={"goal": goal}, headers=SHOP)
+    assert as_plan.json()["repairs"] == seen.json()["repairs"]
+    assert "vault" not in as_plan.text
     assert MAY_BE in seen.json()["message"]

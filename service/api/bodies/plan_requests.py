@@ -43,9 +43,11 @@ from service.scheduler.protocol.plans import (
     CordonNodes,
     Domains,
     Drain,
+    Fit,
     Goal,
     Place,
     PlanChange,
+    Protected,
     PutPods,
     Remove,
     RemoveNodes,
@@ -57,6 +59,7 @@ from service.scheduler.protocol.plans import (
     SetNamespaceLabels,
     SetTaints,
     StepKey,
+    UncordonNodes,
 )
 
 T = TypeVar("T")
@@ -77,6 +80,7 @@ class _Fields(NamedTuple):
 _FIELDS: Mapping[str, _Fields] = {
     "RemoveNodes": _Fields(any_of=_SELECTING),
     "CordonNodes": _Fields(any_of=_SELECTING),
+    "UncordonNodes": _Fields(any_of=_SELECTING),
     "AddNodes": _Fields(("template", "count"), ("topology",)),
     "SetLabels": _Fields(("labels",), any_of=_SELECTING),
     "SetTaints": _Fields(("taints",), any_of=_SELECTING),
@@ -92,10 +96,11 @@ _NEEDED: Mapping[str, Sequence[str]] = {
     "Replace": ("namespace", "template", "replicas"),
 }
 """The fields that a goal of one type needs; goals that place pods have one of several."""
-_GOALS = ("Place", *_NEEDED)
+_GOALS = ("Place", "Fit", *_NEEDED)
 _OPTIONAL: Mapping[str, Sequence[str]] = {
     "Place": (*_SUBJECTS, "replicas"),
     "Replace": ("selector", "owner", *AMOUNTS),
+    "Fit": ("pod", "podRef", "changesMax", "limit"),
 }
 
 
@@ -149,20 +154,25 @@ def _checked(raw: bytes, rule: Rule) -> Json:
 async def _plan(fields: Json, templates: TemplateCache, items_max: int) -> PlanRequest:
     changes = fields.get("changes") or ()
     read = partial(_change, templates=templates)
-    bounds = fields.get("bounds") or {}
     intent = MakePlan(
         changes=tuple(await parse_items(changes, "changes", read)),
         goal=await _goal(fields.get("goal"), templates, items_max),
-        bounds=Bounds(
-            moves_max=bounds.get("movesMax"),
-            seconds=bounds.get("seconds"),
-            respect_budgets=bounds.get("respectBudgets") or False,
-        ),
+        bounds=_bounds(fields.get("bounds") or {}),
         explain=fields.get("explain") or "None",
     )
     steps_max = fields.get("stepsMax")
     return PlanRequest(
         intent, body_types.PlanRequest().steps_max if steps_max is None else steps_max
+    )
+
+
+def _bounds(sent: Json) -> Bounds:
+    return Bounds(
+        evictions_max=sent.get("evictionsMax"),
+        moves_max=sent.get("movesMax"),
+        seconds=sent.get("seconds"),
+        respect_budgets=sent.get("respectBudgets") or False,
+        protect=_converted(sent.get("protect"), Protected) or Protected(),
     )
 
 
@@ -238,13 +248,19 @@ def _fits_type(goal: Record, path: str, problems: Problems) -> None:
         problems.add(at(path, name), _not_taken(name, type_))
     if type_ == "Place":
         _one_subject(goal, path, problems)
+    if type_ == "Fit" and (goal.get("pod") is None) == (goal.get("podRef") is None):
+        problems.add(path, "must have exactly one of pod, podRef")
     if type_ == "Replace":
         selects_pods(goal, path, problems)
         is_possible(goal, path, problems)
 
 
 def _not_taken(name: str, type_: str) -> str:
-    others = [each for each in _NEEDED if name in (*_NEEDED[each], *_OPTIONAL.get(each, ()))]
+    others = [
+        each
+        for each in (*_NEEDED, "Fit")
+        if name in (*_NEEDED.get(each, ()), *_OPTIONAL.get(each, ()))
+    ]
     if type_ != "Place" or not others:
         return f"is not a field of {type_}"
     return f"must be given with {' or '.join(others)} only"
@@ -300,6 +316,8 @@ _GOAL = declared(
         "podRefs": list_of(_POD_REF, values=True),
         "template": anything,
         "displaced": _true,
+        "pod": anything,
+        "podRef": _POD_REF,
         "nodes": _NODES,
         "namespace": text(names.dns_label),
         "selector": LABEL_SELECTOR,
@@ -317,7 +335,8 @@ _STEP = declared(
         "to": text(names.dns_subdomain),
     },
 )
-_BOUNDS = declared(body_types.PlanBounds, {"seconds": _seconds})
+_PROTECT = declared(body_types.ProtectedPods, {"selector": LABEL_SELECTOR})
+_BOUNDS = declared(body_types.PlanBounds, {"seconds": _seconds, "protect": _PROTECT})
 
 
 # What is read
@@ -369,6 +388,7 @@ def _set_taints(fields: Json, _: TemplateCache) -> SetTaints:
 _READ: Mapping[str, Callable[[Json, TemplateCache], PlanChange]] = {
     "RemoveNodes": lambda fields, _: RemoveNodes(_selection(fields)),
     "CordonNodes": lambda fields, _: CordonNodes(_selection(fields)),
+    "UncordonNodes": lambda fields, _: UncordonNodes(_selection(fields)),
     "AddNodes": _add_nodes,
     "SetLabels": lambda fields, _: SetLabels(_selection(fields), fields["labels"]),
     "SetTaints": _set_taints,
@@ -390,12 +410,32 @@ async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> 
         return Remove(pods=_selection(sent), count=sent["count"])
     if sent["type"] == "Replace":
         return _replace(sent, templates)
+    if sent["type"] == "Fit":
+        return _fit(sent, templates)
     if sent.get("displaced"):
         return Place(displaced=True)
     try:
         return await _named_pods(sent, templates, items_max)
     except InvalidManifest as error:
         raise error.under("goal") from None
+
+
+def _fit(sent: Json, templates: TemplateCache) -> Fit:
+    return Fit(
+        pod=_one_pod(sent, templates),
+        changes_max=sent.get("changesMax") or body_types.REPAIR_CHANGES,
+        repairs_max=sent.get("limit") or body_types.REPAIRS,
+    )
+
+
+def _one_pod(sent: Json, templates: TemplateCache) -> Place:
+    ref = _converted(sent.get("podRef"), PodRef)
+    if ref is not None:
+        return Place(pod_refs=(ref,), path="podRefs")
+    try:
+        return Place(pods=(parse_pod(sent["pod"], templates, to_place=True),))
+    except InvalidManifest as error:
+        raise error.under("goal.pod") from None
 
 
 def _replace(sent: Json, templates: TemplateCache) -> Replace:

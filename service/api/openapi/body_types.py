@@ -883,6 +883,7 @@ class PlanChange(Strict, frozen=True, kw_only=True):
     op: Literal[
         "RemoveNodes",
         "CordonNodes",
+        "UncordonNodes",
         "AddNodes",
         "SetLabels",
         "SetTaints",
@@ -926,18 +927,23 @@ class PlanNodes(Strict, frozen=True, kw_only=True):
     """Domains that the nodes are in."""
 
 
+REPAIR_CHANGES, REPAIR_CHANGES_MAX = 3, 4
+REPAIRS, REPAIRS_MAX = 10, 100
+
+
 class PlanGoal(Strict, frozen=True, kw_only=True):
     """What a plan is to reach.
 
     Place takes exactly one of `pods`, `podRefs`, `template` and `displaced`; Drain takes `nodes`;
     Remove takes `namespace`, `selector` and `count`; Replace takes `namespace`, `selector` or `owner` or
-    both, `template`, `replicas`, and if wanted `maxSurge` and `maxUnavailable`.
+    both, `template`, `replicas`, and if wanted `maxSurge` and `maxUnavailable`; Fit takes `pod` or `podRef`,
+    and if wanted `changesMax` and `limit`.
     """
 
-    type: Literal["Place", "Drain", "Remove", "Replace"]
+    type: Literal["Place", "Drain", "Remove", "Replace", "Fit"]
     """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves. Remove: find
     the pods without which the others are left best. Replace: have pods of a template in place of selected
-    ones, in waves."""
+    ones, in waves. Fit: find a node for one pod, or else the least changes after which it fits."""
     pods: list[Pod] | None = None
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
     pod_refs: list[PodRef] | None = None
@@ -965,17 +971,41 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     waves; absent: 25%. Percentages are rounded down. If both come to nothing, it is one pod."""
     count: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Remove: how many of the pods are to go."""
+    pod: Pod | None = None
+    """Fit: the pod, new or stored."""
+    pod_ref: PodRef | None = None
+    """Fit: a pod that is stored."""
+    changes_max: Annotated[int, msgspec.Meta(ge=1, le=REPAIR_CHANGES_MAX)] | None = None
+    """Fit: how many changes of the pod and of nodes a repair may have; 3 if it is absent."""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=REPAIRS_MAX)] | None = None
+    """Fit: how many repairs are told; 10 if it is absent."""
+
+
+class ProtectedPods(Strict, frozen=True, kw_only=True):
+    """Placed pods that stay where they are; if both fields are given, one of them has to hold."""
+
+    priority: Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)] | None = None
+    """Pods of at least this priority."""
+    selector: objects.LabelSelector | None = None
+    """Pods with such labels."""
 
 
 class PlanBounds(Strict, frozen=True, kw_only=True):
     """What a plan may cost; what it does not reach within them is told as not tried."""
+
+    evictions_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """How many pods may leave their nodes for the goal. Those that the changes displace or remove do not
+    count."""
 
     moves_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """How many displaced or evicted pods may get another node."""
     seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
     """How long planning may take; the server has a limit of its own."""
     respect_budgets: bool = False
-    """Remove: whether disruption budgets keep pods from going, as they do not in Kubernetes."""
+    """Remove, Fit: whether disruption budgets keep pods from going, as they do not in Kubernetes for
+    Remove."""
+    protect: ProtectedPods | None = None
+    """Pods that do not leave their nodes for the goal, whoever asks."""
 
 
 class PlanRequest(Strict, frozen=True, kw_only=True):

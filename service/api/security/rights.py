@@ -15,7 +15,7 @@ from service.model.manifest import Applicable, PriorityClassManifest
 from service.model.principals import Verb
 from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import Deletion, MakePlan, PlacePods, StatusReport
-from service.scheduler.protocol.plans import Place, PutPods, Replace
+from service.scheduler.protocol.plans import Fit, Place, PutPods, Replace
 
 _CHANGED_BY: Mapping[str, tuple[Verb, ...]] = {
     PriorityClassManifest.kind: ("configure",),
@@ -76,6 +76,11 @@ def require_planning(caller: Caller, intent: MakePlan) -> None:
     goal = intent.goal
     if isinstance(goal, Replace):
         _require(caller, ("place",), goal.namespace, "goal.template")
+    if isinstance(goal, Fit):
+        for ref in goal.pod.pod_refs:
+            _require(caller, ("place",), ref.namespace, "goal.podRef")
+        for pod in goal.pod.pods:
+            _require(caller, ("place",), pod.namespace, "goal.pod")
     if not isinstance(goal, Place):
         return
     for index, ref in enumerate(goal.pod_refs):

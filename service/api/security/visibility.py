@@ -256,6 +256,8 @@ def seen_plan(visibility: Visibility, planned: Planned, steps_max: int) -> PlanA
         unplaced_total=len(unplaced),
         other_steps=len(planned.steps) - len(steps) or msgspec.UNSET,
         other_unplaced=len(planned.unplaced) - len(unplaced) or msgspec.UNSET,
+        repairs=msgspec.UNSET if planned.repairs is None else planned.repairs,
+        unfinished=planned.unfinished or msgspec.UNSET,
         before=_seen_totals(visibility, planned.before),
         after=_seen_totals(visibility, planned.after),
     )

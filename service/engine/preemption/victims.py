@@ -1,6 +1,6 @@
 """Who would have to leave a node, and which of the nodes that preemption could help is best."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from service.engine.state.importance import importance, started_at
@@ -17,10 +17,14 @@ class Removability(NamedTuple):
     """Those of lower priority than this."""
     namespaces: Collection[str] | None
     """Those in these namespaces; None: in all."""
+    stays: Callable[[Pod], bool] | None = None
+    """Says which of them stay all the same; only searches that look at pods one by one ask it."""
 
     def has(self, pod: Pod) -> bool:
         """Whether this pod may leave."""
-        return pod.priority < self.priority and self.allows(pod.namespace)
+        if pod.priority >= self.priority or not self.allows(pod.namespace):
+            return False
+        return self.stays is None or not self.stays(pod)
 
     def allows(self, namespace: str) -> bool:
         """Whether pods of a namespace may leave."""

@@ -62,6 +62,8 @@ class Remedy(NamedTuple):
     of_node: NodeEdit | None = None
     """The change of a node, if it is not one of the pod."""
     node_name: str = ""
+    added: Node | None = None
+    """The node that comes, if one does; `node_name` is then the one that it is like."""
     change: AnyRepairChange | None = None
     """How it is told; None for a request, of which it depends on the node how far it has to go."""
     resource: str = ""
@@ -349,6 +351,20 @@ class ObstacleMap:
             if not int(self._bits[slots[name]]) & ~(of_pod | more):
                 return True
         return any(not each.bits & ~of_pod for each in kinds)
+
+    def refused_for_others(self) -> Ints:
+        """Return the slots of nodes that are large enough, and refuse the pod for others alone.
+
+        These are pods on them or in their domains, and whoever cordoned the node.
+        """
+        of_others = -1 << len(self._obstacles)
+        for index, each in enumerate(self._obstacles):
+            if each.removable or each.of_node is _uncordoning:
+                of_others |= 1 << index
+        found = (self._bits >= 0) & ((self._bits & ~of_others) == 0)
+        for resource, amount in self._requested.items():
+            found &= self._cluster.nodes.allocatable(resource) >= amount
+        return np.flatnonzero(found)
 
     def count_without(self, remedies: Sequence[Remedy]) -> int:
         """Count the nodes that have no obstacles but those that remedies of the pod do away with."""

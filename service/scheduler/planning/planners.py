@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+import msgspec
+
 from service.model.errors import Overloaded
 from service.model.manifest import TemplateCache
 from service.model.times import rfc3339
@@ -26,7 +28,7 @@ from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.intents import FindCapacity, FindRepairs, MakePlan
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.placements import ExplanationAnswer
-from service.scheduler.protocol.plans import Bounds, Planned
+from service.scheduler.protocol.plans import Bounds, Fit, Planned
 from service.scheduler.protocol.ports import Clock, Ids
 from service.scheduler.protocol.repairs import RepairsAnswer
 from service.scheduler.replica.replica import Replica
@@ -66,7 +68,9 @@ class Planner:
             MoorageError: the plan is refused.
         """
         async with self._in_turn(loop) as replica:
-            return await self._run(loop, make_plan(self._context(replica, intent.bounds), intent))
+            return await self._run(
+                loop, make_plan(self._context(replica, self._bounds(intent)), intent)
+            )
 
     async def repairs(self, loop: ClusterLoop, intent: FindRepairs) -> RepairsAnswer:
         """Find the repairs of a pod on the state that is settled in a cluster's loop.
@@ -144,6 +148,12 @@ class Planner:
         if replica is None:
             raise Overloaded("The cluster is just being loaded.")
         return replica
+
+    def _bounds(self, intent: MakePlan) -> Bounds:
+        """The bounds of a plan; a search for repairs has its own time unless the caller gives it another."""
+        if isinstance(intent.goal, Fit) and intent.bounds.seconds is None:
+            return msgspec.structs.replace(intent.bounds, seconds=self._limits.repair_seconds_max)
+        return intent.bounds
 
     def _context(self, replica: Replica, bounds: Bounds) -> DecisionContext:
         most = self._limits.plan_seconds_max

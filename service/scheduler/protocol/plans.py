@@ -10,6 +10,7 @@ from service.model.objects import LabelSelector, Taint
 from service.model.rollouts import PodOwner, RolloutBounds, bounds_of
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.placements import PodRef
+from service.scheduler.protocol.repairs import Repair
 
 Action = Literal["Place", "Cordon", "Evict", "Delete"]
 PlanStatus = Literal["Planned", "Committed"]
@@ -48,6 +49,12 @@ class RemoveNodes(msgspec.Struct, frozen=True):
 
 class CordonNodes(msgspec.Struct, frozen=True):
     """Nodes take no new pods."""
+
+    nodes: Selection
+
+
+class UncordonNodes(msgspec.Struct, frozen=True):
+    """Nodes take new pods again."""
 
     nodes: Selection
 
@@ -102,6 +109,7 @@ class SetNamespaceLabels(msgspec.Struct, frozen=True):
 PlanChange = (
     RemoveNodes
     | CordonNodes
+    | UncordonNodes
     | AddNodes
     | SetLabels
     | SetTaints
@@ -157,12 +165,35 @@ class Replace(msgspec.Struct, frozen=True, kw_only=True):
         return bounds_of(self.replicas, self.max_surge, self.max_unavailable)
 
 
-Goal = Place | Drain | Remove | Replace
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """The goal that one pod gets a node, or that it is known what would have to change for that."""
+
+    pod: Place
+    """The pod, new or stored."""
+    changes_max: int
+    """How many changes a repair may have, of the pod and of nodes."""
+    repairs_max: int
+    """How many repairs are told."""
+
+
+Goal = Place | Drain | Remove | Replace | Fit
 """What a plan is to reach."""
+
+
+class Protected(msgspec.Struct, frozen=True, kw_only=True):
+    """Placed pods that a goal leaves where they are: those for which one of these holds."""
+
+    priority: int | None = None
+    """They have at least this priority."""
+    selector: LabelSelector | None = None
+    """They have such labels."""
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan may cost."""
+
+    evictions_max: int | None = None
+    """How many pods may leave their nodes for the goal; None: any number."""
 
     moves_max: int | None = None
     """How many displaced or evicted pods may get another node; None: any number."""
@@ -170,6 +201,8 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """How long planning may take; None: as long as the server allows."""
     respect_budgets: bool = False
     """Whether pods that are removed are subject to disruption budgets; those of drains always are."""
+    protect: Protected = Protected()
+    """The pods that do not leave their nodes for the goal."""
 
 
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -225,8 +258,8 @@ class Unplaced(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The node that it was on; absent if it was on none."""
     reason: str
     """Unschedulable: it fits nowhere. DisruptionBudget: a budget does not allow that it leaves.
-    BreaksRule: if it left, a required rule of another pod would not hold any more. MovesMax,
-    SecondsOver: it was not tried any more. MaxSurge, MaxUnavailable: a rolling release would have too many
+    BreaksRule: if it left, a required rule of another pod would not hold any more. Protected: the
+    plan's bounds say that it stays. EvictionsMax, MovesMax, SecondsOver: it was not tried any more. MaxSurge, MaxUnavailable: a rolling release would have too many
     pods with it, or too few without it. Otherwise the rule that denies it a node, in CamelCase."""
     message: str
     """The same for people."""
@@ -300,6 +333,9 @@ class Planned(Answer, frozen=True, kw_only=True):
     before: Counted
     after: Counted
     status: PlanStatus = "Planned"
+    repairs: list[Repair] | None = None
+    """None: no goal asks for them."""
+    unfinished: str | None = None
 
 
 class PlanAnswer(Answer, frozen=True, kw_only=True):
@@ -324,6 +360,11 @@ class PlanAnswer(Answer, frozen=True, kw_only=True):
     caller may not read; absent if there are none."""
     other_unplaced: int | msgspec.UnsetType = msgspec.UNSET
     """How many pods of other tenants get no node; absent if there are none."""
+    repairs: list[Repair] | msgspec.UnsetType = msgspec.UNSET
+    """Fit: what would let the pod fit that fits nowhere, the least changes first; absent for other goals."""
+    unfinished: str | msgspec.UnsetType = msgspec.UNSET
+    """Fit: what ended the search for repairs early, so that there may be others, and smaller ones; absent if
+    nothing did."""
     before: PlanTotals
     """The cluster as it is."""
     after: PlanTotals

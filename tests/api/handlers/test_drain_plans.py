@@ -246,6 +246,9 @@ async def test_a_plan_keeps_to_its_bounds_and_changes_come_first(harness: Harnes
     told = await drain(harness, changes=[config, other])
     assert cordoned(told) == []
     assert {each["to"] for each in told["steps"]} == {"a-1"}
+    again = {"op": "UncordonNodes", "names": ["b-0", "b-1"]}
+    told = await drain(harness, changes=[other, {"op": "CordonNodes", "names": ["a-1"]}, again])
+    assert {each["to"] for each in told["steps"]} <= {"b-0", "b-1"}
 
 
 def guide() -> tuple[Json, Json]:

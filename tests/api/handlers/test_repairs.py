@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.api.harness import CLUSTER, Harness, node, problem
+from tests.api.harness import CLUSTER, Harness, node, pod, problem
 
 WEB = f"{CLUSTER}/namespaces/shop/pods/web"
 
@@ -13,6 +13,8 @@ async def repairs(harness: Harness, **params: Any) -> dict[str, Any]:
     return answer.json()
 
 
+REF = {"namespace": "shop", "name": "web"}
+CONTAINERS = [{"name": "main", "image": "web", "resources": {"requests": {"cpu": "2"}}}]
 TAINTS = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
 
 
@@ -23,9 +25,7 @@ def sized(name: str, cpu: str, **spec: Any) -> dict[str, Any]:
 async def waiting(harness: Harness, **spec: Any) -> None:
     """A pod that asks for two cores."""
     await harness.configure(placePendingPods=False)
-    requests = {"requests": {"cpu": "2"}}
-    containers = [{"name": "main", "image": "web", "resources": requests}]
-    await harness.put_pod("web", containers=containers, **spec)
+    await harness.put_pod("web", containers=CONTAINERS, **spec)
 
 
 async def test_after_the_changes_of_a_repair_the_pod_gets_the_node_that_was_told(
@@ -50,7 +50,7 @@ async def test_after_the_changes_of_a_repair_the_pod_gets_the_node_that_was_told
     assert after["fits"]
     assert after["repairs"] == []
     assert after["message"] is None
-    body = {"podRefs": [{"namespace": "shop", "name": "web"}]}
+    body = {"podRefs": [REF]}
     placed = (await harness.client.post(f"{CLUSTER}/placements", json=body)).json()
     assert placed["results"][0]["nodeName"] == untaint["places"]
 
@@ -84,3 +84,86 @@ async def test_bounds_that_make_no_sense_are_refused(harness: Harness) -> None:
         answer = await harness.client.get(f"{WEB}/repairs", params=params)
         assert problem(answer, 400) == "MalformedRequest"
     assert problem(await harness.client.get(f"{WEB}/repairs"), 404) == "NotFound"
+
+
+# The goal Fit of a plan
+
+
+async def fit(harness: Harness, *changes: Any, goal: Any = None, **bounds: Any) -> dict[str, Any]:
+    wanted = pod("new", containers=CONTAINERS)
+    body = {"changes": [*changes], "goal": {"type": "Fit", **(goal or {"pod": wanted})}}
+    answer = await harness.client.post(f"{CLUSTER}/plans", json={**body, "bounds": bounds})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def ops(told: dict[str, Any]) -> list[list[str]]:
+    return [[change["op"] for change in each["changes"]] for each in told["repairs"]]
+
+
+async def test_a_pod_that_is_not_stored_has_repairs_that_a_plan_can_make(harness: Harness) -> None:
+    await waiting(harness)
+    await harness.put("nodes/full", sized("full", "3"))
+    await harness.put("nodes/away", sized("away", "8", unschedulable=True))
+    await harness.put_pod("here", containers=CONTAINERS, nodeName="full")
+    told = await fit(harness)
+    assert told["complete"] is False
+    assert told["steps"] == []
+    [unplaced] = told["unplaced"]
+    assert (unplaced["name"], unplaced["reason"]) == ("new", "Unschedulable")
+    assert told["repairs"] == (await repairs(harness))["repairs"]
+    assert ops(told) == [
+        ["LowerRequest"],
+        ["AddToleration"],
+        ["UncordonNodes"],
+        ["AddNodes"],
+        ["AddNodes"],
+        ["RemovePods"],
+    ]
+    for each in told["repairs"][2:]:
+        [change] = each["changes"]
+        after = await fit(harness, change)
+        assert (after["complete"], after["repairs"]) == (True, [])
+        assert [step["to"] for step in after["steps"]] == [each["places"]]
+    assert len((await fit(harness, goal={"podRef": REF, "limit": 2}))["repairs"]) == 2
+    assert (await harness.client.get(f"{CLUSTER}/namespaces/shop/pods/new")).status_code == 404
+
+
+async def test_bounds_say_who_may_go_so_that_a_pod_fits(harness: Harness) -> None:
+    await waiting(harness)
+    await harness.put("nodes/full", sized("full", "3"))
+    await harness.put_pod("here", containers=CONTAINERS, nodeName="full")
+    budget = {"metadata": {"name": "web"}, "spec": {"selector": {}, "minAvailable": "100%"}}
+    await harness.put("namespaces/shop/poddisruptionbudgets/web", budget)
+    assert ["RemovePods"] in ops(await fit(harness))
+    for bounds in (
+        {"evictionsMax": 0},
+        {"protect": {"priority": 0}},
+        {"protect": {"selector": {"matchLabels": {"app": "web"}}}},
+        {"respectBudgets": True},
+    ):
+        assert ["RemovePods"] not in ops(await fit(harness, **bounds)), bounds
+    told = await fit(harness, seconds=1e-9)
+    assert (told["repairs"], "time" in told["unfinished"]) == ([], True)
+
+
+async def test_a_goal_without_one_pod_is_refused(harness: Harness) -> None:
+    await waiting(harness)
+    wanted = pod("new")
+    for goal, field in (
+        ({}, "goal"),
+        ({"pod": wanted, "podRef": REF}, "goal"),
+        ({"pod": wanted, "changesMax": 5}, "goal.changesMax"),
+        ({"pod": wanted, "count": 1}, "goal.count"),
+        ({"pod": {"metadata": {}}}, "goal.pod.metadata.name"),
+    ):
+        body = {"goal": {"type": "Fit", **goal}}
+        answer = await harness.client.post(f"{CLUSTER}/plans", json=body)
+        assert problem(answer, 422) == "InvalidManifest"
+        assert field in {each["field"] for each in answer.json()["errors"]}, answer.text
+    body = {"goal": {"type": "Fit", "pod": wanted}}
+    answer = await harness.client.post(f"{CLUSTER}/plan-commits", json=body)
+    assert [each["field"] for each in answer.json()["errors"]] == ["goal.type"]
+    unknown = {"pod": pod("new", schedulerName="nobody")}
+    told = await fit(harness, goal=unknown)
+    assert (told["complete"], told["repairs"]) == (False, [])

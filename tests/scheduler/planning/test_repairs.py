@@ -1,5 +1,6 @@
 """Repairs of pods that fit nowhere, against a search through all sets of changes by the slow reference."""
 
+import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -143,6 +144,7 @@ def atoms(world: World) -> Iterator[tuple[Atom, Edit]]:
     yield from of_wanted(world.wanted["spec"])
     for index, each in enumerate(world.nodes):
         yield from of_node(index, each, world.wanted["spec"].get("nodeSelector", {}))
+        yield ("AddNodes", each["metadata"]["name"]), _adding(each)
     for each in world.pods:
         name = each["metadata"]["name"]
         yield ("RemovePods", name), _removing(name)
@@ -225,6 +227,20 @@ def _labelling(index: int, key: str, value: str) -> Edit:
     return lambda world: world.nodes[index]["metadata"]["labels"].update({key: value})
 
 
+def _adding(like: Json) -> Edit:
+    """Return the edit that one more node comes, by what a node or a template says."""
+
+    def add(world: World) -> None:
+        added = deepcopy(like)
+        added |= {"apiVersion": "v1", "kind": "Node"}
+        added["spec"].pop("unschedulable", None)
+        added["metadata"]["name"] = "added-0"
+        added["metadata"]["labels"][HOST] = "added-0"
+        world.nodes.append(added)
+
+    return add
+
+
 def _removing(name: str) -> Edit:
     def remove(world: World) -> None:
         world.pods[:] = [each for each in world.pods if each["metadata"]["name"] != name]
@@ -233,12 +249,17 @@ def _removing(name: str) -> Edit:
 
 
 def minimal_sets(world: World, most: int) -> list[frozenset[Atom]]:
-    """Return all sets of at most so many changes that help, and of which no proper subset does."""
+    """Return all sets of at most so many changes that help, and of which no proper subset does.
+
+    Nodes come alone: what else would have to change beside them is not searched.
+    """
     possible = dict(atoms(world))
     found: list[frozenset[Atom]] = []
     for size in range(1, most + 1):
         for some in combinations(possible, size):
             chosen = frozenset(some)
+            if size > 1 and any(each[0] == "AddNodes" for each in some):
+                continue
             if not any(each < chosen for each in found) and fits(changed(world, some, possible)):
                 found.append(chosen)
     return found
@@ -296,6 +317,8 @@ def atoms_of(repair: Json, world: World) -> frozenset[Atom]:
                 left = {taint["key"] for taint in change["taints"]}
                 gone = {taint["key"] for taint in each["spec"]["taints"]} - left
                 found |= {("SetTaints", name, key) for key in gone}
+            case "AddNodes":
+                found.add(("AddNodes", json.dumps(change["template"])))
             case "RemovePods":
                 found |= {("RemovePods", name) for name in change["names"]}
     return frozenset(found)
@@ -303,7 +326,7 @@ def atoms_of(repair: Json, world: World) -> frozenset[Atom]:
 
 def shape(some: frozenset[Atom]) -> frozenset[Atom]:
     """Leave out which node or pod it is that changes."""
-    of_nodes = {"UncordonNodes", "SetLabels", "SetTaints", "RemovePods"}
+    of_nodes = {"UncordonNodes", "SetLabels", "SetTaints", "AddNodes", "RemovePods"}
     return frozenset(each[:1] + each[2:] if each[0] in of_nodes else each for each in some)
 
 
@@ -327,6 +350,8 @@ def compare(seed: int, most: int) -> Comparison:
     found = [atoms_of(each, world) for each in msgspec.to_builtins(answer)["repairs"]]
     assert len(found) == len({*found})
     possible = dict(atoms(world))
+    added = {each for some in found for each in some if each[0] == "AddNodes"}
+    possible |= {each: _adding(json.loads(each[1])) for each in added}
     for some in found:
         assert fits(changed(world, some, possible)), some
         less = [len(some) - 1] if len(some) > most else range(1, len(some))

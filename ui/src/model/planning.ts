@@ -5,7 +5,7 @@ import { Cluster, compare } from './cluster';
 import { placementsOf } from './manifests';
 import type { PodRow } from './rows';
 
-export const OPS = ['RemoveNodes', 'Drain', 'CordonNodes', 'SetTaints', 'SetLabels', 'AddNodes', 'RemovePods'] as const;
+export const OPS = ['RemoveNodes', 'Drain', 'CordonNodes', 'UncordonNodes', 'SetTaints', 'SetLabels', 'AddNodes', 'RemovePods'] as const;
 export type Op = (typeof OPS)[number];
 
 /** One change as it is built on the page. */

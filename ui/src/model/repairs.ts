@@ -15,9 +15,9 @@ export interface Trial {
   readonly drafts: readonly Draft[];
 }
 
-/** Plans take nodes out of service, but do not put them back. */
+/** New nodes are like one that is chosen in "What if", not like what an address says. */
 export function canTry(changes: readonly RepairChange[]): boolean {
-  return changes.every((each) => each.op !== 'UncordonNodes');
+  return changes.every((each) => each.op !== 'AddNodes');
 }
 
 /** The parameters of the view that tries a repair, so that it can be sent as a link. */
@@ -57,6 +57,8 @@ function draftsOf(change: RepairChange): Draft[] {
       return change.names.map((node) => draft(node, Object.entries(change.labels).map(([key, value]) => `${key}=${value}`).join(' ')));
     case 'SetTaints':
       return change.names.map((node) => draft(node, change.taints.map(taintText).join(' ')));
+    case 'UncordonNodes':
+      return change.names.map((node) => draft(node));
     case 'RemovePods':
       return change.names.map((name) => draft(`${change.namespace}/${name}`));
     default:

@@ -44,7 +44,7 @@ function Repair({ repair, cluster, pod }: { repair: Schemas['Repair']; cluster: 
         {changes.map((each, at) => (
           <Fragment key={at}>{at > 0 && ', and '}<Change change={each} cluster={cluster} /></Fragment>
         ))}
-        : then it gets <a href={mapAddress(cluster, `node:${places}`, null)}>{places}</a>.
+        : then it gets {changes.some((each) => each.op === 'AddNodes') ? places : <a href={mapAddress(cluster, `node:${places}`, null)}>{places}</a>}.
       </p>
       <p class="small">
         {canTry(changes) && (
@@ -83,6 +83,8 @@ export function plain(change: RepairChange): string {
       return `tolerate the taint ${taintText(change.toleration)}`;
     case 'LowerRequest':
       return lowered(change);
+    case 'AddNodes':
+      return `add a node ${shape(change.template)}`;
     case 'RemovePods':
       return `remove ${change.names.map((name) => `${change.namespace}/${name}`).join(', ')}`;
     default: {
@@ -90,6 +92,14 @@ export function plain(change: RepairChange): string {
       return `${before} ${change.names.join(', ')}${after}`;
     }
   }
+}
+
+/** What a new node is like, by its resources and labels. */
+function shape(template: Schemas['AddNodes']['template']): string {
+  const { metadata, status } = template as unknown as Schemas['Node'];
+  const has = Object.entries(status?.allocatable ?? {}).map(([name, value]) => `${value} ${name}`);
+  const labels = Object.entries(metadata.labels ?? {}).map(([key, value]) => `${key}=${value}`);
+  return `of ${has.join(', ')}${labels.length ? ` with the labels ${labels.join(' ')}` : ''}`;
 }
 
 function lowered({ resource, from, to }: Schemas['LowerRequest']): string {

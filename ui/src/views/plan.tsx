@@ -14,6 +14,7 @@ const NAMES: readonly (readonly [Op, string])[] = [
   ['RemoveNodes', 'lose'],
   ['Drain', 'drain'],
   ['CordonNodes', 'cordon'],
+  ['UncordonNodes', 'uncordon'],
   ['SetTaints', 'taint'],
   ['SetLabels', 'label'],
   ['AddNodes', 'add nodes like'],

@@ -28,6 +28,7 @@ from service.scheduler.protocol.plans import (
     SetLabels,
     SetNamespaceLabels,
     SetTaints,
+    UncordonNodes,
 )
 from service.scheduler.replica.kinds import ConfigManifest
 
@@ -101,6 +102,13 @@ def _cordon_nodes(changing: Changing, change: CordonNodes) -> Steps[int]:
     found = yield from nodes_of(changing.fork, change.nodes)
     for node in found:
         yield from _put_node(changing, node, replace(node.node, unschedulable=True))
+    return len(found)
+
+
+def _uncordon_nodes(changing: Changing, change: UncordonNodes) -> Steps[int]:
+    found = yield from nodes_of(changing.fork, change.nodes)
+    for node in found:
+        yield from _put_node(changing, node, replace(node.node, unschedulable=False))
     return len(found)
 
 
@@ -188,6 +196,7 @@ def _set_namespace_labels(changing: Changing, change: SetNamespaceLabels) -> Ste
 _MAKE: Mapping[type[PlanChange], Callable[[Changing, Any], Steps[int]]] = {
     RemoveNodes: _remove_nodes,
     CordonNodes: _cordon_nodes,
+    UncordonNodes: _uncordon_nodes,
     AddNodes: _add_nodes,
     SetLabels: _set_labels,
     SetTaints: _set_taints,

@@ -21,6 +21,7 @@ from service.scheduler.protocol.callers import Caller
 from service.scheduler.protocol.intents import CommitPlan, MakePlan, PlacePods
 from service.scheduler.protocol.plans import (
     Drain,
+    Fit,
     Place,
     Planned,
     Remove,
@@ -72,6 +73,8 @@ def _refuse_others(context: DecisionContext, plan: MakePlan) -> None:
         if not isinstance(change, RemovePods):
             message = "cannot be committed; only RemovePods can"
             raise refused(f"changes[{index}].op", message, type(change).__name__)
+    if isinstance(plan.goal, Fit):
+        raise refused("goal.type", "only tells what would help, so there is nothing to commit")
     if isinstance(plan.goal, Drain | Replace):
         raise refused("goal.type", "is carried out by a plan that is kept, not by one commit")
     if isinstance(plan.goal, Place) and plan.goal.displaced:

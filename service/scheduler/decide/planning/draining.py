@@ -10,9 +10,15 @@ from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.leaving import Unit, pods_on, units_of
 from service.scheduler.decide.planning.placing import Explaining, Wanted, unplaced
 from service.scheduler.decide.planning.selecting import nodes_of, refused
-from service.scheduler.decide.planning.waves import Kept, Limited, Move, Waves
+from service.scheduler.decide.planning.waves import (
+    EVICTIONS_OVER,
+    Kept,
+    Limited,
+    Move,
+    Waves,
+)
 from service.scheduler.protocol.intents import MakePlan
-from service.scheduler.protocol.plans import Drain, PlanStep, Unplaced
+from service.scheduler.protocol.plans import Bounds, Drain, PlanStep, Unplaced
 
 _CORDONED = "it is drained"
 _DRAINED = "its node is drained"
@@ -50,8 +56,7 @@ class Draining:
         names = [each.name for each in nodes]
         units = units_of(pods_on(self._fork.replica, names))
         self._refuse_too_many(sum(len(each.pods) for each in units))
-        context = self._fork.context
-        limited = Limited(self._intent.bounds.moves_max, is_late=context.is_late)
+        limited = _limited(self._intent.bounds)._replace(is_late=self._fork.context.is_late)
         waves = Waves(self._fork, frozenset(names), units, limited)
         wave = 1
         while moves := (yield from waves.next_wave()):
@@ -84,6 +89,14 @@ class Draining:
         told = explaining.of(unbound(wanted.candidate.manifest).pod, told)
         replica.undo(start)
         return told
+
+
+def _limited(bounds: Bounds) -> Limited:
+    """Every pod that is evicted gets another node, so the lesser of two bounds holds."""
+    moves, evictions = bounds.moves_max, bounds.evictions_max
+    if evictions is not None and (moves is None or evictions < moves):
+        return Limited(evictions, over=EVICTIONS_OVER, protect=bounds.protect)
+    return Limited(moves, protect=bounds.protect)
 
 
 def _wanted(unit: Unit) -> list[Wanted]:

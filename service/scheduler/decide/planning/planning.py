@@ -6,13 +6,14 @@ from service.model.errors import Forbidden, InvalidManifest, MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.planning.changing import Changing
 from service.scheduler.decide.planning.draining import Draining
+from service.scheduler.decide.planning.fit_goal import FitGoal
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.placing import Placing, Wanted, refuse_too_many, wanted_by
 from service.scheduler.decide.planning.plan_totals import count
 from service.scheduler.decide.planning.removals import Removals
 from service.scheduler.decide.planning.replacing import Replacing
 from service.scheduler.protocol.intents import MakePlan
-from service.scheduler.protocol.plans import Drain, Place, Planned, Remove, Replace
+from service.scheduler.protocol.plans import Drain, Fit, Place, Planned, Remove, Replace
 
 
 def plan_among_placements(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
@@ -56,12 +57,14 @@ def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
         unplaced=reached.unplaced,
         before=before,
         after=after,
+        repairs=reached.repairs if isinstance(reached, FitGoal) else None,
+        unfinished=reached.unfinished if isinstance(reached, FitGoal) else None,
     )
 
 
 def _reached(
     fork: Fork, intent: MakePlan, changing: Changing
-) -> Steps[Placing | Draining | Removals | Replacing]:
+) -> Steps[Placing | Draining | Removals | Replacing | FitGoal]:
     """Seek the goal, as far as it can be reached."""
     goal = intent.goal
     try:
@@ -77,6 +80,10 @@ def _reached(
             replacing = Replacing(fork, intent, goal)
             yield from replacing.replace()
             return replacing
+        if isinstance(goal, Fit):
+            fit_goal = FitGoal(fork, intent, goal)
+            yield from fit_goal.fit(changing.displaced)
+            return fit_goal
         wanted = yield from _wanted(fork, goal, changing)
     except InvalidManifest as error:
         raise error.under("goal") from None

@@ -21,9 +21,17 @@ from service.scheduler.decide.context import Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
+from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.decide.planning.removal_order import RemovalOrder, removal_order_of
 from service.scheduler.decide.planning.selecting import pods_of, refused
-from service.scheduler.decide.planning.waves import Kept, breaking, kept_by_budget, told_of
+from service.scheduler.decide.planning.waves import (
+    EVICTIONS_OVER,
+    PROTECTED,
+    Kept,
+    breaking,
+    kept_by_budget,
+    told_of,
+)
 from service.scheduler.protocol.intents import MakePlan
 from service.scheduler.protocol.plans import PlanStep, Remove, Unplaced
 
@@ -136,14 +144,14 @@ class Removals:
     def _choices(
         self, equals: Sequence[Sequence[_Option]], taken: list[_Option], cost: Cost
     ) -> Iterator[_Choice]:
-        """Yield each choice that budgets allow, but for those that differ in equal pods alone."""
+        """Yield each choice that the bounds allow, but for those that differ in equal pods alone."""
         if len(taken) == self._goal.count:
             orders = tuple(sorted(each.order for each in taken))
             yield _Choice(cost, orders, tuple(taken))
             return
         for index, members in enumerate(equals):
             option, rest = members[0], members[1:]
-            if self._kept_by_budget([*taken, option]) is not None:
+            if self._kept_by_bounds([*taken, option]) is not None:
                 continue
             start = self._fork.try_out()
             more = _sum(cost, self._cost(option))
@@ -166,7 +174,7 @@ class Removals:
         classes: set[PodClass] = set()
         while len(chosen) < self._goal.count and heap and not self._fork.context.is_late():
             option = yield from self._best(heap)
-            kept = self._kept_by_budget([*chosen, option])
+            kept = self._kept_by_bounds([*chosen, option])
             if kept is None:
                 classes.add(self._class_of(option))
                 kept = yield from self._tried(option, careful=careful)
@@ -238,10 +246,16 @@ class Removals:
         """Return the rules that are broken since pods of some classes have gone."""
         return (yield from self._rules.newly_broken(classes))
 
-    def _kept_by_budget(self, pods: Sequence[_Option]) -> Kept | None:
-        if not self._intent.bounds.respect_budgets:
-            return None
+    def _kept_by_bounds(self, pods: Sequence[_Option]) -> Kept | None:
+        """Say why some pods do not go together, as far as it is for the bounds of the plan."""
+        bounds = self._intent.bounds
         placed = [each.pod.pod for each in pods if each.pod.pod.node_name is not None]
+        if any(is_protected(each, bounds.protect) for each in placed):
+            return PROTECTED
+        if bounds.evictions_max is not None and len(placed) > bounds.evictions_max:
+            return EVICTIONS_OVER
+        if not bounds.respect_budgets:
+            return None
         budget = self._allowances.blocking(placed)
         return None if budget is None else kept_by_budget(budget)
 

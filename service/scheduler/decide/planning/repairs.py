@@ -3,22 +3,25 @@
 First, all that keeps the pod from nodes is told apart, over all nodes at once (`obstacles`). Nodes with
 the same obstacles are alike, so few kinds of nodes remain, and of each kind the sets of changes follow
 that do away with its obstacles. Where placed pods are in the way, those are found that would have to
-leave as preemption finds them, but whatever their priority.
+leave as preemption finds them, but whatever their priority. A node may also be added that is like one
+of those that are there, but empty.
 
 That yields guesses only. Each of them is then tried out: the changes are made, the pod is placed as
 every pod is, and everything is undone. A guess is told if the pod fits then, and if it does not fit
 any more as soon as one of the changes, or of the pods that leave, is left out.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import combinations, groupby, product
-from operator import attrgetter
+from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from service.engine import Placement, Refusal, place
 from service.engine.preemption.cross_node import Elsewhere
 from service.engine.preemption.victims import Removability
+from service.engine.questions.new_nodes import adding_like, shape_of, template_name
 from service.engine.questions.obstacles import (
     Key,
     Kind,
@@ -28,15 +31,18 @@ from service.engine.questions.obstacles import (
     promising_nodes,
 )
 from service.model.manifest import PodManifest
-from service.model.objects import ObjectName, Pod
+from service.model.objects import Node, ObjectName, Pod
 from service.model.repair_changes import AnyRepairChange, RemovePods
 from service.scheduler.decide.admission import knows_scheduler
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
+from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.group_membership import waits_for_members
 from service.scheduler.decide.object_writes import missing
 from service.scheduler.decide.placing.one_pod import Candidate, held_back_by, unknown_scheduler
+from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.decide.shared_domain import shares_domain
 from service.scheduler.protocol.intents import FindRepairs
+from service.scheduler.protocol.plans import Bounds, Protected
 from service.scheduler.protocol.repairs import (
     Repair,
     RepairsAnswer,
@@ -57,8 +63,14 @@ _ORDER = (
     "UncordonNodes",
     "SetLabels",
     "SetTaints",
+    "AddNodes",
 )
 """Of equally many changes, those of the pod come first, then those of nodes."""
+_SHAPES_MAX = 20
+"""So many shapes of new nodes are tried, the smallest first."""
+_ADDED_MAX = 3
+"""So many of them are told."""
+_STEP_NODES = 200
 _SECONDS_OVER = "The time for the search was over."
 _TRIALS_OVER = "As many changes were tried out as one search may."
 _KINDS_OVER = "The nodes differ in too many ways to look at all of them."
@@ -98,6 +110,34 @@ class Guess:
                 yield Guess(self.remedies, (*self.victims[:index], *self.victims[index + 1 :]))
 
 
+class RepairBounds(NamedTuple):
+    """What repairs may be made of, and how many are wanted."""
+
+    changes_max: int
+    repairs_max: int
+    removable: frozenset[str] | None
+    """The namespaces whose pods may go; None: all."""
+    plan: Bounds = Bounds()
+    """Who stays all the same, and how many may go."""
+
+    @property
+    def victims_max(self) -> int:
+        """How many pods may go."""
+        most = self.plan.evictions_max
+        return _VICTIMS_MAX if most is None else min(most, _VICTIMS_MAX)
+
+
+class Found(NamedTuple):
+    """What was found for a pod."""
+
+    fits: bool
+    message: str | None
+    """Why it does not fit."""
+    repairs: list[Repair]
+    unfinished: str | None
+    """What ended the search early; None if nothing did."""
+
+
 def find_repairs(context: DecisionContext, intent: FindRepairs) -> Decision[RepairsAnswer]:
     """Find the repairs of a stored pod, with the pod itself taken out.
 
@@ -110,17 +150,35 @@ def find_repairs(context: DecisionContext, intent: FindRepairs) -> Decision[Repa
         raise missing("Pod", intent.namespace, intent.name)
     if not knows_scheduler(context.replica.cluster, manifest.pod):
         raise unknown_scheduler(context.replica.cluster, manifest.pod)
-    search = _Search(context, intent, manifest.pod)
+    bounds = RepairBounds(intent.changes_max, intent.repairs_max, intent.removable)
+    found = yield from repairs_of(context, manifest, bounds)
+    return RepairsAnswer(
+        revision=context.replica.revision,
+        namespace=manifest.namespace,
+        name=manifest.name,
+        fits=found.fits,
+        message=found.message,
+        repairs=found.repairs,
+        complete=found.unfinished is None,
+        unfinished=found.unfinished,
+    )
+
+
+def repairs_of(
+    context: DecisionContext, manifest: PodManifest, bounds: RepairBounds
+) -> Steps[Found]:
+    """Find the repairs of a pod whose scheduler is known, stored or not; a stored one is taken out."""
     held_back = _held_back(context, manifest)
     if held_back is not None:
-        return search.answer([], fits=False, message=held_back)
+        return Found(fits=False, message=held_back, repairs=[], unfinished=None)
+    search = _Search(context, bounds, manifest.pod)
     yield
     found = search.tried(Guess(()))
     if isinstance(found, Placement):
-        return search.answer([], fits=True, message=None)
+        return Found(fits=True, message=None, repairs=[], unfinished=None)
     message = found.message
     repairs = yield from search.repairs()
-    return search.answer(repairs, fits=False, message=message)
+    return Found(fits=False, message=message, repairs=repairs, unfinished=search.unfinished)
 
 
 def _held_back(context: DecisionContext, manifest: PodManifest) -> str | None:
@@ -135,29 +193,19 @@ def _held_back(context: DecisionContext, manifest: PodManifest) -> str | None:
 class _Search:
     """One search for the repairs of one pod."""
 
-    def __init__(self, context: DecisionContext, intent: FindRepairs, stored: Pod) -> None:
+    def __init__(self, context: DecisionContext, bounds: RepairBounds, pod: Pod) -> None:
         self._context = context
-        self._intent = intent
+        self._bounds = bounds
         self._cluster = context.replica.cluster
-        self._stored: ObjectName = (stored.namespace, stored.name)
-        self._pod = replace(stored, node_name=None, nominated_node_name=None)
+        self._stored: ObjectName = (pod.namespace, pod.name)
+        self._pod = replace(pod, node_name=None, nominated_node_name=None)
         self._known: dict[tuple[frozenset[Key], frozenset[ObjectName]], bool] = {}
         """Whether the pod fits after changes that were tried out."""
         self._trials_left = context.limits.repair_trials_max
         self._budgets = context.budgets(as_given=False)
-        self._unfinished: str | None = None
-
-    def answer(self, repairs: list[Repair], *, fits: bool, message: str | None) -> RepairsAnswer:
-        return RepairsAnswer(
-            revision=self._context.replica.revision,
-            namespace=self._pod.namespace,
-            name=self._pod.name,
-            fits=fits,
-            message=message,
-            repairs=repairs,
-            complete=self._unfinished is None,
-            unfinished=self._unfinished,
-        )
+        self._allowances = Allowances(context.replica.cluster)
+        self.unfinished: str | None = None
+        """What ended the search early; None if nothing has."""
 
     def repairs(self) -> Steps[list[Repair]]:
         """Return the repairs, the least ones first."""
@@ -168,15 +216,17 @@ class _Search:
             self._cluster.undo(mark)
         kinds = self._map.kinds(_KINDS_MAX)
         if not self._map.is_whole:
-            self._unfinished = _KINDS_OVER
+            self.unfinished = _KINDS_OVER
         yield
         guesses = self._guesses(kinds)
         guesses = [each for each in guesses if not self._has_smaller(each, kinds)]
         yield
-        guesses += yield from self._with_victims(kinds)
+        guesses += yield from self._with_node()
+        if self._bounds.victims_max > 0:
+            guesses += yield from self._with_victims(kinds)
         found: list[Repair] = []
         for guess in sorted(guesses, key=attrgetter("rank")):
-            if len(found) >= self._intent.repairs_max or self._is_over():
+            if len(found) >= self._bounds.repairs_max or self._is_over():
                 break
             repair = yield from self._proved(guess)
             if repair is not None:
@@ -185,10 +235,10 @@ class _Search:
 
     def _is_over(self) -> bool:
         if self._trials_left <= 0:
-            self._unfinished = _TRIALS_OVER
+            self.unfinished = _TRIALS_OVER
         elif self._context.is_late():
-            self._unfinished = _SECONDS_OVER
-        return self._unfinished in (_TRIALS_OVER, _SECONDS_OVER)
+            self.unfinished = _SECONDS_OVER
+        return self.unfinished in (_TRIALS_OVER, _SECONDS_OVER)
 
     # Guesses
 
@@ -197,14 +247,14 @@ class _Search:
         found: dict[frozenset[Key], Guess] = {}
         for kind in kinds:
             options = [self._map.options(each, kind.slot) for each in kind.obstacles]
-            if not all(options) or len(options) > 2 * self._intent.changes_max:
+            if not all(options) or len(options) > 2 * self._bounds.changes_max:
                 continue
             for some in product(*options):
                 guess = Guess(some)
-                if guess.size <= self._intent.changes_max and len(found) < _GUESSES_MAX:
+                if guess.size <= self._bounds.changes_max and len(found) < _GUESSES_MAX:
                     found.setdefault(guess.keys, guess)
         if len(found) == _GUESSES_MAX:
-            self._unfinished = _KINDS_OVER
+            self.unfinished = _KINDS_OVER
         return list(found.values())
 
     def _has_smaller(self, guess: Guess, kinds: Sequence[Kind]) -> bool:
@@ -214,6 +264,34 @@ class _Search:
             for size in range(1, len(guess.remedies))
             for some in combinations(guess.remedies, size)
         )
+
+    def _with_node(self) -> Steps[list[Guess]]:
+        """Return guesses that a node comes, of the smallest shapes that are there and help."""
+        name, found = template_name(self._cluster), list[Guess]()
+        for node in (yield from self._shapes())[:_SHAPES_MAX]:
+            if len(found) >= _ADDED_MAX or self._is_over():
+                break
+            guess = Guess([adding_like(node, name)])
+            if self._fits_after(guess):
+                found.append(guess)
+            yield
+        return found
+
+    def _shapes(self) -> Steps[list[Node]]:
+        """Return a node of each shape that may help, the smallest first."""
+        found: dict[Hashable, tuple[int, int, str, Node]] = {}
+        nodes = self._cluster.nodes
+        cpu, memory = nodes.allocatable("cpu"), nodes.allocatable("memory")
+        for index, slot in enumerate(self._map.refused_for_others()):
+            node = nodes.nodes[slot]
+            assert node is not None
+            size = int(cpu[slot]), int(memory[slot]), node.name
+            known = found.setdefault(shape_of(node), (*size, node))
+            if size < known[:3]:
+                found[shape_of(node)] = (*size, node)
+            if index % _STEP_NODES == _STEP_NODES - 1:
+                yield
+        return [node for *_, node in sorted(found.values(), key=itemgetter(0, 1, 2))]
 
     # Pods in the way
 
@@ -235,11 +313,11 @@ class _Search:
             options = [(each, self._map.options(each, kind.slot)) for each in kind.obstacles]
             fixed = [some for each, some in options if not each.removable]
             loose = [[None, *some] for each, some in options if each.removable]
-            if len(fixed) >= 2 * self._intent.changes_max or not 0 < len(loose) <= _LOOSE_MAX:
+            if len(fixed) >= 2 * self._bounds.changes_max or not 0 < len(loose) <= _LOOSE_MAX:
                 continue
             for some in product(*fixed, *loose):
                 guess = Guess(each for each in some if each is not None)
-                if len(guess.remedies) < self._intent.changes_max:
+                if len(guess.remedies) < self._bounds.changes_max:
                     found.setdefault(guess.keys, guess)
         return sorted(found.values(), key=attrgetter("rank"))
 
@@ -253,7 +331,11 @@ class _Search:
             if best is not None and fewest >= len(best):
                 break
             pods = self._in_the_way(base, slot)
-            if pods and len(pods) <= _VICTIMS_MAX and (best is None or len(pods) < len(best)):
+            if (
+                pods
+                and len(pods) <= self._bounds.victims_max
+                and (best is None or len(pods) < len(best))
+            ):
                 best = pods
             yield
             if self._is_over():
@@ -265,13 +347,16 @@ class _Search:
         mark = self._without_pod()
         try:
             most = self._context.limits.repair_nodes_max
-            return promising_nodes(self._cluster, self._changed(base), _VICTIMS_MAX, most)
+            victims_max = self._bounds.victims_max
+            return promising_nodes(self._cluster, self._changed(base), victims_max, most)
         finally:
             self._cluster.undo(mark)
 
     def _in_the_way(self, base: Guess, slot: int) -> tuple[Pod, ...]:
         """Return pods without which a node takes the pod after some changes; none if there is no way."""
-        cluster, removability = self._cluster, Removability(_ANY_PRIORITY, self._intent.removable)
+        cluster, bounds = self._cluster, self._bounds
+        stays = None if bounds.plan.protect == Protected() else self._stays
+        removability = Removability(_ANY_PRIORITY, bounds.removable, stays)
         mark = self._without_pod()
         try:
             pod = self._changed(base)
@@ -279,7 +364,14 @@ class _Search:
         finally:
             cluster.undo(mark)
             self._trials_left -= 1
-        return () if found is None else found.pods
+        if found is None or (
+            bounds.plan.respect_budgets and self._allowances.blocking(found.pods) is not None
+        ):
+            return ()
+        return found.pods
+
+    def _stays(self, pod: Pod) -> bool:
+        return is_protected(pod, self._bounds.plan.protect)
 
     # Trying out
 
@@ -295,6 +387,8 @@ class _Search:
         for each in guess.remedies:
             if each.of_pod is not None:
                 spec = each.of_pod(spec)
+            elif each.added is not None:
+                self._cluster.put_node(each.added)
             elif each.of_node is not None:
                 node = self._cluster.node(each.node_name)
                 assert node is not None
@@ -351,6 +445,8 @@ class _Search:
             pods = "a pod is" if count == 1 else f"{count} pods are"
             return f"{pods} in the way" + (" then" if guess.remedies else "")
         names = {each.node_name for each in guess.remedies if each.node_name}
+        if any(each.added is not None for each in guess.remedies):
+            return f"nothing keeps the pod from an empty node like {', '.join(sorted(names))}"
         if names:
             return f"nothing else keeps the pod from {', '.join(sorted(names))}"
         count = self._map.count_without(guess.remedies)

@@ -21,7 +21,7 @@ from service.scheduler.decide.planning.rollouts import (
     place_new,
 )
 from service.scheduler.decide.planning.selecting import refused
-from service.scheduler.decide.planning.waves import Kept, told_of
+from service.scheduler.decide.planning.waves import EVICTIONS_OVER, Kept, told_of
 from service.scheduler.protocol.intents import MakePlan, PlacePods
 from service.scheduler.protocol.plans import PlanStep, Replace, Unplaced
 
@@ -88,8 +88,9 @@ class Replacing:
 
     def _taken(self, release: Release, wave: int) -> Steps[Release]:
         """Take one wave, and return the pods after it; those that go are leaving."""
-        departing = Departing(self._fork, self._goal, self._readiness)
-        gone, self._kept = yield from departing.choose(release, self._most)
+        protect = self._intent.bounds.protect
+        departing = Departing(self._fork, self._goal, self._readiness, protect)
+        gone, self._kept = yield from departing.choose(release, self._evictions_left)
         for each in gone:
             self._fork.replica.put(each.with_deletion(self._fork.context.now))
             self.steps.append(_goes(each, wave))
@@ -105,6 +106,14 @@ class Replacing:
             new=[*release.new, *placed],
             taken=release.taken.union(each.name for each in placed),
         )
+
+    @property
+    def _evictions_left(self) -> int:
+        """How many pods may go in the next wave."""
+        most = self._intent.bounds.evictions_max
+        if most is None:
+            return self._most
+        return min(self._most, most - sum(each.action == "Evict" for each in self.steps))
 
     def _without_leaving(self, release: Release) -> Steps[Release]:
         for each in release.leaving:
@@ -128,10 +137,10 @@ class Replacing:
 
     def _staying(self, old: Sequence[PodManifest]) -> list[Unplaced]:
         kept = {each.name: why for each, why in self._kept}
-        late = self._fork.context.is_late()
-        return [
-            told_of(each, kept.get(each.name, _NOT_TRIED if late else _TOO_FEW)) for each in old
-        ]
+        otherwise = _NOT_TRIED if self._fork.context.is_late() else _TOO_FEW
+        if self._evictions_left <= 0:
+            otherwise = EVICTIONS_OVER
+        return [told_of(each, kept.get(each.name, otherwise)) for each in old]
 
 
 def _goes(pod: PodManifest, wave: int) -> PlanStep:

@@ -25,10 +25,11 @@ from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
+from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.decide.planning.removal_order import is_ready, removal_order_of
-from service.scheduler.decide.planning.waves import Kept, breaking, kept_by_budget
+from service.scheduler.decide.planning.waves import PROTECTED, Kept, breaking, kept_by_budget
 from service.scheduler.protocol.intents import PlacePods
-from service.scheduler.protocol.plans import Replace
+from service.scheduler.protocol.plans import Protected, Replace
 from service.scheduler.replica.pod_groups import group_of
 from service.scheduler.replica.replica import Replica
 
@@ -107,7 +108,14 @@ class Departure(NamedTuple):
 class Departing:
     """Chooses who goes in a wave, on a fork that is afterwards as it was."""
 
-    def __init__(self, fork: Fork, goal: Replace, readiness: Readiness) -> None:
+    def __init__(
+        self,
+        fork: Fork,
+        goal: Replace,
+        readiness: Readiness,
+        protect: Protected = Protected(),  # noqa: B008 - it cannot change
+    ) -> None:
+        self._protect = protect
         self._fork = fork
         self._goal = goal
         self._readiness = readiness
@@ -177,9 +185,12 @@ class Departing:
         return True
 
     def _blocked(self, pod: PodManifest) -> bool:
-        """Whether a budget keeps a pod where it is, which is noted then."""
+        """Whether a bound or a budget keeps a pod where it is, which is noted then."""
         if pod.pod.node_name is None:
             return False
+        if is_protected(pod.pod, self._protect):
+            self._kept.append((pod, PROTECTED))
+            return True
         budget = self._allowances.blocking([pod.pod])
         if budget is not None:
             self._kept.append((pod, kept_by_budget(budget)))

@@ -23,10 +23,11 @@ from service.scheduler.decide.planning.changing import unbound
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.leaving import Unit
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules, Needs
+from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.decide.redactable_references import pod_named
 from service.scheduler.protocol.intents import PlacePods
 from service.scheduler.protocol.placements import PlacementResult
-from service.scheduler.protocol.plans import Unplaced
+from service.scheduler.protocol.plans import Protected, Unplaced
 from service.scheduler.replica.pod_groups import group_of
 from service.scheduler.replica.replica import Mark
 
@@ -50,6 +51,11 @@ class Kept(NamedTuple):
     """The disruption budget that does not allow it."""
 
 
+PROTECTED = Kept("Protected", "The plan's bounds say that it stays where it is.")
+MOVES_OVER = Kept("MovesMax", "It was not tried: `movesMax` was reached.")
+EVICTIONS_OVER = Kept("EvictionsMax", "It was not tried: `evictionsMax` was reached.")
+
+
 def told_of(pod: PodManifest, kept: Kept) -> Unplaced:
     """Say of a pod that it stays where it is, or gets no node, and why."""
     return Unplaced(
@@ -62,9 +68,12 @@ def told_of(pod: PodManifest, kept: Kept) -> Unplaced:
 
 
 class Limited(NamedTuple):
-    """What ends moving before all is tried."""
+    """What ends moving before all is tried, and who does not move."""
 
     moves_max: int | None = None
+    over: Kept = MOVES_OVER
+    """What is told of pods that do not move as so many have moved."""
+    protect: Protected = Protected()
     first_whole: bool = False
     """Whether the first unit moves even if it alone has more pods than may move."""
     is_late: Callable[[], bool] = bool
@@ -179,9 +188,11 @@ class Waves:
     def _try(self, unit: Unit) -> Steps[list[Move] | Kept]:
         if self._limited.is_late():
             return Kept("SecondsOver", "It was not tried: the plan's time was over.")
-        if self._exceeds(unit):
-            return Kept("MovesMax", "It was not tried: `movesMax` was reached.")
         pods = [each.pod for each in unit.pods]
+        if any(is_protected(each, self._limited.protect) for each in pods):
+            return PROTECTED
+        if self._exceeds(unit):
+            return self._limited.over
         budget = self._allowances.blocking(pods)
         if budget is not None:
             return kept_by_budget(budget)
