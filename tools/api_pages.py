@@ -61,14 +61,14 @@ def _index(told: Mapping[str, str], tagged: Mapping[str, list[tuple[str, str, Js
 def _operation(document: Mapping[str, Any], method: str, path: str, operation: Json) -> str:
     parameters = [_resolved(document, each) for each in operation.get("parameters", ())]
     body = _resolved(document, operation.get("requestBody", {})).get("content", {})
-    examples = {media: _pretty(kind.get("example")) for media, kind in body.items()}
+    examples = {media: _examples(kind) for media, kind in body.items()}
     parts = [
         f"## {operation['summary']} {{ #{operation['operationId']} }}",
         f"```http\n{method} {path}\n```",
         _text(operation.get("description", "")),
         _parameters(parameters),
         _body(document, body, examples),
-        _try(method, path, parameters, examples),
+        _try(method, path, parameters, {media: each[0] for media, each in examples.items()}),
         _answers(document, operation["responses"]),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -83,12 +83,13 @@ def _parameters(parameters: list[Json]) -> str:
     return "\n".join(["| parameter | where | meaning |", "|---|---|---|", *rows]) if rows else ""
 
 
-def _body(document: Mapping[str, Any], body: Json, examples: Mapping[str, str]) -> str:
+def _body(document: Mapping[str, Any], body: Json, examples: Mapping[str, list[str]]) -> str:
     if not body:
         return ""
     media = next(iter(body))
     named = ", ".join(f"`{each}`" for each in body)
-    shown = f"The body is {named}, such as:\n\n```json\n{examples[media]}\n```"
+    first, *others = (f"```json\n{each}\n```" for each in examples[media])
+    shown = "\n\nor:\n\n".join([f"The body is {named}, such as:\n\n{first}", *others])
     fields = _resolved(document, body[media].get("schema", {})).get("properties", {})
     rows = [
         f"| `{name}` | {_cell(_resolved(document, each).get('description', ''))} |"
@@ -126,6 +127,12 @@ def _resolved(document: Mapping[str, Any], value: Json) -> Json:
     for name in value["$ref"].removeprefix("#/").split("/"):
         found = found[name]
     return _resolved(document, found) | {key: each for key, each in value.items() if key != "$ref"}
+
+
+def _examples(content: Json) -> list[str]:
+    """Return the examples of a body in one media type, the most usual one first."""
+    named = [_pretty(each["value"]) for each in content.get("examples", {}).values()]
+    return named or [_pretty(content.get("example"))]
 
 
 def _pretty(example: Any) -> str:

@@ -73,6 +73,8 @@ class KeptKind(msgspec.Struct, frozen=True, kw_only=True):
     """What the objects are and who reads them, for the OpenAPI document."""
     example: Mapping[str, object]
     """An object without `apiVersion` and `kind`."""
+    examples: Mapping[str, Mapping[str, object]] = {}
+    """More of them by name, if one does not show everything; `example` is one of these."""
 
     def version_of(self, sent: object) -> str:
         """Return the API version of an object that says this of it; it may be silent."""

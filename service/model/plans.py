@@ -152,6 +152,24 @@ _EXAMPLE: Mapping[str, object] = {
     "metadata": {"name": "drain-node-7"},
     "spec": {"goal": {"type": "Drain", "nodes": {"names": ["node-7"]}}},
 }
+_RELEASE: Mapping[str, object] = {
+    "metadata": {"name": "replace-web-v2"},
+    "spec": {
+        "goal": {
+            "type": "Replace",
+            "namespace": "shop",
+            "owner": {"kind": "ReplicaSet", "name": "web-v1"},
+            "template": {
+                "metadata": {"name": "web-v2", "labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "web", "image": "web:2"}]},
+            },
+            "replicas": 6,
+            "maxSurge": 1,
+            "maxUnavailable": "25%",
+            "progressDeadlineSeconds": 600,
+        }
+    },
+}
 
 DEADLINE_SECONDS = 600
 """As of a Deployment."""
@@ -219,6 +237,7 @@ PLAN = KeptKind(
     "Their `status`, which only the server writes, says how far they have come. "
     "An hour after a plan has ended, it is deleted. Kubernetes has no such kind.",
     example=_EXAMPLE,
+    examples={"Drain": _EXAMPLE, "Replace": _RELEASE},
 )
 
 

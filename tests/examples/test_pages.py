@@ -34,6 +34,14 @@ SHOWN = {
         r"add a node of 4 cpu, 20 pods with the labels topology.kubernetes.io/zone=b",
         r'"fits":11',
     ],
+    "release-while-a-zone-is-lost.md": [
+        r'"ready": 2,\s+"evicted": 0,[^]]*"web-ms42hffhm8-1",\s+"reason": "NotReady"',
+        r'"message": "0/12 nodes are available: .*6 node\(s\) didn\'t match pod topology spread',
+        r"zone-b, 2 pods, skew 2 with the pod",
+        r"zone-b +4 +3 .*\nzone-c +4 +3 ",
+        r"web-\S+ +node-\S+ +PodTopologySpread",
+        r"zone-a +4 +2 .*\nzone-b +4 +2 .*\nzone-c +4 +2 ",
+    ],
     "repair.md": [
         r"1\. request 1 cpu instead of 2: then it gets small",
         r"3\. leave large no taints: then it gets large",

@@ -1,7 +1,7 @@
 """Takes the pictures of the page that the documents show: `python -m tests.page.pictures`.
 
-They are of the sample cluster, of the cut of a real one that the tests use, and of what the tutorial
-makes. The server is one of its own, and the folder of the pictures is `docs`.
+They are of the sample cluster, of the cut of a real one that the tests use, and of what pages of the
+documents make. The server is one of its own, and the folder of the pictures is `docs`.
 """
 
 import sys
@@ -21,6 +21,10 @@ from tests.processes import PLAIN_HTTP
 DOCS = ROOT / "docs"
 CARD = "alibabacloud.com/gpu-card-model"
 WIDE = {"width": 1280, "height": 720}
+ZONE_LOST = DOCS / "how-to" / "release-while-a-zone-is-lost.md"
+MOMENTS = {"release-begun": 2, "release-waiting": 3, "release-ended": 5}
+"""After how many blocks of that page its pictures are taken; so are clusters called, and pictures."""
+LOW = {"width": 1280, "height": 440}
 PHONE = {"width": 390, "height": 720}
 
 
@@ -31,19 +35,25 @@ def main() -> None:
         with httpx.Client(base_url=server.url, **PLAIN_HTTP) as client:
             load_sample(client)
             load_real(client)
-        make_tutorial(server.url, folder)
+        # Up to where each page looks at the map.
+        make(TUTORIAL, -1, server.url, folder / "tutorial")
+        for name, count in MOMENTS.items():
+            make(ZONE_LOST, count, server.url, folder / name, cluster=name)
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
             take_all(browser, server.url)
             browser.close()
 
 
-def make_tutorial(server: str, folder: Path) -> None:
-    """Do what the tutorial says, up to where it looks at the map."""
-    checkout = folder / "checkout"
+def make(page: Path, count: int, server: str, checkout: Path, cluster: str | None = None) -> None:
+    """Do what the first blocks of a page say, in the page's cluster or another one."""
     checkout.mkdir()
     equip(checkout)
-    ended = follow(blocks(TUTORIAL)[:-1], server, checkout)
+    commands = blocks(page)[:count]
+    if cluster:
+        commands = [each.replace("zones\n", f"{cluster}\n") for each in commands]
+        commands = [each.replace("clusters/zones", f"clusters/{cluster}") for each in commands]
+    ended = follow(commands, server, checkout)
     assert ended.returncode == 0, ended.stderr
 
 
@@ -61,7 +71,17 @@ def take_all(browser: Browser, server: str) -> None:
     mine = {"select": "workload:shop/StatefulSet/web", "colour": "owner"}
     take(browser, server, "tutorial", "map", "tutorial", parameters=mine, ready=".spread")
     take(browser, server, "page-plan", "what-if", SAMPLE, ready=".planned-map", act=plan_a_loss)
+    take_release(browser, server)
     take(browser, server, "page-phone", "map", SAMPLE, parameters={"colour": "owner"}, size=PHONE)
+
+
+def take_release(browser: Browser, server: str) -> None:
+    """Take the pictures of a release while a zone is lost, each of a cluster at its moment."""
+    begun, waits, over = MOMENTS
+    new = "workload:shop/ReplicaSet/web-ms42hffhm8"
+    take(browser, server, begun, "map", begun, parameters={"colour": "owner"})
+    take(browser, server, waits, "what-if", waits, ready=".kept .card", size=LOW, act=look_at_plans)
+    take(browser, server, over, "map", over, parameters={"select": new}, ready=".spread")
 
 
 def look_at_limits(page: Page) -> None:
@@ -74,6 +94,11 @@ def plan_a_loss(page: Page) -> None:
     page.get_by_role("button", name="Add the change").click()
     page.get_by_role("button", name="Plan it").click()
     page.locator(".plan .verdict").evaluate("each => each.scrollIntoView()")
+
+
+def look_at_plans(page: Page) -> None:
+    """Scroll to the plans that are kept, at the end."""
+    page.locator(".kept").evaluate("each => each.scrollIntoView({ block: 'end' })")
 
 
 def take(

@@ -6,6 +6,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from tests.api.handlers.test_replacement_plans import READY
 from tests.api.harness import node, pod
 from tests.page.visiting import Visit, figure, watched
 
@@ -144,6 +145,35 @@ def test_several_nodes_are_drained_by_one_plan_that_can_be_cancelled(
     (plan,) = client.get(f"{CLUSTER}/plans").json()["items"]
     assert plan["spec"]["goal"]["nodes"]["names"] == ["n1", "n2"]
     client.delete(f"{CLUSTER}/plans/{plan['metadata']['name']}").raise_for_status()
+
+
+def test_a_release_says_what_comes_in_whose_place_and_why_it_waits(
+    visit: Visit, client: httpx.Client
+) -> None:
+    put(client, "namespaces/shop/pods/old-0", {**pod("old-0", nodeName="n1"), "status": READY})
+    new = {
+        "metadata": {"name": "new", "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "web", "image": "web:2"}]},
+    }
+    goal = {
+        "type": "Replace",
+        "namespace": "shop",
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": new,
+        "replicas": 1,
+        "maxSurge": 1,
+        "maxUnavailable": 0,
+    }
+    put(client, "plans/to-new", {"metadata": {"name": "to-new"}, "spec": {"goal": goal}})
+    kept = visit.open("what-if", MOVING).locator(".kept .card")
+    expect(kept).to_contain_text("shop: app=web → 1 pod of new (web:2)")
+    expect(kept).to_contain_text("Wave 1: 1 of 1 new pods there, 0 of them ready; 1 old ones to go")
+    expect(kept.locator("li")).to_have_text(
+        "shop/new-0: It is not reported as ready, and the next wave waits for it."
+    )
+    client.delete(f"{CLUSTER}/plans/to-new").raise_for_status()
+    for name in ("old-0", "new-0"):
+        client.delete(f"{CLUSTER}/namespaces/shop/pods/{name}").raise_for_status()
 
 
 def test_after_a_lost_connection_nothing_is_missed(

@@ -34,6 +34,84 @@ _TOTALS = {
     },
 }
 
+_PLACED = {
+    "revision": 1042,
+    "status": "Planned",
+    "complete": False,
+    "changed": [1],
+    "steps": [
+        {
+            "action": "Place",
+            "namespace": "shop",
+            "name": "web-0",
+            "from": "a-1",
+            "to": "b-7",
+            "wave": 0,
+            "reason": "its node is removed",
+        }
+    ],
+    "stepsTotal": 1,
+    "unplaced": [
+        {
+            "namespace": "shop",
+            "name": "web-9",
+            "from": "a-1",
+            "reason": "Unschedulable",
+            "message": "0/2 nodes are available: 2 Insufficient cpu.",
+        }
+    ],
+    "unplacedTotal": 1,
+    "before": _TOTALS,
+    "after": {**_TOTALS, "nodes": 2, "pods": 11},
+}
+_REMOVAL = {
+    "type": "Remove",
+    "namespace": "shop",
+    "selector": {"matchLabels": {"app": "web"}},
+    "count": 1,
+}
+_RELEASE = {
+    "type": "Replace",
+    "namespace": "shop",
+    "owner": {"kind": "ReplicaSet", "name": "web-v1"},
+    "template": {
+        "metadata": {"name": "web-v2", "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "web", "image": "web:2"}]},
+    },
+    "replicas": 1,
+    "maxSurge": 1,
+    "maxUnavailable": 0,
+}
+_RELEASED = {
+    "revision": 1042,
+    "status": "Planned",
+    "complete": True,
+    "changed": [],
+    "steps": [
+        {
+            "action": "Place",
+            "namespace": "shop",
+            "name": "web-v2-0",
+            "to": "b-7",
+            "wave": 1,
+            "reason": "it is of the new template",
+        },
+        {
+            "action": "Evict",
+            "namespace": "shop",
+            "name": "web-v1-0",
+            "from": "a-1",
+            "wave": 2,
+            "reason": "pods of the new template come in its place",
+        },
+    ],
+    "stepsTotal": 2,
+    "unplaced": [],
+    "unplacedTotal": 0,
+    "before": _TOTALS,
+    "after": _TOTALS,
+}
+
 _PLAN = Operation(
     id="makePlan",
     access=Namespaced("place"),
@@ -48,15 +126,20 @@ _PLAN = Operation(
     request=Body(
         types={JSON: body_types.PlanRequest},
         description="The changes, and the goal.",
-        example={
-            "changes": [
-                {
-                    "op": "RemoveNodes",
-                    "topology": {"key": "topology.kubernetes.io/zone", "values": ["a"]},
-                }
-            ],
-            "goal": {"type": "Place", "displaced": True},
-            "bounds": {"seconds": 5},
+        named={
+            "Place": {
+                "changes": [
+                    {
+                        "op": "RemoveNodes",
+                        "topology": {"key": "topology.kubernetes.io/zone", "values": ["a"]},
+                    }
+                ],
+                "goal": {"type": "Place", "displaced": True},
+                "bounds": {"seconds": 5},
+            },
+            "Drain": {"goal": {"type": "Drain", "nodes": {"names": ["node-7"]}}},
+            "Remove": {"goal": _REMOVAL},
+            "Replace": {"goal": _RELEASE, "explain": "Summary"},
         },
     ),
     limit="placements",
@@ -64,36 +147,7 @@ _PLAN = Operation(
         200: Body(
             types={JSON: PlanAnswer},
             description="The plan.",
-            example={
-                "revision": 1042,
-                "status": "Planned",
-                "complete": False,
-                "changed": [1],
-                "steps": [
-                    {
-                        "action": "Place",
-                        "namespace": "shop",
-                        "name": "web-0",
-                        "from": "a-1",
-                        "to": "b-7",
-                        "wave": 0,
-                        "reason": "its node is removed",
-                    }
-                ],
-                "stepsTotal": 1,
-                "unplaced": [
-                    {
-                        "namespace": "shop",
-                        "name": "web-9",
-                        "from": "a-1",
-                        "reason": "Unschedulable",
-                        "message": "0/2 nodes are available: 2 Insufficient cpu.",
-                    }
-                ],
-                "unplacedTotal": 1,
-                "before": _TOTALS,
-                "after": {**_TOTALS, "nodes": 2, "pods": 11},
-            },
+            named={"Place": _PLACED, "Replace": _RELEASED},
         )
     },
     problems=("InvalidManifest", "PodDiffers", "Overloaded"),
@@ -125,12 +179,7 @@ _COMMIT = Operation(
         types={JSON: body_types.PlanCommit},
         description="The plan, and the steps that it has to have.",
         example={
-            "goal": {
-                "type": "Remove",
-                "namespace": "shop",
-                "selector": {"matchLabels": {"app": "web"}},
-                "count": 1,
-            },
+            "goal": _REMOVAL,
             "steps": [{"action": "Delete", "namespace": "shop", "name": "web-3", "from": "b-7"}],
         },
     ),

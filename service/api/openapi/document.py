@@ -198,7 +198,10 @@ def _content(body: Body) -> Document:
         content[media_type] = {"schema": reference_to(type_)}
         example = body.examples.get(media_type, body.example)
         is_text = content[media_type]["schema"].get("type") == "string"
-        if example is not None and isinstance(example, str) == is_text:
+        if body.named:
+            shown = {name: {"value": value} for name, value in body.named.items()}
+            content[media_type]["examples"] = shown
+        elif example is not None and isinstance(example, str) == is_text:
             content[media_type]["example"] = example
     return {"description": body.description, **({"content": content} if content else {})}
 

@@ -63,6 +63,8 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     wire_type: type[msgspec.Struct]
     list_type: type[msgspec.Struct]
     example: Mapping[str, Any]
+    examples: Mapping[str, Mapping[str, Any]] = {}
+    """Examples by name, if one does not show everything; `example` is one of these."""
     list_parameters: Sequence[Parameter] = ()
     indexed: bool = False
     """Whether lists with filters are read from the replica."""
@@ -217,7 +219,12 @@ _FACTS = (
 
 
 def _one(resource: Resource, description: str) -> Body:
-    return Body(types={JSON: resource.wire_type}, description=description, example=resource.example)
+    return Body(
+        types={JSON: resource.wire_type},
+        description=description,
+        example=resource.example,
+        named=resource.examples,
+    )
 
 
 def _with_facts(resource: Resource, description: str) -> str:

@@ -59,6 +59,9 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     """Shown in each media type that has JSON, and for text where it is text."""
     examples: Mapping[str, Any] = {}
     """Other examples, of single media types."""
+    named: Mapping[str, Any] = {}
+    """Examples by name, where one does not show everything; the first is the most usual. Takes the place
+    of `example`."""
     required: bool = True
 
 

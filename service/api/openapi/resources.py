@@ -1,5 +1,7 @@
 """The kinds of objects that have paths of their own."""
 
+from collections.abc import Mapping
+
 from service.api.openapi import body_types
 from service.api.openapi.object_operations import POD_LIST_PARAMETERS, Resource
 from service.model.kept_kinds import KEPT_KINDS
@@ -143,8 +145,13 @@ def _kept(declared: KeptKind) -> Resource:
         wire_type=body_types.KEPT_TYPES[declared.kind],
         list_type=body_types.KEPT_LISTS[declared.kind],
         computed=declared.computed,
-        example={"apiVersion": declared.api_version, "kind": declared.kind, **declared.example},
+        example=_typed(declared, declared.example),
+        examples={name: _typed(declared, each) for name, each in declared.examples.items()},
     )
+
+
+def _typed(declared: KeptKind, example: Mapping[str, object]) -> dict[str, object]:
+    return {"apiVersion": declared.api_version, "kind": declared.kind, **example}
 
 
 RESOURCES = (NODES, NAMESPACES, PODS, QUOTAS, POD_GROUPS, *map(_kept, KEPT_KINDS.values()))

@@ -74,6 +74,24 @@ def waves(told: Json) -> list[tuple[set[str], set[str]]]:
     ]
 
 
+async def test_the_example_of_the_document_is_planned_as_it_says(harness: Harness) -> None:
+    await three_zones(harness)
+    await harness.put_node("b-7", **{ZONE: "b", HOST: "b-7"})
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-v1", "uid": "1"}
+    old = {**version(1, nodeName="a-1"), "status": READY}
+    old["metadata"] |= {"name": "web-v1-0", "ownerReferences": [{**owner, "controller": True}]}
+    await harness.put("namespaces/shop/pods/web-v1-0", old)
+    for each in ("a-0", "a-1", "b-0", "b-1", "c-0", "c-1"):
+        await harness.client.post(f"{CLUSTER}/nodes/{each}/cordon", json={})
+    document = (await harness.client.get("/openapi.json")).json()
+    operation = document["paths"]["/v1/clusters/{cluster}/plans"]["post"]
+    bodies = (operation["requestBody"], operation["responses"]["200"])
+    asked, told = (
+        each["content"]["application/json"]["examples"]["Replace"]["value"] for each in bodies
+    )
+    assert (await planned(harness, **asked))["steps"] == told["steps"]
+
+
 async def test_between_two_waves_never_too_few_are_available_nor_too_many_there(
     harness: Harness,
 ) -> None:

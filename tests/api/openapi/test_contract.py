@@ -158,6 +158,16 @@ def test_every_body_has_an_example() -> None:
     assert missing == []
 
 
+def test_every_goal_of_a_plan_has_an_example() -> None:
+    bodies = {each["operationId"]: each.get("requestBody", {}) for _, each in operations()}
+    schemas = DOCUMENT["components"]["schemas"]
+    for operation, goal in (("makePlan", "PlanGoal"), ("putPlan", "KeptGoal")):
+        shown = bodies[operation]["content"]["application/json"]["examples"]
+        told = {name: each["value"].get("spec", each["value"]) for name, each in shown.items()}
+        assert {*told} == {*schemas[goal]["properties"]["type"]["enum"]}
+        assert all(name == each["goal"]["type"] for name, each in told.items())
+
+
 def test_every_error_has_an_example_of_each_code() -> None:
     examples = DOCUMENT["components"]["examples"]
     for _, operation in operations():

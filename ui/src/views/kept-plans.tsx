@@ -1,9 +1,18 @@
 import { useState } from 'preact/hooks';
 import { clusterPath, post, put, read, told, type Schemas } from '../api/client';
+import { selectorText } from '../model/matching';
+import { counted } from '../model/quantity';
 import { Share } from '../parts/common';
 import { useAnswer, useEvery } from '../parts/hooks';
 
 type Plan = Schemas['Plan'];
+type Goal = Schemas['KeptGoal'];
+type Progress = Partial<Schemas['PlanProgress']>;
+
+interface HowFar {
+  readonly share: number;
+  readonly lines: readonly string[];
+}
 
 const EVERY_MILLISECONDS = 1000;
 
@@ -33,8 +42,8 @@ export function KeptPlans({ cluster }: { cluster: string }) {
   const answer = useAnswer((signal) => read<Schemas['PlanList']>(path, signal), [path, tick]);
   if (answer.state !== 'here' || answer.value.items.length === 0) return null;
   return (
-    <section class="kept" aria-label="Drains">
-      <h3>Drains</h3>
+    <section class="kept" aria-label="Kept plans">
+      <h3>Drains and releases</h3>
       {answer.value.items.map((each) => (
         <KeptPlan key={each.metadata.name} plan={each} cluster={cluster} again={() => setTick((count) => count + 1)} />
       ))}
@@ -45,10 +54,10 @@ export function KeptPlans({ cluster }: { cluster: string }) {
 function KeptPlan({ plan, cluster, again }: { plan: Plan; cluster: string; again: () => void }) {
   const [problem, setProblem] = useState('');
   const name = plan.metadata.name ?? '';
-  const { phase = 'Running', evicted = 0, leaving = 0, waiting = 0, staying = 0, waitingPods = [] } = plan.status ?? {};
+  const progress = plan.status ?? {};
+  const { phase = 'Running', waitingPods = [] } = progress;
   const isOver = phase === 'Succeeded' || phase === 'Cancelled';
-  const gone = Math.max(0, evicted - leaving);
-  const all = evicted + waiting;
+  const { share, lines } = plan.spec.goal.type === 'Replace' ? releaseOf(plan.spec.goal, progress) : drainOf(progress, isOver);
   const act = (verb: string): void => {
     setProblem('');
     post(clusterPath(cluster, 'plans', name, verb), {}).then(again, (error: unknown) => setProblem(told(error)));
@@ -66,14 +75,51 @@ function KeptPlan({ plan, cluster, again }: { plan: Plan; cluster: string; again
           </span>
         )}
       </div>
-      <Share share={all ? gone / all : isOver ? 1 : 0} />
-      <p class="small quiet">{`${evicted} evicted, ${leaving} of them still there, ${waiting} to go, ${staying} stay`}</p>
+      <Share share={share} />
+      {lines.map((line) => <p key={line} class="small quiet">{line}</p>)}
       {waitingPods.length > 0 && (
         <ul class="plain-list small">
-          {waitingPods.map((pod) => <li key={`${pod.namespace}/${pod.name}`}>{pod.namespace}/{pod.name}: {pod.message}</li>)}
+          {waitingPods.map((pod) => <li key={`${pod.namespace}/${pod.name}`}>{pod.name ? `${pod.namespace}/${pod.name}: ` : ''}{pod.message}</li>)}
         </ul>
       )}
       {problem && <p class="problem" role="alert">{problem}</p>}
     </div>
   );
+}
+
+function drainOf({ evicted = 0, leaving = 0, waiting = 0, staying = 0 }: Progress, isOver: boolean): HowFar {
+  const gone = Math.max(0, evicted - leaving);
+  const all = evicted + waiting;
+  return {
+    share: all ? gone / all : isOver ? 1 : 0,
+    lines: [`${evicted} evicted, ${leaving} of them still there, ${waiting} to go, ${staying} stay`],
+  };
+}
+
+/** Says what is released, and how far it is: the new pods, and the old ones in whose place they come. */
+function releaseOf(goal: Goal, { waves = 0, updated = 0, ready = 0, waiting = 0, leaving = 0, reason }: Progress): HowFar {
+  const replicas = goal.replicas ?? 0;
+  const all = replicas + waiting + leaving;
+  const lines = [
+    `${goal.namespace}: ${releasedBy(goal)} → ${counted(replicas, 'pod')} of ${newOf(goal)}`,
+    `Wave ${waves}: ${updated} of ${replicas} new pods there, ${ready} of them ready; ${waiting} old ones to go, ${leaving} leaving`,
+  ];
+  if (reason) lines.push('It has made no progress for longer than it may; the server goes on trying.');
+  return { share: all ? Math.min(ready, replicas) / all : 1, lines };
+}
+
+function releasedBy({ owner, selector }: Goal): string {
+  return [owner && `${owner.kind} ${owner.name}`, selector && selectorText(selector)].filter(Boolean).join(', ');
+}
+
+/** The name and the images of what is new. */
+function newOf(goal: Goal): string {
+  const template = (goal.template ?? {}) as Template;
+  const images = (template.spec?.containers ?? []).flatMap((each) => each.image ?? []);
+  return `${template.metadata?.name ?? 'the template'}${images.length ? ` (${images.join(', ')})` : ''}`;
+}
+
+interface Template {
+  readonly metadata?: { readonly name?: string };
+  readonly spec?: { readonly containers?: readonly { readonly image?: string }[] };
 }
