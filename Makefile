@@ -23,7 +23,7 @@ SHIPPED := dist/requirements.txt
 NODE := $(UV) run --isolated --locked --quiet --only-group page
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs looks browser conformance bench simulate-protocol race inject-faults mutants recovery dist sbom audit clean
+.PHONY: help packages setup checks run test gate-test clients explore-contract explore verdicts engine-check lint format openapi openapi-check client page page-check docs looks browser conformance bench simulate-protocol race inject-faults mutants recovery dist sbom audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,10 +32,15 @@ help: ## list the targets
 SYNC := UV_PYTHON_DOWNLOADS=never $(UV) sync --locked --quiet --compile-bytecode --extra embedded
 
 # Bytecode, because a server starts in a third of the time, also where Python may not write it.
-setup: $(UV) ## install everything into .venv, with the command `moorage` in it
+packages: $(UV)
 	@$(SYNC) --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
 	@.venv/bin/python -m compileall -q service migrations moorage
+
+setup: packages ## install everything into .venv, with the command `moorage` in it
 	@.venv/bin/python -m tools.compile_engine
+
+# `make --jobs=2` does what waits for no compiler while the engine is compiled.
+checks: engine-check lint openapi-check page-check docs browser .clients/ready ## set up everything and do all checks that are no tests
 
 # A Python without ensurepip (Debian's, without python3-venv) can still fill the folder with its own pip.
 $(UV):
@@ -51,6 +56,10 @@ run: $(UV) ## serve on an embedded PostgreSQL, load the sample cluster, show it 
 	@.venv/bin/python -m tools.compile_engine --background
 	@nice -n 19 $(MAKE) --silent $(SITE) >/dev/null 2>&1 &
 	@exec .venv/bin/python examples/demo.py --serve --data-dir "$(DATA_DIR)"
+
+# One run for all tests, so that no process waits at the end of each part for the others.
+gate-test: CHOSEN = not slow and not exploration
+gate-test: .clients/ready test ## run the tests of `make test` and those of `make clients`
 
 # The comparison with the reference runs on the sources of the engine as well, and what looks into it only there.
 test: setup ## run the tests (TESTS=tests/cli for a part of them)
@@ -83,7 +92,7 @@ verdicts: setup ## run the tests ten times, five of them beside busy processes, 
 engine-check: setup ## fail if the engine was not compiled
 	@.venv/bin/python -m tools.compile_engine --check
 
-lint: setup ## check style, format, types and who imports whom
+lint: packages ## check style, format, types and who imports whom
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy

@@ -5,12 +5,12 @@ run before another one in its process. Here every process gets all its files at 
 files are dealt by the seconds that they took when `tests/seconds.json` was written (`python -m
 tools.verdicts seconds`), the longest first, each to the process that has least to do. These seconds
 decide nothing but the balance. The files of a folder whose tests share a browser and servers are
-dealt as if they were one.
+dealt as if they were one, and the tests of a long file that share nothing each for itself.
 """
 
 import heapq
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,8 @@ UNKNOWN_SECONDS = 1.0
 """The seconds that a file is assumed to take if it was never measured."""
 SHARING = ("tests/page/",)
 """Folders whose files go to one process together."""
+APART = ("tests/concurrency/test_planted.py", "tests/engine/test_against_reference.py")
+"""Long files whose tests share nothing, and go to whichever process has least to do."""
 
 
 def measured_seconds() -> dict[str, float]:
@@ -38,28 +40,32 @@ def file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
-def unit_of(file: str) -> str:
-    """What is dealt as one: a file, or the folder whose files share what they start."""
+def unit_of(nodeid: str) -> str:
+    """What is dealt as one: a test, its file, or the folder whose files share what they start."""
+    file = file_of(nodeid)
+    if file in APART:
+        return nodeid
     return next((folder for folder in SHARING if file.startswith(folder)), file)
 
 
-def by_unit(seconds: Mapping[str, float]) -> dict[str, float]:
-    """Add up the seconds of files that are dealt as one."""
+def by_unit(nodeids: Iterable[str], seconds: Mapping[str, float]) -> dict[str, float]:
+    """The seconds of each unit, if the tests of a file take equally long."""
     units: defaultdict[str, float] = defaultdict(float)
-    for file, each in seconds.items():
-        units[unit_of(file)] += each
+    tests = Counter(map(file_of, nodeids))
+    for nodeid in nodeids:
+        file = file_of(nodeid)
+        units[unit_of(nodeid)] += seconds.get(file, UNKNOWN_SECONDS) / tests[file]
     return units
 
 
-def deal(files: Iterable[str], seconds: Mapping[str, float], processes: int) -> dict[str, int]:
-    """The number of the process, from 0, that each file goes to."""
-    known = {file: seconds.get(file, UNKNOWN_SECONDS) for file in files}
+def deal(units: Mapping[str, float], processes: int) -> dict[str, int]:
+    """The number of the process, from 0, that each unit goes to, by the seconds that it takes."""
     least_busy = [(0.0, number) for number in range(processes)]
     dealt = {}
-    for file in sorted(known, key=lambda file: (-known[file], file)):
+    for unit in sorted(units, key=lambda unit: (-units[unit], unit)):
         busy, number = heapq.heappop(least_busy)
-        dealt[file] = number
-        heapq.heappush(least_busy, (busy + known[file], number))
+        dealt[unit] = number
+        heapq.heappush(least_busy, (busy + units[unit], number))
     return dealt
 
 
@@ -69,9 +75,8 @@ class DealtScheduling(LoadScopeScheduling):
     @cached_property
     def _dealt(self) -> dict[str, int]:
         collected = next(iter(self.registered_collections.values()))
-        units = {unit_of(file_of(each)) for each in collected}
-        return deal(units, by_unit(measured_seconds()), self.numnodes)
+        return deal(by_unit(collected, measured_seconds()), self.numnodes)
 
     @override
     def _split_scope(self, nodeid: str) -> str:
-        return str(self._dealt[unit_of(file_of(nodeid))])
+        return str(self._dealt[unit_of(nodeid)])

@@ -147,7 +147,8 @@ def build(scratch: str) -> None:
     """Compile into `scratch/lib`; if that fails, the process ends.
 
     Each module has a C file of its own, so that all cores compile. The code is no slower for that:
-    functions that a shared library exports are not inlined within one file either.
+    functions that a shared library exports are not inlined within one file either. It shares no
+    cache with mypy, which may check types at the same time.
     """
     from setuptools import Distribution  # isort: skip - mypyc checks whether it was imported
     from mypyc.build import mypycify
@@ -159,7 +160,7 @@ def build(scratch: str) -> None:
         if path.name not in NOT_COMPILED
     ]
     extensions = mypycify(
-        ["--config-file", "pyproject.toml", *modules],
+        ["--config-file", "pyproject.toml", "--cache-dir", os.devnull, *modules],
         group_name=compiled_engine.LIBRARY,
         target_dir=scratch,
         multi_file=True,
