@@ -14,6 +14,7 @@ from service.cli.worker_signals import leave_terminal
 
 leave_terminal()  # before the imports, which take long
 end_with_parent()
+gc.disable()  # looking for garbage among what is imported takes a sixth of the imports
 
 import granian.server.mp  # noqa: E402 - see above
 
@@ -24,3 +25,4 @@ __all__ = ["granian", "service"]
 
 gc.collect()
 gc.freeze()  # shared memory pages stay shared if the collector does not touch these objects
+gc.enable()  # for the workers that are forked from here

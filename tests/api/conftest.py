@@ -21,11 +21,11 @@ from service.settings import Settings
 from service.store.memory import MemoryStore
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness
-from tests.api.lending import LentLitestar
+from tests.api.lending import LentLitestars
 from tests.waiting import WAIT_SECONDS
 
 MakeHarness = Callable[..., Awaitable[Harness]]
-LITESTAR = LentLitestar()
+LITESTARS = LentLitestars()
 PATIENT: dict[str, Any] = {
     "body_timeout_seconds": WAIT_SECONDS,
     "ready_lag_seconds_max": WAIT_SECONDS,
@@ -111,7 +111,7 @@ async def _started(
         refusals=refusals,
         spans=spans,
     )
-    app = LITESTAR.application(stack.enter_context(ExitStack()), create)
+    app = LITESTARS.application(stack.enter_context(ExitStack()), create)
     transport = httpx.ASGITransport(app=app)
     client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
     return Harness(app, await stack.enter_async_context(client), store, scheduler, budget)

@@ -5,7 +5,8 @@ import gzip
 import subprocess
 import sys
 import tempfile
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -27,6 +28,7 @@ from service.scheduler.protocol.limits import Limits
 from service.scheduler.service import Scheduler
 from service.settings import Settings
 from service.store.memory import MemoryStore
+from tests.api.conftest import LITESTARS
 from tests.api.harness import AS_JSON, CLUSTER, node, pod, problem
 from tests.waiting import once
 
@@ -51,7 +53,8 @@ class Worker:
         self.peers = SocketPeers(folder, answer_seconds_max=10, budget=self.budget)
         bodies = BodyReader(self.settings, CLOCK.monotonic)
         metrics = Metrics()
-        self.app = create_app(
+        create = partial(
+            create_app,
             self.settings,
             store=store,
             scheduler=self.scheduler,
@@ -60,6 +63,8 @@ class Worker:
             budget=self.budget,
             middleware=[ForwardingMiddleware(self.cluster_owners, self.peers, bodies, metrics)],
         )
+        self.lent = ExitStack()
+        self.app = LITESTARS.application(self.lent, create)
         self.received = []
         """What others forwarded to it."""
         self.socket = socket_of(folder, name)
@@ -93,6 +98,7 @@ class Worker:
         await self.peers.close()
         await self.scheduler.stop()
         self.presence.end()
+        self.lent.close()
 
     def fall_silent(self):
         """As one that has no more connections looks to the others."""
