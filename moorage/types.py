@@ -478,6 +478,10 @@ class CapacityAnswer(TypedDict):
     """Of each domain of `topologyKey` that got any, how many; absent if no key was given."""
     withoutKey: NotRequired[int]
     """How many are on nodes without the key; absent if no key was given."""
+    explanation: NotRequired[Any]
+    """What keeps the next one from the nodes, as asked for with `explain`; absent for None,
+    and if not the nodes refuse it.
+    """
 
 
 class CapacityRequest(TypedDict):
@@ -489,6 +493,10 @@ class CapacityRequest(TypedDict):
     """After how many pods to stop; 1000 if it is not given."""
     topologyKey: NotRequired[str | None]
     """The label of nodes by whose values the pods are counted, too."""
+    explain: NotRequired[Literal["Full", "None", "Summary"]]
+    """Summary and Full explain which rules and resources keep the next one from which nodes.
+    Default: `"None"`.
+    """
 
 
 class CinderVolumeSource(TypedDict):
@@ -3412,6 +3420,19 @@ class Repair(TypedDict):
     """The node that the pod then gets."""
     why: str
     """Why these changes help, for people."""
+    moves: NotRequired[list[RepairMove]]
+    """Where the pods that go would find room, one after the other; absent if none goes."""
+
+
+class RepairMove(TypedDict):
+    """A pod that goes, and the node that would take it then."""
+
+    namespace: str
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    to: str | None
+    """The node that it would get once the other one is there; null if there is none for it."""
 
 
 class RepairsAnswer(TypedDict):

@@ -137,10 +137,20 @@ class PodCalls(Calls):
         return cast("types.RepairsAnswer", self._asked(request))
 
     def capacity(
-        self, template: Manifest, *, limit: int | None = None, topology_key: str | None = None
+        self,
+        template: Manifest,
+        *,
+        limit: int | None = None,
+        topology_key: str | None = None,
+        explain: str | None = None,
     ) -> types.CapacityAnswer:
         """Tell how many more pods of a template fit now, and what ends it; nothing is stored."""
-        body = {"template": template, "limit": limit, "topologyKey": topology_key}
+        body = {
+            "template": template,
+            "limit": limit,
+            "topologyKey": topology_key,
+            "explain": explain,
+        }
         given = {name: value for name, value in body.items() if value is not None}
         return cast("types.CapacityAnswer", self._asked(asking(self.path("capacity"), given)))
 

@@ -86,6 +86,8 @@ def _tell(session: Session, answer: Mapping[str, Any]) -> None:
     for number, repair in enumerate(answer["repairs"], start=1):
         changes = "; ".join(_change(each) for each in repair["changes"])
         output.line(f"{number}. {changes}: then it gets {repair['places']}")
+        for move in repair.get("moves", ()):
+            output.line(f"   {_move(move)}")
     if not answer["repairs"]:
         output.line("No set of so few changes would do.")
     if not answer["complete"]:
@@ -115,6 +117,11 @@ def _change(change: Mapping[str, Any]) -> str:
         case _:
             pods = [f"{change['namespace']}/{name}" for name in change["names"]]
             return f"remove {', '.join(pods)}"
+
+
+def _move(move: Mapping[str, Any]) -> str:
+    where = "finds no other node" if move["to"] is None else f"then finds room on {move['to']}"
+    return f"{move['namespace']}/{move['name']} {where}"
 
 
 def _shape(template: Mapping[str, Any]) -> str:

@@ -36,13 +36,19 @@ def answer(**fields):
 
 def test_each_kind_of_change_is_told(moorage, stub):
     found = [{"changes": [each], "places": "n1", "why": ""} for each in CHANGES.values()]
+    gone = {"namespace": "shop", "to": "n2"}
+    found[-1]["moves"] = [{**gone, "name": "a"}, {**gone, "name": "b", "to": None}]
     stub.on("GET", PATH, answer(repairs=found))
     ended = moorage("repairs", "shop/web-0", "--limit", "9")
     assert ended.code == 0
     lines = ended.out.splitlines()
     assert lines[0] == "shop/web-0 does not fit: 0/2 nodes."
     told = [f"{number}. {each}: then it gets n1" for number, each in enumerate(CHANGES, start=1)]
-    assert lines[1:] == told
+    assert lines[1:-2] == told
+    assert lines[-2:] == [
+        "   shop/a then finds room on n2",
+        "   shop/b finds no other node",
+    ]
     assert stub.requests[-1].url.query == b"limit=9"
 
 

@@ -73,7 +73,12 @@ async def find_capacity(
     pods = await parse_replicas(_template(sent["template"]), limit, services.scheduler.templates)
     caller = deciding_for(request)
     require_placing(caller, PlacePods(pods=pods[:1], path="template"))
-    intent = FindCapacity(pods=pods, topology_key=sent.get("topologyKey"), caller=caller)
+    intent = FindCapacity(
+        pods=pods,
+        topology_key=sent.get("topologyKey"),
+        explain=sent.get("explain") or "None",
+        caller=caller,
+    )
     answer = await services.scheduler.capacity(request.path_params["cluster"], intent)
     told = seen_capacity(visibility_of(request), answer)
     return json_response(msgspec.json.encode(told), answer.revision)

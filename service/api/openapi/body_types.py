@@ -835,6 +835,8 @@ class CapacityRequest(Strict, frozen=True, kw_only=True):
     """After how many pods to stop; 1000 if it is not given."""
     topology_key: str | None = None
     """The label of nodes by whose values the pods are counted, too."""
+    explain: Explain = "None"
+    """Summary and Full explain which rules and resources keep the next one from which nodes."""
 
 
 class SimulationRequest(Strict, frozen=True, kw_only=True):

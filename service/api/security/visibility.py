@@ -305,7 +305,11 @@ def seen_capacity(visibility: Visibility, answer: CapacityAnswer) -> CapacityAns
     """How many pods fit; what ends it is told without names of pods that are not shown."""
     if visibility is None or answer.message is None:
         return answer
-    return replace(answer, message=_seen_words(visibility, answer.message))
+    return replace(
+        answer,
+        message=_seen_words(visibility, answer.message),
+        explanation=_seen_explanation(visibility, answer.explanation),
+    )
 
 
 def seen_explanation(visibility: Visibility, explanation: Any) -> Any:

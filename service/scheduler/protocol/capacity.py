@@ -1,5 +1,7 @@
 """How many more pods of a template fit."""
 
+from typing import Any
+
 import msgspec
 
 from service.scheduler.protocol.answers import Answer
@@ -21,3 +23,6 @@ class CapacityAnswer(Answer, frozen=True, kw_only=True):
     """Of each domain of `topologyKey` that got any, how many; absent if no key was given."""
     without_key: int | msgspec.UnsetType = msgspec.UNSET
     """How many are on nodes without the key; absent if no key was given."""
+    explanation: Any = msgspec.UNSET
+    """What keeps the next one from the nodes, as asked for with `explain`; absent for None, and if not the
+    nodes refuse it."""

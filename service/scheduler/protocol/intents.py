@@ -374,6 +374,8 @@ class FindCapacity(Intent[CapacityAnswer], frozen=True, kw_only=True):
     pods: tuple[PodManifest, ...]
     topology_key: str | None = None
     """The label of nodes by whose values they are counted, too."""
+    explain: Explain = "None"
+    """How the refusal of the next one is explained."""
     caller: Caller = ANYBODY
 
 

@@ -6,6 +6,17 @@ from service.model.repair_changes import AnyRepairChange
 from service.scheduler.protocol.answers import Answer
 
 
+class RepairMove(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that goes, and the node that would take it then."""
+
+    namespace: str
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    to: str | None
+    """The node that it would get once the other one is there; null if there is none for it."""
+
+
 class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Changes after which the pod fits, and of which none can be left out."""
 
@@ -15,6 +26,8 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The node that the pod then gets."""
     why: str
     """Why these changes help, for people."""
+    moves: list[RepairMove] | msgspec.UnsetType = msgspec.UNSET
+    """Where the pods that go would find room, one after the other; absent if none goes."""
 
 
 class RepairsAnswer(Answer, frozen=True, kw_only=True):

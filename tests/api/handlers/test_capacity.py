@@ -31,7 +31,7 @@ async def test_as_many_fit_as_placing_them_shows(harness: Harness) -> None:
         "labelSelector": {"matchLabels": {"app": "web"}},
     }
     wanted = template(topologySpreadConstraints=[spread])
-    told = await capacity(harness, template=wanted, topologyKey=ZONE)
+    told = await capacity(harness, template=wanted, topologyKey=ZONE, explain="Summary")
     body = {"template": wanted, "replicas": told["fits"] + 1, "dryRun": True}
     placed = (await harness.client.post(f"{CLUSTER}/placements", json=body)).json()["results"]
     assert [each["outcome"] for each in placed].count("Placed") == told["fits"] == 9
@@ -40,6 +40,7 @@ async def test_as_many_fit_as_placing_them_shows(harness: Harness) -> None:
     assert told["limited"]
     assert told["reason"] == "Unschedulable"
     assert "topology spread" in told["message"]
+    assert "PodTopologySpread" in str(told["explanation"])
     pods = (await harness.client.get(f"{CLUSTER}/pods")).json()["items"]
     assert len(pods) == 1
 
@@ -50,6 +51,7 @@ async def test_it_ends_at_a_limit_and_says_so(harness: Harness) -> None:
     told = await capacity(harness, template=template(), limit=2)
     assert (told["fits"], told["limited"], told["message"]) == (2, False, None)
     assert "domains" not in told
+    assert "explanation" not in told
 
 
 async def test_wrong_fields_are_named(harness: Harness) -> None:

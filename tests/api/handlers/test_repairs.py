@@ -120,6 +120,13 @@ async def test_a_pod_that_is_not_stored_has_repairs_that_a_plan_can_make(harness
         ["AddNodes"],
         ["RemovePods"],
     ]
+    [kept] = told["repairs"][-1]["moves"]
+    assert kept == {"namespace": "shop", "name": "here", "to": None}
+    tolerant = pod(
+        "here", containers=CONTAINERS, nodeName="full", tolerations=[{"operator": "Exists"}]
+    )
+    moved = await fit(harness, {"op": "PutPods", "pods": [tolerant]})
+    assert [move["to"] for move in moved["repairs"][-1]["moves"]] == ["away"]
     for each in told["repairs"][2:]:
         [change] = each["changes"]
         after = await fit(harness, change)

@@ -129,8 +129,12 @@ def drawn(seed: int) -> World:
 
 
 def fits(world: World) -> bool:
+    return bool(feasible(world, world.wanted))
+
+
+def feasible(world: World, pod: Json) -> Any:
     objects = [("Node", each) for each in world.nodes] + [("Pod", each) for each in world.pods]
-    return bool(ReferenceCluster({}, objects).evaluate(world.wanted)["feasible"])
+    return ReferenceCluster({}, objects).evaluate(pod)["feasible"]
 
 
 # What can be changed, from the manifests alone
@@ -334,6 +338,23 @@ def of_pod_and_nodes(sets: list[frozenset[Atom]]) -> set[frozenset[Atom]]:
     return {shape(some) for some in sets if not any(each[0] == "RemovePods" for each in some)}
 
 
+def check_moves(repair: Json, world: World, after: World) -> None:
+    """Check where the pods that go find room; a request that is lowered leaves more room than it has to."""
+    if any(each["op"] == "LowerRequest" for each in repair["changes"]):
+        return
+    after.wanted["spec"]["nodeName"] = repair["places"]
+    after.pods.append(after.wanted)
+    by_name = {each["metadata"]["name"]: each for each in world.pods}
+    for move in repair.get("moves", ()):
+        moved = deepcopy(by_name[move["name"]])
+        del moved["spec"]["nodeName"]
+        nodes = feasible(after, moved)
+        assert move["to"] in nodes if move["to"] else not nodes, (repair, nodes)
+        if move["to"]:
+            moved["spec"]["nodeName"] = move["to"]
+            after.pods.append(moved)
+
+
 class Comparison(NamedTuple):
     least: bool
     """Whether the least repair has as few changes as there can be."""
@@ -347,13 +368,16 @@ def compare(seed: int, most: int) -> Comparison:
     answer = told(world, most)
     assert answer.complete
     assert not answer.fits
-    found = [atoms_of(each, world) for each in msgspec.to_builtins(answer)["repairs"]]
+    repairs = msgspec.to_builtins(answer)["repairs"]
+    found = [atoms_of(each, world) for each in repairs]
     assert len(found) == len({*found})
     possible = dict(atoms(world))
     added = {each for some in found for each in some if each[0] == "AddNodes"}
     possible |= {each: _adding(json.loads(each[1])) for each in added}
-    for some in found:
-        assert fits(changed(world, some, possible)), some
+    for repair, some in zip(repairs, found, strict=True):
+        after = changed(world, some, possible)
+        assert fits(after), some
+        check_moves(repair, world, after)
         less = [len(some) - 1] if len(some) > most else range(1, len(some))
         for size in less:
             for part in combinations(some, size):

@@ -37,7 +37,7 @@ function summary({ repairs, complete, unfinished }: Schemas['RepairsAnswer']): s
 }
 
 function Repair({ repair, cluster, pod }: { repair: Schemas['Repair']; cluster: string; pod: string }) {
-  const { changes, places, why } = repair;
+  const { changes, places, why, moves = [] } = repair;
   return (
     <>
       <p class="wrap sentence">
@@ -50,7 +50,7 @@ function Repair({ repair, cluster, pod }: { repair: Schemas['Repair']; cluster: 
         {canTry(changes) && (
           <a href={addressOf('what-if', cluster, [], trialParams(pod, changes))}>Try it<span class="hidden">: {changes.map(plain).join(', and ')}</span></a>
         )}
-        <span class="quiet">{why}</span>
+        <span class="quiet">{[why, ...moves.map(moved)].join('; ')}</span>
       </p>
     </>
   );
@@ -92,6 +92,10 @@ export function plain(change: RepairChange): string {
       return `${before} ${change.names.join(', ')}${after}`;
     }
   }
+}
+
+function moved({ namespace, name, to }: Schemas['RepairMove']): string {
+  return `${namespace}/${name} ${to ? `then finds room on ${to}` : 'finds no other node'}`;
 }
 
 /** What a new node is like, by its resources and labels. */

@@ -3,10 +3,12 @@
 from collections import Counter
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
+from service.engine import Explanation, Summary
 from service.model.errors import MoorageError
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
-from service.scheduler.decide.placing.one_pod import candidates_of, place_pod
+from service.scheduler.decide.placing.one_pod import candidates_of, explanation_of, place_pod
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.protocol.capacity import CapacityAnswer
 from service.scheduler.protocol.intents import FindCapacity, PlacePods
@@ -33,17 +35,23 @@ def find_capacity(context: DecisionContext, intent: FindCapacity) -> Decision[Ca
 def _counted(fork: Fork, intent: FindCapacity) -> Steps[CapacityAnswer]:
     context, placed = fork.context, Counter[str]()
     refused: PlacementResult | None = None
+    explanation: Explanation | Summary | None = None
     for pod in intent.pods:
         asked = PlacePods(pods=(pod,), path="template", dry_run=True, caller=intent.caller)
-        result = place_pod(context, asked, candidates_of(context, asked)[0])
+        candidate = candidates_of(context, asked)[0]
+        result = place_pod(context, asked, candidate)
         if result.node_name is None:
             refused = result
+            if result.outcome == "Unschedulable":
+                why = PlacePods(explain=intent.explain)
+                explanation = explanation_of(context, why, candidate.pod)
             break
         placed[result.node_name] += 1
         yield from fork.pause()
         if context.is_late():
             break
-    return _answer(fork, intent, placed, refused)
+    answer = _answer(fork, intent, placed, refused)
+    return answer if explanation is None else replace(answer, explanation=explanation)
 
 
 def _answer(

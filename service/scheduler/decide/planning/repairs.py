@@ -16,6 +16,7 @@ from itertools import combinations, groupby, product
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from service.engine import Placement, Refusal, place
@@ -45,6 +46,7 @@ from service.scheduler.protocol.intents import FindRepairs
 from service.scheduler.protocol.plans import Bounds, Protected
 from service.scheduler.protocol.repairs import (
     Repair,
+    RepairMove,
     RepairsAnswer,
 )
 
@@ -425,8 +427,34 @@ class _Search:
                 return None
             yield
         return Repair(
-            changes=list(self._told(guess)), places=placed.node_name, why=self._why(guess)
+            changes=list(self._told(guess)),
+            places=placed.node_name,
+            why=self._why(guess),
+            moves=self._moves(guess, placed.node_name) if guess.victims else UNSET,
         )
+
+    def _moves(self, guess: Guess, node_name: str) -> list[RepairMove]:
+        """Place the pods that leave, one after the other, once the pod is there; undo all of it."""
+        mark, moves = self._without_pod(), list[RepairMove]()
+        try:
+            pod = self._changed(guess)
+            for each in guess.victims:
+                self._cluster.delete_pod(each.namespace, each.name)
+            self._cluster.put_pod(replace(pod, node_name=node_name))
+            for each in guess.victims:
+                moves.append(self._moved(each))
+        finally:
+            self._cluster.undo(mark)
+            self._trials_left -= len(guess.victims)
+        return moves
+
+    def _moved(self, victim: Pod) -> RepairMove:
+        left = replace(victim, node_name=None, nominated_node_name=None)
+        found = place(self._cluster, left, untold=True)
+        to = found.node_name if isinstance(found, Placement) else None
+        if to is not None:
+            self._cluster.put_pod(replace(left, node_name=to))
+        return RepairMove(namespace=victim.namespace, name=victim.name, to=to)
 
     # Telling
 
