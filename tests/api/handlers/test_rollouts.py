@@ -196,6 +196,23 @@ async def test_a_plan_that_makes_no_sense_is_refused(
     assert field in [each["field"] for each in answer.json()["errors"]]
 
 
+async def test_two_releases_of_the_same_pods_do_not_run_at_once(quick: Harness) -> None:
+    """Each would replace the new pods of the other, and neither would end."""
+    await old_pods(quick, 2)
+    await begin(quick, replaced(version(2), 2))
+    later = {"metadata": {"name": "to-v3"}, "spec": {"goal": replaced(version(3), 2)}}
+    answer = await quick.client.put(f"{CLUSTER}/plans/to-v3", json=later)
+    assert problem(answer, 409) == "Conflict"
+    assert "The plan to-v2 releases pods that this one is about" in answer.json()["detail"]
+    other = replaced(version(3), 2, selector={"matchLabels": {"app": "other"}})
+    other["template"] = {**other["template"], "metadata": {"name": "other", "labels": {"a": "b"}}}
+    beside = {"metadata": {"name": "beside"}, "spec": {"goal": other}}
+    await quick.put("plans/beside", beside)
+    await begin(quick, replaced(version(2), 2, maxSurge=1))
+    await quick.client.post(f"{CLUSTER}/{PLAN}/cancel", json={})
+    await quick.put("plans/to-v3", later)
+
+
 async def test_another_pod_with_the_name_of_a_new_one_is_left_alone(quick: Harness) -> None:
     await old_pods(quick, 1)
     await quick.put("namespaces/shop/pods/web-v2-0", _old("web-v2-0"))

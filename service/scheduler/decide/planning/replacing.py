@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from service.model.manifest import PodManifest
 from service.scheduler.decide.context import Steps
-from service.scheduler.decide.planning.coming import coming, group_too_large
+from service.scheduler.decide.planning.arrivals import arrival, group_too_large
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.placing import Explaining
 from service.scheduler.decide.planning.rollouts import (
@@ -100,7 +100,7 @@ class Replacing:
             self._fork.replica.put(each.with_deletion(self._fork.context.now))
             self.steps.append(_goes(each, wave))
             yield from self._fork.pause()
-        pods, held = coming(self._fork.context, release, self._goal, len(gone), self._most)
+        pods, held = arrival(self._fork.context, release, self._goal, len(gone), self._most)
         placed, refused = yield from place_new(self._fork.context, _ASKED, pods)
         self._refused = [*held, *refused]
         self.steps += [_comes(each, wave) for each in placed]

@@ -15,7 +15,7 @@ from service.model.manifest import PodManifest
 from service.model.plans import DEADLINE_SECONDS, KeptGoal, PlanProgress
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.taints import parsed
-from service.scheduler.decide.planning.coming import coming, group_too_large
+from service.scheduler.decide.planning.arrivals import arrival, group_too_large
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.rollouts import (
     Departing,
@@ -75,7 +75,7 @@ def take_wave(
     yield from fork.restore()
     for each in gone:
         evict(each)
-    pods, held = coming(context, release, goal, len(gone), most)
+    pods, held = arrival(context, release, goal, len(gone), most)
     placed, refused = yield from place_new(context, _PLACING, pods)
     return Wave(release, gone, placed, [*kept, *held, *refused])
 
