@@ -4489,8 +4489,9 @@ class WaitingPod(TypedDict):
     """Name of the pod. Default: `""`."""
     reason: NotRequired[str]
     """DisruptionBudget, Unschedulable or BreaksRule, as in the `unplaced` of a plan.
-    Replace: NotReady, too, of a new pod for which the next wave waits, and PodDiffers, of
-    a pod that has the name of a new one. Default: `""`.
+    Replace: NotReady, too, of a new pod for which the next wave waits, PodDiffers, of a
+    pod that has the name of a new one, and GroupTooLarge and TooManyObjects, of a new pod
+    that the bounds or `objects_max` keep away. Default: `""`.
     """
     message: NotRequired[str]
     """The same for people. Default: `""`."""

@@ -37,7 +37,8 @@ def replace(
 
     The pods are those that the workload's selector selects. The server does it, and goes on if this
     command is stopped: `moorage get plans` shows how far it has come, and deleting the plan ends it.
-    Without the two options it is as the workload's strategy says. A dry run tells the waves.
+    A release of the workload that still runs is cancelled, and its pods are replaced, too. Without
+    the two options it is as the workload's strategy says. A dry run tells the waves.
     """
     seconds = read_seconds("--timeout", timeout)
     item = _read(file, is_told=max_surge is not None or max_unavailable is not None)
@@ -55,34 +56,75 @@ def replace(
         return
     _declare(session, item, goal["namespace"], expansion.only(pods=False).objects)
     name = f"replace-{goal['template']['metadata']['name']}"
-    kept = _keep(session, name, goal)
-    session.done(kept, f"plan/{name} replaces the pods")
+    running = _running(session, goal)
+    for each in running:
+        if each["metadata"]["name"] != name:
+            _supersede(session, each, name)
+    before = next((each for each in running if each["metadata"]["name"] == name), None)
+    kept = _keep(session, name, goal, before)
+    session.done(kept, f"plan/{name} {_did(before, kept)}")
     if not no_wait:
         wait_for_plans(session, [name], seconds)
 
 
-def _keep(session: Session, name: str, goal: dict[str, Any]) -> Any:
-    """Store the plan; one of this name that has ended makes room."""
+def _running(session: Session, goal: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the plans that release pods of the same workload, and have not ended."""
+    same = ("type", "namespace", "selector")
+    return [
+        each
+        for page in session.client.pages(session.client.path("plans"))
+        for each in page
+        if all(each["spec"]["goal"].get(field) == goal[field] for field in same)
+        and not _has_ended(each)
+        and each["spec"].get("state") != "Cancelled"
+    ]
+
+
+def _supersede(session: Session, plan: dict[str, Any], name: str) -> None:
+    """Cancel a release of which another one takes the place, as a new template of a Deployment does."""
+    earlier = plan["metadata"]["name"]
+    session.client.post(session.client.path("plans", earlier, "cancel"), {})
+    session.output.note(f"plan/{earlier} is cancelled: plan/{name} takes its place.")
+
+
+def _keep(
+    session: Session, name: str, goal: dict[str, Any], before: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Store the plan; one of this name that has ended makes room, one that is paused stays so."""
     path = session.client.path("plans", name)
-    if _has_ended(session, path):
-        session.client.delete(path)
+    spec: dict[str, Any] = {"goal": goal}
+    if before is None:
+        _make_room(session, path)
+    elif "state" in before["spec"]:
+        spec["state"] = before["spec"]["state"]
     body = {
         "apiVersion": "moorage.dev/v1alpha1",
         "kind": "Plan",
         "metadata": {"name": name},
-        "spec": {"goal": goal},
+        "spec": spec,
     }
-    return session.client.put(path, body)
+    kept: dict[str, Any] = session.client.put(path, body)
+    return kept
 
 
-def _has_ended(session: Session, path: str) -> bool:
+def _make_room(session: Session, path: str) -> None:
     try:
-        plan = session.client.get(path)
+        session.client.delete(path)
     except Refused as error:
         if error.problem.get("code") != NOT_FOUND:
             raise
-        return False
+
+
+def _has_ended(plan: dict[str, Any]) -> bool:
     return bool((plan.get("status") or {}).get("endedAt"))
+
+
+def _did(before: dict[str, Any] | None, kept: dict[str, Any]) -> str:
+    """Say what storing a plan has done with the one that runs, if there is one."""
+    if before is None:
+        return "replaces the pods"
+    did = "runs already" if before["spec"] == kept["spec"] else "runs already, and is changed"
+    return f"{did}; it is paused" if kept["spec"].get("state") == "Paused" else did
 
 
 def _read(file: str, *, is_told: bool) -> dict[str, Any]:

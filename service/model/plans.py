@@ -93,7 +93,8 @@ class WaitingPod(Partial, frozen=True, kw_only=True):
     """Name of the pod."""
     reason: str = ""
     """DisruptionBudget, Unschedulable or BreaksRule, as in the `unplaced` of a plan. Replace: NotReady, too,
-    of a new pod for which the next wave waits, and PodDiffers, of a pod that has the name of a new one."""
+    of a new pod for which the next wave waits, PodDiffers, of a pod that has the name of a new one, and
+    GroupTooLarge and TooManyObjects, of a new pod that the bounds or `objects_max` keep away."""
     message: str = ""
     """The same for people."""
     budget: str | None = None

@@ -54,13 +54,20 @@ def test_a_dry_run_tells_the_waves(moorage, stub, tmp_path):
     assert metadata["name"] == f"web-{metadata['labels']['pod-template-hash']}"
 
 
-def test_a_plan_that_has_ended_makes_room_for_a_new_one(moorage, stub, tmp_path):
+def plan_in(stub, moorage, file, **spec):
+    """The plan that the command would keep, and its name."""
     stub.on("POST", f"{CLUSTER}/plans", {"complete": True, "steps": [], "unplaced": []})
-    moorage("replace", "-f", file_of(tmp_path), "--dry-run")
-    name = f"replace-{stub.sent()['goal']['template']['metadata']['name']}"
+    moorage("replace", "-f", file, "--dry-run")
+    goal = stub.sent()["goal"]
+    name = f"replace-{goal['template']['metadata']['name']}"
+    return name, {"kind": "Plan", "metadata": {"name": name}, "spec": {"goal": goal, **spec}}
+
+
+def test_a_plan_that_has_ended_makes_room_for_a_new_one(moorage, stub, tmp_path):
+    name, plan = plan_in(stub, moorage, file_of(tmp_path))
     path = f"{CLUSTER}/plans/{name}"
-    plan = {"kind": "Plan", "metadata": {"name": name}}
-    stub.on("GET", path, {**plan, "status": {"endedAt": "2026-05-04T08:00:00Z"}})
+    ended_at = {"status": {"endedAt": "2026-05-04T08:00:00Z"}}
+    stub.on("GET", f"{CLUSTER}/plans", {"items": [{**plan, **ended_at}]})
     stub.on("DELETE", path, plan)
     stub.on("PUT", path, plan)
     stub.on("GET", SETS, {"items": [replica_set("web-a", "web"), replica_set("db-a", "db")]})
@@ -73,6 +80,29 @@ def test_a_plan_that_has_ended_makes_room_for_a_new_one(moorage, stub, tmp_path)
     assert f"replace-{new['metadata']['name']}" == name
     assert (new["spec"]["replicas"], earlier["spec"]["replicas"]) == (2, 0)
     assert (earlier["kind"], earlier["metadata"]["name"]) == ("ReplicaSet", "web-a")
+
+
+def test_a_release_that_runs_is_changed_or_cancelled_and_that_is_said(moorage, stub, tmp_path):
+    """A paused one stays paused, as a Deployment does; another workload's is left alone."""
+    file = file_of(tmp_path)
+    name, plan = plan_in(stub, moorage, file, state="Paused")
+    earlier, other = ({**plan, "metadata": {"name": each}} for each in ("replace-web-a", "other"))
+    other["spec"] = {"goal": {**plan["spec"]["goal"], "selector": {}}}
+    stub.on("GET", f"{CLUSTER}/plans", {"items": [earlier, other, plan]})
+    stub.on("POST", f"{CLUSTER}/plans/replace-web-a/cancel", earlier)
+    stub.on("GET", SETS, {"items": []})
+    stub.on("POST", f"{CLUSTER}/apply", {"revision": 2})
+    stub.on("PUT", f"{CLUSTER}/plans/{name}", plan)
+    ended = moorage("replace", "-f", file, "--no-wait")
+    assert ended.out == f"plan/{name} runs already; it is paused\n"
+    told = f"plan/replace-web-a is cancelled: plan/{name} takes its place.\n"
+    assert ended.err.endswith(told)
+    assert [each.method for each in stub.requests[-3:]] == ["GET", "POST", "PUT"]
+    assert stub.sent()["spec"]["state"] == "Paused"
+    changed = {**plan, "spec": {"goal": {**plan["spec"]["goal"], "maxSurge": 1}}}
+    stub.on("PUT", f"{CLUSTER}/plans/{name}", changed)
+    ended = moorage("replace", "-f", file, "--no-wait", "--max-surge", "1")
+    assert ended.out == f"plan/{name} runs already, and is changed\n"
 
 
 def test_old_and_new_pods_of_a_workload_that_is_recreated_are_together_only_if_told(

@@ -35,7 +35,7 @@ SHOWN = {
         r'"fits":11',
     ],
     "release-while-a-zone-is-lost.md": [
-        r'"ready": 2,\s+"evicted": 0,[^]]*"web-ms42hffhm8-1",\s+"reason": "NotReady"',
+        r'"ready":2,"evicted":0,[^]]*"web-ms42hffhm8-1","reason":"NotReady"',
         r'"message": "0/12 nodes are available: .*6 node\(s\) didn\'t match pod topology spread',
         r"zone-b, 2 pods, skew 2 with the pod",
         r"zone-b +4 +3 .*\nzone-c +4 +3 ",

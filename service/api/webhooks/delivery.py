@@ -36,6 +36,10 @@ LOG_CHANGES = 1_000
 _log = logging.getLogger(__name__)
 
 
+class _TooLate(Exception):  # noqa: N818 - as errors are called here
+    """The store took so long that another process might have the webhook before a message arrives."""
+
+
 class WebhookStore(Reads, Protocol):
     """What deliveries need of the store; every call may raise StorageUnavailable."""
 
@@ -129,6 +133,12 @@ class Deliveries:
             _log.debug("The webhook is another one now.", extra=told)
             await self._release(claim)
             self._again.set()
+        except _TooLate:
+            # It is not taken again at once: the store would hardly be faster, and others wait for it.
+            _log.info(
+                "Nothing was sent: the store took too long for webhook_margin_seconds.", extra=told
+            )
+            await self._release(claim)
         except MoorageError:
             _log.debug("A delivery was broken off.", extra=told, exc_info=True)
         except Exception:  # noqa: BLE001 - of one webhook, and the others go on
@@ -152,7 +162,7 @@ class Deliveries:
             await self._note(claim, begun(claim, batch.end))
         body = batch.message(claim, await self._cluster(claim.cluster_id))
         if self._clock.monotonic() - asked > self._settings.webhook_margin_seconds / 2:
-            raise WebhookGone  # Another process might have taken it before this message arrives.
+            raise _TooLate
         reply = await self._sender.send(claim, batch.identifier(claim), body)
         await self._settle(claim, batch, reply, seconds)
         return seconds if reply.error is None else None

@@ -242,9 +242,9 @@ def upsert(
 def _as_written(
     context: DecisionContext, sent: AnyManifest, stored: StoredManifest | None, caller: Caller
 ) -> AnyManifest:
-    written = as_written(sent, stored, caller)
+    written = with_progress(as_written(sent, stored, caller), stored, caller)
     refuse_impossible(context, written)
-    return with_progress(written, stored, caller)
+    return written
 
 
 def same_object(one: AnyManifest, other: object) -> bool:

@@ -4,7 +4,7 @@ from typing import cast
 
 import msgspec
 
-from service.model.errors import FieldError, Forbidden, InvalidManifest
+from service.model.errors import Conflict, FieldError, Forbidden, InvalidManifest
 from service.model.kept_manifest import edited, part_of
 from service.model.kept_object import KeptObject
 from service.model.manifest import AnyManifest, KeptManifest
@@ -107,6 +107,7 @@ def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
 
     Raises:
         InvalidManifest: the template is wrong, or there are more pods than one plan may be about.
+        Conflict: another plan is about the same pods, and has not ended.
     """
     if not isinstance(sent, KeptManifest) or not is_plan(sent):
         return
@@ -118,9 +119,49 @@ def refuse_impossible(context: DecisionContext, sent: AnyManifest) -> None:
         message = f"is over the limit of {most} pods in one plan"
         raise InvalidManifest([FieldError("spec.goal.replicas", message, goal.replicas)])
     try:
-        replace_of(goal, context.templates)
+        release = replace_of(goal, context.templates)
     except InvalidManifest as error:
         raise error.under("spec.goal") from None
+    if is_active(sent):
+        _refuse_beside_others(context, sent.name, release)
+
+
+def is_active(manifest: KeptManifest) -> bool:
+    """Whether the server goes on with a plan, now or once it is resumed."""
+    body = plan_of(manifest).body
+    return not body.has_ended and body.spec.state != "Cancelled"
+
+
+def _refuse_beside_others(context: DecisionContext, name: str, release: Replace) -> None:
+    """Refuse a release whose new pods another one would replace, or the other way round: neither would end."""
+    for stored in context.replica.objects(PLAN.kind):
+        other = stored.manifest
+        if not isinstance(other, KeptManifest) or other.name == name or not is_active(other):
+            continue
+        running = _release_of(other, context.templates)
+        if running is not None and _are_at_odds(release, running):
+            raise Conflict(
+                f"The plan {other.name} releases pods that this one is about, and has not ended; "
+                "cancel it first."
+            )
+
+
+def _release_of(plan: KeptManifest, templates: TemplateCache) -> Replace | None:
+    """Return what a plan replaces; None if it is about something else, or cannot be read any more."""
+    goal = plan_of(plan).body.spec.goal
+    if goal.type != "Replace":
+        return None
+    try:
+        return replace_of(goal, templates)
+    except InvalidManifest:  # a limit was lowered, or another version wrote it
+        return None
+
+
+def _are_at_odds(one: Replace, other: Replace) -> bool:
+    if one.namespace != other.namespace:
+        return False
+    same = one.template.name == other.template.name
+    return same or one.is_about(other.template) or other.is_about(one.template)
 
 
 def replace_of(goal: KeptGoal, templates: TemplateCache) -> Replace:

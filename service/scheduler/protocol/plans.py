@@ -8,6 +8,7 @@ import msgspec
 from service.model.manifest import NodeManifest, PodManifest
 from service.model.objects import LabelSelector, Taint
 from service.model.rollouts import PodOwner, RolloutBounds, bounds_of
+from service.model.selectors import matches
 from service.scheduler.protocol.answers import Answer
 from service.scheduler.protocol.placements import PodRef
 from service.scheduler.protocol.repairs import Repair
@@ -163,6 +164,18 @@ class Replace(msgspec.Struct, frozen=True, kw_only=True):
     def bounds(self) -> RolloutBounds:
         """How many pods there may be, and how many have to be available, between two waves."""
         return bounds_of(self.replicas, self.max_surge, self.max_unavailable)
+
+    def is_about(self, pod: PodManifest) -> bool:
+        """Whether a pod of the namespace is one of the old ones, if it is not of the template."""
+        if self.selector is not None and not matches(self.selector, pod.labels):
+            return False
+        owner, controller = self.owner, pod.pod.controller
+        if owner is None:
+            return True
+        return controller is not None and (controller.kind, controller.name) == (
+            owner.kind,
+            owner.name,
+        )
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):

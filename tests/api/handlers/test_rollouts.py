@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from service.scheduler.protocol.limits import Limits
 from tests.api.conftest import MakeHarness
@@ -11,6 +12,7 @@ from tests.api.handlers.test_replacement_plans import (
     READY,
     ZONE,
     old_pods,
+    planned,
     replaced,
     spread,
     version,
@@ -194,9 +196,77 @@ async def test_a_plan_that_makes_no_sense_is_refused(
     assert field in [each["field"] for each in answer.json()["errors"]]
 
 
+async def test_two_releases_of_the_same_pods_do_not_run_at_once(quick: Harness) -> None:
+    """Each would replace the new pods of the other, and neither would end."""
+    await old_pods(quick, 2)
+    await begin(quick, replaced(version(2), 2))
+    later = {"metadata": {"name": "to-v3"}, "spec": {"goal": replaced(version(3), 2)}}
+    answer = await quick.client.put(f"{CLUSTER}/plans/to-v3", json=later)
+    assert problem(answer, 409) == "Conflict"
+    assert "The plan to-v2 releases pods that this one is about" in answer.json()["detail"]
+    other = replaced(version(3), 2, selector={"matchLabels": {"app": "other"}})
+    other["template"] = {**other["template"], "metadata": {"name": "other", "labels": {"a": "b"}}}
+    beside = {"metadata": {"name": "beside"}, "spec": {"goal": other}}
+    await quick.put("plans/beside", beside)
+    await begin(quick, replaced(version(2), 2, maxSurge=1))
+    await quick.client.post(f"{CLUSTER}/{PLAN}/cancel", json={})
+    await quick.put("plans/to-v3", later)
+
+
 async def test_another_pod_with_the_name_of_a_new_one_is_left_alone(quick: Harness) -> None:
     await old_pods(quick, 1)
     await quick.put("namespaces/shop/pods/web-v2-0", _old("web-v2-0"))
     await begin(quick, replaced(version(2), 1))
     waits = (await reached_waiting(quick))["waitingPods"]
     assert [(each["name"], each["reason"]) for each in waits] == [("web-v2-0", "PodDiffers")]
+
+
+async def test_a_cluster_that_is_full_of_objects_keeps_new_pods_away_and_no_other_plan(
+    make_harness: MakeHarness,
+) -> None:
+    """Nodes, pods and both plans are as many as there may be; who drains makes room for the release."""
+    harness = await make_harness(limits=replace(QUICK, objects_max=11))
+    await harness.configure(placePendingPods=False)
+    for name in ("a-0", "a-1", "b-0", "b-1", "c-0"):
+        await harness.put_node(name, **{ZONE: name[0], HOST: name})
+    await old_pods(harness, 3)
+    drain = {"goal": {"type": "Drain", "nodes": {"names": ["b-0"]}}, "state": "Paused"}
+    await harness.put("plans/b", {"metadata": {"name": "b"}, "spec": drain})
+    await begin(harness, replaced(version(2), 2, maxSurge=2, maxUnavailable=0))
+    waits = (await reached_waiting(harness))["waitingPods"]
+    assert [(each["name"], each["reason"]) for each in waits] == [("web-v2-0", "TooManyObjects")]
+    await harness.client.post(f"{CLUSTER}/plans/b/resume", json={})
+    await once(lambda: is_leaving(harness, "web-v1-1"), PATIENCE_SECONDS)
+    status = await finish(harness)
+    assert (status["phase"], status["ready"], status["placed"]) == ("Succeeded", 2, 2)
+
+
+async def is_leaving(harness: Harness, name: str) -> bool:
+    return "deletionTimestamp" in (await pods(harness))[name]["metadata"]
+
+
+async def test_members_of_a_group_come_together_or_it_is_said_that_they_never_can(
+    quick: Harness,
+) -> None:
+    await old_pods(quick, 4)
+    group = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup"}
+    named = {"metadata": {"name": "ring", "namespace": "shop"}, "spec": {"minMember": 3}}
+    await quick.put("namespaces/shop/podgroups/ring", {**group, **named})
+    template = version(2)
+    template["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "ring"
+    goal = replaced(template, 4, maxSurge=1, maxUnavailable=1)
+    (told,) = {(each["reason"], each["message"]) for each in missing(await planned(quick, goal))}
+    await begin(quick, goal)
+    status = await reached_waiting(quick)
+    (waits,) = status["waitingPods"]
+    assert told == (waits["reason"], waits["message"])
+    assert told[1].startswith("group ring needs 3 more members at once, and at most 2 new pods")
+    assert (told[0], waits["name"], status["evicted"]) == ("GroupTooLarge", "web-v2-0", 0)
+    await begin(quick, {**goal, "maxSurge": 2})
+    first = await reached(quick, waves=1)
+    assert (first["placed"], first["evicted"]) == (3, 1)
+    assert (await finish(quick))["phase"] == "Succeeded"
+
+
+def missing(plan: Json) -> list[Json]:
+    return [each for each in plan["unplaced"] if each["name"].startswith("web-v2")]

@@ -342,6 +342,51 @@ async def test_a_change_awaits_the_message_that_is_under_way(
     await store.close()
 
 
+class SlowStore:
+    """The store of a database that answers late; counts how often webhooks were taken."""
+
+    def __init__(self, store: Any, clock: HurriedClock) -> None:
+        self._store = store
+        self._clock = clock
+        self.taken = 0
+        self.let_go = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def claim_webhooks(self, *arguments: Any) -> Any:
+        rows = await self._store.claim_webhooks(*arguments)
+        self.taken += len(rows)
+        return rows
+
+    async def read_log(self, *arguments: Any) -> Any:
+        self._clock.advance(60)
+        return await self._store.read_log(*arguments)
+
+    async def change_webhook(self, *arguments: Any) -> Any:
+        row = await self._store.change_webhook(*arguments)
+        if row is not None and row.holder is None:
+            self.let_go.set()
+        return row
+
+
+async def test_a_webhook_for_which_the_store_is_too_slow_is_not_taken_again_at_once(
+    make_harness: Any, receiver: Receiver
+):
+    harness = await make_harness(**OPEN)
+    await harness.put_node("n1")
+    await made(harness, receiver.url)
+    await harness.place(pod("p0"))
+    clock = HurriedClock()
+    slow = SlowStore(harness.store, clock)
+    async with delivering(slow, clock, webhook_poll_seconds=600):
+        async with asyncio.timeout(WAIT_SECONDS):
+            await slow.let_go.wait()
+        await harness.place(pod("p1"))
+        assert (slow.taken, receiver.got) == (1, [])
+    assert len(await harness.store.claim_webhooks("another", 60, 10)) == 1
+
+
 @pytest.mark.parametrize(
     ("settings", "field"),
     [

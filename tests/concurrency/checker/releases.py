@@ -51,7 +51,10 @@ class _Release:
     def __init__(self, state: State, old: str, new: str, fresh: set[str]) -> None:
         self._state = state
         pods = [each for each in state.cluster.pods.values() if not is_finished(each)]
-        active = [each for each in pods if not is_terminating(each)]
+        # Pods whose node is gone are missing, like those that have not come yet.
+        nodes = (None, *state.cluster.nodes)
+        there = [each for each in pods if spec_of(each).get("nodeName") in nodes]
+        active = [each for each in there if not is_terminating(each)]
         self.old = [each for each in active if name_of(each).startswith(old)]
         self.new = [each for each in active if name_of(each).startswith(new)]
         self._fresh = fresh

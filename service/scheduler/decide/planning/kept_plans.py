@@ -10,7 +10,7 @@ from service.model.manifest import KeptManifest, NodeManifest, parse_kept
 from service.model.plans import PLAN
 from service.scheduler.decide.context import DecisionContext
 from service.scheduler.decide.object_writes import answer_with, missing
-from service.scheduler.decide.plan_admission import is_plan, plan_of, with_state
+from service.scheduler.decide.plan_admission import is_active, is_plan, plan_of, with_state
 from service.scheduler.protocol.answers import ObjectAnswer
 from service.scheduler.protocol.intents import CordonNode, DrainNode, SetPlanState
 from service.scheduler.replica.replica import Replica, Stored
@@ -91,9 +91,7 @@ def plans_in(replica: Replica) -> list[KeptManifest]:
 
 def _refuse_while_drained(replica: Replica, node: str) -> None:
     for each in plans_in(replica):
-        body = plan_of(each).body
-        active = not body.has_ended and body.spec.state != "Cancelled"
-        if active and node in body.spec.goal.node_names:
+        if is_active(each) and node in plan_of(each).body.spec.goal.node_names:
             raise Conflict(f"The plan {each.name} drains the node; cancel it first.")
 
 

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from service.model.manifest import PodManifest
 from service.scheduler.decide.context import Steps
+from service.scheduler.decide.planning.arrivals import arrival, group_too_large
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.placing import Explaining
 from service.scheduler.decide.planning.rollouts import (
@@ -61,6 +62,11 @@ class Replacing:
         release = yield from look(self._fork.context, goal)
         self._refuse(release)
         self._readiness.assume(release.new)
+        too_large = group_too_large(self._fork.context, release, goal)
+        if too_large is not None:
+            self._refused = [too_large]
+            self._tell(release)
+            return
         wave = 1
         while not self._fork.context.is_late():
             before = len(self.steps)
@@ -95,8 +101,9 @@ class Replacing:
             self._fork.replica.put(each.with_deletion(self._fork.context.now))
             self.steps.append(_goes(each, wave))
             yield from self._fork.pause()
-        coming = incoming(release, self._goal, len(gone), self._most)
-        placed, self._refused = yield from place_new(self._fork.context, _ASKED, coming)
+        pods, held = arrival(self._fork.context, release, self._goal, len(gone), self._most)
+        placed, refused = yield from place_new(self._fork.context, _ASKED, pods)
+        self._refused = [*held, *refused]
         self.steps += [_comes(each, wave) for each in placed]
         self._readiness.assume(placed)
         left = {each.name for each in gone}

@@ -15,12 +15,12 @@ from service.model.manifest import PodManifest
 from service.model.plans import DEADLINE_SECONDS, KeptGoal, PlanProgress
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.node_lifecycle.taints import parsed
+from service.scheduler.decide.planning.arrivals import arrival, group_too_large
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.rollouts import (
     Departing,
     Readiness,
     Release,
-    incoming,
     look,
     place_new,
 )
@@ -66,15 +66,18 @@ def take_wave(
     unready = [each for each in release.new if not _READINESS.of(each)]
     if unready:
         return Wave(release, waiting=[(each, _NOT_READY) for each in unready])
+    too_large = group_too_large(context, release, goal)
+    if too_large is not None:
+        return Wave(release, waiting=[too_large])
     # Hints and events of what is only tried out are nobody's business.
     fork = Fork(replace(context, hints={}, events=[], budget_cache=None))
     gone, kept = yield from Departing(fork, goal, _READINESS).choose(release, most)
     yield from fork.restore()
     for each in gone:
         evict(each)
-    coming = incoming(release, goal, len(gone), most)
-    placed, refused = yield from place_new(context, _PLACING, coming)
-    return Wave(release, gone, placed, [*kept, *refused])
+    pods, held = arrival(context, release, goal, len(gone), most)
+    placed, refused = yield from place_new(context, _PLACING, pods)
+    return Wave(release, gone, placed, [*kept, *held, *refused])
 
 
 def progress_after(wave: Wave, status: PlanProgress, at: str, *, resumed: bool) -> PlanProgress:

@@ -16,8 +16,6 @@ from service.engine.questions.violations import Violation, key_of
 from service.model.errors import InvalidManifest
 from service.model.manifest import PodManifest
 from service.model.objects import ObjectName
-from service.model.rollouts import PodOwner
-from service.model.selectors import matches
 from service.scheduler.decide.admitted_pods import as_created, as_updated
 from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
@@ -90,7 +88,7 @@ def look(context: DecisionContext, goal: Replace) -> Steps[Release]:
                 differing = differing or each
             elif active:
                 new.append(each)
-        elif _is_meant(goal, each) and not each.pod.finished:
+        elif goal.is_about(each) and not each.pod.finished:
             (old if active else leaving).append(each)
     beside = Counter(each.pod.node_name for each in (*old, *new))
     old.sort(key=lambda each: removal_order_of(each, beside[each.pod.node_name]))
@@ -320,17 +318,6 @@ def _is_lost(replica: Replica, pod: PodManifest) -> bool:
 def _has_name_of(template: PodManifest, pod: PodManifest) -> bool:
     number = pod.name.removeprefix(f"{template.name}-")
     return number != pod.name and number.isascii() and number.isdigit()
-
-
-def _is_meant(goal: Replace, pod: PodManifest) -> bool:
-    if goal.selector is not None and not matches(goal.selector, pod.labels):
-        return False
-    return goal.owner is None or _is_owned_by(pod, goal.owner)
-
-
-def _is_owned_by(pod: PodManifest, owner: PodOwner) -> bool:
-    controller = pod.pod.controller
-    return controller is not None and (controller.kind, controller.name) == (owner.kind, owner.name)
 
 
 def _free_names(name: str, taken: Container[str]) -> Iterator[str]:
