@@ -275,7 +275,7 @@ class _Work:
             for name, message in refused.items()
         ]
         for prospect in in_order(allowed, self._asked.strategy):
-            results: Sequence[PlacementResult] = prospect.results
+            results = prospect.results
             if prospect.takes_any and not self._asked.dry_run:
                 results = (await self._ask(prospect.cluster, unit)).results
             if any(map(_has_node, results)):
@@ -297,8 +297,8 @@ class _Work:
             results = (await self._ask(cluster, unit, queue=True)).results
             self._keep(unit, results, cluster, refusals)
             return
-        results = ordered[0].results if ordered else ()
-        outcomes = [each.outcome for each in results] or ["Unschedulable"] * len(unit.indices)
+        first = ordered[0].results if ordered else ()
+        outcomes = [each.outcome for each in first] or ["Unschedulable"] * len(unit.indices)
         for place, (index, (namespace, name)) in enumerate(
             zip(unit.indices, unit.names, strict=True)
         ):

@@ -5,13 +5,14 @@ from litestar import Response, post
 from litestar.di import NamedDependency
 
 from service.api.bodies.budget import holding_of
+from service.api.bodies.dry_runs import note_dry_run
 from service.api.bodies.over_clusters import OverClustersBody, parse_over_clusters
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.forwarding.sockets import ForwardedAnswer
 from service.api.forwarding.subrequests import ask_cluster
 from service.api.openapi import body_types
 from service.api.openapi.access import Namespaced
-from service.api.openapi.operations import JSON, Body, Operation, described
+from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
 from service.api.problems import PROBLEM_JSON
 from service.api.security.callers import caller_of
@@ -37,6 +38,7 @@ _PLACE = Operation(
     "`moorage.dev/cluster`, and ordered by `strategy`; the first that takes the pod gets it, by an ordinary placement. "
     "A pod that one of the clusters has already is only answered, so that a request may be repeated. An error of one "
     "cluster is the answer; what was placed before stays placed.",
+    parameters=(DRY_RUN,),
     request=Body(
         types={JSON: body_types.OverClustersRequest},
         description="The pods, the clusters, and how to choose.",
@@ -81,7 +83,8 @@ async def place_pods_over_clusters(
 ) -> Response[bytes]:
     """Place pods, each in one of several clusters."""
     media_type(request)
-    query(request)
+    parameters = query(request)
+    dry = bool(parameters) and note_dry_run(request, parameters)
     scheduler = services.scheduler
     body = await parse_over_clusters(
         await services.bodies.read(request),
@@ -90,14 +93,15 @@ async def place_pods_over_clusters(
         services.settings.clusters_max,
     )
     names = await _clusters(request, services, body)
-    if body.intent.dry_run:
+    dry = dry or body.intent.dry_run
+    if dry:
         holding_of(request.scope).changes_nothing = True
     asked = PlaceOverClusters(
         clusters=names,
         units=body.units,
         strategy=body.strategy,
         queue=body.intent.queue,
-        dry_run=body.intent.dry_run,
+        dry_run=dry,
     )
     clusters = _Clusters(request, body)
     try:
