@@ -66,6 +66,7 @@ async def there(harness: Harness) -> dict[str, list[str]]:
 async def test_the_cluster_with_the_smallest_share_in_use_takes_the_pod(
     over_each_store: Harness,
 ) -> None:
+    """R06."""
     await clusters(over_each_store, east=4, west=8)
     chosen = [
         (await placed(over_each_store, pod(f"web-{each}")))[0]["cluster"] for each in range(6)
@@ -94,6 +95,7 @@ async def test_a_refusal_tells_why_each_cluster_refused(harness: Harness) -> Non
 
 
 async def test_rules_over_clusters_choose_and_refuse(harness: Harness) -> None:
+    """R06."""
     await clusters(harness, east=90, west=3)
     spread = [pod(f"web-{each}", topologySpreadConstraints=SPREAD) for each in range(8)]
     results = await placed(harness, *spread)
@@ -105,6 +107,7 @@ async def test_rules_over_clusters_choose_and_refuse(harness: Harness) -> None:
 
 
 async def test_anti_affinity_and_affinity_over_clusters(harness: Harness) -> None:
+    """R06."""
     await clusters(harness, east=9, west=8)
     first, second, third = await placed(
         harness, *(pod(f"web-{each}", affinity=APART) for each in range(3))
@@ -194,7 +197,7 @@ async def test_only_clusters_where_the_caller_may_place_are_asked_and_named(
 async def test_racing_requests_keep_the_skew_and_place_no_pod_twice(
     database_url: str, make_harness: Any
 ) -> None:
-    """Two servers on one database; every request is sent to both of them at once."""
+    """R06: two servers on one database; every request is sent to both of them at once."""
     stores = [PostgresStore(database_url) for _ in range(2)]
     try:
         one, two = [await make_harness(store=each) for each in stores]
