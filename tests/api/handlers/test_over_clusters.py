@@ -5,7 +5,10 @@ from collections import Counter
 from typing import Any
 
 import httpx
+import pytest
 
+from service.model.errors import StorageUnavailable
+from service.model.log import Head
 from service.store.postgres import PostgresStore
 from tests.api.harness import Harness, node, pod, problem
 
@@ -192,6 +195,23 @@ async def test_only_clusters_where_the_caller_may_place_are_asked_and_named(
     assert problem(await asked(harness, pod("web-2")), 403) == "Forbidden"
     elsewhere = {"pods": [pod("web-3", "other")]}
     assert problem(await harness.client.post("/v1/placements", json=elsewhere), 403) == "Forbidden"
+
+
+async def test_no_choice_rests_on_a_state_that_cannot_be_confirmed(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plain dry run is answered from memory then, perhaps without what another server placed."""
+    await clusters(harness, east=4, west=4)
+    await placed(harness, pod("web-0"))
+
+    async def no_head(_cluster_id: int) -> Head:
+        raise StorageUnavailable("No connection.")
+
+    monkeypatch.setattr(harness.store, "head", no_head)
+    plain = {"pods": [pod("web-1")], "dryRun": True}
+    answer = await harness.client.post("/v1/clusters/east/placements", json=plain)
+    assert answer.status_code == 200, answer.text
+    assert problem(await asked(harness, pod("web-1")), 503) == "StorageUnavailable"
 
 
 async def test_racing_requests_keep_the_skew_and_place_no_pod_twice(
