@@ -530,6 +530,23 @@ class Cluster(TypedDict):
     """How many objects it holds."""
 
 
+class ClusterComparison(TypedDict):
+    """What placements over several clusters compare, before the pod is placed."""
+
+    stored: bool
+    """Whether the pod is stored in this cluster already."""
+    usedShare: float
+    """The share of the cluster's cpu or memory that placed pods request, whichever is
+    greater.
+    """
+    spread: list[SpreadOverClusters]
+    """The constraints over clusters, in the order of the pod."""
+    affine: bool | None
+    """Whether this cluster has pods for all terms of required affinity over clusters; null
+    if there are no such terms.
+    """
+
+
 class ClusterConfig(TypedDict):
     """`GET/PATCH /v1/clusters/{cluster}`: `config`. Encoded, it shows every setting."""
 
@@ -713,6 +730,19 @@ class ClusterPatch(TypedDict):
     """Ignored, as in what GET shows."""
     config: dict[str, Any]
     """The settings to change; null gives one its default."""
+
+
+class ClusterRefusal(TypedDict):
+    """Why one cluster did not take a pod."""
+
+    cluster: str
+    """Name of the cluster."""
+    reason: NotRequired[str | None]
+    """ClusterTopology: a rule over clusters; or the rule by which the cluster denies the
+    pod, in CamelCase; null if it fits on no node.
+    """
+    message: str
+    """The same for people."""
 
 
 class ClusterSettings(TypedDict):
@@ -2100,6 +2130,72 @@ class ObjectMeta(TypedDict):
     """Set while the object is being terminated, RFC 3339 in UTC."""
 
 
+class OverClustersAnswer(TypedDict):
+    """What became of the pods, in the order asked."""
+
+    committed: bool
+    """Whether this call wrote something in any cluster."""
+    revisions: dict[str, int]
+    """The revision at which each cluster that was asked has answered last."""
+    results: list[OverClustersResult]
+    """What became of each pod."""
+
+
+class OverClustersRequest(TypedDict):
+    """What to place in which clusters: exactly one of `pods`, or `template` with `replicas`."""
+
+    clusters: NotRequired[list[str]]
+    """The names of the clusters, in the caller's order; if absent, all where the caller may
+    place all of these pods, by name.
+    """
+    strategy: NotRequired[Literal["AsListed", "LeastAllocated"]]
+    """Of the clusters that the rules allow: LeastAllocated takes the one with the smallest
+    share of cpu or memory requested; AsListed takes the first of `clusters`. Default:
+    `"LeastAllocated"`.
+    """
+    pods: NotRequired[list[Pod]]
+    """Manifests, each with a name."""
+    template: NotRequired[PodTemplate]
+    """What the replicas have in common; they are named `<name>-0`, `<name>-1`, …"""
+    replicas: NotRequired[int]
+    """How many pods of the template."""
+    policy: NotRequired[Literal["AllOrNothing", "BestEffort"]]
+    """AllOrNothing places all of them in one cluster in one commit, or none. Default:
+    `"BestEffort"`.
+    """
+    onUnschedulable: NotRequired[Literal["Queue", "Reject"]]
+    """Queue keeps what no cluster can place now as pending pods of the first cluster that
+    the rules over clusters allow. Default: `"Reject"`.
+    """
+    dryRun: NotRequired[bool]
+    """Whether to answer as if each pod were placed, by itself, but change nothing. Default:
+    `false`.
+    """
+
+
+class OverClustersResult(TypedDict):
+    """What became of one pod that was to be placed in one of several clusters."""
+
+    namespace: str
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    outcome: Literal["AlreadyPlaced", "Denied", "GroupRefused", "Placed", "Queued", "Unschedulable"]
+    """What became of the pod."""
+    cluster: NotRequired[str | None]
+    """The cluster that has the pod now; null if none has."""
+    uid: NotRequired[str | None]
+    """The uid of the pod there."""
+    nodeName: NotRequired[str | None]
+    """The node; null if there is none."""
+    score: NotRequired[int | None]
+    """The node's weighted score."""
+    refusals: list[ClusterRefusal]
+    """Why clusters that come before it did not take the pod, or, if none did, why each did
+    not.
+    """
+
+
 class Overhead(TypedDict):
     """What a pod of the class costs beside its containers."""
 
@@ -2302,6 +2398,10 @@ class PlacementRequest(TypedDict):
     on other nodes because of which a rule of anti-affinity or a hard spread constraint
     refuses the node. Default: `"Node"`.
     """
+    compare: NotRequired[bool]
+    """Whether to tell with each pod what placements over several clusters compare of this
+    cluster. Default: `false`.
+    """
 
 
 class PlacementResult(TypedDict):
@@ -2333,6 +2433,8 @@ class PlacementResult(TypedDict):
     """With `Propose` and `Evict`, of a pod that fits nowhere: where room can be made, or is
     made; null if it cannot be made, and `message` then says why, as Kubernetes words it.
     """
+    comparison: NotRequired[ClusterComparison]
+    """With `compare`: the state of this cluster before the pods were placed."""
 
 
 class Plan(TypedDict):
@@ -4021,6 +4123,25 @@ class SliceDevice(TypedDict):
     """A device with such conditions is never given: the feature is off in Kubernetes v1.35.
     Default: `[]`.
     """
+
+
+class SpreadOverClusters(TypedDict):
+    """One topology spread constraint of the pod with the key `moorage.dev/cluster`, in this
+    cluster.
+    """
+
+    maxSkew: int
+    """By how many matching pods two clusters may differ."""
+    required: bool
+    """Whether the constraint filters clusters; if not, it only ranks them."""
+    eligible: bool
+    """Whether any node of the cluster counts for the constraint; if not, the cluster is no
+    domain.
+    """
+    pods: int
+    """The matching pods on nodes of this cluster."""
+    countsItself: bool
+    """Whether the pod matches its own constraint."""
 
 
 class StatefulSet(TypedDict):

@@ -306,6 +306,11 @@ class AsyncClient(AsyncPodCalls):
         answer = await self._asked(asking("/v1/simulations", request))
         return cast("types.PlacementAnswer", answer)
 
+    async def place_over_clusters(self, request: Mapping[str, Any]) -> types.OverClustersAnswer:
+        """Find a cluster, and a node there, for each of some pods (`types.OverClustersRequest`)."""
+        answer = await self._asked(asking("/v1/placements", request))
+        return cast("types.OverClustersAnswer", answer)
+
     async def whoami(self) -> types.Caller:
         """Tell who the server takes the caller for, and what the caller may do."""
         return cast("types.Caller", await self._asked(reading("/v1/whoami")))

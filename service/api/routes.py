@@ -22,6 +22,7 @@ from service.api.handlers.events import EVENT_HANDLERS
 from service.api.handlers.extender import EXTENDER_HANDLERS
 from service.api.handlers.node_leases import NODE_LEASE_HANDLERS
 from service.api.handlers.objects import object_handlers
+from service.api.handlers.over_clusters import OVER_CLUSTERS_HANDLERS
 from service.api.handlers.overview import OVERVIEW_HANDLERS
 from service.api.handlers.page import PAGE_HANDLERS
 from service.api.handlers.placements import PLACEMENT_HANDLERS
@@ -52,6 +53,7 @@ _OPERATIONS: tuple[HTTPRouteHandler, ...] = (
     *APPLY_HANDLERS,
     *STATUS_HANDLERS,
     *PLACEMENT_HANDLERS,
+    *OVER_CLUSTERS_HANDLERS,
     *EXTENDER_HANDLERS,
     *OVERVIEW_HANDLERS,
     *VIOLATION_HANDLERS,

@@ -64,6 +64,23 @@ def print_results(output: Output, results: Sequence[Mapping[str, Any]]) -> None:
             print_explanation(output, result["explanation"], chosen=result.get("nodeName"))
 
 
+def print_results_over_clusters(output: Output, results: Sequence[Mapping[str, Any]]) -> None:
+    """Print a line for each pod, with its cluster or why each cluster refused it."""
+    output.table(
+        ("pod", "outcome", "cluster", "node", "message"),
+        (
+            (
+                _name(result),
+                result["outcome"],
+                result.get("cluster"),
+                result.get("nodeName"),
+                "; ".join(f"{each['cluster']}: {each['message']}" for each in result["refusals"]),
+            )
+            for result in results
+        ),
+    )
+
+
 def print_explanation(output: Output, explanation: Explanation, chosen: str | None = None) -> None:
     """Print a full explanation, nodes with scores and refused nodes with reasons, or a summary."""
     if "feasible" not in explanation:

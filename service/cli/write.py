@@ -16,6 +16,7 @@ from service.cli.explanations import (
     count_outcomes,
     describe_outcomes,
     print_results,
+    print_results_over_clusters,
     reasons_of_refusals,
 )
 from service.cli.manifests import read_manifests, told_by_manifest
@@ -28,6 +29,8 @@ from service.cli.workload_pods import Expansion, Origin, pod_of
 
 LIST_OBJECTS_MAX = 10_000
 """By default, the server takes at most so many objects in one commit (`apply_objects_max`)."""
+
+_OVER_CLUSTERS = "/v1/placements"
 
 RESULTS_SHOWN = 50
 """If there are more results, only counts and reasons are printed (with -o json all results)."""
@@ -144,9 +147,16 @@ def place(
         ),
     ] = None,
     batch: Annotated[int, typer.Option("--batch", min=1, help="Pods in one request.")] = 500,
+    clusters: Annotated[
+        str | None,
+        typer.Option(
+            "--clusters",
+            help="Names of clusters (a,b), or all: place each pod in the one with most room.",
+        ),
+    ] = None,
 ) -> None:
     """Place pods, and store where they are; the exit code is 1 if one of them found no place."""
-    options = {
+    options: dict[str, Any] = {
         "policy": "AllOrNothing" if all_or_nothing else "BestEffort",
         "onUnschedulable": "Queue" if queue else "Reject",
         "dryRun": dry_run,
@@ -154,6 +164,14 @@ def place(
     }
     if bool(pods) == bool(file):
         raise WrongUsage("Name stored pods, or files with -f: one of the two.")
+    if clusters is not None:
+        _require_new_pods(pods, explain)
+        del options["explain"]
+        options |= {} if clusters == "all" else {"clusters": clusters.split(",")}
+        _place_over_clusters(
+            session, file or [], options, replicas, None if all_or_nothing else batch
+        )
+        return
     if replicas is not None:
         subject = _template(read_objects(file or []), replicas)
         answers = [_place_once(session, {**subject, **options})]
@@ -272,6 +290,42 @@ def _place_files(
         with told_by_manifest(part):
             answers.append(_place_once(session, {"pods": part.objects, **options}))
     return answers
+
+
+def _require_new_pods(pods: Sequence[str] | None, explain: Detail) -> None:
+    if pods or explain is not Detail.NONE:
+        raise WrongUsage("--clusters goes with files (-f), and not with --explain.")
+
+
+def _place_over_clusters(
+    session: Session,
+    files: Sequence[str],
+    options: dict[str, Any],
+    replicas: int | None,
+    batch: int | None,
+) -> None:
+    """Place the pods in files in one of several clusters each; nothing else may be in the files."""
+    if replicas is not None:
+        requests = [_template(read_objects(files), replicas)]
+    else:
+        expansion = read_manifests(session, files)
+        if expansion.only(pods=False).objects:
+            raise WrongUsage(
+                "--clusters takes files of pods alone: apply all else to each cluster."
+            )
+        pods = expansion.objects
+        size = batch or max(len(pods), 1)
+        requests = [{"pods": part} for part in in_batches(session.output, "placing", pods, size)]
+    answers = [session.client.post(_OVER_CLUSTERS, {**each, **options}) for each in requests]
+    results = [result for answer in answers for result in answer["results"]]
+    if session.output.for_people:
+        print_results_over_clusters(session.output, results)
+        session.output.line()
+        session.output.prose(describe_outcomes(count_outcomes(results)))
+    else:
+        session.output.document(answers[0] if len(answers) == 1 else {"results": results})
+    if any(result["outcome"] not in PLACED for result in results):
+        raise typer.Exit(ExitCode.REFUSED)
 
 
 def _apply_lines(session: Session, expansion: Expansion) -> None:

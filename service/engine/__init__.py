@@ -7,6 +7,7 @@ from service.engine.group_placement import GroupPlacement, GroupRefusal, place_g
 from service.engine.placement import Placement, UnknownSchedulerError, place
 from service.engine.preemption.search import NoPreemption, Preemption, preempt
 from service.engine.preemption.victims import Victims
+from service.engine.questions.cluster_comparison import compare_cluster
 from service.engine.questions.device_allocations import allocations_on
 from service.engine.questions.explanation import (
     Explanation,
@@ -46,6 +47,7 @@ __all__ = [
     "allocations_on",
     "bindings_on",
     "check",
+    "compare_cluster",
     "device_uses",
     "digest",
     "explain",

@@ -21,6 +21,7 @@ from service.engine.state.counters import DomainCounter, SpreadCounter
 from service.engine.state.node_rules import Use
 from service.engine.state.nodes import AMOUNT_MAX, HostPort, NodeTable, timeless
 from service.engine.state.topology import NO_DOMAIN
+from service.model.cluster_topology import topology_value
 from service.model.objects import Node, Pod, PodSpec
 from service.model.quantity import amounts
 from service.model.requests import host_ports
@@ -238,7 +239,7 @@ class _Nodes:
         for key in nodes.keys.values():
             domain = key.cells[slot]
             value = None if domain == NO_DOMAIN else key.values.values[domain]
-            if value != node.labels.get(key.name):
+            if value != topology_value(node.labels, key.name):
                 return f"label {key.name}"
         if nodes.taint_sets.values[nodes.taint_set[slot]] != timeless(node.taints):
             return "taints"

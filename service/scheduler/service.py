@@ -41,6 +41,7 @@ from service.scheduler.controllers.upkeep import Upkeep
 from service.scheduler.decide.simulation import Simulation, simulating
 from service.scheduler.decide.writing.config import refuse_hosts
 from service.scheduler.node_reports import NodeReporter
+from service.scheduler.over_clusters import AsksClusters, OverClusters, PlaceOverClusters
 from service.scheduler.planning import PastExplanation, Planner, Planners
 from service.scheduler.protocol.answers import Answer, ConfigAnswer, RecordedAnswer
 from service.scheduler.protocol.capacity import CapacityAnswer
@@ -59,7 +60,11 @@ from service.scheduler.protocol.intents import (
 )
 from service.scheduler.protocol.limits import Limits
 from service.scheduler.protocol.log_context import context_of
-from service.scheduler.protocol.placements import ExplanationAnswer, PlacementAnswer
+from service.scheduler.protocol.placements import (
+    ExplanationAnswer,
+    OverClustersAnswer,
+    PlacementAnswer,
+)
 from service.scheduler.protocol.plans import Planned
 from service.scheduler.protocol.ports import Clock, Ids, Store
 from service.scheduler.protocol.repairs import RepairsAnswer
@@ -376,6 +381,20 @@ class Scheduler:
         return await self._beside_placements(
             cluster, lambda planner, loop: planner.capacity(loop, intent)
         )
+
+    async def place_over_clusters(
+        self, asked: PlaceOverClusters, clusters: AsksClusters
+    ) -> OverClustersAnswer:
+        """Place pods over several clusters, which are asked through `clusters`.
+
+        Raises:
+            NotFound, Overloaded, Conflict, MoorageError: as `OverClusters.place`.
+        """
+        placing = OverClusters(self._store, self._clock, self._limits, self._ids.uid())
+        task = asyncio.create_task(placing.place(asked, clusters))
+        self._keep(task)
+        # If the caller goes away, this ends in order, so that its leases are given back.
+        return await asyncio.shield(task)
 
     async def explain_past(
         self, cluster: str, intent: ExplainPod, revision: int

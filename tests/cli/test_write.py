@@ -346,3 +346,19 @@ def test_a_kind_that_nobody_knows_is_left_to_the_server(moorage, stub, pod_file)
     moorage("apply", "-f", pod_file(own, {"kind": "Pood"}))
 
     assert stub.sent()["items"] == [own, {"kind": "Pood"}]
+
+
+def test_pods_are_placed_over_clusters(moorage, stub, pod_file):
+    refusal = {"cluster": "east", "reason": None, "message": "0/1 nodes are available."}
+    placed = {**result(), "cluster": "west", "refusals": [refusal]}
+    stub.on("POST", "/v1/placements", {"committed": True, "revisions": {}, "results": [placed]})
+
+    ended = moorage("place", "-f", pod_file(POD), "--clusters", "east,west", "--queue")
+
+    assert ended.code == 0
+    assert "west" in ended.out
+    assert "east: 0/1 nodes" in ended.out
+    sent = stub.sent()
+    assert (sent["clusters"], sent["pods"]) == (["east", "west"], [POD])
+    assert (sent["onUnschedulable"], "explain" in sent) == ("Queue", False)
+    assert moorage("place", "shop/web-0", "--clusters", "all").code == 2

@@ -50,6 +50,7 @@ METHODS = {
     "patchCluster": "configure",
     "pausePlan": "pause_plan",
     "placePods": "place",
+    "placePodsOverClusters": "place_over_clusters",
     "putCluster": "put_cluster",
     "renewNodeLease": "report_nodes",
     "reportNodes": "report_nodes",

@@ -20,6 +20,12 @@ SHOWN = {
     "call-extenders.md": [],
     "batch.md": [r"20 deleted", r"group refused"],
     "edge.md": [r"3 placed", r"riga"],
+    "several-clusters.md": [
+        r"web-0 +Placed +riga",
+        r"web-1 +Placed +oslo",
+        r'"cluster": ?"(riga|oslo)"',
+        r"AlreadyPlaced",
+    ],
     "tenants.md": [r"exceeded quota: compute", r"4 placed, 2 denied"],
     "scale-in.md": [r"web-\d would go", r"web-\d goes from"],
     "rolling-release.md": [

@@ -60,7 +60,7 @@ MAY = {
         createCSIStorageCapacity putCSIStorageCapacity patchCSIStorageCapacity deleteCSIStorageCapacity
         deleteNamespacedCSIStorageCapacities deleteCSIStorageCapacities""",
     Namespaced("place"): """
-        commitPlan findCapacity makePlan placePods simulate extenderFilter extenderPrioritize
+        commitPlan findCapacity makePlan placePods placePodsOverClusters simulate extenderFilter extenderPrioritize
         extenderPreempt""",
     Namespaced("edit", or_verb="observe"): """
         applyObjects createPod putPod patchPod deletePod deletePods deleteNamespacedPods reportStatuses""",

@@ -516,7 +516,7 @@ WHERE = {
 EXAMPLES = {"cluster": "there", "namespace": "shop", "name": "web-0"}
 ASKED = {
     "place": """
-        placePods simulate findCapacity makePlan commitPlan
+        placePods placePodsOverClusters simulate findCapacity makePlan commitPlan
         extenderFilter extenderPrioritize extenderPreempt""",
     "edit": """
         createLimitRange putLimitRange patchLimitRange deleteLimitRange createWorkload putWorkload patchWorkload deleteWorkload

@@ -100,6 +100,7 @@ OWN_NAMES = {
     "scheduler/decide/redactable_references.py": "references, and names in one's own namespace",
     "scheduler/decide/object_writes.py": "the object that the request itself names",
     "scheduler/decide/volume_bindings.py": "the pod's own name, and a pod's in the claim's namespace",
+    "scheduler/over_clusters.py": "a pod that the request itself names",
     "scheduler/verification/volume_claims.py": "findings, told to who reads the whole database",
     "scheduler/verification/capacity.py": "findings, told to who reads the whole database",
     "scheduler/verification/loaded_objects.py": "findings, told to who reads the whole database",

@@ -327,6 +327,11 @@ class CountBytes:
             holding.close()
 
 
+def counted_apart(app: ASGIApp, scope: Scope) -> ASGIApp:
+    """The application for a request that another one makes: of the same budget, with a holding of its own."""
+    return CountBytes(app, holding_of(scope)._budget)  # noqa: SLF001 - the two are one mechanism
+
+
 def may_be_refused(scope: HTTPScope) -> bool:
     """Whether a request changes nothing, so that its client can be asked to send it again."""
     handler = cast("Mapping[str, Any]", scope).get("route_handler")

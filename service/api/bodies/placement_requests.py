@@ -102,6 +102,7 @@ async def _intent(
         all_or_nothing=options.policy == "AllOrNothing",
         queue=options.on_unschedulable == "Queue",
         dry_run=options.dry_run,
+        compare=options.compare,
         explain=options.explain,
         preemption=options.preemption,
         preemption_scope=options.preemption_scope,

@@ -31,7 +31,7 @@ from service.model.scheduling_groups import (
     PodGroupSchedulingConstraints,
     PodGroupSchedulingPolicy,
 )
-from service.scheduler.protocol.placements import Explain, PodRef, Policy, Preemption
+from service.scheduler.protocol.placements import Explain, PodRef, Policy, Preemption, Strategy
 
 GRANTS_MAX = 1000
 """How many grants a principal or a group may have."""
@@ -824,6 +824,32 @@ class PlacementRequest(Strict, frozen=True, kw_only=True):
     preemption_scope: PreemptionScope = "Node"
     """Node: only pods of that node would have to leave, as in Kubernetes. Domains: also pods on other
     nodes because of which a rule of anti-affinity or a hard spread constraint refuses the node."""
+    compare: bool = False
+    """Whether to tell with each pod what placements over several clusters compare of this cluster."""
+
+
+class OverClustersRequest(Strict, frozen=True, kw_only=True):
+    """What to place in which clusters: exactly one of `pods`, or `template` with `replicas`."""
+
+    clusters: list[str] | msgspec.UnsetType = msgspec.UNSET
+    """The names of the clusters, in the caller's order; if absent, all where the caller may place all
+    of these pods, by name."""
+    strategy: Strategy = "LeastAllocated"
+    """Of the clusters that the rules allow: LeastAllocated takes the one with the smallest share of cpu
+    or memory requested; AsListed takes the first of `clusters`."""
+    pods: list[Pod] | msgspec.UnsetType = msgspec.UNSET
+    """Manifests, each with a name."""
+    template: PodTemplate | msgspec.UnsetType = msgspec.UNSET
+    """What the replicas have in common; they are named `<name>-0`, `<name>-1`, …"""
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=2**31)] | msgspec.UnsetType = msgspec.UNSET
+    """How many pods of the template."""
+    policy: Policy = "BestEffort"
+    """AllOrNothing places all of them in one cluster in one commit, or none."""
+    on_unschedulable: Literal["Reject", "Queue"] = "Reject"
+    """Queue keeps what no cluster can place now as pending pods of the first cluster that the rules
+    over clusters allow."""
+    dry_run: bool = False
+    """Whether to answer as if each pod were placed, by itself, but change nothing."""
 
 
 class CapacityRequest(Strict, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from service.engine.state.materialized_views import NodeViews
 from service.engine.state.rank_bits import TIE_BITS, tie_hash
 from service.engine.state.topology import NodeItself, TopologyKey
 from service.engine.state.tree_layout import Layout
+from service.model.cluster_topology import topology_value
 from service.model.objects import Node, Taint
 from service.model.quantity import amounts
 
@@ -188,8 +189,9 @@ class NodeTable:
         if found is None:
             found = self.keys[name] = TopologyKey(name, self.size)
             for slot, node in enumerate(self.nodes):
-                if node is not None and name in node.labels:
-                    found.enter(slot, node.labels[name])
+                value = None if node is None else topology_value(node.labels, name)
+                if value is not None:
+                    found.enter(slot, value)
         return found
 
     def layout(self, key: TopologyKey | None) -> Layout:
@@ -247,8 +249,9 @@ class NodeTable:
         self._taint_users[taints] += 1
         self._taint_set.values[slot] = self.taint_sets.intern(taints)
         for name, key in self.keys.items():
-            if name in node.labels:
-                key.enter(slot, node.labels[name])
+            value = topology_value(node.labels, name)
+            if value is not None:
+                key.enter(slot, value)
         self._add_images(slot, node)
         self.version += 1
 

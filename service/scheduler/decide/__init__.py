@@ -138,7 +138,7 @@ def decide(context: DecisionContext, intent: Intent[Any]) -> Decision[Answer]:
 def is_advisory(intent: Intent[Any]) -> bool:
     """Whether an intent changes nothing, so that it is answered even if the storage is unavailable."""
     if isinstance(intent, PlacePods):
-        return intent.dry_run
+        return intent.dry_run and not intent.compare  # a choice of clusters rests on the latter
     return isinstance(
         intent, DryRun | ExplainPod | FindVictims | MakePlan | ReadTopology | ReadViolations
     )

@@ -275,6 +275,8 @@ class PlacePods(Intent[PlacementAnswer], frozen=True, kw_only=True):
     """Whether disruption budgets allow what their `status` says, instead of what the pods make of them."""
     without_groups: bool = False
     """Whether PodGroups are ignored, so that their members are pods like all others."""
+    compare: bool = False
+    """Whether the results tell what placements over several clusters compare."""
     consulted: Mapping[ObjectName, ExtenderVerdict] | None = None
     """What the extenders of profiles say of pods. None: nobody asks them, so that pods of whose profile
     there are any get no node."""

@@ -4,12 +4,15 @@ from typing import Any, Literal
 
 import msgspec
 
+from service.model.cluster_comparison import ClusterComparison
 from service.scheduler.protocol.answers import Answer, WriteAnswer
 
 Outcome = Literal["Placed", "AlreadyPlaced", "Queued", "Unschedulable", "Denied", "GroupRefused"]
 Policy = Literal["BestEffort", "AllOrNothing"]
 Explain = Literal["None", "Summary", "Full"]
 Preemption = Literal["Never", "Propose", "Evict"]
+Strategy = Literal["LeastAllocated", "AsListed"]
+"""Which of several clusters is tried first, of those that the rules of a pod allow."""
 
 
 class PodRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,6 +71,8 @@ class PlacementResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     preemption: Proposal | msgspec.UnsetType | None = msgspec.UNSET
     """With `Propose` and `Evict`, of a pod that fits nowhere: where room can be made, or is made; null
     if it cannot be made, and `message` then says why, as Kubernetes words it."""
+    comparison: ClusterComparison | msgspec.UnsetType = msgspec.UNSET
+    """With `compare`: the state of this cluster before the pods were placed."""
 
 
 class GroupFailure(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -94,6 +99,50 @@ class PlacementAnswer(WriteAnswer, frozen=True, kw_only=True):
     """What became of each pod."""
     group: GroupFailure | None = None
     """Why a group was refused; null otherwise."""
+
+
+class ClusterRefusal(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Why one cluster did not take a pod."""
+
+    cluster: str
+    """Name of the cluster."""
+    reason: str | None = None
+    """ClusterTopology: a rule over clusters; or the rule by which the cluster denies the pod, in
+    CamelCase; null if it fits on no node."""
+    message: str
+    """The same for people."""
+
+
+class OverClustersResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What became of one pod that was to be placed in one of several clusters."""
+
+    namespace: str
+    """Namespace of the pod."""
+    name: str
+    """Name of the pod."""
+    outcome: Outcome
+    """What became of the pod."""
+    cluster: str | None = None
+    """The cluster that has the pod now; null if none has."""
+    uid: str | None = None
+    """The uid of the pod there."""
+    node_name: str | None = None
+    """The node; null if there is none."""
+    score: int | None = None
+    """The node's weighted score."""
+    refusals: list[ClusterRefusal]
+    """Why clusters that come before it did not take the pod, or, if none did, why each did not."""
+
+
+class OverClustersAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What became of the pods, in the order asked."""
+
+    committed: bool
+    """Whether this call wrote something in any cluster."""
+    revisions: dict[str, int]
+    """The revision at which each cluster that was asked has answered last."""
+    results: list[OverClustersResult]
+    """What became of each pod."""
 
 
 class ExplanationAnswer(Answer, frozen=True, kw_only=True):

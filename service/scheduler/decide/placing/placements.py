@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from service.engine import compare_cluster
+from service.model.cluster_comparison import ClusterComparison
 from service.model.errors import FieldError, InvalidManifest
 from service.scheduler.decide.context import Decision, DecisionContext
 from service.scheduler.decide.ignored_fields import warnings_of
@@ -12,7 +14,7 @@ from service.scheduler.decide.placing.all_or_nothing import place_as_group
 from service.scheduler.decide.placing.one_by_one import place_one_by_one
 from service.scheduler.decide.placing.one_pod import Candidate, candidates_of
 from service.scheduler.protocol.intents import PlacePods
-from service.scheduler.protocol.placements import PlacementAnswer
+from service.scheduler.protocol.placements import PlacementAnswer, PlacementResult
 
 
 def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[PlacementAnswer]:
@@ -30,6 +32,7 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
     place = place_as_group if intent.all_or_nothing else place_one_by_one
     before = context.replica.revision
     mark = context.replica.mark() if intent.dry_run else None
+    compared = _compared(context, candidates) if intent.compare else None
     answer = yield from place(context, intent, candidates)
     # Without a function: there are no warnings about most pods, and nothing is to be done for them.
     if any(
@@ -38,12 +41,23 @@ def place_pods(context: DecisionContext, intent: PlacePods) -> Decision[Placemen
         _warn(context, intent, candidates)
     if context.warnings is not None:
         answer = replace(answer, warnings=context.told())
+    if compared is not None:
+        answer = replace(answer, results=list(map(_with, answer.results, compared)))
     if mark is not None:
         context.replica.undo(mark)
         context.events.clear()
         results = [replace(result, uid=None) for result in answer.results]
         return replace(answer, revision=context.replica.revision, results=results)
     return replace(answer, committed=context.replica.revision > before)
+
+
+def _compared(context: DecisionContext, candidates: Sequence[Candidate]) -> list[ClusterComparison]:
+    """Compare the cluster for each pod, as it is before any of them is placed."""
+    return [compare_cluster(context.replica.cluster, each.pod) for each in candidates]
+
+
+def _with(result: PlacementResult, comparison: ClusterComparison) -> PlacementResult:
+    return replace(result, comparison=comparison)
 
 
 def _warn(context: DecisionContext, intent: PlacePods, candidates: Sequence[Candidate]) -> None:
