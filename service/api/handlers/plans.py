@@ -140,6 +140,10 @@ _PLAN = Operation(
             "Drain": {"goal": {"type": "Drain", "nodes": {"names": ["node-7"]}}},
             "Remove": {"goal": _REMOVAL},
             "Replace": {"goal": _RELEASE, "explain": "Summary"},
+            "Fit": {
+                "goal": {"type": "Fit", "podRef": {"namespace": "shop", "name": "web-9"}},
+                "bounds": {"seconds": 2, "protect": {"priority": 1000}},
+            },
         },
     ),
     limit="placements",
