@@ -214,6 +214,7 @@ async def test_no_choice_rests_on_a_state_that_cannot_be_confirmed(
     assert problem(await asked(harness, pod("web-1")), 503) == "StorageUnavailable"
 
 
+@pytest.mark.exploration
 async def test_racing_requests_keep_the_skew_and_place_no_pod_twice(
     database_url: str, make_harness: Any
 ) -> None:
