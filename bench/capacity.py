@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from bench.client import Connection
-from bench.plans import CLUSTER, Manifest, objects, spread
+from bench.plans import CLUSTER, Manifest, fill, spread
 from bench.stack import Server, serving
 from bench.worlds import HOST, ZONE, term
 
@@ -43,13 +43,10 @@ def templates() -> dict[str, Manifest]:
 
 
 async def measure(server: Server, nodes_count: int, pods: int, limit: int, runs: int) -> None:
-    lines = b"\n".join(json.dumps(each).encode() for each in objects(nodes_count, pods))
     config = {"config": {"placePendingPods": False}}
     async with Connection(server.host, server.port) as connection:
         await connection.put(CLUSTER, json.dumps(config).encode())
-        status, answer = await connection.post(f"{CLUSTER}/apply", lines, "application/x-ndjson")
-        if status != 200:
-            raise RuntimeError(f"apply: {status} {answer[:500]!r}")
+        await fill(server, nodes_count, pods)
         for name, each in templates().items():
             for most in (1_000, limit):
                 body = json.dumps({"template": each, "topologyKey": ZONE, "limit": most}).encode()

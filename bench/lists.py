@@ -6,7 +6,6 @@ another one places one pod after the other.
 
 import asyncio
 import json
-from contextlib import ExitStack
 from time import perf_counter
 from typing import Annotated, NamedTuple
 
@@ -16,7 +15,7 @@ from rich.console import Console
 from bench.client import Connection
 from bench.figures import quantile
 from bench.over_http import CLUSTER
-from bench.stack import Server, postgres, server
+from bench.stack import Server, serving
 
 console = Console(width=160)
 NDJSON = "application/x-ndjson"
@@ -42,7 +41,7 @@ LISTS = {
 """What is listed while pods are placed; `earlier` is the revision at which that run began."""
 
 
-async def load(serving: Server, nodes: int, pods: int, pending: int) -> None:
+async def load(server: Server, nodes: int, pods: int, pending: int) -> None:
     """Store nodes in three zones, pods on them, and pods that wait."""
     sizes = {"cpu": "64", "memory": "256Gi", "pods": "500"}
     lines: list[dict[str, object]] = [
@@ -58,14 +57,14 @@ async def load(serving: Server, nodes: int, pods: int, pending: int) -> None:
     ]
     lines += [_pod(n, {"nodeName": f"node-{n % nodes}"}) for n in range(pods)]
     lines += [_pod(n, {"schedulerName": "nobody"}) for n in range(pods, pods + pending)]
-    async with Connection(serving.host, serving.port) as connection:
+    async with Connection(server.host, server.port) as connection:
         body = b"\n".join(json.dumps(line).encode() for line in lines)
         status, answer = await connection.post(f"{CLUSTER}/apply", body, NDJSON)
         assert status == 200, answer[:500]
 
 
-async def _revision(serving: Server) -> int:
-    async with Connection(serving.host, serving.port) as connection:
+async def _revision(server: Server) -> int:
+    async with Connection(server.host, server.port) as connection:
         _, answer = await connection.get(CLUSTER)
     return int(json.loads(answer)["revision"])
 
@@ -88,13 +87,13 @@ class _Listed(NamedTuple):
     size: int
 
 
-async def _list(serving: Server, path: str | None, end: asyncio.Event) -> _Listed:
+async def _list(server: Server, path: str | None, end: asyncio.Event) -> _Listed:
     times: list[float] = []
     answer = b""
     if path is None:
         await end.wait()
         return _Listed(times, 0)
-    async with Connection(serving.host, serving.port) as connection:
+    async with Connection(server.host, server.port) as connection:
         while not end.is_set():
             began = perf_counter()
             status, answer = await connection.get(f"{CLUSTER}/{path}")
@@ -103,11 +102,11 @@ async def _list(serving: Server, path: str | None, end: asyncio.Event) -> _Liste
     return _Listed(times, len(answer))
 
 
-async def place(serving: Server, named: str, seconds: float) -> list[float]:
+async def place(server: Server, named: str, seconds: float) -> list[float]:
     """Place one pod after the other; return how many milliseconds each took."""
     times: list[float] = []
     end = perf_counter() + seconds
-    async with Connection(serving.host, serving.port) as connection:
+    async with Connection(server.host, server.port) as connection:
         while perf_counter() < end:
             pod = _pod(0, {})
             pod["metadata"] = {"name": f"{named}-{len(times)}", "labels": {"app": "placed"}}
@@ -117,11 +116,11 @@ async def place(serving: Server, named: str, seconds: float) -> list[float]:
     return times
 
 
-async def _measure(serving: Server, what: str, seconds: float, run: int, earlier: int) -> None:
+async def _measure(server: Server, what: str, seconds: float, run: int, earlier: int) -> None:
     end, path = asyncio.Event(), LISTS[what]
     path = path and path.format(earlier=earlier)
-    listing = asyncio.create_task(_list(serving, path, end))
-    placed = sorted(await place(serving, f"r{run}-{list(LISTS).index(what)}", seconds))
+    listing = asyncio.create_task(_list(server, path, end))
+    placed = sorted(await place(server, f"r{run}-{list(LISTS).index(what)}", seconds))
     end.set()
     listed, size = await listing
     listed.sort()
@@ -142,16 +141,14 @@ def main(
     only: Annotated[str, typer.Option(help="Only lists whose names have this.")] = "",
 ) -> None:
     """List in each way while pods are placed one by one."""
-    with ExitStack() as stack:
-        database = stack.enter_context(postgres())
-        serving = stack.enter_context(server(database, database.new_database()))
-        asyncio.run(load(serving, nodes, pods, pending))
+    with serving() as server:
+        asyncio.run(load(server, nodes, pods, pending))
         for run in range(runs):
-            earlier = asyncio.run(_revision(serving))
+            earlier = asyncio.run(_revision(server))
             for what in LISTS:
                 if only not in what and what != "nothing":
                     continue
-                asyncio.run(_measure(serving, what, seconds, run, earlier))
+                asyncio.run(_measure(server, what, seconds, run, earlier))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,6 @@ are placed.
 
 import asyncio
 import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, NamedTuple
@@ -20,7 +18,7 @@ from rich.console import Console
 from bench.figures import quantile
 from bench.lists import load, place
 from bench.over_http import CLUSTER
-from bench.stack import Server, postgres, server
+from bench.stack import Server, serving
 
 console = Console(width=160)
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
@@ -69,25 +67,25 @@ LARGER = 3
 class _Scene(NamedTuple):
     """What is shown: a cluster with so many pods, for so many seconds each time."""
 
-    serving: Server
+    server: Server
     pods: int
     seconds: float
     pictures: Path | None
 
 
 async def _visit(browser: Browser, scene: _Scene, window: _Window) -> None:
-    serving, pods, seconds, pictures = scene
+    server, pods, seconds, pictures = scene
     page = await browser.new_page(
         viewport={"width": window.width, "height": window.height}, device_scale_factor=window.ratio
     )
     began = perf_counter()
-    await page.goto(f"http://{serving.host}:{serving.port}/#/map/{CLUSTER.rpartition('/')[2]}")
+    await page.goto(f"http://{server.host}:{server.port}/#/map/{CLUSTER.rpartition('/')[2]}")
     await page.wait_for_function(LOADED, arg=pods, timeout=LOAD_MILLISECONDS_MAX)
     await page.evaluate(DRAWN)
     console.print(f"{window.width} x {window.height}, {window.ratio} pixels each way:")
     console.print(f"  loaded in {perf_counter() - began:.2f} s")
     console.print("  " + _frames("scrolled", await page.evaluate(SCROLLED, seconds)))
-    placing = asyncio.create_task(place(serving, f"p{began:.0f}", seconds))
+    placing = asyncio.create_task(place(server, f"p{began:.0f}", seconds))
     told = _frames("scrolled while pods are placed", await page.evaluate(SCROLLED, seconds))
     console.print(f"  {told}, {len(await placing) / seconds:,.0f} pods/s")
     if pictures:
@@ -117,7 +115,7 @@ async def _heap_bytes(page: Page) -> float:
 
 
 async def _run(scene: _Scene, nodes: int, runs: int) -> None:
-    await load(scene.serving, nodes, scene.pods, pending=100)
+    await load(scene.server, nodes, scene.pods, pending=100)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=list(OPTIONS)
@@ -126,13 +124,6 @@ async def _run(scene: _Scene, nodes: int, runs: int) -> None:
             for window in WINDOWS:
                 await _visit(browser, scene, window)
         await browser.close()
-
-
-@contextmanager
-def _served() -> Iterator[Server]:
-    with ExitStack() as stack:
-        database = stack.enter_context(postgres())
-        yield stack.enter_context(server(database, database.new_database()))
 
 
 def main(
@@ -144,8 +135,8 @@ def main(
     pictures: Annotated[Path | None, typer.Option(help="A folder for pictures of the map.")] = None,
 ) -> None:
     """Open the map, and scroll it."""
-    with _served() as serving:
-        asyncio.run(_run(_Scene(serving, pods, seconds, pictures), nodes, runs))
+    with serving() as one:
+        asyncio.run(_run(_Scene(one, pods, seconds, pictures), nodes, runs))
 
 
 if __name__ == "__main__":
