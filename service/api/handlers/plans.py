@@ -140,6 +140,7 @@ _PLAN = Operation(
             "Drain": {"goal": {"type": "Drain", "nodes": {"names": ["node-7"]}}},
             "Remove": {"goal": _REMOVAL},
             "Replace": {"goal": _RELEASE, "explain": "Summary"},
+            "Rebalance": {"goal": {"type": "Rebalance", "objectives": ["Skew"], "movesMax": 5}},
         },
     ),
     limit="placements",
