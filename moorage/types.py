@@ -2586,11 +2586,12 @@ class PlanCommit(TypedDict):
 class PlanGoal(TypedDict):
     """What a plan is to reach."""
 
-    type: Literal["Drain", "Fit", "Place", "Remove", "Replace"]
+    type: Literal["Drain", "Fit", "Place", "Rebalance", "Remove", "Replace"]
     """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves.
     Remove: find the pods without which the others are left best. Replace: have pods of a
-    template in place of selected ones, in waves. Fit: find a node for one pod, or else
-    the least changes after which it fits.
+    template in place of selected ones, in waves. Rebalance: move pods, one in each wave,
+    while that makes the objectives better. Fit: find a node for one pod, or else the
+    least changes after which it fits.
     """
     pods: NotRequired[list[Pod] | None]
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
@@ -2607,10 +2608,10 @@ class PlanGoal(TypedDict):
     nodes: NotRequired[PlanNodes | None]
     """Drain: the nodes to be emptied."""
     namespace: NotRequired[str | None]
-    """Remove, Replace: the namespace of the pods."""
+    """Remove, Replace, Rebalance: the namespace of the pods."""
     selector: NotRequired[LabelSelector | None]
-    """Remove, Replace: a selector of the pods' labels. Pods that are leaving or have ended
-    do not count. New pods of a Replace may have the labels, too.
+    """Remove, Replace, Rebalance: a selector of the pods' labels. Pods that are leaving or
+    have ended do not count. New pods of a Replace may have the labels, too.
     """
     owner: NotRequired[PodOwner | None]
     """Replace: who manages the pods that are replaced."""
@@ -2623,6 +2624,14 @@ class PlanGoal(TypedDict):
     between two waves; absent: 25%. Percentages are rounded down. If both come to nothing,
     it is one pod.
     """
+    objectives: NotRequired[list[Literal["Skew", "Violations"]] | None]
+    """Rebalance: what is to become less, the most important first; absent: Violations, then
+    Skew. Violations are rules of placed pods that do not hold. Skew is by how much
+    constraints with `ScheduleAnyway` exceed their `maxSkew`, all together, in the whole
+    cluster.
+    """
+    movesMax: NotRequired[int | None]
+    """Rebalance: how many pods may move."""
     count: NotRequired[int | None]
     """Remove: how many of the pods are to go."""
     pod: NotRequired[Pod | None]

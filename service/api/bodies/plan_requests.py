@@ -26,6 +26,7 @@ from service.model.validation.combinators import (
     list_of,
     map_of,
     nullable,
+    one_of,
     record,
     text,
     whole_number,
@@ -49,6 +50,7 @@ from service.scheduler.protocol.plans import (
     PlanChange,
     Protected,
     PutPods,
+    Rebalance,
     Remove,
     RemoveNodes,
     RemovePods,
@@ -96,10 +98,11 @@ _NEEDED: Mapping[str, Sequence[str]] = {
     "Replace": ("namespace", "template", "replicas"),
 }
 """The fields that a goal of one type needs; goals that place pods have one of several."""
-_GOALS = ("Place", "Fit", *_NEEDED)
+_GOALS = ("Place", "Fit", "Rebalance", *_NEEDED)
 _OPTIONAL: Mapping[str, Sequence[str]] = {
     "Place": (*_SUBJECTS, "replicas"),
     "Replace": ("selector", "owner", *AMOUNTS),
+    "Rebalance": ("namespace", "selector", "objectives", "movesMax"),
     "Fit": ("pod", "podRef", "changesMax", "limit"),
 }
 
@@ -258,7 +261,7 @@ def _fits_type(goal: Record, path: str, problems: Problems) -> None:
 def _not_taken(name: str, type_: str) -> str:
     others = [
         each
-        for each in (*_NEEDED, "Fit")
+        for each in (*_NEEDED, "Rebalance", "Fit")
         if name in (*_NEEDED.get(each, ()), *_OPTIONAL.get(each, ()))
     ]
     if type_ != "Place" or not others:
@@ -322,6 +325,9 @@ _GOAL = declared(
         "namespace": text(names.dns_label),
         "selector": LABEL_SELECTOR,
         "owner": declared(PodOwner, {}),
+        "objectives": list_of(
+            one_of(*body_types.OBJECTIVES), at_least="must name at least one objective", values=True
+        ),
         **AMOUNTS,
     },
     also=(_fits_type,),
@@ -408,6 +414,12 @@ async def _goal(sent: Json | None, templates: TemplateCache, items_max: int) -> 
         return Drain(nodes=_selection(sent["nodes"]))
     if sent["type"] == "Remove":
         return Remove(pods=_selection(sent), count=sent["count"])
+    if sent["type"] == "Rebalance":
+        return Rebalance(
+            pods=_selection(sent),
+            objectives=tuple(sent.get("objectives") or body_types.OBJECTIVES),
+            moves_max=sent.get("movesMax"),
+        )
     if sent["type"] == "Replace":
         return _replace(sent, templates)
     if sent["type"] == "Fit":

@@ -144,6 +144,7 @@ _PLAN = Operation(
                 "goal": {"type": "Fit", "podRef": {"namespace": "shop", "name": "web-9"}},
                 "bounds": {"seconds": 2, "protect": {"priority": 1000}},
             },
+            "Rebalance": {"goal": {"type": "Rebalance", "objectives": ["Skew"], "movesMax": 5}},
         },
     ),
     limit="placements",

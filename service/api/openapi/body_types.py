@@ -957,6 +957,7 @@ class PlanNodes(Strict, frozen=True, kw_only=True):
 
 REPAIR_CHANGES, REPAIR_CHANGES_MAX = 3, 4
 REPAIRS, REPAIRS_MAX = 10, 100
+OBJECTIVES: tuple[Literal["Violations", "Skew"], ...] = ("Violations", "Skew")
 
 
 class PlanGoal(Strict, frozen=True, kw_only=True):
@@ -964,14 +965,15 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
 
     Place takes exactly one of `pods`, `podRefs`, `template` and `displaced`; Drain takes `nodes`;
     Remove takes `namespace`, `selector` and `count`; Replace takes `namespace`, `selector` or `owner` or
-    both, `template`, `replicas`, and if wanted `maxSurge` and `maxUnavailable`; Fit takes `pod` or `podRef`,
-    and if wanted `changesMax` and `limit`.
+    both, `template`, `replicas`, and if wanted `maxSurge` and `maxUnavailable`; Rebalance takes, if wanted,
+    `namespace`, `selector`, `objectives` and `movesMax`; Fit takes `pod` or `podRef`, and if wanted `changesMax` and `limit`.
     """
 
-    type: Literal["Place", "Drain", "Remove", "Replace", "Fit"]
+    type: Literal["Place", "Drain", "Remove", "Replace", "Rebalance", "Fit"]
     """Place: find nodes for pods. Drain: have all pods but daemons leave nodes, in waves. Remove: find
     the pods without which the others are left best. Replace: have pods of a template in place of selected
-    ones, in waves. Fit: find a node for one pod, or else the least changes after which it fits."""
+    ones, in waves. Rebalance: move pods, one in each wave, while that makes the objectives better. Fit: find
+    a node for one pod, or else the least changes after which it fits."""
     pods: list[Pod] | None = None
     """Pods, new or stored. Their `nodeName` is a wish, not a fact."""
     pod_refs: list[PodRef] | None = None
@@ -985,10 +987,10 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     nodes: PlanNodes | None = None
     """Drain: the nodes to be emptied."""
     namespace: str | None = None
-    """Remove, Replace: the namespace of the pods."""
+    """Remove, Replace, Rebalance: the namespace of the pods."""
     selector: objects.LabelSelector | None = None
-    """Remove, Replace: a selector of the pods' labels. Pods that are leaving or have ended do not count.
-    New pods of a Replace may have the labels, too."""
+    """Remove, Replace, Rebalance: a selector of the pods' labels. Pods that are leaving or have ended do
+    not count. New pods of a Replace may have the labels, too."""
     owner: PodOwner | None = None
     """Replace: who manages the pods that are replaced."""
     max_surge: int | str | None = None
@@ -997,6 +999,12 @@ class PlanGoal(Strict, frozen=True, kw_only=True):
     max_unavailable: int | str | None = None
     """Replace: how many of the `replicas`, or how much of them, may be missing or not ready between two
     waves; absent: 25%. Percentages are rounded down. If both come to nothing, it is one pod."""
+    objectives: list[Literal["Violations", "Skew"]] | None = None
+    """Rebalance: what is to become less, the most important first; absent: Violations, then Skew.
+    Violations are rules of placed pods that do not hold. Skew is by how much constraints with
+    `ScheduleAnyway` exceed their `maxSkew`, all together, in the whole cluster."""
+    moves_max: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """Rebalance: how many pods may move."""
     count: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Remove: how many of the pods are to go."""
     pod: Pod | None = None

@@ -145,6 +145,18 @@ class Remove(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
+Objective = Literal["Violations", "Skew"]
+
+
+class Rebalance(msgspec.Struct, frozen=True, kw_only=True):
+    """The goal that selected pods are placed better, by as few moves as it takes."""
+
+    pods: Selection
+    objectives: tuple[Objective, ...]
+    """What is to be less, the most important first."""
+    moves_max: int | None = None
+
+
 class Replace(msgspec.Struct, frozen=True, kw_only=True):
     """The goal that so many pods of a template are there in place of selected ones."""
 
@@ -189,7 +201,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     """How many repairs are told."""
 
 
-Goal = Place | Drain | Remove | Replace | Fit
+Goal = Place | Drain | Remove | Replace | Rebalance | Fit
 """What a plan is to reach."""
 
 

@@ -24,6 +24,7 @@ from service.scheduler.protocol.plans import (
     Fit,
     Place,
     Planned,
+    Rebalance,
     Remove,
     RemovePods,
     Replace,
@@ -75,6 +76,8 @@ def _refuse_others(context: DecisionContext, plan: MakePlan) -> None:
             raise refused(f"changes[{index}].op", message, type(change).__name__)
     if isinstance(plan.goal, Fit):
         raise refused("goal.type", "only tells what would help, so there is nothing to commit")
+    if isinstance(plan.goal, Rebalance):
+        raise refused("goal.type", "only tells which moves would help, so nothing is committed")
     if isinstance(plan.goal, Drain | Replace):
         raise refused("goal.type", "is carried out by a plan that is kept, not by one commit")
     if isinstance(plan.goal, Place) and plan.goal.displaced:

@@ -21,7 +21,7 @@ _NANOS_PER_UNIT = 1_000_000_000
 
 def count(cluster: Cluster, *, rules: bool) -> Steps[Counted]:
     """Count nodes, pods and resources; and what rules say of placed pods, if that is wanted."""
-    violations = (yield from _violations(cluster)) if rules else None
+    violations = (yield from violations_by_namespace(cluster)) if rules else None
     counted = Counted(
         nodes=cluster.nodes.count,
         pods=pods_by_namespace(cluster),
@@ -36,7 +36,8 @@ def count(cluster: Cluster, *, rules: bool) -> Steps[Counted]:
     return counted
 
 
-def _violations(cluster: Cluster) -> Steps[Counter[str]]:
+def violations_by_namespace(cluster: Cluster) -> Steps[Counter[str]]:
+    """Count the broken rules of the pods of each namespace."""
     inspection = Inspection(cluster)
     found: Counter[str] = Counter()
     for index, pod_class in enumerate(inspection.suspects(cluster.placed_classes())):

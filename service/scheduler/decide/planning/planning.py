@@ -10,10 +10,11 @@ from service.scheduler.decide.planning.fit_goal import FitGoal
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.placing import Placing, Wanted, refuse_too_many, wanted_by
 from service.scheduler.decide.planning.plan_totals import count
+from service.scheduler.decide.planning.rebalancing import Rebalancing
 from service.scheduler.decide.planning.removals import Removals
 from service.scheduler.decide.planning.replacing import Replacing
 from service.scheduler.protocol.intents import MakePlan
-from service.scheduler.protocol.plans import Drain, Fit, Place, Planned, Remove, Replace
+from service.scheduler.protocol.plans import Drain, Fit, Place, Planned, Rebalance, Remove, Replace
 
 
 def plan_among_placements(context: DecisionContext, intent: MakePlan) -> Decision[Planned]:
@@ -64,7 +65,7 @@ def _plan(fork: Fork, intent: MakePlan) -> Steps[Planned]:
 
 def _reached(
     fork: Fork, intent: MakePlan, changing: Changing
-) -> Steps[Placing | Draining | Removals | Replacing | FitGoal]:
+) -> Steps[Placing | Draining | Removals | Replacing | Rebalancing | FitGoal]:
     """Seek the goal, as far as it can be reached."""
     goal = intent.goal
     try:
@@ -80,6 +81,10 @@ def _reached(
             replacing = Replacing(fork, intent, goal)
             yield from replacing.replace()
             return replacing
+        if isinstance(goal, Rebalance):
+            rebalancing = Rebalancing(fork, intent, goal)
+            yield from rebalancing.rebalance()
+            return rebalancing
         if isinstance(goal, Fit):
             fit_goal = FitGoal(fork, intent, goal)
             yield from fit_goal.fit(changing.displaced)
