@@ -69,6 +69,24 @@ async def test_a_step_evicts_at_most_so_many_and_the_next_one_follows() -> None:
         assert [each["status"]["evicted"] for each in told[1:]] == [2, 4, 5]
 
 
+async def test_the_bounds_of_a_drain_hold_from_its_beginning_to_its_end() -> None:
+    async with world(limits=Limits(plan_evictions_max=2)) as w:
+        kept = pod("kept").label(app="kept").on("n1")
+        await w.apply(N1, N2, kept, *(pod(f"p{number}").on("n1") for number in range(5)))
+        bounds = {"evictionsMax": 3, "protect": {"selector": matching(app="kept")}}
+        goal = {"type": "Drain", "nodes": {"names": ["n1"]}}
+        spec = {"goal": goal, "bounds": bounds, "whenUnschedulable": "Evict"}
+        made = {"apiVersion": "moorage.dev/v1alpha1", "kind": "Plan", "spec": spec}
+        (manifest,) = w.parsed({**made, "metadata": {"name": "drain-n1"}})
+        await w.ask(PutObject(manifest=manifest))
+        for _ in range(5):
+            await w.pass_time(1)
+        status = (await plan(w))["status"]
+        assert (status["phase"], status["evicted"], status["waiting"]) == ("Running", 3, 3)
+        told = {each["name"]: each["reason"] for each in status["waitingPods"]}
+        assert told == {"kept": "Protected", "p3": "EvictionsMax", "p4": "EvictionsMax"}
+
+
 async def test_a_group_that_is_larger_than_a_step_leaves_whole() -> None:
     async with world(limits=Limits(plan_evictions_max=2)) as w:
         group = {"metadata": {"name": "g", "namespace": "default"}, "spec": {"minMember": 3}}
