@@ -96,9 +96,10 @@ class Balance:
         room = self._room(status, len(self._under_way()))
         search = replace(proposal.search, goal=replace(self._goal, moves_max=room))
         moving = yield from next_moves(self._context, search, proposal.steps)
-        status = self._measured(status, moving.measured)
         for each in moving.moves:
             self._evict(each.pod, each.to)
+        measured = yield from measure(self._context, self._goal)
+        status = self._measured(status, measured)
         status = self._with_moves(replace(status, evicted=status.evicted + len(moving.moves)))
         if proposal.steps and not moving.moves:  # Something has changed since; it is planned anew.
             again = self._now + timedelta(seconds=self._context.limits.plan_look_seconds)

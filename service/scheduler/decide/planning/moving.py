@@ -7,7 +7,7 @@ and the objectives are better. A wave of which that is not true any more is left
 search plans it anew, or something else.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -37,37 +37,93 @@ _BESIDE = "\0moving"
 
 
 class Moving(NamedTuple):
-    """What may move now, and what else is told of a look at a plan."""
+    """Which pods move now, and which cannot."""
 
     moves: Sequence[Move] = ()
     kept: Sequence[tuple[PodManifest, Kept]] = ()
     """Pods that were to move and cannot now, and why."""
-    measured: Measured = ()
-    """The objectives once the moves are made, those that are under way included."""
 
 
 def next_moves(
     context: DecisionContext, search: Search, steps: Sequence[PlanStep]
 ) -> Steps[Moving]:
-    """Find out which of the steps of a search may be taken now, at most as many as it asked for."""
+    """Find out which of the steps of a search may be taken now, at most as many as it asked for.
+
+    None is, if all together do not make the objectives better any more. A wave that only makes way
+    for others may be taken before these can.
+    """
     # Hints and events of what is only tried out are nobody's business.
     fork = Fork(replace(context, hints={}, events=[], budget_cache=None))
-    judge = _Judge(fork, search)
-    yield from judge.begin(steps)
-    for _, wave in groupby(steps, key=lambda each: each.wave):
-        yield from judge.look(list(wave))
-    measured = yield from judge.measured()
+    waves = yield from _worthwhile(fork, search.goal, steps)
     yield from fork.restore()
-    return Moving(judge.moves, judge.kept, measured)
+    if not waves:
+        return Moving()
+    fork = Fork(replace(context, hints={}, events=[], budget_cache=None))
+    judge = _Judge(fork, search)
+    yield from judge.begin(waves)
+    for wave in waves:
+        yield from judge.look(wave)
+    yield from fork.restore()
+    return Moving(judge.moves, judge.kept)
 
 
 def measure(context: DecisionContext, goal: Rebalance) -> Steps[Measured]:
     """Return the objectives as they are, with all moves that are under way made."""
     fork = Fork(replace(context, hints={}, events=[], budget_cache=None))
     yield from arrive(fork)
-    measured = yield from Rebalancing(fork, MakePlan(goal=goal), goal).measured()
+    measured = yield from _measured(fork, goal)
     yield from fork.restore()
     return measured
+
+
+def _measured(fork: Fork, goal: Rebalance) -> Steps[Measured]:
+    return (yield from Rebalancing(fork, MakePlan(goal=goal), goal).measured())
+
+
+def _worthwhile(
+    fork: Fork, goal: Rebalance, steps: Sequence[PlanStep]
+) -> Steps[list[list[PlanStep]]]:
+    """Return the waves that can be made one after the other, if they make the objectives better."""
+    yield from arrive(fork)
+    before = yield from _measured(fork, goal)
+    made = []
+    for _, each in groupby(steps, key=lambda step: step.wave):
+        wave = list(each)
+        pods = list(_pods(fork, wave))
+        start = fork.try_out()
+        if len(pods) == len(wave) and (yield from _placed_anew(fork, pods, wave)):
+            made.append(wave)
+        else:
+            yield from fork.take_back(start)
+    better = made and (yield from _measured(fork, goal)) < before
+    return made if better else []
+
+
+def _pods(fork: Fork, steps: Iterable[PlanStep]) -> Iterator[PodManifest]:
+    """Yield the pods of steps that are where they were, and may leave by themselves."""
+    for step in steps:
+        found = fork.replica.pod(step.namespace or "", step.name)
+        if found is None or found.pod.node_name != step.from_node or found.pod.finished:
+            continue
+        if any(each.group is None for each in units_of([found])):
+            yield found
+
+
+def _placed_anew(fork: Fork, pods: Sequence[PodManifest], wave: Sequence[PlanStep]) -> Steps[bool]:
+    """Have pods leave together, and come to the nodes of their steps; return whether all could."""
+    cluster = fork.replica.cluster
+    left = [unbound(each) for each in pods]
+    for each in left:
+        fork.replica.put(each)
+    for each, step in zip(left, wave, strict=True):
+        if cluster.node(step.to or "") is None:
+            return False
+        fork.context.remember(each.namespace, each.name, step.to or "")
+        result = place_pod(fork.context, _ASKED, Candidate(each, each))
+        yield from fork.step()
+        if result.node_name != step.to:
+            return False
+    return True
 
 
 def arrive(fork: Fork) -> Steps[None]:
@@ -92,25 +148,24 @@ def _under_way(fork: Fork) -> list[MoveReservation]:
 
 
 class _Judge:
-    """Tries waves out on a fork, one on top of the other."""
+    """Tries waves out on a fork, one on top of the other, while whoever leaves still has its room."""
 
     def __init__(self, fork: Fork, search: Search) -> None:
         self._fork = fork
-        self._search = search
-        cluster = fork.replica.cluster
-        self._allowances = Allowances(cluster)
-        self._rules = BrokenRules(cluster)
-        intent = MakePlan(goal=search.goal, bounds=search.bounds)
-        self._objectives = Rebalancing(fork, intent, search.goal)
+        self._most = search.goal.moves_max or 0
+        self._protect = search.bounds.protect
+        self._allowances = Allowances(fork.replica.cluster)
+        self._rules = BrokenRules(fork.replica.cluster)
         self.moves: list[Move] = []
         self.kept: list[tuple[PodManifest, Kept]] = []
 
-    def begin(self, steps: Sequence[PlanStep]) -> Steps[None]:
+    def begin(self, waves: Iterable[Sequence[PlanStep]]) -> Steps[None]:
         """Have the moves that are under way be at both of their nodes, and note which rules are broken then.
 
         What budgets allow is noted before, while whoever is leaving is not followed by anybody.
         """
-        self._allowances.look(each.pod for each in self._pods(steps))
+        for wave in waves:
+            self._allowances.look(each.pod for each in _pods(self._fork, wave))
         for each in _under_way(self._fork):
             cluster = self._fork.replica.cluster
             cluster.put_pod(_beside(_placed(each.pod.pod, each.node_name)))
@@ -118,62 +173,33 @@ class _Judge:
             yield
         yield from self._rules.look()
 
-    def measured(self) -> Steps[Measured]:
-        """Return the objectives on the fork."""
-        return (yield from self._objectives.measured())
-
     def look(self, wave: Sequence[PlanStep]) -> Steps[None]:
         """Make the moves of a wave on the fork, if they may be made now; else note why not."""
-        pods = list(self._pods(wave))
-        if len(pods) != len(wave) or len(self.moves) + len(wave) > (
-            self._search.goal.moves_max or 0
-        ):
+        pods = list(_pods(self._fork, wave))
+        if len(pods) != len(wave) or len(self.moves) + len(wave) > self._most:
             return
         start = self._fork.try_out()
-        before = yield from self.measured()
         kept = yield from self._moved(pods, wave)
-        if kept is None and (yield from self.measured()) >= before:
-            yield from self._fork.take_back(start)
-            return
         if kept is not None:
             yield from self._fork.take_back(start)
             self.kept += [(each, kept) for each in pods]
             return
         self._allowances.take([each.pod for each in pods])
         self.moves += [Move(each, step.to or "") for each, step in zip(pods, wave, strict=True)]
-        for each in pods:  # Whoever leaves has its room until it is gone.
+        for each in pods:
             leaving = replace(each.pod, terminating=True)
             self._fork.replica.cluster.put_pod(_beside(leaving))
 
-    def _pods(self, wave: Sequence[PlanStep]) -> Iterator[PodManifest]:
-        """Yield the pods of a wave that are where they were, and may leave by themselves."""
-        for step in wave:
-            found = self._fork.replica.pod(step.namespace or "", step.name)
-            if found is None or found.pod.node_name != step.from_node or found.pod.finished:
-                continue
-            if any(each.group is None for each in units_of([found])):
-                yield found
-
     def _moved(self, pods: Sequence[PodManifest], wave: Sequence[PlanStep]) -> Steps[Kept | None]:
         """Move pods to the nodes of a wave, or say why they do not; then the fork has to be taken back."""
-        if any(is_protected(each.pod, self._search.bounds.protect) for each in pods):
+        if any(is_protected(each.pod, self._protect) for each in pods):
             return PROTECTED
         budget = self._allowances.blocking([each.pod for each in pods])
         if budget is not None:
             return kept_by_budget(budget)
-        cluster = self._fork.replica.cluster
-        classes = {cluster.class_of(each.pod) for each in pods}
-        left = [unbound(each) for each in pods]
-        for each in left:
-            self._fork.replica.put(each)
-        for each, step in zip(left, wave, strict=True):
-            if cluster.node(step.to or "") is None:
-                return _NO_ROOM
-            self._fork.context.remember(each.namespace, each.name, step.to or "")
-            result = place_pod(self._fork.context, _ASKED, Candidate(each, each))
-            yield from self._fork.step()
-            if result.node_name != step.to:
-                return _NO_ROOM
+        classes = {self._fork.replica.cluster.class_of(each.pod) for each in pods}
+        if not (yield from _placed_anew(self._fork, pods, wave)):
+            return _NO_ROOM
         broken = yield from self._rules.newly_broken(classes)
         if broken:
             return breaking(broken[0], {each.namespace for each in pods})
