@@ -22,7 +22,7 @@ from service.scheduler.decide.events import tell_evicted
 from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parsed
 from service.scheduler.decide.plan_admission import is_active, plan_of, replace_of, with_status
-from service.scheduler.decide.planning.balancing import Balance
+from service.scheduler.decide.planning.rebalance_progress import RebalanceProgress
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.kept_bounds import evictions_left, protected_by
 from service.scheduler.decide.planning.kept_plans import plans_in
@@ -197,7 +197,7 @@ class _Advance:
         self, plan: KeptManifest, body: PlanBody, status: PlanProgress, at: str
     ) -> Steps[PlanProgress]:
         """Make the next moves of a plan that rebalances, or have them searched."""
-        balance = Balance(self._context, plan, self._now, most=self._most - self.evicted)
+        balance = RebalanceProgress(self._context, plan, self._now, most=self._most - self.evicted)
         proposal = self._proposals.get((plan.name, plan.uid))
         step = yield from balance.go_on(status, proposal)
         self.evicted += step.evicted

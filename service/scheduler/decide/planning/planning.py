@@ -8,7 +8,7 @@ from service.scheduler.decide.planning.changing import Changing
 from service.scheduler.decide.planning.draining import Draining
 from service.scheduler.decide.planning.fit_goal import FitGoal
 from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.planning.moving import arrive
+from service.scheduler.decide.planning.moves import arrive
 from service.scheduler.decide.planning.placing import Placing, Wanted, refuse_too_many, wanted_by
 from service.scheduler.decide.planning.plan_totals import count
 from service.scheduler.decide.planning.rebalancing import Rebalancing

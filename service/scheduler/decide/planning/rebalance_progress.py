@@ -24,14 +24,14 @@ from service.scheduler.decide.move_reservations import give_up, reservations_in,
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds
 from service.scheduler.decide.plan_admission import plan_of
 from service.scheduler.decide.planning.kept_bounds import evictions_left, protected_by
-from service.scheduler.decide.planning.moving import measure, next_moves
+from service.scheduler.decide.planning.moves import measure, next_moves
 from service.scheduler.decide.planning.rebalancing import Measured
 from service.scheduler.decide.planning.waves import Kept
 from service.scheduler.protocol.plans import Bounds, Proposal, Rebalance, Search, Selection
 from service.scheduler.replica.kinds import MoveReservation
 
 
-class BalanceStep(NamedTuple):
+class RebalanceStep(NamedTuple):
     """What one look at a plan has found and done."""
 
     status: PlanProgress
@@ -45,7 +45,7 @@ class BalanceStep(NamedTuple):
     is_done: bool = False
 
 
-class Balance:
+class RebalanceProgress:
     """One look at a plan, on one state and at one time."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Balance:
             objectives=self._names,
         )
 
-    def go_on(self, status: PlanProgress, proposal: Proposal | None) -> Steps[BalanceStep]:
+    def go_on(self, status: PlanProgress, proposal: Proposal | None) -> Steps[RebalanceStep]:
         """Note who has come; then make the moves of a proposal, or ask for one."""
         status = self._followed(status)
         under_way = self._under_way()
@@ -75,23 +75,23 @@ class Balance:
             measured = yield from measure(self._context, self._goal)
             status = self._measured(status, measured)
         if not self._is_running:
-            return BalanceStep(self._with_moves(status), due=due)
+            return RebalanceStep(self._with_moves(status), due=due)
         if self._left(status) == 0:
             reason = "MovesMax" if self._moves_left(status) == 0 else "EvictionsMax"
-            return BalanceStep(
+            return RebalanceStep(
                 replace(self._with_moves(status), reason=reason),
                 due=due,
                 is_done=not under_way,
             )
         if proposal is None or (proposal.search.under_way and not under_way):
-            return BalanceStep(
+            return RebalanceStep(
                 self._with_moves(status), due=due, search=self._search(status, under_way)
             )
         return (yield from self._moved(status, proposal, due))
 
     def _moved(
         self, status: PlanProgress, proposal: Proposal, due: datetime | None
-    ) -> Steps[BalanceStep]:
+    ) -> Steps[RebalanceStep]:
         """Make the moves of a proposal that still can be made; with none to make the plan has ended."""
         room = self._room(status, len(self._under_way()))
         search = replace(proposal.search, goal=replace(self._goal, moves_max=room))
@@ -107,7 +107,7 @@ class Balance:
         is_done = not proposal.steps and not status.moves
         if is_done and not proposal.complete:
             status = replace(status, reason="SecondsOver")
-        return BalanceStep(
+        return RebalanceStep(
             status,
             len(moving.moves),
             moving.kept,

@@ -36,7 +36,7 @@ _BESIDE = "\0moving"
 """Is added to the name of a pod that is on the fork twice, on its old and its new node."""
 
 
-class Moving(NamedTuple):
+class Moves(NamedTuple):
     """Which pods move now, and which cannot."""
 
     moves: Sequence[Move] = ()
@@ -44,9 +44,7 @@ class Moving(NamedTuple):
     """Pods that were to move and cannot now, and why."""
 
 
-def next_moves(
-    context: DecisionContext, search: Search, steps: Sequence[PlanStep]
-) -> Steps[Moving]:
+def next_moves(context: DecisionContext, search: Search, steps: Sequence[PlanStep]) -> Steps[Moves]:
     """Find out which of the steps of a search may be taken now, at most as many as it asked for.
 
     None is, if all together do not make the objectives better any more. A wave that only makes way
@@ -57,14 +55,14 @@ def next_moves(
     waves = yield from _worthwhile(fork, search.goal, steps)
     yield from fork.restore()
     if not waves:
-        return Moving()
+        return Moves()
     fork = Fork(replace(context, hints={}, events=[], budget_cache=None))
     judge = _Judge(fork, search)
     yield from judge.begin(waves)
     for wave in waves:
         yield from judge.look(wave)
     yield from fork.restore()
-    return Moving(judge.moves, judge.kept)
+    return Moves(judge.moves, judge.kept)
 
 
 def measure(context: DecisionContext, goal: Rebalance) -> Steps[Measured]:
