@@ -36,11 +36,11 @@ def reserve(
 
 def note_arrival(replica: Replica, pod: Pod) -> None:
     """Note that a pod has come to its node; if it replaces one that is moved, no room is kept for that any more."""
-    if not replica.cluster.reserved:
+    if not replica.cluster.reserved or pod.node_name is None or pod.terminating:
         return
     moved = replaced_by(replica.cluster, pod)
     stored = None if moved is None else replica.get(MoveReservation.kind, *moved)
-    if stored is not None and pod.node_name is not None:
+    if stored is not None:
         assert isinstance(stored.manifest, MoveReservation)
         replica.put(replace(stored.manifest, came_to=pod.node_name))
 

@@ -123,6 +123,19 @@ async def test_a_pod_of_the_same_controller_comes_where_room_is_kept() -> None:
         assert (await status(w))["moved"] == 1
 
 
+async def test_a_pod_that_is_told_to_be_on_a_node_has_come_too() -> None:
+    """Whoever runs the pods may place them by itself, and tell where they are."""
+    async with world(limits=Limits(plan_moves_max=1)) as w:
+        await crowded(w)
+        await begin(w)
+        (move,) = (await status(w))["moves"]
+        await w.ask(DeleteObject(kind="Pod", namespace="default", name=move["name"]))
+        await w.apply(web(int(move["name"][4:])).on("a-2"))
+        await w.pass_time(1)
+        told = await status(w)
+        assert (told["elsewhere"], told["moved"]) == (1, 0)
+
+
 async def test_whoever_comes_elsewhere_is_counted_and_planned_anew() -> None:
     async with world(limits=Limits(plan_moves_max=1)) as w:
         await crowded(w)

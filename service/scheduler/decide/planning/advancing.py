@@ -22,11 +22,11 @@ from service.scheduler.decide.events import tell_evicted
 from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parsed
 from service.scheduler.decide.plan_admission import is_active, plan_of, replace_of, with_status
-from service.scheduler.decide.planning.rebalance_progress import RebalanceProgress
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.kept_bounds import evictions_left, protected_by
 from service.scheduler.decide.planning.kept_plans import plans_in
 from service.scheduler.decide.planning.leaving import Unit, pods_on, stays, units_of
+from service.scheduler.decide.planning.rebalance_progress import RebalanceProgress
 from service.scheduler.decide.planning.rolling import (
     EXCEEDED,
     Limits,
