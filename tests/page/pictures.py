@@ -40,7 +40,9 @@ def main() -> None:
         make(TUTORIAL, -1, server.url, folder / "tutorial")
         for name, count in MOMENTS.items():
             make(ZONE_LOST, count, server.url, folder / name, cluster=name)
-        make(REBALANCE, 3, server.url, folder / "rebalance")  # the plan is kept, nobody has followed
+        make(
+            REBALANCE, 3, server.url, folder / "rebalance"
+        )  # the plan is kept, nobody has followed
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(OPTIONS))
             take_all(browser, server.url)
