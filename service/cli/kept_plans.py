@@ -4,7 +4,7 @@ from typing import Any
 
 from service.cli.errors import Refused
 from service.cli.options import Session
-from service.cli.whereabouts import NOT_FOUND
+from service.cli.other_namespaces import NOT_FOUND
 
 Plan = dict[str, Any]
 

@@ -26,9 +26,9 @@ from service.cli import (
     patch,
     read,
     rebalance,
-    removals,
     repairs,
     replace,
+    scale_in,
     serve,
     simulate,
     top,
@@ -38,7 +38,7 @@ from service.cli import (
     webhooks,
     write,
 )
-from service.cli.commands import Commands
+from service.cli.command_group import Commands
 from service.cli.errors import CliError, ExitCode
 from service.cli.output import print_error
 
@@ -88,7 +88,7 @@ for command in (
     drain.drain,
     drain.cordon,
     drain.uncordon,
-    removals.scale_in,
+    scale_in.scale_in,
     replace.replace,
     rebalance.rebalance,
     deletions.delete,

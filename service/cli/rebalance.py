@@ -9,9 +9,9 @@ from service.cli.durations import read_seconds
 from service.cli.errors import Refused
 from service.cli.kept_plans import did, has_ended, keep_plan
 from service.cli.options import Session, connected
+from service.cli.other_namespaces import NOT_FOUND
 from service.cli.plan_progress import FOREVER, Patience, wait_for_plans
 from service.cli.selectors import label_selector
-from service.cli.whereabouts import NOT_FOUND
 
 _NAME = "rebalance"
 

@@ -18,16 +18,15 @@ from service.model.plans import PLAN, KeptGoal, PlanBody, PlanProgress, WaitingP
 from service.scheduler.decide.conditions import EVICTION_REASON, evicted, reasons_in
 from service.scheduler.decide.context import Decision, DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
-from service.scheduler.decide.events import tell_evicted
 from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds, parsed
 from service.scheduler.decide.plan_admission import is_active, plan_of, replace_of, with_status
+from service.scheduler.decide.planning.drained_pods import Unit, pods_on, stays, units_of
 from service.scheduler.decide.planning.fork import Fork
 from service.scheduler.decide.planning.kept_bounds import evictions_left, protected_by
 from service.scheduler.decide.planning.kept_plans import plans_in
-from service.scheduler.decide.planning.leaving import Unit, pods_on, stays, units_of
 from service.scheduler.decide.planning.rebalance_progress import RebalanceProgress
-from service.scheduler.decide.planning.rolling import (
+from service.scheduler.decide.planning.rollout_wave import (
     EXCEEDED,
     Limits,
     deadline_of,
@@ -44,6 +43,7 @@ from service.scheduler.decide.planning.waves import (
     Waves,
     kept_by_budget,
 )
+from service.scheduler.decide.pod_events import tell_evicted
 from service.scheduler.protocol.intents import AdvancePlans
 from service.scheduler.protocol.plans import PlansAnswer, Proposal, Search
 

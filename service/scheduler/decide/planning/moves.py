@@ -19,9 +19,9 @@ from service.scheduler.decide.context import DecisionContext, Steps
 from service.scheduler.decide.disruption_budgets import Allowances
 from service.scheduler.decide.move_reservations import give_up, reservations_in
 from service.scheduler.decide.placing.one_pod import Candidate, place_pod
-from service.scheduler.decide.planning.changing import unbound
+from service.scheduler.decide.planning.drained_pods import units_of
 from service.scheduler.decide.planning.fork import Fork
-from service.scheduler.decide.planning.leaving import units_of
+from service.scheduler.decide.planning.fork_changes import unbound
 from service.scheduler.decide.planning.newly_broken_rules import BrokenRules
 from service.scheduler.decide.planning.protected_pods import is_protected
 from service.scheduler.decide.planning.rebalancing import Measured, Rebalancing

@@ -19,7 +19,6 @@ from service.model.plans import (
 )
 from service.scheduler.decide.conditions import EVICTION_REASON, evicted
 from service.scheduler.decide.context import DecisionContext, Steps
-from service.scheduler.decide.events import tell_evicted
 from service.scheduler.decide.move_reservations import give_up, reservations_in, reserve
 from service.scheduler.decide.node_lifecycle.taints import in_whole_seconds
 from service.scheduler.decide.plan_admission import plan_of
@@ -27,6 +26,7 @@ from service.scheduler.decide.planning.kept_bounds import evictions_left, protec
 from service.scheduler.decide.planning.moves import measure, next_moves
 from service.scheduler.decide.planning.rebalancing import Measured
 from service.scheduler.decide.planning.waves import Kept
+from service.scheduler.decide.pod_events import tell_evicted
 from service.scheduler.protocol.plans import Bounds, Proposal, Rebalance, Search, Selection
 from service.scheduler.replica.kinds import MoveReservation
 
