@@ -20,9 +20,9 @@ from service.api.handlers.documentation import DOCUMENTATION_HANDLERS
 from service.api.handlers.drains import DRAIN_HANDLERS
 from service.api.handlers.events import EVENT_HANDLERS
 from service.api.handlers.extender import EXTENDER_HANDLERS
+from service.api.handlers.multi_cluster_placements import OVER_CLUSTERS_HANDLERS
 from service.api.handlers.node_leases import NODE_LEASE_HANDLERS
 from service.api.handlers.objects import object_handlers
-from service.api.handlers.over_clusters import OVER_CLUSTERS_HANDLERS
 from service.api.handlers.overview import OVERVIEW_HANDLERS
 from service.api.handlers.page import PAGE_HANDLERS
 from service.api.handlers.placements import PLACEMENT_HANDLERS

@@ -13,7 +13,7 @@ from service.cli.server import database
 from service.cli.stop_signals import StopSignal, raised_stop_signals, run_until_stopped
 from service.model.errors import StorageUnavailable
 from service.model.verification_findings import FINDINGS_MAX, ROWS, STATE, Check, Finding
-from service.scheduler.verification import LoadedObjects
+from service.scheduler.database_verification import LoadedObjects
 from service.settings import Settings
 from service.store.migrate import is_current
 from service.store.verification import DatabaseSnapshot, database_snapshot

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from service.engine.cluster import Cluster
-from service.engine.ranking.affinity_ranks import AffinityRanks
-from service.engine.ranking.best_node_tree import BestNodeTree
-from service.engine.ranking.rank_cache import RowCache
+from service.engine.node_ranking.affinity_ranks import AffinityRanks
+from service.engine.node_ranking.best_node_tree import BestNodeTree
+from service.engine.node_ranking.rank_cache import RowCache
 from service.engine.state.classes import OwnedTerm, PodClass
 from service.engine.state.counters import DomainCounter, SpreadCounter
 from service.engine.state.node_rules import Use

@@ -39,7 +39,7 @@ from service.api.security.visibility import (
     visibility_of,
 )
 from service.api.services import Services
-from service.engine.questions.explanation import Explanation
+from service.engine.analysis.explanation import Explanation
 from service.model.errors import BindingRefused, BindingViolated, FieldError
 from service.scheduler.protocol.answers import ViolationItem
 from service.scheduler.protocol.intents import ExplainPod
