@@ -24,14 +24,11 @@ from litestar.di import Provide
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from service import compiled_engine
-from service.api.asgi.edge import Edge
-from service.api.asgi.fast_path import Direct
-from service.api.bodies.budget import Budget, CountBytes
+from service.api.bodies.byte_budget import Budget, CountBytes
 from service.api.bodies.requests import BodyReader
-from service.api.forwarding.liveness import Liveness
-from service.api.forwarding.middleware import ForwardingMiddleware, decide_forwarded
-from service.api.forwarding.sockets import Listener, SocketPeers, socket_of
 from service.api.handlers.server import check_ready
+from service.api.middleware.edge import Edge
+from service.api.middleware.fast_path import Direct
 from service.api.openapi.access import require_declarations
 from service.api.problems import answer_error
 from service.api.reading.past_reads import PastReads
@@ -52,6 +49,9 @@ from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans, exported_spans
 from service.api.webhooks.delivery import Deliveries, WebhookStore
 from service.api.webhooks.sending import Sender
+from service.api.worker_forwarding.liveness import Liveness
+from service.api.worker_forwarding.middleware import ForwardingMiddleware, decide_forwarded
+from service.api.worker_forwarding.sockets import Listener, SocketPeers, socket_of
 from service.extenders import Extenders
 from service.extensions.loading import load_plugins
 from service.model.generated_names import SUFFIXES, suffix_of

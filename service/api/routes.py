@@ -11,7 +11,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from service.api.handlers.apply import APPLY_HANDLERS
 from service.api.handlers.audits import AUDIT_HANDLERS
-from service.api.handlers.bindings import BINDING_HANDLERS
+from service.api.handlers.binding_streams import BINDING_HANDLERS
 from service.api.handlers.capacity import CAPACITY_HANDLERS
 from service.api.handlers.clusters import CLUSTER_HANDLERS
 from service.api.handlers.creations import CREATION_HANDLERS

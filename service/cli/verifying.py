@@ -16,7 +16,7 @@ from service.model.verification_findings import FINDINGS_MAX, ROWS, STATE, Check
 from service.scheduler.database_verification import LoadedObjects
 from service.settings import Settings
 from service.store.migrate import is_current
-from service.store.verification import DatabaseSnapshot, database_snapshot
+from service.store.row_verification import DatabaseSnapshot, database_snapshot
 
 
 class VerifiedCluster(msgspec.Struct, frozen=True, kw_only=True):

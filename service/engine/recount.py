@@ -23,8 +23,8 @@ from service.engine.state.nodes import AMOUNT_MAX, HostPort, NodeTable, timeless
 from service.engine.state.topology import NO_DOMAIN
 from service.model.cluster_topology import topology_value
 from service.model.objects import Node, Pod, PodSpec
+from service.model.pod_requests import host_ports
 from service.model.quantity import amounts
-from service.model.requests import host_ports
 
 SLOTS_A_STEP = 2_048
 """The ranks of so many nodes take about a quarter of a millisecond."""

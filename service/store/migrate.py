@@ -24,9 +24,9 @@ def upgrade(url: str) -> None:
 async def upgrade_async(url: str) -> None:
     """Apply all lacking migrations as `upgrade` does, for callers that have an event loop."""
     if not await is_current(url):
-        from service.store import upgrading  # noqa: PLC0415 - see there
+        from service.store import alembic_runner  # noqa: PLC0415 - see there
 
-        await upgrading.upgrade(url)
+        await alembic_runner.upgrade(url)
 
 
 async def is_current(url: str) -> bool:

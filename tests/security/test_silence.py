@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from service.api.asgi.edge import Edge
+from service.api.middleware.edge import Edge
 from service.api.openapi.access import Cluster, Public, declared
 from service.api.security.anonymous_concurrency import Turns
 from service.api.security.browsers import BrowserCheck

@@ -6,7 +6,7 @@ from typing import Any
 from litestar import Response, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.drains import parse_drain, parse_nothing
+from service.api.bodies.drain_requests import parse_drain, parse_nothing
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.handlers.objects import written_response

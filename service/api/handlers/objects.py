@@ -10,12 +10,12 @@ from litestar.di import NamedDependency
 from litestar.handlers import HTTPRouteHandler
 
 from service.api.bodies.applied_objects import decode_applied, manager_of, named_manager
-from service.api.bodies.budget import holding_of
+from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.chosen_fields import ChosenFields, parse_fields, tag_with
 from service.api.bodies.dry_runs import dry_if_asked, is_dry
 from service.api.bodies.filters import filter_of_bodies, parse_filters
 from service.api.bodies.paging import Continue, parse_continue, past_revision
-from service.api.bodies.preferences import as_applied, minimal_object, prefers_minimal
+from service.api.bodies.prefer_header import as_applied, minimal_object, prefers_minimal
 from service.api.bodies.requests import (
     AnyRequest,
     converted,

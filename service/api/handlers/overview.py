@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from litestar import Response, get
 from litestar.di import NamedDependency
 
-from service.api.bodies.budget import holding_of
+from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.requests import AnyRequest, query, wrong_parameter
 from service.api.bodies.responses import encoded_response, items, list_head, revision_headers
 from service.api.bodies.streamed_responses import Pieces, Streamed

@@ -6,11 +6,11 @@ import msgspec
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 
-from service.api.bodies.bindings import parse_binding, parse_confirmation, parse_eviction
-from service.api.bodies.budget import holding_of
+from service.api.bodies.binding_requests import parse_binding, parse_confirmation, parse_eviction
+from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import dry_if_asked, is_dry, note_dry_run
 from service.api.bodies.placement_requests import parse_placement
-from service.api.bodies.preferences import prefers_minimal
+from service.api.bodies.prefer_header import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, number, query
 from service.api.bodies.responses import json_response, warning_header
 from service.api.handlers.objects import rendered_object

@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 
 from service.api.bodies.dry_runs import dry_if_asked
 from service.api.bodies.manifests import items_in, read_members, unknown_fields
-from service.api.bodies.preferences import prefers_minimal
+from service.api.bodies.prefer_header import prefers_minimal
 from service.api.bodies.requests import AnyRequest, media_type, query
 from service.api.bodies.status_reports import parse_report
 from service.api.bodies.streamed_responses import Streamed

@@ -6,7 +6,7 @@ from typing import cast
 import msgspec
 
 from service.engine import Cluster
-from service.model.daemons import names_node
+from service.model.daemon_set_specs import names_node
 from service.model.manifest import PodManifest
 from service.model.objects import ObjectName
 from service.scheduler.replica.pod_groups import GroupRef, group_of

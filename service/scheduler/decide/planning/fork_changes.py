@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from service.model.config import parse_config
-from service.model.daemons import names_node
+from service.model.daemon_set_specs import names_node
 from service.model.errors import Forbidden, InvalidManifest
 from service.model.manifest import NodeManifest, PodManifest
 from service.model.objects import Node, ObjectName

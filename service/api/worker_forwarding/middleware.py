@@ -8,11 +8,9 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from msgspec.structs import replace
 
-from service.api.bodies.budget import holding_of, may_be_refused
+from service.api.bodies.byte_budget import holding_of, may_be_refused
 from service.api.bodies.requests import BodyReader
 from service.api.bodies.streamed_responses import is_head
-from service.api.forwarding.sockets import ForwardedAnswer, ForwardedRequest, SocketPeers
-from service.api.forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable, forward
 from service.api.idempotency import IDEMPOTENCY_KEY
 from service.api.openapi.operations import NDJSON, Operation
 from service.api.problems import request_id_of
@@ -25,6 +23,13 @@ from service.api.security.callers import (
 )
 from service.api.telemetry.metrics import Metrics
 from service.api.telemetry.spans import Spans
+from service.api.worker_forwarding.sockets import ForwardedAnswer, ForwardedRequest, SocketPeers
+from service.api.worker_forwarding.unanswered_requests import (
+    AnswerLost,
+    Repeat,
+    Unreachable,
+    forward,
+)
 from service.scheduler.controllers.cluster_owners import ClusterOwners
 
 HANDED_BYTES_MAX = 16 * 1024 * 1024

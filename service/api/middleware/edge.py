@@ -13,8 +13,8 @@ from typing import Any, cast
 from litestar.enums import HttpMethod, ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-from service.api.asgi.compressed_answers import CompressAnswers
 from service.api.bodies.streamed_responses import HEAD_ONLY
+from service.api.middleware.compressed_answers import CompressAnswers
 from service.api.problems import (
     PROBLEM_JSON,
     HeadersTooLarge,

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from service.api.asgi.event_stream import RETRY, error_frame, frame
+from service.api.event_streams.server_sent_events import RETRY, error_frame, frame
 from service.api.security.visibility import Visibility
 from service.model.log import Change
 from service.scheduler.watching import BindingChange, BindingSelection

@@ -8,7 +8,7 @@ import re
 
 from msgspec.structs import replace
 
-from service.model.cut_names import CutNames
+from service.model.names_in_specs import CutNames
 from service.model.objects import PersistentVolumeClaimVolumeSource, PodSpec, Volume
 
 _NAMED = re.compile(rb'("(?:claimName|hostname)":")([^"\\]*)"')

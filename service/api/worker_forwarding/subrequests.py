@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from service.api.bodies.budget import counted_apart
+from service.api.bodies.byte_budget import counted_apart
 from service.api.bodies.requests import AnyRequest
-from service.api.forwarding.middleware import answer_of
-from service.api.forwarding.sockets import ForwardedAnswer
 from service.api.problems import request_id_of
 from service.api.security.callers import address_of, identify, name_request, principal_of
+from service.api.worker_forwarding.middleware import answer_of
+from service.api.worker_forwarding.sockets import ForwardedAnswer
 
 
 async def ask_cluster(request: AnyRequest, cluster: str, path: str, body: bytes) -> ForwardedAnswer:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from service.model.objects import PodResize, PodSpec
-from service.model.requests import (
+from service.model.pod_requests import (
     DEFAULT_CPU_MILLI,
     DEFAULT_MEMORY_BYTES,
     host_ports,

@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from service.api.bodies.budget import Budget, Holding
-from service.api.forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable
+from service.api.bodies.byte_budget import Budget, Holding
 from service.api.problems import TooManyBytes
+from service.api.worker_forwarding.unanswered_requests import AnswerLost, Repeat, Unreachable
 from service.model.principals import Principal
 
 SOCKET_PATH_BYTES_MAX = 100
@@ -196,7 +196,7 @@ class SocketPeers:
         self._peers: dict[str, _Peer] = {}
 
     async def ask(self, holder: str, request: ForwardedRequest, repeat: Repeat) -> ForwardedAnswer:
-        """Have another worker decide a request, as `service.api.forwarding.unanswered_requests.Peers` demands.
+        """Have another worker decide a request, as `service.api.worker_forwarding.unanswered_requests.Peers` demands.
 
         Raises:
             TooManyBytes: this process has no room for the answer, and the request changed nothing.

@@ -3,10 +3,10 @@
 from litestar import get
 from litestar.di import NamedDependency
 
-from service.api.asgi.binding_stream import BindingEvents, BindingLines
-from service.api.asgi.event_stream import EVENT_STREAM
 from service.api.bodies.requests import AnyRequest, header, query, wrong_parameter
 from service.api.bodies.streamed_responses import Streamed
+from service.api.event_streams.binding_stream import BindingEvents, BindingLines
+from service.api.event_streams.server_sent_events import EVENT_STREAM
 from service.api.handlers.watch import (
     LAST_EVENT_ID,
     SINCE,

@@ -6,7 +6,7 @@ The controller of DaemonSets writes the name into the one required term of the n
 
 from msgspec.structs import replace
 
-from service.model.cut_names import CutNames
+from service.model.names_in_specs import CutNames
 from service.model.objects import NodeSelector, NodeSelectorRequirement, PodSpec
 
 _NAMED = b'"matchFields":[{"key":"metadata.name","operator":"In","values":["'
