@@ -7,7 +7,7 @@ from contextlib import ExitStack, asynccontextmanager
 import httpx
 import pytest
 
-from service.cli.local import LocalServer, temporary_folder
+from service.cli.server.local_server import LocalServer, temporary_folder
 from tests.concurrency.callers import PATH, bearer, read_history
 from tests.concurrency.checker import check
 from tests.concurrency.faults.site import Site, connect, start_all

@@ -33,9 +33,9 @@ from granian.server.mp import WorkerProcess
 
 from service.api.telemetry.log_lines import logging_of
 from service.cli.errors import ExitCode
-from service.cli.stop_signals import StopRequest
-from service.cli.tls import Certificate, watch
-from service.cli.worker_signals import LAUNCH_SIGNALS, Alarm, run_worker
+from service.cli.server.stop_signals import StopRequest
+from service.cli.server.tls import Certificate, watch
+from service.cli.server.worker_signals import LAUNCH_SIGNALS, Alarm, run_worker
 from service.settings import Settings
 
 HEADER_BUFFER_BYTES = 128 * 1024

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from service.app import SystemClock
 from service.cli.errors import WrongUsage
-from service.cli.ports import hold_port, port_of
-from service.cli.tls import certificate_of
+from service.cli.server.port_claims import hold_port, port_of
+from service.cli.server.tls import certificate_of
 from service.settings import Settings
 from tests.waiting import WAIT_SECONDS, eventually
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from service.cli.stop_signals import restored_stop_handlers
-from service.cli.worker_signals import Alarm, WorkerLoop
+from service.cli.server.stop_signals import restored_stop_handlers
+from service.cli.server.worker_signals import Alarm, WorkerLoop
 
 
 @pytest.fixture

@@ -16,24 +16,24 @@ import msgspec
 
 from service.api.telemetry.exposition import DIRECTORY_VARIABLE
 from service.api.telemetry.log_lines import configure_logs, logging_of
-from service.cli.connection_limits import (
+from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
+from service.cli.server.connection_limits import (
     accepted_connections_max,
     connection_limits,
     raise_file_limit,
 )
-from service.cli.errors import ExitCode, Stopped, Unavailable, WrongUsage
-from service.cli.exposure_checks import asks_who_calls, refuse_open_door, with_audit
-from service.cli.health_listener import health_listener
-from service.cli.local import NOTIFY_VARIABLE, READY, is_ready
-from service.cli.ports import claimed_port
-from service.cli.processes import run_workers
-from service.cli.stop_signals import (
+from service.cli.server.exposure_checks import asks_who_calls, refuse_open_door, with_audit
+from service.cli.server.health_listener import health_listener
+from service.cli.server.local_server import NOTIFY_VARIABLE, READY, is_ready
+from service.cli.server.port_claims import claimed_port
+from service.cli.server.stop_signals import (
     StopSignal,
     ignore_stop_signals,
     raised_stop_signals,
     run_until_stopped,
 )
-from service.cli.tls import certificate_of
+from service.cli.server.tls import certificate_of
+from service.cli.server.worker_processes import run_workers
 from service.compiled_engine import engine_kind
 from service.model.errors import NotFound, StorageUnavailable
 from service.settings import FILE_SUFFIX, PREFIX, SECRETS, Settings
@@ -45,7 +45,7 @@ from service.store.serving_role import admit_servers
 
 _log = logging.getLogger(__name__)
 
-WORKER = "service.cli.worker:create_app"
+WORKER = "service.cli.server.worker:create_app"
 DATABASE_SECONDS_MAX = 60.0
 DATABASE_POLL_SECONDS = 0.5
 READY_SECONDS_MAX = 120.0

@@ -11,7 +11,7 @@ import httpx
 import psutil
 import pytest
 
-from service.cli.ports import hold_port, port_of
+from service.cli.server.port_claims import hold_port, port_of
 from tests.paths import ROOT
 from tests.processes import PLAIN_HTTP
 from tests.waiting import WAIT_SECONDS, eventually
@@ -20,7 +20,7 @@ APPLICATION = """
 import asyncio, os, pathlib, sys
 
 def create():
-    from service.cli.worker import end_with_parent
+    from service.cli.server.worker import end_with_parent
     end_with_parent()
     return app
 
@@ -40,8 +40,8 @@ async def app(scope, receive, send):
     await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
 
 if __name__ == "__main__":
-    from service.cli.processes import run_workers
-    from service.cli.stop_signals import StopRequest
+    from service.cli.server.worker_processes import run_workers
+    from service.cli.server.stop_signals import StopRequest
     port, workers, seconds = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     request = StopRequest()
     request.number = int(sys.argv[4]) if len(sys.argv) > 4 else None

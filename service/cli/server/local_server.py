@@ -20,7 +20,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from service.cli.errors import Unavailable
-from service.cli.ports import LOOPBACK, hold_port, port_of, refuse_taken_port
+from service.cli.server.port_claims import LOOPBACK, hold_port, port_of, refuse_taken_port
 
 READY_SECONDS_MAX = 300.0
 STOP_SECONDS_MAX = 60.0

@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from service.api.telemetry.exposition import CONTENT_TYPE, exposition_of
 from service.api.telemetry.heartbeat import BEAT_BYTES_MAX, WorkerHealth
-from service.cli.ports import claimed_port
+from service.cli.server.port_claims import claimed_port
 
 ALIVE_SECONDS_MAX = 60.0
 """If no worker has sent its state for so long, the server counts as dead and should be

@@ -7,7 +7,7 @@ import signal
 import sys
 from typing import Any
 
-from service.cli.connection_limits import guard_connections
+from service.cli.server.connection_limits import guard_connections
 from service.settings import settings_of_this_process
 
 PR_SET_PDEATHSIG = 1
