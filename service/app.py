@@ -117,7 +117,6 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
     identities = IdentityProvider(settings, clock) if settings.oidc_issuer else None
     authentication = Authentication(store, settings, clock, identities)
     reads = ClusterReads(store, settings.revision_wait_seconds)
-    sender = sender or Sender(settings, clock.now)
     services = Services(
         settings=settings,
         authentication=authentication,
@@ -128,13 +127,13 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
         metrics=metrics or Metrics(),
         proof=proof or CommitProbe(store, clock.monotonic),
         webhooks=store,
-        sender=sender,
+        sender=sender or Sender(settings, clock.now),
         new_id=RandomIds().uid,
     )
     budget = budget or Budget(settings.bytes_in_flight_max)
     browsers, rates = BrowserCheck(settings.allowed_hosts), Rates(settings, clock.monotonic)
     entrance = Entrance(authentication, browsers, rates, Turns())
-    app = _routed(services, sender, lifespan, middleware)
+    app = _routed(services, lifespan, middleware)
     return Edge(
         CountBytes(app, budget),
         settings,
@@ -150,7 +149,6 @@ def create_app(  # noqa: PLR0913 - all that it is put together from, by name
 
 def _routed(
     services: Services,
-    sender: Sender,
     lifespan: Lifespan | None,
     middleware: Sequence[Callable[[ASGIApp], ASGIApp]],
 ) -> Litestar:
@@ -170,7 +168,7 @@ def _routed(
         exception_handlers={Exception: answer_error},
         lifespan=[lifespan] if lifespan else [],
         on_startup=[services.authentication.start],
-        on_shutdown=[services.authentication.close, sender.close],
+        on_shutdown=[services.authentication.close, services.sender.close],
         middleware=[
             enter,
             *middleware,
