@@ -12,7 +12,7 @@ from service.cli.server.exposure_checks import (
     refuse_plain_door,
     with_audit,
 )
-from service.cli.server.lifecycle import local_server
+from service.cli.server import local_server
 from service.cli.server.local_server import LocalServer
 from service.cli.server.port_claims import claimed_port, hold_port, port_of
 from service.model.principals import ADMIN
