@@ -6,13 +6,13 @@ import pytest
 
 from service.cli.errors import Unavailable, WrongUsage
 from service.cli.serve import server_settings
+from service.cli.server import local_server
 from service.cli.server.exposure_checks import (
     asks_who_calls,
     refuse_open_door,
     refuse_plain_door,
     with_audit,
 )
-from service.cli.server import local_server
 from service.cli.server.local_server import LocalServer
 from service.cli.server.port_claims import claimed_port, hold_port, port_of
 from service.model.principals import ADMIN
