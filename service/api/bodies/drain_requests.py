@@ -2,16 +2,16 @@
 
 import msgspec
 
-from service.api.openapi import body_types
+from service.api.openapi import plan_types
 from service.model.strict_json import decode_strict
 from service.model.validation.combinators import Problems, without_nulls
 from service.model.validation.declarations import declared
 
-_DRAIN = declared(body_types.DrainOptions, {})
-_NOTHING = declared(body_types.NoOptions, {})
+_DRAIN = declared(plan_types.DrainOptions, {})
+_NOTHING = declared(plan_types.NoOptions, {})
 
 
-def parse_drain(body: bytes) -> body_types.DrainOptions:
+def parse_drain(body: bytes) -> plan_types.DrainOptions:
     """Return how to drain; the body may be empty.
 
     Raises:
@@ -19,11 +19,11 @@ def parse_drain(body: bytes) -> body_types.DrainOptions:
         InvalidManifest: a field is wrong, or unknown.
     """
     if not body.strip():
-        return body_types.DrainOptions()
+        return plan_types.DrainOptions()
     fields, problems = decode_strict(body), Problems()
     _DRAIN(fields, "", problems)
     problems.raise_any()
-    return msgspec.convert(without_nulls(fields), body_types.DrainOptions)
+    return msgspec.convert(without_nulls(fields), plan_types.DrainOptions)
 
 
 def parse_nothing(body: bytes) -> None:

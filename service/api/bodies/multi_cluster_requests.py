@@ -7,7 +7,7 @@ import msgspec
 
 from service.api.bodies.placement_requests import parse_placement
 from service.api.bodies.requests import converted
-from service.api.openapi.body_types import ScopeName
+from service.api.openapi.principal_types import ScopeName
 from service.model.cluster_topology import CLUSTER_KEY
 from service.model.errors import FieldError, InvalidManifest
 from service.model.strict_json import decode_strict, encode

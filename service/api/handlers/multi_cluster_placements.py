@@ -8,7 +8,7 @@ from service.api.bodies.byte_budget import holding_of
 from service.api.bodies.dry_runs import note_dry_run
 from service.api.bodies.multi_cluster_requests import OverClustersBody, parse_over_clusters
 from service.api.bodies.requests import AnyRequest, media_type, query
-from service.api.openapi import body_types
+from service.api.openapi import placement_types
 from service.api.openapi.access import Namespaced
 from service.api.openapi.operations import DRY_RUN, JSON, Body, Operation, described
 from service.api.openapi.resources import POD_EXAMPLE
@@ -40,7 +40,7 @@ _PLACE = Operation(
     "cluster is the answer; what was placed before stays placed.",
     parameters=(DRY_RUN,),
     request=Body(
-        types={JSON: body_types.OverClustersRequest},
+        types={JSON: placement_types.OverClustersRequest},
         description="The pods, the clusters, and how to choose.",
         example={"clusters": ["east", "west"], "pods": [POD_EXAMPLE]},
     ),

@@ -4,7 +4,7 @@ Normally the last process that uses a data folder stops the server. If that proc
 one sees that the lock of the users is free, and asks the server to shut down. It runs as a plain
 script with the standard library only, so that it is small and quick to start:
 
-    warden.py <pidfd of the server> <descriptor of users.lock>
+    idle_shutdown.py <pidfd of the server> <descriptor of users.lock>
 """
 
 import fcntl

@@ -40,10 +40,10 @@ async def app(scope, receive, send):
     await send({"type": "http.response.body", "body": b"hello"})
 
 if __name__ == "__main__":
-    from service.cli import processes, tls
+    from service.cli.server import tls, worker_processes
     tls.LOOK_SECONDS = 0.05
     port, certificate, key = sys.argv[1:]
-    processes.run_workers(
+    worker_processes.run_workers(
         "application:create", host="127.0.0.1", port=int(port), workers=1,
         certificate=tls.Certificate(Path(certificate), Path(key)),
     )

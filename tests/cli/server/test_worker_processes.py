@@ -219,7 +219,7 @@ def test_workers_do_not_outlive_a_killed_supervisor(start):
 
 ORPHAN = """
 import os, time
-from service.cli import worker
+from service.cli.server import worker
 
 parent = os.getpid()
 if not os.fork():
