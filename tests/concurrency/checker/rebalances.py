@@ -27,7 +27,7 @@ class Rebalances:
     """Follows a log, and counts what plans that rebalance have done."""
 
     def __init__(self, never: Iterable[str] = ()) -> None:
-        """`never`: the names of pods that have to stay where they are."""
+        """`never`: the names of pods that have to stay where they are, unless others like them are there."""
         self._never = frozenset(never)
         self._state = State()
         self._kept: dict[str, Manifest] = {}
@@ -69,11 +69,20 @@ class Rebalances:
         told = f"{change.name} at {change.revision}"
         if is_terminating(stored):
             yield f"{told} was leaving already"
-        if change.name in self._never:
+        if change.name in self._never and not self._has_another(stored):
             yield f"{told} has to stay"
         exceeded = blocking_budget(self._state.view, stored, self._state.budgets.values())
         if exceeded is not None:
             yield f"{told} exceeds the budget {exceeded}"
+
+    def _has_another(self, pod: Manifest) -> bool:
+        """Whether a pod with the same labels is on the same node, and stays there."""
+        beside = self._state.view.pods_on[spec_of(pod)["nodeName"]]
+        return any(
+            labels_of(each) == labels_of(pod) and not is_terminating(each)
+            for each in beside
+            if name_of(each) != name_of(pod)
+        )
 
     def _wrongs_of_placement(self, change: Change) -> Iterator[str]:
         pod: Manifest = msgspec.json.decode(change.body)
